@@ -27,8 +27,7 @@ from anvil.wording import counted
 if TYPE_CHECKING:
     from anvil.agents.values import Skill
     from anvil.doc_tests.gaps import QuestionGroup
-    from anvil.doc_tests.question_log import LoggedQuestion
-    from anvil.doc_tests.question_log_file import QuestionLog
+    from anvil.doc_tests.question_log import LoggedQuestion, QuestionLog
     from anvil.doc_tests.values import Suite, TestReport
     from anvil.documents.document_source import DocumentSource
     from anvil.embedding.provider import EmbeddingProvider
@@ -609,7 +608,7 @@ class Anvil:
     def question_log(self) -> QuestionLog:
         """The log of questions of these documents; of several collections that of the first, which is the project's
         own if it has one. There is a file only where a server was asked to keep one."""
-        from anvil.doc_tests.question_log_file import QuestionLog
+        from anvil.doc_tests.question_log import QuestionLog
 
         first = self.members[0]
         return QuestionLog.of(first.docs_root, first.name, first.config.serve.log_bytes)

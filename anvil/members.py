@@ -261,7 +261,7 @@ def freshness(opened: Opened, shown: frozenset[int], notes: Sequence[str]) -> Fr
 
 def no_page(file_path: str, paths: dict[str, list[str]], problems: Problems) -> str:
     """The message for a page that no collection has. A path that begins with the name of a collection is explained."""
-    from anvil.formats.closest_paths import closest_paths
+    from anvil.wording import closest_paths
 
     shown = file_path[:500]
     for label, known in paths.items():

@@ -29,7 +29,7 @@ from anvil.cli.progress_lines import StageLines
 from anvil.doc_tests import suite_report
 from anvil.errors import AnvilError, BuildError
 from anvil.formats.control_characters import log_line
-from anvil.index_file import manifest_file, overwrite_guard
+from anvil.index_file import manifest_file, publish
 from anvil.settings.schema import Config
 from anvil.sites.site_source import GeneratedSiteSource
 from anvil.system import safe_write
@@ -268,7 +268,7 @@ class AnvilPlugin(BasePlugin[options.AnvilConfig]):  # type: ignore[no-untyped-c
     def _put(self, kept: Path, target: Path) -> None:
         with _writing(target):
             target.parent.mkdir(parents=True, exist_ok=True)
-            overwrite_guard.ensure_overwritable(target)
+            publish.ensure_overwritable(target)
             fresh = target.with_name(target.name + ".new")
             safe_write.clear(fresh)
             shutil.copyfile(kept, fresh)

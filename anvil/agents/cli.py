@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from anvil.cli import options, output
-from anvil.cli.exit_codes import ERROR, NO, OK
+from anvil.cli.output import ERROR, NO, OK
 from anvil.requests import OpenRequest
 from anvil.wording import counted
 

@@ -14,8 +14,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from anvil.agents.marked_text import markers
-from anvil.agents.page_summary import first_sentence
-from anvil.agents.quoting import cut, is_index, quoted
+from anvil.agents.quoting import cut, first_sentence, is_index, quoted
 from anvil.agents.values import DocumentationMap
 from anvil.documents.file_tree import FileTree
 from anvil.lint.link_targets import ALIAS_KEYS, Site, SiteRules, is_inside

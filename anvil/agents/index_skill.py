@@ -5,14 +5,15 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from anvil._version import __version__
-from anvil.agents import documentation_map, map_cache, skill, skill_index
+from anvil.agents import documentation_map, map_cache, skill
 from anvil.agents.documentation_map import MapPage, SiteAccess
 from anvil.agents.values import DocumentationMap, Skill
-from anvil.errors import BuildError
+from anvil.errors import BuildError, ConfigError
 from anvil.index_file import verify
 from anvil.index_file.reader_protocol import IndexReader
 from anvil.search.pages import page_text
@@ -51,10 +52,10 @@ def publish(index: Path, site: Path, project: str, access: SiteAccess) -> tuple[
     """Write the skill of a site into its folder, and return the paths of the files. Other skills in the list of the
     site stay. Raises :class:`ConfigError` and :class:`BuildError`, and :class:`ArtifactError` for the index."""
     made = published(index, project, access)
-    listed = site / skill_index.INDEX
+    listed = site / INDEX
     try:
         before = _read(listed)
-        files = skill_index.files(made, before.decode(errors="replace") if before is not None else None)
+        files = skill_files(made, before.decode(errors="replace") if before is not None else None)
         for path, data in files.items():
             file = site / path
             if not Path(os.path.realpath(file.parent)).is_relative_to(os.path.realpath(site)):
@@ -110,3 +111,43 @@ def _at_address(page: MapPage, url: str | None, site_url: str) -> MapPage:
     """A page with its address in the site as path, if that is known."""
     inside = url is not None and site_url and url.startswith(site_url)
     return page._replace(path=url[len(site_url) :] or "./") if inside and url else page
+
+
+FOLDER = ".well-known/agent-skills"
+INDEX = f"{FOLDER}/index.json"
+SCHEMA = "https://schemas.agentskills.io/discovery/0.2.0/schema.json"
+
+
+def skill_files(skill: Skill, before: str | None = None) -> Mapping[str, bytes]:
+    """Path in the site -> content. ``before``: the index that the site has; its other skills stay.
+
+    The address in the index is relative, so that a site may be below a folder. Raises :class:`ConfigError` for an index
+    in another form.
+    """
+    path = f"{skill.name}/SKILL.md"
+    entry = {
+        "name": skill.name,
+        "type": "skill-md",
+        "description": skill.description,
+        "url": path,
+        "digest": skill.digest,
+    }
+    skills = sorted([*_others(before, skill.name), entry], key=lambda each: str(each["name"]))
+    index = json.dumps({"$schema": SCHEMA, "skills": skills}, indent=2, ensure_ascii=False)
+    return {f"{FOLDER}/{path}": skill.data, INDEX: f"{index}\n".encode(errors="replace")}
+
+
+def _others(before: str | None, name: str) -> list[dict[str, Any]]:
+    """The other skills of an index."""
+    if before is None:
+        return []
+    try:
+        index = json.loads(before)
+        listed = index["skills"] if index["$schema"] == SCHEMA else None
+        if isinstance(listed, list) and all(isinstance(skill["name"], str) for skill in listed):
+            return [skill for skill in listed if skill["name"] != name]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        listed = None
+    raise ConfigError(
+        f"The site has another {INDEX}, which is not in the form of {SCHEMA}. Remove it, or publish no skill."
+    )

@@ -19,7 +19,7 @@ from anvil.documents import staleness
 from anvil.documents.document_source import ShardSource
 from anvil.documents.shards import Shard
 from anvil.errors import AnvilError, ArtifactError, ArtifactMissing, BuildError, FormatTooNew
-from anvil.index_file import connection, keywords, lock, overwrite_guard, publish, verify
+from anvil.index_file import connection, keywords, lock, publish, verify
 from anvil.index_file.connection import signature
 from anvil.index_file.reader import Reader
 from anvil.index_file.writer import Writer
@@ -89,7 +89,7 @@ def build(
     if request.shard is not None:
         source, pageless = ShardSource(source, request.shard), ""
     plan = _Plan(source, index, provider, chunking, request, wanted, pageless, started)
-    overwrite_guard.ensure_overwritable(index)
+    publish.ensure_overwritable(index)
     with contextlib.ExitStack() as opened:
         read = opened.enter_context(contextlib.ExitStack())  # the indexes that are built from
         seen = signature(index)

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from anvil.cli import options, output
-from anvil.cli.exit_codes import ERROR, NO, OK
+from anvil.cli.output import ERROR, NO, OK
 from anvil.errors import AnvilError
 from anvil.lint.values import LEVELS
 

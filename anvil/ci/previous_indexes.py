@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import glob
+import hashlib
 import os
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from anvil.ci.annotations import shown
 from anvil.ci.hosts import Host
 from anvil.errors import AnvilError, ArtifactError
+from anvil.git.repository import Repository
+from anvil.git.tracked_file import TrackedIndex
+from anvil.settings.schema import LOCK_NAME
 
 if TYPE_CHECKING:
     from anvil.api import Anvil
@@ -67,3 +73,103 @@ def first_sound(candidates: list[Path], shard: str | None, copy: Path) -> Reader
             publish.place(path, copy)
             return verify.open_checked(copy)
     return None
+
+
+INDEX_NAME = "index.db"
+"""The index's name in the folder that is kept."""
+DEPS_PREFIX = "anvil-deps-1-"
+"""The beginning of cache keys of dependencies' documentation."""
+
+
+def index(folder: str | None) -> Path | None:
+    """The index that an earlier run left in the folder."""
+    kept = Path(folder, INDEX_NAME) if folder else None
+    return kept if kept and kept.is_file() else None
+
+
+def branch_key(name: str) -> str:
+    """A branch as a part of a cache key."""
+    return f"{_id(name)}-"
+
+
+def index_folder(opened: Anvil, shard: str | None) -> str:
+    """The name of a folder for this index, or for this shard, among others of the same checkout."""
+    return f"anvil-index-{_place(opened, shard)}"
+
+
+def index_key(opened: Anvil, shard: str | None) -> str:
+    """The prefix of cache keys. It depends on format and model, since other indexes cannot be reused."""
+    from anvil.index_file.connection import FORMAT_VERSION
+
+    return f"anvil-{FORMAT_VERSION}-{opened.provider.digest[:12]}-{_place(opened, shard)}-"
+
+
+def deps_cache(base: Path, temporary: Path) -> dict[str, str]:
+    """The folder in which to keep dependencies' documentation between runs, and its cache key. Files are named by their
+    content: those of an earlier ``anvil.lock`` are of use."""
+    lock = base / LOCK_NAME
+    name = hashlib.sha256(lock.read_bytes()).hexdigest()[:16] if lock.is_file() else "none"
+    return {
+        "deps-folder": str(temporary / f"anvil-deps-{_id(shown(lock))}"),
+        "deps-key": f"{DEPS_PREFIX}{name}",
+        "deps-prefix": DEPS_PREFIX,
+    }
+
+
+def _place(opened: Anvil, shard: str | None) -> str:
+    return _id(f"{shown(opened.index_path)}\n{shard or ''}")
+
+
+def _id(name: str) -> str:
+    return hashlib.sha256(name.encode("utf-8", "surrogateescape")).hexdigest()[:8]
+
+
+def base_branch() -> str | None:
+    """The branch that a pull request is for; None in other runs."""
+    return os.environ.get("GITHUB_BASE_REF") or None
+
+
+def own_branch() -> str:
+    """The branch that the run is for."""
+    return os.environ.get("GITHUB_HEAD_REF") or os.environ.get("GITHUB_REF_NAME") or ""
+
+
+def base_commit(opened: Anvil) -> str | None:
+    """The commit that a pull request is compared with; None where this checkout does not have it."""
+    for revision in _revisions():
+        with suppress(AnvilError):
+            repository = Repository.discover(opened.folder or Path.cwd())
+            if repository is not None:
+                return repository.resolve(revision)
+    return None
+
+
+def _revisions() -> list[str]:
+    """Where the branch of a pull request is found: below the merge that GitHub checks out, or as fetched."""
+    merge = os.environ.get("GITHUB_SHA") if os.environ.get("GITHUB_REF", "").endswith("/merge") else None
+    return ([f"{merge}^1"] if merge else []) + [f"origin/{base_branch()}"]
+
+
+@contextmanager
+def base_index(opened: Anvil, kept_index: Path | None, kept_key: str, shard: str | None) -> Iterator[Path | None]:
+    """The index of the branch that a pull request is for: the committed one, or the last one that a run kept there.
+    ``kept_key``: the cache key from which ``kept_index`` was restored.
+
+    None if there is neither, as in a checkout without history, and for a shard.
+    """
+    from anvil.index_file import verify
+
+    branch = None if shard else base_branch()
+    with ExitStack() as stack:
+        base = None
+        if branch is not None:
+            is_of_base = kept_key.startswith(index_key(opened, shard) + branch_key(branch))
+            base = kept_index if is_of_base else None
+            for revision in _revisions():
+                with suppress(AnvilError):  # no history, or no usable index in that commit
+                    tracked = TrackedIndex(opened.index_path, opened.folder or opened.index_path.parent)
+                    file = stack.enter_context(tracked.file(revision))
+                    verify.open_checked(file).close()
+                    base = file
+                    break
+        yield base

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from anvil.ci import kept_folders, lint_summary, pull_request, question_summary, summary
+from anvil.ci import previous_indexes, question_summary, summary
 from anvil.ci import previous_indexes as previous
 from anvil.ci.annotations import in_checkout, lint_notes, shown, stale_notes
 from anvil.ci.hosts import Host
@@ -53,12 +53,13 @@ def plan(order: CiOptions, host: Host) -> tuple[bool, dict[str, str]]:
     documentation of dependencies."""
     with _opened(order, host) as opened:
         temporary = Path(os.environ.get("RUNNER_TEMP") or tempfile.gettempdir())
-        prefix = kept_folders.index_key(opened, order.shard)
+        prefix = previous_indexes.index_key(opened, order.shard)
         values = {
-            "keep": order.keep or str(temporary / kept_folders.index_folder(opened, order.shard)),
+            "keep": order.keep or str(temporary / previous_indexes.index_folder(opened, order.shard)),
             "cache-prefix": prefix,
-            "cache-branch": prefix + kept_folders.branch_key(pull_request.base_branch() or pull_request.own_branch()),
-            **kept_folders.deps_cache(opened.base, temporary),
+            "cache-branch": prefix
+            + previous_indexes.branch_key(previous_indexes.base_branch() or previous_indexes.own_branch()),
+            **previous_indexes.deps_cache(opened.base, temporary),
         }
     host.output(values)
     return True, values
@@ -72,10 +73,10 @@ def build(order: CiOptions, host: Host) -> tuple[bool, dict[str, str]]:
 
     with ExitStack() as stack:
         opened = stack.enter_context(_opened(order, host))
-        kept_index = kept_folders.index(order.keep)
+        kept_index = previous_indexes.index(order.keep)
         reused = [*([kept_index] if kept_index else []), *previous.named(order.previous, opened, host)]
-        old_copy = Path(stack.enter_context(tempfile.TemporaryDirectory())) / kept_folders.INDEX_NAME
-        base = stack.enter_context(pull_request.base_index(opened, kept_index, order.kept_key or "", order.shard))
+        old_copy = Path(stack.enter_context(tempfile.TemporaryDirectory())) / previous_indexes.INDEX_NAME
+        base = stack.enter_context(previous_indexes.base_index(opened, kept_index, order.kept_key or "", order.shard))
         candidates = [*([base] if base else []), opened.index_path, *reused]
         old = previous.first_sound(candidates, order.shard, old_copy)  # a copy, since the build may replace it
         report = opened.index(previous=reused, shard=order.shard)
@@ -92,7 +93,7 @@ def build(order: CiOptions, host: Host) -> tuple[bool, dict[str, str]]:
             difference=index_diff.difference(old, new) if old else None,
             health=content_health.examine(new),
             report=report,
-            since=pull_request.base_branch() if base else None,
+            since=previous_indexes.base_branch() if base else None,
         )
         values = {
             "index-path": str(index.absolute()),
@@ -101,12 +102,12 @@ def build(order: CiOptions, host: Host) -> tuple[bool, dict[str, str]]:
             "chunks": str(report.chunks),
             "embedded": str(report.embedded),
             "changed": str(old is None or verified_cache.sha256(old_copy) != sha256).lower(),
-            "cache-key": kept_folders.index_key(opened, order.shard)
-            + kept_folders.branch_key(pull_request.own_branch())
+            "cache-key": previous_indexes.index_key(opened, order.shard)
+            + previous_indexes.branch_key(previous_indexes.own_branch())
             + sha256[:16],
         }
         if order.keep:
-            target = Path(order.keep, kept_folders.INDEX_NAME)
+            target = Path(order.keep, previous_indexes.INDEX_NAME)
             publish.place(index, target)
             manifest_file.write_manifest(target)
     host.output(values)
@@ -127,7 +128,7 @@ def check(order: CiOptions, host: Host) -> tuple[bool, dict[str, str]]:
         opened = stack.enter_context(_opened(order, host))
         changes = opened.check()
         reader = stack.enter_context(verify.open_checked(opened.index_path))
-        base = stack.enter_context(pull_request.base_index(opened, None, "", order.shard))
+        base = stack.enter_context(previous_indexes.base_index(opened, None, "", order.shard))
         old = stack.enter_context(verify.open_checked(base)) if base else None
         contents = _contents(
             opened,
@@ -136,7 +137,7 @@ def check(order: CiOptions, host: Host) -> tuple[bool, dict[str, str]]:
             difference=index_diff.difference(old, reader) if old else None,
             health=content_health.examine(reader),
             stale=changes,
-            since=pull_request.base_branch() if base else None,
+            since=previous_indexes.base_branch() if base else None,
         )
         counts = reader.counts()
         values = {
@@ -190,8 +191,8 @@ def test(order: CiOptions, host: Host) -> tuple[bool, dict[str, str]]:
     """Ask the questions of a suite, in a pull request also of the branch that it is for; whether they are answered."""
     with _opened(order, host) as opened:
         suite = opened.test_suite(None if order.tests in (None, "true") else order.tests)
-        branch = pull_request.base_branch()
-        base = pull_request.base_commit(opened) if branch else None
+        branch = previous_indexes.base_branch()
+        base = previous_indexes.base_commit(opened) if branch else None
         report = opened.test(suite, base)
         if branch and base is None:
             host.annotate(
@@ -220,13 +221,13 @@ def lint(order: CiOptions, host: Host) -> tuple[bool, dict[str, str]]:
     with _opened(order, host) as opened:
         report = opened.lint(site=order.site)
         failing = report.at_least(order.fail_level or opened.config.lint.fail_level)
-        for note in lint_notes(lint_summary.annotated(report, MAX_WARNINGS), opened):
+        for note in lint_notes(summary.annotated(report, MAX_WARNINGS), opened):
             host.annotate(*note)
         pages_url = _pages_url(opened)
     values = {level + "s": str(sum(each.level == level for each in report.findings)) for level in LEVELS}
     host.output(values)
-    host.summarize(lint_summary.render(report, pages_url))
-    host.line(lint_summary.headline(report))
+    host.summarize(summary.render_lint(report, pages_url))
+    host.line(summary.headline(report))
     return not failing, values
 
 

@@ -6,6 +6,7 @@ Text from the documents is in code spans, where nothing is markup. Long lists ar
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
@@ -13,6 +14,7 @@ from urllib.parse import quote
 from anvil.ci.hosts import visible
 from anvil.dependencies.values import DocsReport
 from anvil.git_drivers.index_diff import Difference, PageChange
+from anvil.lint.values import LEVELS, LintFinding, LintReport
 from anvil.search.content_health import Bar, ContentHealth, Spot
 from anvil.text.lines import backticks
 from anvil.values import BuildReport, Changes, at_line
@@ -293,3 +295,36 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], align: str = "") -
     """A table; ``align`` has an ``l`` or ``r`` for each column."""
     marks = ["---:" if mark == "r" else "---" for mark in align or "l" * len(head)]
     return "\n".join(f"| {' | '.join(row)} |" for row in (head, marks, *rows))
+
+
+def headline(report: LintReport) -> str:
+    """The result in one sentence."""
+    counts = Counter(finding.level for finding in report.findings)
+    found = [counted(counts[level], level) for level in reversed(LEVELS) if counts[level]]
+    return f"{', '.join(found) or 'nothing found'} in {counted(report.pages, 'page')}"
+
+
+def annotated(report: LintReport, most: int) -> list[LintFinding]:
+    """At most ``most`` findings of each level but the lowest: GitHub shows no more of a step."""
+    chosen: list[LintFinding] = []
+    for level in reversed(LEVELS[1:]):
+        chosen += [finding for finding in report.findings if finding.level == level][:most]
+    return chosen
+
+
+def render_lint(report: LintReport, pages_url: str | None) -> str:
+    """A section for the summary, in Markdown. ``pages_url``: the address of the pages' folder, with a slash at its end,
+    None where they cannot be read."""
+    parts = [f"## Lint: {headline(report)}"]
+    for level in reversed(LEVELS):
+        rows = [
+            (linked(finding.path, pages_url, finding.line), f"`{finding.rule}`", code(finding.message, 300))
+            for finding in report.findings
+            if finding.level == level
+        ]
+        if rows:
+            table = listed(("place", "rule", "what"), rows)
+            parts.append(
+                folded(counted(len(rows), level), table) if level == "note" else f"### {level.title()}s\n\n{table}"
+            )
+    return "\n\n".join([*parts, *report.notes]) + "\n"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from anvil.cli import options, output
-from anvil.cli.exit_codes import NO, OK
+from anvil.cli.output import NO, OK
 from anvil.requests import OpenRequest
 from anvil.search import line_matcher
 from anvil.wording import counted

@@ -191,9 +191,9 @@ def tracked_index(opened: Anvil) -> TrackedIndex:
 
 def warn_of_unrun_plugin(opened: Anvil) -> None:
     """Print a warning where the project's MkDocs plugin does not run, because Zensical builds the site."""
-    from anvil.doctor import zensical_project
+    from anvil.doctor import mkdocs_project
 
-    unrun = zensical_project.find(opened.folder) if opened.folder is not None else None
+    unrun = mkdocs_project.find(opened.folder) if opened.folder is not None else None
     if unrun is not None:
         output.warn(f"{unrun.text} Run: {unrun.command}")
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from anvil.values import Progress
 
+
 SGR = {"bold": "1", "red": "31", "green": "32", "yellow": "33", "magenta": "35", "cyan": "36"}
 """Colours and weights -> their SGR codes."""
 _SECRET = os.urandom(8).hex()  # a document cannot contain such a mark: it cannot know the number
@@ -189,3 +190,11 @@ class _Bar:
             self._task = self._rich.add_task(stage, total=total)
             self._rich.start()
         self._rich.update(self._task, description=stage, completed=done, total=total)
+
+
+OK = 0
+"""Done."""
+NO = 1
+"""The answer is no: stale, refused, different."""
+ERROR = 2
+"""It could not be done: an error, or wrong arguments."""

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING
 
 from anvil.errors import NotFound
 from anvil.formats import globs
-from anvil.formats.closest_paths import closest_paths
 from anvil.search import pages
 from anvil.values import address, labelled
-from anvil.wording import counted
+from anvil.wording import closest_paths, counted
 
 if TYPE_CHECKING:
     from anvil.api import Anvil

@@ -17,10 +17,29 @@ import click
 
 from anvil._version import __version__
 from anvil.cli import output
-from anvil.cli.exit_codes import ERROR, OK
-from anvil.cli.groups import SuggestingGroup
 from anvil.cli.older_config import warn_of_older_config
+from anvil.cli.output import ERROR, OK
 from anvil.errors import AnvilError
+
+
+class SuggestingGroup(click.Group):
+    """A group of commands that suggests the closest names for one that does not exist."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """See :meth:`click.Group.resolve_command`."""
+        name = args[0]
+        if name.startswith("-") or self.get_command(ctx, name) is not None:
+            return super().resolve_command(ctx, args)
+        import difflib
+
+        close_names = difflib.get_close_matches(name, self.list_commands(ctx), n=2, cutoff=0.6)
+        hint = f" Did you mean {' or '.join(repr(close) for close in close_names)}?" if close_names else ""
+        if not close_names and " " in name:
+            hint = " To ask a question, use 'anvil search'."
+        raise click.UsageError(f"There is no command {name!r}.{hint}", ctx)
+
 
 UNEXPECTED_ADVICE = "Use --debug to see where, or 'anvil doctor' to see what is wrong."
 
@@ -31,15 +50,15 @@ COMMANDS = {
     "docs": "anvil.cli.docs",
     "grep": "anvil.cli.grep",
     "show": "anvil.cli.show",
-    "list": "anvil.cli.list",
+    "list": "anvil.cli.show:list_command",
     "status": "anvil.cli.status",
     "doctor": "anvil.doctor.cli",
     "verify": "anvil.cli.verify",
     "test": "anvil.doc_tests.cli",
     "lint": "anvil.lint.cli",
-    "questions": "anvil.doc_tests.cli_questions",
-    "diff": "anvil.git_drivers.cli_diff",
-    "merge": "anvil.git_drivers.cli_merge",
+    "questions": "anvil.doc_tests.cli:questions_command",
+    "diff": "anvil.git_drivers.cli:diff_command",
+    "merge": "anvil.git_drivers.cli:merge_command",
     "pull": "anvil.fetch.cli",
     "deps": "anvil.dependencies.cli",
     "export": "anvil.milvus.cli",
@@ -48,13 +67,14 @@ COMMANDS = {
     "agents": "anvil.agents.cli",
     "ci": "anvil.ci.cli",
     "serve": "anvil.server.cli",
-    "ui": "anvil.server.cli_ui",
+    "ui": "anvil.server.cli:ui_command",
     "context": "anvil.context.cli",
-    "ingest": "anvil.library.cli_ingest",
+    "ingest": "anvil.library.cli:ingest_command",
     "library": "anvil.library.cli",
     "index": "anvil.cli.build",
 }
-"""Name on the command line -> module; ``index`` is another name for ``build``."""
+"""Name on the command line -> module, and the name in it if it is not ``command``. ``index`` is another name for
+``build``."""
 OLDER_OPTIONS = {
     **dict.fromkeys(("--docs", "-d", "--db", "--index", "--config", "-c", "--log-level"), 1),
     "--no-watch": 0,
@@ -71,7 +91,8 @@ class LazyGroup(SuggestingGroup):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        command = importlib.import_module(COMMANDS[cmd_name]).command
+        module, _, attribute = COMMANDS[cmd_name].partition(":")
+        command = getattr(importlib.import_module(module), attribute or "command")
         assert isinstance(command, click.Command)
         return command
 

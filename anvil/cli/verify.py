@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from anvil.cli import options, output
-from anvil.cli.exit_codes import NO, OK
+from anvil.cli.output import NO, OK
 from anvil.errors import ArtifactRejected, FormatTooNew
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from anvil.cli import options, output
-from anvil.cli.groups import SuggestingGroup
+from anvil.cli.program import SuggestingGroup
 from anvil.requests import BuildRequest
 from anvil.values import Progress, Skipped, silent
 from anvil.wording import counted, full_heading

@@ -7,6 +7,7 @@ a caller are looked up in the index, not on the disk. Only indexed files are rea
 from __future__ import annotations
 
 import difflib
+import json
 import logging
 import os
 import threading
@@ -16,9 +17,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from anvil.context import context_json
 from anvil.context.artifact_types import KINDS
 from anvil.context.context_corpus import ContextCorpus
 from anvil.context.values import Artifact, ArtifactText, Health, Ingestion, Match, RepositoryContext, TaskItem
@@ -27,6 +27,7 @@ from anvil.live.live_index import LiveIndex
 from anvil.requests import BuildRequest, SearchRequest
 from anvil.search import snippets
 from anvil.settings.schema import Config
+from anvil.system import safe_read
 from anvil.values import Progress, Skipped, silent
 from anvil.wording import first_of
 
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from anvil.context.artifacts import Contents
     from anvil.live.working_copy import WorkingCopy
     from anvil.search.section_match import Span
+
 
 FIRST_READING_S = 60.0
 """How long a server without an index reads files before its first answer: a partial list would look complete."""
@@ -90,7 +92,7 @@ class Context:
 
     def get(self) -> RepositoryContext:
         """The repository's ``context.json`` unchanged, and the numbers of artifacts, chunks and tasks."""
-        context, notes = context_json.read(self.root)
+        context, notes = read(self.root)
         with self._query() as (contents, _):
             return RepositoryContext(context, contents.summary(), notes)
 
@@ -281,3 +283,47 @@ class Context:
 def _ensure_known(type: str | None) -> None:
     if type is not None and type not in KINDS:
         raise ConfigError(f"Unknown type {type[:60]!r}. Use one of {', '.join(KINDS)}.")
+
+
+NAME = "context.json"
+MAX_BYTES, MAX_LEVELS = 1_000_000, 64
+"""Limits of a file that is returned, since other programs must be able to read it."""
+
+
+def read(root: Path) -> tuple[Any, tuple[str, ...]]:
+    """The file's value, or None and the reason. ``root`` is a path without symbolic links."""
+    path = root / NAME
+    if not path.exists():
+        return None, (f"There is no {NAME} in the repository.",)
+    if not Path(os.path.realpath(path)).is_relative_to(root):
+        return None, (f"{NAME} is a link to a place outside the repository and is not read.",)
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            return None, (f"{NAME} is larger than {MAX_BYTES:,} bytes and is not read.",)
+        value = json.loads(safe_read.text(path, MAX_BYTES), parse_constant=_refused)
+        json.dumps(value, ensure_ascii=False).encode()  # raises for half a surrogate pair
+        if _is_deep(value):
+            return None, (f"{NAME} is nested deeper than {MAX_LEVELS} levels and is not read.",)
+        return value, ()
+    except json.JSONDecodeError as error:
+        return None, (f"{NAME} is not JSON: {error.msg} in line {error.lineno}, column {error.colno}.",)
+    except (OSError, ValueError, RecursionError) as error:
+        return None, (f"{NAME} cannot be read: {str(error)[:200] or type(error).__name__}.",)
+
+
+def _refused(constant: str) -> None:
+    raise ValueError(f"{constant} is not JSON")
+
+
+def _is_deep(value: Any) -> bool:
+    level = [value]
+    for _ in range(MAX_LEVELS):
+        level = [
+            inner
+            for item in level
+            if isinstance(item, (dict, list))
+            for inner in (item.values() if isinstance(item, dict) else item)
+        ]
+        if not level:
+            return False
+    return True

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from anvil.cli import options, output
-from anvil.cli.exit_codes import NO, OK
-from anvil.cli.groups import SuggestingGroup
+from anvil.cli.output import NO, OK
+from anvil.cli.program import SuggestingGroup
 from anvil.wording import counted
 
 if TYPE_CHECKING:

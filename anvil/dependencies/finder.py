@@ -10,7 +10,7 @@ import contextlib
 import functools
 import hashlib
 import tempfile
-from collections.abc import Callable, Collection, Generator, Iterator
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,26 +18,28 @@ from typing import TYPE_CHECKING, Literal
 
 from anvil._version import __version__
 from anvil.build import builder
-from anvil.dependencies import docs_cache, docs_in_package, git_server, lock_file, repository_docs, version_tags
+from anvil.dependencies import docs_cache, docs_in_package, lock_file, remote_repository, repository_docs
 from anvil.dependencies.attempts import NAMES_NO_REPOSITORY, AttemptLog, sentence
 from anvil.dependencies.package_files import Package, Packages, ReadFiles
 from anvil.dependencies.package_names import is_other_version, is_same_version
-from anvil.dependencies.packed_pages import PackedPages
 from anvil.dependencies.project_urls import github_slug, versioned
 from anvil.dependencies.remote_repository import RemoteRepository
 from anvil.dependencies.values import Attempt, Dependency, LockedDocs
+from anvil.documents.file_selection import printable, refusal
 from anvil.errors import ArtifactError, ArtifactRejected, BuildError, ConfigError, NotFound, Unreachable
 from anvil.fetch import attestation_lookup, fetch_index, sigstore_verification
 from anvil.fetch.attestation_bundle import SUFFIX
 from anvil.fetch.builder_identity import AttestationRule
 from anvil.fetch.fetched_cache import Cache
 from anvil.fetch.result import UNPUBLISHED
+from anvil.formats.iso_time import timestamp
+from anvil.git.objects import blob_id
 from anvil.http.client import HttpClient, Limits
 from anvil.index_file import manifest, manifest_file, verified_cache, verify
 from anvil.requests import BuildRequest
-from anvil.settings.schema import ChunkingOptions, Config, Slugs
+from anvil.settings.schema import ChunkingOptions, Config, Slugs, SourceOptions
 from anvil.system import installation
-from anvil.values import Progress, silent
+from anvil.values import Document, Progress, Scan, Skipped, silent
 from anvil.wording import counted
 
 if TYPE_CHECKING:
@@ -309,7 +311,7 @@ class DocsFinder:
         docs = replace(wanted, source="repository", url=url)
         with self._log.attempt("repository", url), self._remote(url) as remote:
             there = remote.tags()
-            tag = place.tag or version_tags.find(there, docs.name, docs.version)
+            tag = place.tag or remote_repository.find(there, docs.name, docs.version)
             if tag is None or tag not in there:
                 raise NotFound(repository_docs.no_tag(remote, there, docs.name, place.tag or docs.version))
             named = tuple(key for key in lock_file.NAMED if getattr(place, key) is not None)
@@ -323,7 +325,7 @@ class DocsFinder:
     def _remote(self, url: str) -> Iterator[RemoteRepository]:
         options = self._options
         with self._log.host(url):
-            address, protocols, settings = git_server.checked(url, self._policy, options.allow_private_urls)
+            address, protocols, settings = remote_repository.checked(url, self._policy, options.allow_private_urls)
         with RemoteRepository(address, protocols, settings, options.max_fetch_bytes, self._progress) as remote:
             yield remote
 
@@ -461,3 +463,41 @@ class DocsFinder:
         with verify.open_checked(path) as reader:
             pages = reader.counts()["documents"]
         return FoundDocs(docs, path, pages, self.attempts, tuple(dict.fromkeys((*self._notes, *self._doubts))))
+
+
+class PackedPages:
+    """``pages``: path -> bytes. The time of all pages is 1980, the oldest one that a ZIP archive can have: packages
+    record when they were packed, not when a page changed."""
+
+    root_path = "."
+    problem: str | None = None
+    excluded_hashes: frozenset[str] | None = None
+    _TIME = timestamp(315_532_800)
+
+    def __init__(self, name: str, pages: Mapping[str, bytes]) -> None:
+        self.name = name
+        limit = SourceOptions().max_file_bytes
+        reasons = {path: refusal(data, limit) for path, data in sorted(pages.items())}
+        self._pages = {path: pages[path] for path, reason in reasons.items() if reason is None}
+        self._skipped = tuple(Skipped(printable(path), reason) for path, reason in reasons.items() if reason)
+        self._ids = {path: blob_id(data) for path, data in self._pages.items()}
+
+    def commit(self) -> str | None:
+        return None
+
+    def scan(self, indexed: Mapping[str, str] | None = None) -> Scan:
+        return Scan(dict(self._ids), self._skipped)
+
+    def read(self, path: str) -> Document | Skipped:
+        return self.text(path)
+
+    def text(self, path: str) -> Document | Skipped:
+        data = self._pages.get(path)
+        if data is None:
+            return Skipped(printable(path), f"not in the {self.name}")
+        return Document(path, self._ids[path], data.decode("utf-8-sig"), len(data), self._TIME)
+
+    def last_modified(
+        self, paths: Collection[str], known: Mapping[str, tuple[str, str]], since: str | None
+    ) -> dict[str, str]:
+        return dict.fromkeys(paths, self._TIME)

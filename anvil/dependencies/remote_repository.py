@@ -14,12 +14,15 @@ import shutil
 import subprocess
 import tempfile
 import time
+import urllib.parse
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from anvil.errors import FetchError, Unreachable
 from anvil.git.objects import Entry
 from anvil.git.repository import Repository
+from anvil.http.client import HttpClient, Limits
+from anvil.http.server_policy import ALLOW_DEPENDENCIES, HttpPolicy
 from anvil.system.child_process import kill_session
 from anvil.values import Progress, silent
 
@@ -277,3 +280,104 @@ def _size(folder: Path) -> int:
             with contextlib.suppress(OSError):
                 total += os.lstat(os.path.join(place, name)).st_size
     return total
+
+
+RESOLVE_TIMEOUT_S = 10.0
+_PORTS = {"https": 443, "http": 80, "ssh": 22}
+
+
+def checked(url: str, policy: HttpPolicy, allow_local: bool) -> tuple[str, tuple[str, ...], Mapping[str, str]]:
+    """(address after redirects, protocols, settings) for git.
+
+    The host of an https address is resolved here, and git connects to the address that was checked. ``allow_local``:
+    whether ``file://`` and servers on this machine can be used. Raises :class:`FetchError`.
+    """
+    try:
+        parts = urllib.parse.urlsplit(url)
+        port = parts.port or _PORTS.get(parts.scheme, 0)
+    except ValueError:
+        raise FetchError(f"{url[:100]!r} is not the address of a repository. Write https://HOST/PATH.") from None
+    if parts.scheme == "file" and allow_local:
+        return url, ("file",), {}
+    if parts.scheme == "ssh" and parts.hostname:
+        policy.resolve(parts.hostname, port, RESOLVE_TIMEOUT_S)  # raises for a host that is not allowed
+        return url, ("ssh",), {}
+    if not parts.scheme:
+        raise FetchError(f"{url[:100]} is not the address of a repository. Write https://HOST/PATH.")
+    if parts.scheme not in ("https", "http"):
+        reason = ALLOW_DEPENDENCIES if parts.scheme == "file" else "Use https or ssh."
+        raise FetchError(f"A repository at {parts.scheme}: is not fetched. {reason}")
+    final = _redirected(url, policy)
+    parts = urllib.parse.urlsplit(final)
+    host, port = parts.hostname or "", parts.port or _PORTS[parts.scheme]
+    address = policy.resolve(host, port, RESOLVE_TIMEOUT_S)
+    settings = {} if address is None else {"http.curloptResolve": f"{host}:{port}:{address}"}
+    return final, (parts.scheme,), settings
+
+
+def _redirected(url: str, policy: HttpPolicy) -> str:
+    """The address that a server redirects git to, such as that of a renamed repository."""
+    advertisement = "/info/refs?service=git-upload-pack"
+    with HttpClient(Limits(), policy=policy) as http, http.get(url.rstrip("/") + advertisement) as reply:
+        moved = reply.url.removesuffix(advertisement)
+    return moved if reply.status == 200 and moved != reply.url else url
+
+
+MAX_NAMED = 3
+"""Tags that an error names."""
+
+
+def candidates(name: str, version: str) -> list[str]:
+    """The tags that can mark this version of the package, most usual first."""
+    short = name.rpartition("/")[2]  # @scope/pkg
+    names = list(dict.fromkeys([name, short, name.replace("-", "_"), name.replace("-", ".")]))
+    versions = list(dict.fromkeys([version, *([padded] if (padded := _padded(version)) else [])]))
+    tags = [form for each in versions for form in (f"v{each}", each)]
+    tags += [
+        f"{own}{between}{each}"
+        for each in versions
+        for own in names
+        for between in ("@", "@v", "-", "-v", "/", "/v", "==", "_")
+    ]
+    tags += [
+        form.format(each)
+        for each in versions
+        for form in ("release-{}", "release/{}", "rel_{}", "rel-{}", "r{}", "V{}", "version-{}")
+    ]
+    tags += [form.format(each.replace(".", "_")) for each in versions for form in ("rel_{}", "v{}", "release_{}", "{}")]
+    return list(dict.fromkeys(tags))
+
+
+def find(tags: Iterable[str], name: str, version: str) -> str | None:
+    """The tag of this version; None without one. A tag with the package's own name comes first, because a repository
+    of several packages has one such tag for each."""
+    there = set(tags)
+    found = [tag for tag in candidates(name, version) if tag in there]
+    short = name.rpartition("/")[2]
+    own = [tag for tag in found if tag.startswith((name, short, short.replace("-", "_")))]
+    return next(iter(own or found), None)
+
+
+def closest(tags: Sequence[str], name: str, version: str) -> list[str]:
+    """The tags whose numbers are nearest to the version's, nearest first; for an error."""
+    wanted = _numbers(version)
+    short = name.rpartition("/")[2]
+
+    def distance(tag: str) -> tuple[object, ...]:
+        numbers = _numbers(re.sub(re.escape(short), "", tag, flags=re.IGNORECASE))
+        width = max(len(numbers), len(wanted))
+        here, there = (each + (0,) * (width - len(each)) for each in (numbers, wanted))
+        first = next((at for at, pair in enumerate(zip(here, there, strict=True)) if pair[0] != pair[1]), width)
+        gap = abs(here[first] - there[first]) if first < width else 0
+        return -first, gap, short.lower() not in tag.lower(), len(tag), tag
+
+    return sorted((tag for tag in tags if re.search(r"\d", tag)), key=distance)[:MAX_NAMED]
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in re.findall(r"\d{1,12}", text))[:6]
+
+
+def _padded(version: str) -> str | None:
+    """``1.2`` for ``1.2.0``: the same version, as some projects tag it."""
+    return version.removesuffix(".0") if re.fullmatch(r"\d+\.\d+\.0", version) else None

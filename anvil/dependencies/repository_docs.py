@@ -10,7 +10,7 @@ import posixpath
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from anvil.dependencies import docs_folder, version_tags
+from anvil.dependencies import docs_folder, remote_repository
 from anvil.dependencies.docs_folder import DocsFolder
 from anvil.dependencies.remote_repository import RemoteRepository
 from anvil.dependencies.values import LockedDocs
@@ -39,7 +39,7 @@ class RepositoryDocs:
 
 def no_tag(remote: RemoteRepository, there: Collection[str], name: str, wanted: str) -> str:
     """The message for a tag that does not exist, with the closest ones."""
-    near = version_tags.closest(list(there), name, wanted)
+    near = remote_repository.closest(list(there), name, wanted)
     hint = f"The closest are {', '.join(near)}. Name one with --tag." if near else "It has no tags."
     return f"There is no tag for {wanted} in {remote.shown}. {hint}"
 

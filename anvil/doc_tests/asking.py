@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from anvil.doc_tests import judging
-from anvil.doc_tests.question_vectors import QuestionVectors
 from anvil.doc_tests.suite import shown
 from anvil.doc_tests.values import Answer, Expectation, Outcome, Question, Suite
 from anvil.errors import ConfigError
-from anvil.formats.closest_paths import closest_paths
 from anvil.index_file import row_ids
 from anvil.index_file.reader_protocol import IndexReader
 from anvil.requests import SearchRequest
 from anvil.results import Hit
-from anvil.search import pages
+from anvil.search import pages, searcher
 from anvil.search.searcher import Searcher
 from anvil.values import Progress, Section, silent
-from anvil.wording import full_heading
+from anvil.wording import closest_paths, full_heading
+
+if TYPE_CHECKING:
+    from anvil.embedding.provider import EmbeddingProvider
+
 
 MAX_CHARS = 1_000_000
 """Budget of a search: so large that no result is cut."""
@@ -190,3 +195,33 @@ class Asker:
             sections = reader.sections(document.id) if document else ()
             self._anchors[path] = {section.heading_path: section.anchor for section in sections}
         return self._anchors[path].get(heading_path, "")
+
+
+MAX_THREADS = 4
+"""Questions that are embedded at a time. The model runs outside of Python's lock."""
+
+
+class QuestionVectors:
+    """A context manager; its end cancels the questions that are not embedded yet."""
+
+    def __init__(self, provider: EmbeddingProvider) -> None:
+        self.provider = provider
+        self._pool = ThreadPoolExecutor(min(os.cpu_count() or 1, MAX_THREADS), thread_name_prefix="anvil-questions")
+        self._vectors: dict[str, Future[searcher.Question]] = {}
+
+    def __enter__(self) -> QuestionVectors:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._pool.shutdown(cancel_futures=True)
+
+    def prepare(self, questions: Iterable[Question]) -> None:
+        """Start to embed all questions whose mode uses vectors."""
+        for question in questions:
+            if question.mode != "keyword" and question.ask not in self._vectors:
+                self._vectors[question.ask] = self._pool.submit(searcher.embed_query, question.ask, self.provider)
+
+    def get(self, question: Question) -> searcher.Question | None:
+        """A question's vector; None for one that was not prepared."""
+        vector = self._vectors.get(question.ask)
+        return None if vector is None else vector.result()

@@ -12,11 +12,10 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 
 from anvil.doc_tests import judging
-from anvil.doc_tests.asking import Asker, Targets
-from anvil.doc_tests.question_vectors import QuestionVectors
+from anvil.doc_tests.asking import Asker, QuestionVectors, Targets
 from anvil.doc_tests.values import ChangedPage, Comparison, Difference, Outcome, Question
 from anvil.documents import staleness
-from anvil.index_file import connection, transfer
+from anvil.index_file import connection, writer
 from anvil.index_file.reader import Reader
 from anvil.index_file.rows import is_parallel
 from anvil.index_file.writer import SETTINGS, Writer
@@ -189,7 +188,7 @@ class _Replay:
                 for page in sorted(self._back ^ back, key=lambda page: page.file_path):
                     source = self._before if page in back else self._after.reader
                     for path in _paths(page):
-                        transfer.put_back(self._writer, source, path)
+                        writer.put_back(self._writer, source, path)
             self._back = back
             self._replays += 1
             targets = Targets(self._writer.reader, self._moved_back(back))

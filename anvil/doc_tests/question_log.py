@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import logging
+import os
+import re
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
 from typing import Any, Literal, get_args
 
-from anvil.doc_tests.question_log_file import QuestionLog
-from anvil.doc_tests.secret_masking import masked
 from anvil.doc_tests.suite import MAX_ASK_CHARS
 from anvil.errors import AnvilError, ConfigError
-from anvil.formats.timestamps import timestamp
+from anvil.formats.iso_time import timestamp
+from anvil.git.objects import blob_id
+from anvil.index_file import lock
+from anvil.index_file.publish import keep_out_of_git
 from anvil.results import SearchResult
+from anvil.settings.schema import INDEX_FOLDER
+from anvil.system import safe_write, user_folders
 from anvil.values import address
 
 Problem = Literal["outdated", "wrong", "missing"]
@@ -108,3 +116,139 @@ def reports(entries: Iterable[dict[str, Any]]) -> list[PageReport]:
 def _text(entry: dict[str, Any], key: str) -> str:
     value = entry.get(key)
     return value if isinstance(value, str) else ""
+
+
+EMAIL, SECRET = "[e-mail]", "[secret]"
+_EMAIL = re.compile(r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,5}")
+_PEM = re.compile(r"-----BEGIN [A-Z ]{1,40}-----.*?(?:-----END [A-Z ]{1,40}-----|\Z)", re.DOTALL)
+_USER_INFO = re.compile(r"(\w{1,20}://)[^\s/@]{1,200}@")
+_NAMED = re.compile(
+    r"""(?ix) (?<![^\W_])( pass(?:word|wd|phrase)? | pwd | secret | token | api[_-]?key | access[_-]?key
+    | auth(?:orization)? | bearer | credentials? | client[_-]?secret )\b
+    (["']?\s*(?:[:=]|\s(?:is|was)\s)\s*["']?(?:bearer\s+|basic\s+)?)
+    ([^\s"',;]{4,})"""
+)
+_OPTION = re.compile(
+    r"""(?ix) (?<!\S)( -p | --?[a-z-]{0,30}(?:pass(?:word|wd|phrase)?|pwd|secret|token|api[_-]?key)
+    | password | passwd | passphrase )
+    (\s+["']?) (?=[^\s"',;\d_]{0,200}(?:[\d_]|[^\w\s"',;?!.]))(?!-)([^\s"',;]{4,})"""
+)
+"""An option or the word, and a value after a blank that is no word of a sentence: it has a digit or a sign."""
+_PASSWORD_OPTION = re.compile(
+    r"""(?i)(?<!\S)(--?[a-z-]{0,30}(?:password|passwd|passphrase)\s+["']?)(?!-)([^\s"',;]{4,})"""
+)
+_CARD = re.compile(r"(?<![\w.])(?:\d[ -]?){12,18}\d(?![\w.]*\w)")
+_BEARER = re.compile(r"(?i)\b(bearer|basic)(\s+)([A-Za-z0-9._~+/=-]{12,})")
+_KNOWN = re.compile(
+    r"\b(?:sk-|pk-|rk-|sk_live_|sk_test_|ghp_|gho_|ghs_|ghu_|ghr_|github_pat_|glpat-|xox[abprs]-|AKIA|ASIA|AIza|hf_|npm_"
+    r"|pypi-|dop_v1_|SG\.|eyJ)[A-Za-z0-9._\-]{8,}"
+)
+_LONG = re.compile(r"(?<![\w/.-])[A-Za-z0-9+/_-]{24,}={0,2}(?![\w.-])")
+
+
+def masked(text: str) -> str:
+    """``text`` without what looks like an e-mail address, a password, a token or a key.
+
+    They are recognized by their form. A secret in plain words is not recognized.
+    """
+    text = _PEM.sub(SECRET, text)
+    text = _USER_INFO.sub(rf"\1{SECRET}@", text)
+    text = _EMAIL.sub(EMAIL, text)
+    text = _KNOWN.sub(SECRET, text)
+    text = _NAMED.sub(rf"\1\2{SECRET}", text)
+    text = _PASSWORD_OPTION.sub(rf"\1{SECRET}", text)
+    text = _OPTION.sub(rf"\1\2{SECRET}", text)
+    text = _CARD.sub(lambda match: SECRET if _is_card(match[0]) else match[0], text)
+    text = _BEARER.sub(rf"\1\2{SECRET}", text)
+    return _LONG.sub(lambda match: SECRET if _is_random(match[0]) else match[0], text)
+
+
+def _is_card(number: str) -> bool:
+    """Whether a number has the check digit of card numbers (ISO/IEC 7812)."""
+    digits = [int(character) for character in number if character.isdigit()]
+    doubled = (sum(divmod(2 * digit, 10)) for digit in digits[-2::-2])
+    return (sum(digits[-1::-2]) + sum(doubled)) % 10 == 0
+
+
+def _is_random(word: str) -> bool:
+    """Whether a long word has digits among letters, as keys do and words of a language do not."""
+    digits = sum(character.isdigit() for character in word)
+    switches = sum(first.isdigit() != second.isdigit() for first, second in pairwise(word))
+    return digits >= 3 and (switches >= 4 or digits >= len(word) // 2)
+
+
+FILE_NAME = "questions.jsonl"
+MAX_ENTRY_BYTES = 20_000
+"""A longer line is not read: it is none of ours."""
+
+
+class QuestionLog:
+    """The log at ``path``. ``max_bytes``: from this size on it is renamed to ``.old``."""
+
+    def __init__(self, path: Path, max_bytes: int) -> None:
+        self.path = path
+        self._max_bytes = max_bytes
+
+    @classmethod
+    def of(cls, docs_root: Path | None, name: str, max_bytes: int) -> QuestionLog:
+        """The log of a documentation folder, in its ``.anvil``; without a folder, in the user's data folder, by the
+        ``name`` of the index."""
+        if docs_root is not None:
+            return cls(docs_root / INDEX_FOLDER / FILE_NAME, max_bytes)
+        return cls(user_folders.data() / f"questions-{blob_id(name.encode())[:12]}.jsonl", max_bytes)
+
+    def append(self, entry: Mapping[str, Any]) -> None:
+        """Add an entry. Raises :class:`OSError` when it cannot be written, as on a full disk, and :class:`AnvilError`
+        when the file is a link."""
+        if self.path.parent.name == INDEX_FOLDER:
+            safe_write.ensure_inside_parent(self.path.parent)
+            keep_out_of_git(self.path.parent)
+        else:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+        line = json.dumps(entry, ensure_ascii=False, separators=(",", ":")) + "\n"
+        with open(self.path, "ab", buffering=0, opener=_private) as file:
+            file.write(line.encode("utf-8", "replace"))
+            full = os.fstat(file.fileno()).st_size > self._max_bytes
+        if full:
+            self._rename()
+
+    def _rename(self) -> None:
+        try:
+            with lock.exclusive(self.path, 0):  # another server may be at it
+                if self.path.stat().st_size > self._max_bytes:
+                    safe_write.rename(self.path, self._old)
+        except (AnvilError, OSError):
+            return  # the next entry tries again
+
+    @property
+    def _old(self) -> Path:
+        return self.path.with_suffix(".old.jsonl")
+
+    def read(self) -> Iterator[dict[str, Any]]:
+        """The entries, oldest first. Lines that are none, such as one that a full disk cut, are left out."""
+        for path in (self._old, self.path):
+            try:
+                safe_write.regular_file(path)
+                with open(path, "rb") as file:
+                    while line := file.readline(MAX_ENTRY_BYTES + 1):
+                        entry = _parsed(line)
+                        if entry is not None:
+                            yield entry
+            except FileNotFoundError:
+                continue
+
+
+def _parsed(line: bytes) -> dict[str, Any] | None:
+    try:
+        entry = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return entry if isinstance(entry, dict) else None
+
+
+def _private(path: str, flags: int) -> int:
+    """An ``opener`` for a file that only this user can read: questions may hold what masking does not know."""
+    descriptor = safe_write.opener(path, flags)
+    if os.name != "nt" and os.fstat(descriptor).st_mode & 0o077:
+        os.fchmod(descriptor, 0o600)
+    return descriptor

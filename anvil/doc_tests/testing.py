@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from anvil.doc_tests import baseline as baselines
-from anvil.doc_tests import comparing, judging, renames
-from anvil.doc_tests.asking import Asker, Targets, ensure_resolved
-from anvil.doc_tests.question_vectors import QuestionVectors
+from anvil.doc_tests import comparing, judging
+from anvil.doc_tests.asking import Asker, QuestionVectors, Targets, ensure_resolved
 from anvil.doc_tests.values import Comparison, Outcome, Suite, TestReport
+from anvil.documents import open_tree
+from anvil.documents.file_selection import refusal
+from anvil.errors import AnvilError, ConfigError, SourceError
+from anvil.git.repository import Repository
+from anvil.git.tracked_file import TrackedIndex
+from anvil.index_file import verify
 from anvil.index_file.reader import Reader
+from anvil.index_file.reader_protocol import IndexReader
+from anvil.index_file.writer import SETTINGS
 from anvil.live.working_copy import WorkingCopy
+from anvil.search.pages import page_text
+from anvil.search.searcher import Searcher
+from anvil.settings import index_url
 from anvil.settings.schema import SourceOptions
+from anvil.text import text_changes
 from anvil.values import Progress, silent
 from anvil.wording import counted
 
@@ -36,16 +46,14 @@ def run(
     """Ask the index of ``copy`` all questions of ``suite``.
 
     ``folder``: the documentation folder, in whose history renamed pages are looked up. ``baseline``: see
-    :func:`anvil.doc_tests.baseline.opened`, with ``options`` and ``fetch``. Raises :class:`AnvilError`.
+    :func:`anvil.doc_tests.testing.opened`, with ``options`` and ``fetch``. Raises :class:`AnvilError`.
     """
     began_at = time.perf_counter()
     with ExitStack() as stack:
         other = moved = None
         if baseline is not None:
-            other = stack.enter_context(
-                baselines.opened(baseline, copy, folder, options or SourceOptions(), fetch, progress)
-            )
-            moved = renames.between(other.reader, copy.reader)
+            other = stack.enter_context(opened(baseline, copy, folder, options or SourceOptions(), fetch, progress))
+            moved = between(other.reader, copy.reader)
         renamed = _renamed(suite, copy.reader, folder, moved or {})
         targets = Targets(copy.reader, renamed)
         before = Targets(other.reader, _earlier(suite, other.reader, moved or {}, renamed)) if other else None
@@ -92,7 +100,7 @@ def _renamed(suite: Suite, reader: Reader, folder: Path | None, moved: Mapping[s
     """Page in the suite -> page in the index, of renamed pages. ``moved``: new path -> old path."""
     missing = _named(suite) - reader.identities().keys()
     renamed = {old: new for new, old in moved.items() if old in missing}
-    return renamed | renames.from_history(folder, missing - renamed.keys(), reader)
+    return renamed | from_history(folder, missing - renamed.keys(), reader)
 
 
 def _earlier(suite: Suite, before: Reader, moved: Mapping[str, str], renamed: Mapping[str, str]) -> dict[str, str]:
@@ -119,3 +127,138 @@ def _passed(suite: Suite, hit: float, mrr: float | None, comparison: Comparison 
     high_enough = suite.min_hit is None or hit >= suite.min_hit
     ranked_enough = suite.min_mrr is None or mrr is None or mrr >= suite.min_mrr
     return high_enough and ranked_enough and not (comparison and comparison.lost)
+
+
+MAX_COMMITS = 5000
+"""Commits that are searched, from HEAD down its first parents."""
+
+
+def from_history(folder: Path | None, missing: Collection[str], reader: IndexReader) -> dict[str, str]:
+    """Old path -> path in the index, of pages in ``missing`` that were renamed.
+
+    A page was renamed when a commit from HEAD down held it, and a page that is in the index and not in that commit has
+    the same text or most of it. Empty outside a repository, and for pages that git never knew.
+    """
+    if folder is None or not missing:
+        return {}
+    try:
+        repository = Repository.discover(folder)
+        if repository is None:
+            return {}
+        root = repository.relative(folder)
+        prefix = "" if root == "." else f"{root}/"
+        last = repository.last_with([prefix + path for path in missing], MAX_COMMITS)
+    except AnvilError:
+        return {}
+    renamed: dict[str, str] = {}
+    for commit in sorted({commit for commit, _ in last.values()}):
+        before = repository.tree(commit, root)
+        old = {}
+        for path, (last_commit, blob) in last.items():
+            if last_commit == commit:
+                data = repository.read_blob(blob)
+                if refusal(data, len(data)) is None:
+                    old[path.removeprefix(prefix)] = _body(data.decode("utf-8-sig"))
+        added = {path: _text(reader, path) for path in reader.identities() if path not in before}
+        renamed |= {was: path for path, was in text_changes.moved(old, added).items()}
+    return renamed
+
+
+def between(before: IndexReader, after: IndexReader) -> dict[str, str]:
+    """New path -> old path of the pages that were moved between two indexes."""
+    old, new = before.identities(), after.identities()
+    removed = {path: _text(before, path) for path in old.keys() - new.keys()}
+    added = {path: _text(after, path) for path in new.keys() - old.keys()} if removed else {}
+    return text_changes.moved(removed, added)
+
+
+def _text(reader: IndexReader, path: str) -> str:
+    document = reader.document(path)
+    return page_text(reader.page_chunks(document.id)) if document else ""
+
+
+def _body(source: str) -> str:
+    """The text of a page without its front matter, as an index holds it."""
+    from anvil.text import markdown_parser
+
+    return markdown_parser.parse(source).text
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """What the current index is compared with. ``name``: for reports. ``notes``: sentences on what is missing in it."""
+
+    name: str
+    reader: Reader
+    searcher: Searcher
+    notes: tuple[str, ...] = ()
+
+
+@contextmanager
+def opened(
+    named: str,
+    current: WorkingCopy,
+    folder: Path | None,
+    options: SourceOptions,
+    fetch: Callable[[str], Path],
+    progress: Progress,
+) -> Iterator[Baseline]:
+    """The baseline that ``named`` names: an index file, an index that is published, or a branch, tag or commit.
+
+    The documents of a commit are read from git. Their vectors come from ``current`` and from the index in that commit,
+    if there is one, so that only pages that differ are embedded. ``fetch``: the file of a published index.
+    Raises :class:`AnvilError`.
+    """
+    if index_url.is_milvus(named):
+        raise ConfigError(f"{index_url.without_secrets(named)} cannot be a baseline. Name a commit, or an index file.")
+    if not isinstance(current.reader, Reader):
+        raise ConfigError(
+            f"Only an index file is compared with a baseline, not {current.where}. Name one with --index."
+        )
+    if index_url.is_remote(named) or Path(named).suffix.lower() in index_url.FILES:
+        is_remote = index_url.is_remote(named)
+        path = fetch(named) if is_remote else Path(named)
+        shown = index_url.without_secrets(named) if is_remote else named
+        with closing(WorkingCopy(path, None, current.provider)) as copy:
+            copy.refresh()
+            yield Baseline(f"the index {shown}", copy.reader, copy.searcher)
+        return
+    if folder is None:
+        raise SourceError(f"There is no documentation folder, so {named!r} names no commit of it. Name it with --docs.")
+    commit, name = _commit(named, folder)
+    with ExitStack() as stack:
+        start = stack.enter_context(_committed(current, folder, commit)) or current.index
+        tree = open_tree.commit_tree(folder, commit, options)
+        copy = stack.enter_context(
+            closing(WorkingCopy(start, tree, current.provider, progress, caches=[current.reader]))
+        )
+        copy.refresh()
+        notes = (f"Vectors of {name} are missing: {copy.failure}",) if copy.failure else ()
+        yield Baseline(name, copy.reader, copy.searcher, notes)
+
+
+def _commit(named: str, folder: Path) -> tuple[str, str]:
+    """The commit of the baseline, and its name. For a branch: the commit where the current branch left it."""
+    repository = Repository.discover(folder)
+    if repository is None:
+        raise SourceError(f"{folder} is in no git repository. Name an index file as the baseline.")
+    tip, head = repository.branch(named), repository.head()
+    commit = tip or repository.resolve(named)
+    base = repository.merge_base(tip, head) if tip and head else None
+    name = f"{named} ({repository.short(base or commit)})"
+    if base is not None and base != tip:
+        return base, f"{named} where this branch left it ({repository.short(base)})"
+    return commit, name
+
+
+@contextmanager
+def _committed(current: WorkingCopy, folder: Path, commit: str) -> Iterator[Path | None]:
+    """The index in the commit, if it has the settings of the current one; else None."""
+    with ExitStack() as stack:
+        path = None
+        with suppress(AnvilError):
+            file = stack.enter_context(TrackedIndex(current.index, folder).file(commit))
+            with verify.open_checked(file) as reader:
+                has_same_settings = all(reader.meta()[key] == current.reader.meta()[key] for key in (*SETTINGS,))
+            path = file if has_same_settings else None
+        yield path

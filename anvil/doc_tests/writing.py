@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Iterable, Iterator
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from anvil.doc_tests import judging, suggesting
+from anvil.doc_tests import judging
 from anvil.doc_tests.suite import MAX_ASK_CHARS, entry, parse, with_answers
 from anvil.doc_tests.values import Suite, TestReport
 from anvil.errors import ConfigError
@@ -52,7 +53,7 @@ def suggestions(reader: IndexReader, suite: Suite | None, logged: Collection[str
     found = False
     seen = {_folded(question.ask) for question in suite.questions} if suite else set()
     for document in reader.documents():
-        for ask, section in suggesting.questions_in(document.file_path, document.title, reader.sections(document.id)):
+        for ask, section in questions_in(document.file_path, document.title, reader.sections(document.id)):
             if len(ask) <= MAX_ASK_CHARS and _folded(ask) not in seen:
                 seen.add(_folded(ask))
                 found = True
@@ -84,3 +85,25 @@ def _address(path: str, section: Section) -> str:
 
 def _folded(text: str) -> str:
     return " ".join(text.casefold().split()).rstrip("?")
+
+
+MIN_WORDS = 3
+"""Words of a suggested heading: "Why?" says too little."""
+_FAQ = re.compile(r"\bfaqs?\b|frequently asked|^(common )?questions\b|^troubleshooting\b", re.IGNORECASE)
+
+
+def questions_in(path: str, title: str, sections: Sequence[Section]) -> Iterator[tuple[str, Section]]:
+    """(question, section) of each heading of a page that ends in a question mark or is in a FAQ: its page, or a heading
+    above it, has such a name."""
+    faq_level = 0 if _FAQ.search(title) or _FAQ.search(path.rpartition("/")[2].partition(".")[0]) else None
+    for section in sections:
+        if section.heading_level == 0:
+            continue
+        if faq_level and section.heading_level <= faq_level:
+            faq_level = None
+        in_faq = faq_level is not None and section.heading_level > max(faq_level, 1)
+        is_question = in_faq or section.title.endswith("?")
+        if is_question and len(section.title.split()) >= MIN_WORDS:
+            yield section.title, section
+        if faq_level is None and _FAQ.search(section.title):
+            faq_level = section.heading_level

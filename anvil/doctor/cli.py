@@ -8,7 +8,7 @@ import textwrap
 import click
 
 from anvil.cli import options, output
-from anvil.cli.exit_codes import ERROR, NO, OK
+from anvil.cli.output import ERROR, NO, OK
 from anvil.doctor.values import Finding, Verdict, worst
 from anvil.requests import OpenRequest
 from anvil.wording import counted

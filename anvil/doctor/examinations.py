@@ -10,12 +10,9 @@ from collections.abc import Callable, Iterator
 
 from anvil.doctor import (
     client_entries,
-    context_folders,
     embedding_model,
     folders,
-    git_state,
     index_state,
-    library_file_state,
     mkdocs_project,
     pre_commit_hooks,
     python_packages,
@@ -35,7 +32,7 @@ EXAMINATIONS: dict[str, Examination] = {
     "model": embedding_model.examine,
     "configuration": folders.configuration,
     "documents": folders.documents,
-    "git": git_state.examine,
+    "git": folders.examine,
     "index": index_state.examine,
     "index in git": index_state.in_git,
     "folders": folders.writable,
@@ -43,8 +40,8 @@ EXAMINATIONS: dict[str, Examination] = {
     "clients": client_entries.examine,
     "pre-commit": pre_commit_hooks.examine,
     "mkdocs": mkdocs_project.examine,
-    "context": context_folders.examine,
-    "library": library_file_state.examine,
+    "context": folders.examine_context,
+    "library": index_state.examine_library,
 }
 """Subject -> examination, in the order of the report: what a check depends on is checked before it."""
 

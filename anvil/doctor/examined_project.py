@@ -12,7 +12,7 @@ from anvil.errors import ConfigError
 from anvil.settings import index_url
 from anvil.settings.files import index_file, load_config
 from anvil.settings.schema import Config
-from anvil.system import installation
+from anvil.system import installation, safe_read
 
 if TYPE_CHECKING:
     from anvil.documents.document_source import DocumentSource
@@ -119,3 +119,13 @@ def find(docs: str | None, index: str | None, config: str | None, provider: str 
             named["embedding"] = replace(Config().embedding, provider=provider)
         return Place(replace(Config(), **named), Path.cwd(), str(error), given)
     return Place(loaded, base, given=given)
+
+
+def read(file: Path) -> Any:
+    """The value of a YAML file, with None for values under other programs' tags, such as ``!ENV``. ConfigError."""
+    from anvil.formats import yaml_values
+
+    try:
+        return yaml_values.loads(safe_read.text(file), "null")
+    except (OSError, ValueError, RecursionError) as error:
+        raise ConfigError(f"cannot be read: {' '.join(str(error).split())[:200]}. Correct it.") from error

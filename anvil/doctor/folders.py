@@ -13,8 +13,8 @@ from pathlib import Path
 
 from anvil.doctor.examined_project import Place
 from anvil.doctor.values import Finding, Verdict
-from anvil.errors import SourceError
-from anvil.settings.files import nearest_config
+from anvil.errors import AnvilError, GitError, NotOwned, SourceError
+from anvil.settings.files import CONTEXT_NAME, load_context, nearest_config
 from anvil.settings.layers import variables
 from anvil.wording import counted, no_page
 
@@ -139,3 +139,64 @@ def _file_system(folder: Path, mounts: str) -> str:
         if folder.is_relative_to(where) and len(where.parts) >= best:  # of equals, the last mount counts
             best, kind = len(where.parts), mount_kind
     return kind
+
+
+def examine(place: Place) -> Iterator[Finding]:
+    """Whether git's data can be read, and whether the history is complete."""
+    from anvil.git.repository import Repository
+
+    try:
+        repository = Repository.discover(place.folder)
+        head = repository.head() if repository else None
+        commit = repository.short(head) if repository and head else None
+    except NotOwned as error:
+        yield Finding("git", "wrong", str(error).partition(" If you trust")[0], error.trust_command)
+        return
+    except GitError as error:
+        yield Finding("git", "wrong", f"{error} Until then pages are indexed without the times of commits.")
+        return
+    if repository is None:
+        yield Finding("git", "ok", "The documents are in no repository: their times are those of the files.")
+    elif commit is None:
+        yield Finding("git", "ok", f"The repository {repository.root} has no commit yet.")
+    elif repository.is_shallow:
+        text = f"HEAD is {commit}. The clone is shallow: older pages get the time of its first commit."
+        yield Finding("git", "note", text, "git fetch --unshallow")
+    else:
+        yield Finding("git", "ok", f"HEAD of {repository.root} is {commit}.")
+
+
+def examine_context(place: Place) -> Iterator[Finding]:
+    """The context of the repository around the working folder, where a file configures it or it was ingested."""
+    if place.problem is not None:  # the finding of "configuration"
+        return
+    config_path = dict(place.given).get("--config")
+    try:
+        config, root, notes = load_context(None, config_path)
+    except AnvilError as error:
+        yield Finding("context", "wrong", str(error))
+        return
+    from anvil.context.run_log import Records
+
+    file, options = root / CONTEXT_NAME, config.context
+    records = Records(root / options.index_dir)
+    if not file.exists() and not records.index.exists():
+        return
+    named = place.shown(file) if file.exists() else "The context"
+    for note in notes:
+        yield Finding("context", "note", note)
+    plain = [directory for directory in options.directories if not any(sign in directory for sign in "*?[{")]
+    missing = [directory for directory in plain if not (root / directory).is_dir()]
+    if len(missing) == len(options.directories):
+        text = f"{named} names directories that do not exist: {', '.join(missing)}. Correct 'directories'."
+        yield Finding("context", "wrong", text)
+        return
+    errors = records.state().errors
+    if errors:
+        first = f"{errors[0].path} ({errors[0].reason})"
+        text = f"{counted(len(errors), 'file', 'could')} not be read in the last run, such as {first}."
+        yield Finding("context", "note", text, place.at(root, place.anvil("context", "ingest")))
+    else:
+        count = len(options.directories)
+        text = f"{named} is valid; {count - len(missing)} of its {count} directories exist."
+        yield Finding("context", "ok", text)

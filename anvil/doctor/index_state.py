@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import shlex
 import shutil
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from anvil.doctor.examined_project import Place
@@ -19,13 +21,14 @@ if TYPE_CHECKING:
     from anvil.git.tracked_file import TrackedIndex
     from anvil.index_file.reader import Reader
 
+
 PLACE = ("--docs", "--index", "--config")
 
 
 def examine(place: Place) -> Iterator[Finding]:
     """The file, checked like one from elsewhere, and then compared with the documents."""
     from anvil.git import tracked_file
-    from anvil.index_file import overwrite_guard, verify
+    from anvil.index_file import publish, verify
 
     if place.in_milvus:
         yield _in_milvus(place)
@@ -43,7 +46,7 @@ def examine(place: Place) -> Iterator[Finding]:
     except ArtifactError as error:
         protected = True
         with contextlib.suppress(OSError):  # the ArtifactError has the reason
-            protected = place.remote or overwrite_guard.is_foreign(path)
+            protected = place.remote or publish.is_foreign(path)
         yield Finding("index", "wrong", str(error), None if protected else place.build("--force"))
     else:
         with reader:
@@ -171,3 +174,53 @@ def _drivers(place: Place, tracked: TrackedIndex) -> Iterator[Finding]:
     elif own != git_attributes.drivers(program, path if lfs else None):
         text = f"The drivers of {path} differ from those of this version."
         yield Finding("index in git", "note", text, install)
+
+
+MAX_LIBRARY_BYTES = 500_000_000
+"""A larger library is not checked."""
+
+
+def examine_library(place: Place) -> Iterator[Finding]:
+    """The library that ``anvil ingest`` and the library surface would use here."""
+    from anvil.library import library_file, verify_library
+
+    own = place.config.library.index
+    path = Path(os.path.abspath(place.project / own)) if own else library_file.default_path()
+    if not path.exists():
+        yield Finding("library", "ok", "There is no document library yet. 'anvil ingest FOLDER' makes one.")
+        return
+    size = path.stat().st_size
+    if size > MAX_LIBRARY_BYTES:
+        yield Finding(
+            "library", "note", f"{place.shown(path)} has {size:,} bytes and was not checked: that would take long."
+        )
+        return
+    try:
+        meta, documents = verify_library.examine(path)
+    except AnvilError as error:
+        yield Finding("library", "wrong", str(error))
+        return
+    text = f"{place.shown(path)} is sound and has {counted(documents, 'document')}."
+    other = _other_model(place, meta) if documents else None
+    if other is None:
+        yield Finding("library", "ok", text)
+        return
+    text += (
+        f" Its vectors are of {meta['embedding_model']}, the configured model is {other}: search uses keywords only."
+    )
+    yield Finding("library", "note", text, place.anvil("ingest", "--reembed", options=("--config", "--provider")))
+
+
+def _other_model(place: Place, meta: dict[str, str]) -> str | None:
+    """The configured model if the library's vectors are of another one, else None. None also for a model that cannot be
+    used: that is another finding."""
+    from anvil.build.indexer import settings
+    from anvil.embedding.factory import create_provider
+
+    try:
+        provider = create_provider(place.config.embedding.provider, place.config.embedding)
+        wanted = settings(provider, place.config.chunking)
+    except AnvilError:
+        return None
+    same = all(meta[key] == value for key, value in wanted.items() if key.startswith("embedding_"))
+    return None if same else provider.model

@@ -11,7 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from anvil.doctor import yaml_file
+from anvil.doctor import examined_project
 from anvil.doctor.examined_project import Place
 from anvil.doctor.values import Finding
 from anvil.errors import ConfigError, GitError, SourceError
@@ -40,7 +40,7 @@ def examine(place: Place) -> Iterator[Finding]:
     if repository is None or file is None or not file.is_file():
         return
     try:
-        written = yaml_file.read(file)
+        written = examined_project.read(file)
     except ConfigError as error:
         yield Finding("pre-commit", "wrong", f"{place.shown(file)} {error}")
         return
@@ -82,7 +82,7 @@ def examine(place: Place) -> Iterator[Finding]:
 def named_indexes(root: Path) -> list[str]:
     """The indexes that the arguments of Anvil's hooks name, relative to ``root``, the repository."""
     try:
-        written = yaml_file.read(root / PRE_COMMIT)
+        written = examined_project.read(root / PRE_COMMIT)
     except ConfigError:  # none, or a finding of the doctor
         return []
     hooks = [hook for repo in _list(written, "repos") for hook in _list(repo, "hooks") if hook.get("id") in HOOKS]

@@ -115,23 +115,23 @@ def extras(place: Place) -> Iterator[Finding]:
 
 def sqlite(place: Place) -> Iterator[Finding]:
     """SQLite with its keyword index."""
-    from anvil.index_file import self_test
+    from anvil.index_file import connection
 
     try:
-        self_test.keyword_index()
+        connection.keyword_index()
     except Exception as error:  # apsw has many exception classes
-        text = f"This SQLite, {self_test.versions()}, has no keyword index, FTS5 ({_brief(error)})."
+        text = f"This SQLite, {connection.versions()}, has no keyword index, FTS5 ({_brief(error)})."
         yield Finding("sqlite", "wrong", text, programs.line(programs.reinstall("apsw")))
     else:
-        yield Finding("sqlite", "ok", f"{self_test.versions()}, with the keyword index FTS5.")
+        yield Finding("sqlite", "ok", f"{connection.versions()}, with the keyword index FTS5.")
 
 
 def sqlite_vec(place: Place) -> Iterator[Finding]:
     """The extension that keeps vectors in the file."""
-    from anvil.index_file import self_test
+    from anvil.index_file import connection
 
     try:
-        version = self_test.vectors()
+        version = connection.vectors()
     except Exception as error:  # as above, and an AnvilError if the package is missing
         text = f"sqlite-vec cannot be loaded into SQLite ({_brief(error)})."
         yield Finding("sqlite-vec", "wrong", text, programs.line(programs.reinstall("sqlite-vec")))

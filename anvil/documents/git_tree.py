@@ -22,7 +22,7 @@ from anvil.documents.file_selection import (
 )
 from anvil.documents.working_tree import expanded_document, file_time, modified
 from anvil.errors import SourceError
-from anvil.formats.timestamps import timestamp
+from anvil.formats.iso_time import timestamp
 from anvil.git.objects import Entry, landing
 from anvil.git.repository import Repository
 from anvil.settings.schema import SourceOptions

@@ -32,7 +32,7 @@ from anvil.documents.file_selection import (
 from anvil.documents.repository_files import RepositoryFiles, long_path
 from anvil.documents.stat_cache import Signature, StatCache, is_stable, mark, signature, written_back
 from anvil.errors import GitError, SourceError
-from anvil.formats.timestamps import timestamp
+from anvil.formats.iso_time import timestamp
 from anvil.git.objects import blob_id
 from anvil.git.repository import Repository
 from anvil.settings.schema import SourceOptions

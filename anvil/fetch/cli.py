@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from anvil.cli import options, output
-from anvil.cli.exit_codes import NO, OK
+from anvil.cli.output import NO, OK
 from anvil.errors import ArtifactRejected, ConfigError, FormatTooNew, SourceError
 from anvil.fetch import attestation_bundle
 from anvil.requests import OpenRequest

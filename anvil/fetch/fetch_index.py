@@ -6,15 +6,27 @@ name. If the server cannot be reached, the index that was fetched before is used
 
 from __future__ import annotations
 
+import base64
 import os
 import time
 import urllib.parse
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 
-from anvil.errors import ArtifactError, ArtifactRejected, BuildError, FetchError, IndexBusy, Unreachable
-from anvil.fetch import attestation_lookup, dispatch, local_path, zip_archive
+from anvil.errors import (
+    ArtifactError,
+    ArtifactRejected,
+    BuildError,
+    FetchError,
+    GitError,
+    IndexBusy,
+    SourceError,
+    Unreachable,
+)
+from anvil.fetch import attestation_lookup, github_api, github_artifacts, website, zip_archive
 from anvil.fetch.attestation_bundle import expected_builder
 from anvil.fetch.attestation_lookup import Examined, Examiner
 from anvil.fetch.builder_identity import AttestationRule
@@ -22,13 +34,15 @@ from anvil.fetch.candidate import Candidate, Missing
 from anvil.fetch.download import download, forget
 from anvil.fetch.fetched_cache import Cache, CacheEntry, CacheState
 from anvil.fetch.result import UNPUBLISHED, FetchResult, agree
-from anvil.formats.timestamps import timestamp
+from anvil.formats.iso_time import timestamp
 from anvil.git import repository
-from anvil.http.client import HttpClient, Limits
+from anvil.git.repository import Repository
+from anvil.http.client import HttpClient, Limits, origin
 from anvil.http.server_policy import HttpPolicy
-from anvil.index_file import manifest_file, verified_cache
+from anvil.index_file import manifest, manifest_file, verified_cache
 from anvil.settings import index_url
-from anvil.settings.index_url import GitHubAddress, LocalPath, WebAddress
+from anvil.settings.index_url import Address, GitHubAddress, LocalPath, WebAddress
+from anvil.settings.schema import INDEX_FOLDER, INDEX_NAME
 from anvil.values import Manifest, Progress, silent
 
 LOCK_TIMEOUT_S = 600.0
@@ -63,13 +77,13 @@ def fetch(
     where = Path(head) if head is not None else None
     if isinstance(address, LocalPath):
         examiner = Examiner(attested, None, address.shown)
-        result = local_path.find(Path(address.path))
+        result = find(Path(address.path))
         examined = examiner.examine(result.manifest.sha256, lambda: attestation_lookup.of_file(result.path))
         result = replace(result, attestation=examined.attestation, notes=(*result.notes, *examined.notes))
     else:
         kept = cache if isinstance(cache, Cache) else Cache(Path(cache) if cache else None)
         examiner = Examiner(attested, expected_builder(address), address.shown, kept)
-        entry = kept.entry(dispatch.key(address, where, attested))
+        entry = kept.entry(key(address, where, attested))
         server = _Server(address, where, token, limits or Limits(), progress, policy, examiner, entry)
         result = server.fetch(offline)
     if result.distance is None and result.commit and where is not None:
@@ -86,7 +100,7 @@ def cached_path(
     """The path of a remote source's index in the cache, fetched or not. ``attested``: as for :func:`fetch`."""
     address = index_url.parse(source)
     assert not isinstance(address, LocalPath)
-    return Cache(Path(cache) if cache else None).entry(dispatch.key(address, head, attested)).index
+    return Cache(Path(cache) if cache else None).entry(key(address, head, attested)).index
 
 
 # --- a server --------------------------------------------------------------------------------------------
@@ -137,8 +151,8 @@ class _Server:
         """The index that the server has now. If its files do not match each other, they are requested a second time,
         because a new index can be published between two requests."""
         for last in (False, True):
-            with HttpClient(self.limits, dispatch.authorization(self.address, self.token), self.policy) as http:
-                for candidate in dispatch.candidates(http, self.address, state, self.head):
+            with HttpClient(self.limits, authorization(self.address, self.token), self.policy) as http:
+                for candidate in candidates(http, self.address, state, self.head):
                     if candidate is None:
                         assert state is not None
                         return self._confirmed(http, state, time.time())
@@ -269,3 +283,71 @@ def _moment(modified: str | None) -> str | None:
         return timestamp(parsedate_to_datetime(modified).timestamp()) if modified else None
     except (ValueError, OverflowError, OSError):  # the header is untrusted
         return None
+
+
+def authorization(address: WebAddress | GitHubAddress, token: str | None) -> Mapping[str, str]:
+    """Origin -> value of the Authorization header."""
+    if isinstance(address, GitHubAddress):
+        return github_api.authorization(token)
+    if address.credentials is None:
+        return {}
+    pair = base64.b64encode(":".join(address.credentials).encode()).decode("ascii")
+    return {origin(address.url): f"Basic {pair}"}
+
+
+def candidates(
+    http: HttpClient, address: WebAddress | GitHubAddress, state: CacheState | None, head: Path | None
+) -> Iterator[Candidate | None]:
+    """The candidates, best first; None: the index of ``state`` is still the current one."""
+    if isinstance(address, WebAddress):
+        yield from website.candidates(http, address, state)
+    else:
+        api = github_api.Api(http, address)
+        yield github_artifacts.find_release(api) if address.kind == "release" else github_artifacts.find(api, head)
+
+
+def key(address: Address, head: Path | None, attested: AttestationRule | None = None) -> str:
+    """The key of a source. If HEAD selects the artifact, it contains the repository; if an attestation is required, who
+    must have built the index. So no index gets there that was fetched for somebody who does not require it."""
+    if attested is not None and attested.required:
+        builder = attested.builder or expected_builder(address)
+        return "\n".join((key(address, head), "built by", (builder or "").lower(), attested.trusted_root or ""))
+    if not isinstance(address, GitHubAddress):
+        return address.url if isinstance(address, WebAddress) else address.path
+    root = None
+    with suppress(GitError, SourceError):
+        repository = Repository.discover(head) if head is not None and address.kind == "artifact" else None
+        root = repository and repository.root
+    return "\n".join((github_api.api_url(), address.shown, str(root or "")))
+
+
+def find(path: Path) -> FetchResult:
+    """The index at or in ``path``. Raises :class:`FetchError` or :class:`ArtifactError`."""
+    if not path.is_dir():
+        manifest_path = manifest_file.manifest_path(path)
+        return _local(path, _manifest_at(manifest_path) if manifest_path.is_file() else None)
+    for place in (*index_url.PLACES, f"{INDEX_FOLDER}/{INDEX_NAME}"):
+        file = path / place
+        if file.suffix == ".json" and file.is_file():
+            published = _manifest_at(file)
+            if published is not None:
+                return _local(file.with_name(published.file), published)
+        elif file.is_file():
+            return _local(file, None)
+    raise FetchError(f"There is no index in {path}. Name the folder that holds index.json and index.db, or the file.")
+
+
+def _manifest_at(path: Path) -> Manifest | None:
+    """The manifest at a path; None for another JSON file. Raises :class:`ArtifactRejected` for a damaged manifest."""
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise ArtifactRejected(f"The manifest {path} cannot be read ({error.strerror}). Check the file.") from error
+    return manifest.found(text, str(path))
+
+
+def _local(path: Path, published: Manifest | None) -> FetchResult:
+    described = manifest_file.describe(path)
+    if published is not None:
+        agree(published, described, str(path))
+    return FetchResult(path=path, manifest=described, origin=str(path), commit=described.commit)

@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import Any
 
 from anvil.errors import ConfigError, FetchError, Unreachable
-from anvil.formats.timestamps import timestamp
+from anvil.formats.iso_time import timestamp
 from anvil.http.client import HttpClient, Reply, origin
 from anvil.settings import index_url
 from anvil.settings.index_url import GitHubAddress

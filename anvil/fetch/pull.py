@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from anvil.errors import ArtifactRejected
 from anvil.fetch.builder_identity import Attestation
 from anvil.fetch.result import FetchResult
-from anvil.index_file import overwrite_guard, publish, verified_cache, verify
+from anvil.index_file import publish, verified_cache, verify
 from anvil.live import site_view
 from anvil.values import Changes
 
@@ -56,7 +56,7 @@ def pull(
     Raises :class:`FetchError`, :class:`ArtifactError` or :class:`BuildError`. Then ``target`` is not changed.
     """
     if target is not None:
-        overwrite_guard.ensure_overwritable(target)
+        publish.ensure_overwritable(target)
     fetched = fetch()
     if wanted is not None and fetched.manifest.sha256 != wanted.lower():
         raise ArtifactRejected(

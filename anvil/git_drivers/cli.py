@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 import click
 
 from anvil.cli import options, output
-from anvil.cli.exit_codes import ERROR, NO, OK
-from anvil.cli.groups import SuggestingGroup
+from anvil.cli.build import summary
+from anvil.cli.output import ERROR, NO, OK
+from anvil.cli.program import SuggestingGroup
 from anvil.errors import ConfigError
 from anvil.git_drivers import git_attributes
 from anvil.requests import OpenRequest
@@ -67,12 +68,12 @@ def uninstall(given: OpenRequest) -> None:
 def textconv(file: str) -> None:
     """Print an index as text; git calls it."""
     from anvil.errors import ArtifactError
-    from anvil.git_drivers import index_dump
+    from anvil.git_drivers import index_diff
     from anvil.index_file import verify
 
     try:
         with verify.open_checked(Path(file)) as reader:
-            output.say("\n".join(index_dump.lines(reader)))
+            output.say("\n".join(index_diff.lines(reader)))
     except ArtifactError as error:  # printed instead of the text: a failure would end all of 'git log -p'
         output.say(str(error).replace(file, "This file"))
 
@@ -167,7 +168,7 @@ def _places(given: OpenRequest) -> tuple[Repository, list[str], list[str]]:
     """
     from anvil.agents.agent_files import AgentFiles
     from anvil.doctor import pre_commit_hooks
-    from anvil.index_file import overwrite_guard
+    from anvil.index_file import publish
 
     with options.open_index(given) as opened:
         tracked = options.tracked_index(opened)
@@ -176,7 +177,7 @@ def _places(given: OpenRequest) -> tuple[Repository, list[str], list[str]]:
     if given.index is None and repository.entry(tracked.path) is None:
         named = pre_commit_hooks.named_indexes(repository.root)
         files = [path for path in repository.staging.folder(".") if path.endswith(".db")]
-        in_git = (path for path in files if overwrite_guard.is_index(repository.root / path))
+        in_git = (path for path in files if publish.is_index(repository.root / path))
         if others := sorted({*named, *in_git}):
             paths = others
         elif tracked.ignored:
@@ -208,3 +209,42 @@ def _edit(file: Path, text: str) -> bool:
     else:
         file.unlink()
     return True
+
+
+@click.command("diff", epilog="Example: anvil diff old.anvil.db new.anvil.db")
+@click.argument("a", metavar="A")
+@click.argument("b", metavar="B")
+@options.as_json
+def diff_command(a: str, b: str, as_json: bool) -> int:
+    """List the pages, sections and settings in which two index files differ. Exit code 0: none, 1: some."""
+    from anvil.git_drivers import index_diff
+    from anvil.index_file import verify
+    from anvil.settings import index_url
+
+    first, second = (Path(index_url.file(name)) for name in (a, b))
+    with verify.open_foreign(first) as old, verify.open_foreign(second) as new:
+        difference = index_diff.difference(old, new)
+    if as_json:
+        output.print_json(difference)
+    else:
+        output.say(index_diff.rendered(difference), nl=False)
+    return NO if difference.pages or difference.settings else OK
+
+
+@click.command("merge", epilog="Example: anvil merge docs.anvil.db shard-1.db shard-2.db shard-3.db")
+@click.argument("out", metavar="OUT")
+@click.argument("shards", metavar="SHARD...", nargs=-1, required=True)
+@options.as_json
+@options.quiet
+def merge_command(out: str, shards: tuple[str, ...], as_json: bool, quiet: bool) -> None:
+    """Join the shards of 'anvil build --shard' into one index. It has the bytes of a single build."""
+    from anvil.git_drivers import merge
+    from anvil.settings import index_url
+
+    target, *parts = (Path(index_url.file(name)) for name in (out, *shards))
+    with output.progress(quiet) as progress:
+        report = merge.join(parts, target, progress=progress)
+    if as_json:
+        output.print_json(report)
+    elif not quiet:
+        output.say(summary(report))

@@ -16,7 +16,8 @@ from anvil.documents.file_selection import refusal
 from anvil.documents.shards import Shard
 from anvil.errors import ArtifactMissing, ArtifactRejected, ConfigError
 from anvil.git.repository import Repository
-from anvil.index_file import connection, lock, overwrite_guard, publish, transfer, verify
+from anvil.index_file import connection, lock, publish, verify
+from anvil.index_file import writer as transfer
 from anvil.index_file.reader import Reader
 from anvil.index_file.writer import SETTINGS, Writer
 from anvil.live import site_view
@@ -45,7 +46,7 @@ def join(
     started = time.perf_counter()
     if any(out.resolve() == shard.resolve() for shard in shards):
         raise ConfigError(f"{out} is one of the shards. Name another file for the whole.")
-    overwrite_guard.ensure_overwritable(out)
+    publish.ensure_overwritable(out)
     with contextlib.ExitStack() as opened:
         readers = []
         for path in shards:

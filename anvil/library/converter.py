@@ -6,14 +6,19 @@ and output and with a minimal environment, so that a bad file costs one error an
 
 from __future__ import annotations
 
+import os
+import signal
+import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NoReturn
 
+from anvil.embedding.local import QUIET
 from anvil.errors import DocumentRejected, DocumentTooLarge
-from anvil.library.converter_pool import Pool
 from anvil.library.file_formats import TEXT, Format, format_of
 from anvil.library.text_encoding import decoded
 from anvil.settings.schema import LibraryOptions
+from anvil.system.child_process import ChildProcess, Watchdog
 from anvil.text.chunks_in_parts import DocumentPart, sliced
 
 
@@ -65,3 +70,144 @@ def unreadable(path: Path, error: OSError) -> DocumentRejected:
     if isinstance(error, FileNotFoundError):
         return DocumentRejected(f"There is no file {path}. Paths are those of the machine that Anvil runs on.")
     return DocumentRejected(f"{path} cannot be read ({error.strerror or type(error).__name__}). Check its permissions.")
+
+
+MAX_FILES_PER_PROCESS = 500
+"""A process is replaced after this number of files, so that memory leaks of libraries do not add up."""
+MAX_LINE_BYTES = 4096
+MAX_ERROR_CHARACTERS = 1000
+START_TIMEOUT_S = 60.0
+EXIT_TIMEOUT_S = 5.0
+_INHERITED_VARIABLES = ("PATH", "SYSTEMROOT", "TEMP", "TMP", "TMPDIR", "LANG", "LC_ALL", "HOME", "USERPROFILE")
+"""The environment without keys, tokens and proxies."""
+_OWN_VARIABLES = {**dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"), **QUIET}
+"""Numeric libraries otherwise reserve memory for each processor; onnxruntime, which MarkItDown imports, would send
+telemetry."""
+
+
+class Pool:
+    """At most ``processes`` converter processes at work; more conversions wait. Thread-safe."""
+
+    def __init__(self, options: LibraryOptions, processes: int) -> None:
+        self._options = options
+        self._slots = threading.BoundedSemaphore(processes)
+        self._lock = threading.Lock()
+        self._idle: list[_Process] = []
+        self._busy: set[_Process] = set()
+        self._closed = False
+
+    def convert(self, path: Path, file_type: str, name: str) -> Iterator[DocumentPart]:
+        """The parts of a file. Raises :class:`DocumentRejected`; a process that caused it is killed."""
+        with self._slots:
+            process = self._take()
+            try:
+                yield from process.convert(path, file_type, name)
+            finally:  # unread parts would be read as those of the next file
+                self._give_back(process)
+
+    def close(self) -> None:
+        """Kill all processes, also running ones."""
+        with self._lock:
+            self._closed = True
+            processes = [*self._idle, *self._busy]
+            self._idle.clear()
+        for process in processes:
+            process.kill()
+
+    def _take(self) -> _Process:
+        with self._lock:
+            if self._closed:
+                raise DocumentRejected("It was not converted: Anvil is being closed.")
+            process = self._idle.pop() if self._idle else None
+            if process is not None and not process.alive:
+                process.kill()  # closes its pipes
+                process = None
+            process = process or _Process(self._options)
+            self._busy.add(process)
+            return process
+
+    def _give_back(self, process: _Process) -> None:
+        with self._lock:
+            self._busy.discard(process)
+            reusable = process.ready and process.alive and process.file_count < MAX_FILES_PER_PROCESS
+            if reusable and not self._closed:
+                self._idle.append(process)
+                return
+        process.kill()
+
+
+class _Process:
+    """One process, which converts one file at a time."""
+
+    def __init__(self, options: LibraryOptions) -> None:
+        inherited = {name: os.environ[name] for name in _INHERITED_VARIABLES if name in os.environ}
+        self._options = options
+        self._process = ChildProcess(
+            "anvil.library.converter_process", str(options.convert_memory_bytes), env={**inherited, **_OWN_VARIABLES}
+        )
+        self.file_count = 0
+        self.ready = True
+        """Whether it waits for a file, and all that it sent was read."""
+
+    @property
+    def alive(self) -> bool:
+        return self._process.exit_code is None
+
+    def kill(self) -> None:
+        """Kill it, and all that it started."""
+        self._process.kill()
+
+    def convert(self, path: Path, file_type: str, name: str) -> Iterator[DocumentPart]:
+        """The parts of a file, within the limits. The time between two parts is not counted."""
+        self.ready = False
+        self.file_count += 1
+        options = self._options
+        start_s = START_TIMEOUT_S if self.file_count == 1 else 0.0
+        watchdog = Watchdog(self._process, options.convert_seconds + start_s)
+        bytes_left = 4 * options.max_characters + 4
+        try:
+            with watchdog:
+                self._process.send(
+                    {
+                        "path": str(path),
+                        "type": file_type,
+                        "name": name,
+                        "pages": options.max_pages,
+                        "characters": options.max_characters,
+                        "seconds": options.convert_seconds,
+                        "recordings": options.transcribe_audio,
+                    }
+                )
+            while True:
+                with watchdog:
+                    message, text = self._process.receive(MAX_LINE_BYTES, bytes_left)
+                if text is None:
+                    break
+                bytes_left -= len(text)
+                page = message.get("page", 0)
+                yield DocumentPart(text.decode("utf-8", "replace"), page if isinstance(page, int) else 0)
+        except (OSError, EOFError, ValueError):
+            self._raise_broken(watchdog)
+        if message.get("done") is True:
+            self.ready = True
+        elif isinstance(message.get("error"), str):
+            self.ready = message.get("ready") is True
+            error = DocumentTooLarge if message.get("large") is True else DocumentRejected
+            raise error(message["error"][:MAX_ERROR_CHARACTERS])
+        else:
+            self._raise_broken(watchdog)
+
+    def _raise_broken(self, watchdog: Watchdog) -> NoReturn:
+        """Raise for a process that stopped or violates the protocol."""
+        options, code = self._options, self._process.wait(EXIT_TIMEOUT_S)
+        self._process.kill()
+        if watchdog.expired or code == -getattr(signal, "SIGXCPU", 0):
+            raise DocumentTooLarge(
+                f"Converting it took longer than {options.convert_seconds:g} s (library.convert_seconds). "
+                "Split it, or allow more."
+            )
+        reason = f"code {code}" if code is not None else "an invalid answer"
+        raise DocumentRejected(
+            f"Converting it broke the converter ({reason}): it is damaged, or needs more than "
+            f"{options.convert_memory_bytes / 1e6:,.0f} MB of memory (library.convert_memory_bytes)."
+        )

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from anvil.build.indexer import Cache, Indexer
 from anvil.embedding.executor import LocalExecutor
 from anvil.errors import AnvilError, DocumentRejected
-from anvil.formats.timestamps import timestamp
+from anvil.formats.iso_time import timestamp
 from anvil.library.scratch_index import DocumentInfo, StagedDocument
 from anvil.search.metadata_filter import source_name
 from anvil.settings.schema import ChunkingOptions

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
-from dataclasses import replace
+import itertools
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
 
-from anvil.errors import AnvilError, DocumentRejected
+from anvil.errors import AnvilError, ConfigError, DocumentRejected, SourceError
 from anvil.formats import iso_time
-from anvil.library import lancedb_reader
 from anvil.library.changes import utc_now
 from anvil.library.ingestion import title_of
-from anvil.library.lancedb_reader import LanceDocument
 from anvil.library.scratch_index import DocumentInfo
 from anvil.library.values import FileError, Imported, Ingested
 from anvil.search import metadata_filter
+from anvil.system import installation
 from anvil.values import Progress
 
 
@@ -37,7 +40,7 @@ def ingest(
     if library is not None:
         metadata_filter.library_name(library)
     metadata_filter.source_name(path, "path")
-    documents = lancedb_reader.documents(path, table)
+    documents = read_documents(path, table)
     if documents:
         ensure_writable()
     results: list[Ingested] = []
@@ -91,3 +94,129 @@ def _time(text: str) -> str | None:
         return iso_time.span(text)[0]
     except ValueError:
         return None
+
+
+COLUMNS = ("library", "source", "doc_id", "chunk_index", "title", "content", "created_at", "metadata")
+OPTIONAL_COLUMNS = ("file_type", "last_modified")
+"""Columns that mcpvectordb's first versions did not have."""
+MAX_OVERLAP_CHARACTERS = 4000
+"""Text that two neighbouring chunks can share."""
+MIN_OVERLAP_CHARACTERS = 16
+"""Shorter equal text is not an overlap."""
+
+
+@dataclass(frozen=True, slots=True)
+class LanceDocument:
+    """A document of mcpvectordb. ``text``: that of its chunks, without short ones, which mcpvectordb does not store.
+    ``problem``: why its metadata could not be read."""
+
+    library: str
+    source: str
+    title: str
+    text: str
+    file_type: str
+    last_modified: str
+    created_at: str
+    metadata: dict[str, Any]
+    problem: str | None = None
+
+
+def database(path: str, table: str) -> tuple[Path, str]:
+    """The folder of the database and the name of its table. ``path`` is the database, the folder that has it as
+    ``lancedb``, or the table. Raises :class:`SourceError`."""
+    folder = Path(path).expanduser()
+    if folder.suffix == ".lance" and folder.is_dir():
+        return folder.parent, folder.stem
+    for candidate in (folder, folder / "lancedb"):
+        if (candidate / f"{table}.lance").is_dir():
+            return candidate, table
+    tables = sorted(entry.stem for entry in folder.glob("*.lance"))
+    advice = f"It has {', '.join(tables)}: name one with --table." if tables else "Name the folder of LANCEDB_URI."
+    raise SourceError(f"{path} has no LanceDB table {table!r}. {advice}")
+
+
+def read_documents(path: str, table: str) -> list[LanceDocument]:
+    """The documents of a database, sorted by library and source; of two with the same source, the newer one.
+
+    Raises :class:`SourceError`, or :class:`ConfigError` when the package lancedb is not installed.
+    """
+    folder, name = database(path, table)
+    try:
+        import lancedb
+    except ImportError:
+        raise ConfigError(
+            f"Reading a LanceDB needs the package lancedb. Install it with: {installation.install_extras('lancedb')}"
+        ) from None
+    try:
+        opened = lancedb.connect(str(folder)).open_table(name)
+        columns = set(opened.schema.names)
+        missing = [name for name in COLUMNS if name not in columns]
+        if missing:
+            raise SourceError(
+                f"The table {name!r} of {folder} has no column {', '.join(missing)}: mcpvectordb did not create it. "
+                "Name another with --table."
+            )
+        selected = [*COLUMNS, *(name for name in OPTIONAL_COLUMNS if name in columns)]
+        rows = opened.search().select(selected).limit(opened.count_rows() or 1).to_arrow()
+        newest: dict[tuple[str, str], LanceDocument] = {}
+        for document in _documents(rows):
+            key = document.library, document.source
+            if key not in newest or newest[key].created_at <= document.created_at:
+                newest[key] = document
+    except SourceError:
+        raise
+    except Exception as error:  # lancedb raises many kinds, some from Rust
+        reason = " ".join(str(error).split())[:200] or type(error).__name__
+        raise SourceError(
+            f"The table {name!r} of {folder} cannot be read: {reason}. Restore it, or name another."
+        ) from error
+    return [newest[key] for key in sorted(newest)]
+
+
+def _documents(rows: Any) -> Iterator[LanceDocument]:
+    order = [(name, "ascending") for name in ("library", "source", "doc_id", "chunk_index")]
+    records = itertools.chain.from_iterable(batch.to_pylist() for batch in rows.sort_by(order).to_batches())
+    for _, group in itertools.groupby(records, key=lambda row: (row["library"], row["source"], row["doc_id"])):
+        chunks = list(group)
+        first = {key: "" if value is None else value for key, value in chunks[0].items()}
+        metadata, problem = _metadata(first["metadata"])
+        yield LanceDocument(
+            library=first["library"],
+            source=first["source"],
+            title=first["title"],
+            text=joined([row["content"] or "" for row in chunks]),
+            file_type=first.get("file_type", ""),
+            last_modified=first.get("last_modified", ""),
+            created_at=first["created_at"],
+            metadata=metadata,
+            problem=problem,
+        )
+
+
+def _metadata(text: str) -> tuple[dict[str, Any], str | None]:
+    try:
+        values = json.loads(text or "{}")
+    except (ValueError, RecursionError):
+        values = None
+    return (values, None) if isinstance(values, dict) else ({}, "Its metadata is no JSON object and was left out.")
+
+
+def joined(chunks: list[str]) -> str:
+    """The text of chunks that may overlap, without the repetitions."""
+    text = chunks[0] if chunks else ""
+    for chunk in chunks[1:]:
+        shared = _overlap(text[-MAX_OVERLAP_CHARACTERS:], chunk)
+        text += chunk[shared:] if shared else f"\n\n{chunk}"
+    return text
+
+
+def _overlap(before: str, chunk: str) -> int:
+    """Number of characters at the start of ``chunk`` that are also the end of ``before``, from the start of a word."""
+    head = chunk[:MIN_OVERLAP_CHARACTERS]
+    at = before.find(head) if len(head) == MIN_OVERLAP_CHARACTERS else -1
+    while at >= 0:
+        size = len(before) - at
+        if (at == 0 or before[at - 1].isspace()) and chunk.startswith(before[at:]):
+            return size
+        at = before.find(head, at + 1)
+    return 0

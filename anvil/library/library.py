@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from anvil.build.indexer import Indexer, settings
 from anvil.errors import AnvilError, ConfigError, DocumentRejected, DocumentTooLarge, NotFound, ProviderError
 from anvil.formats.argument_types import checked, checks_arguments
-from anvil.library import folder_import, lancedb_import, prune, server_info
+from anvil.library import folder_import, lancedb_import, server_info
 from anvil.library.changes import LibraryWriter, utc_now
 from anvil.library.ingestion import (
     ensure_unchanged,
@@ -500,9 +500,9 @@ class Library:
     def prune(self, library: str | None = None, *, delete: bool = False) -> Pruned:
         """The documents whose source is a file that no longer exists; with ``delete`` they are deleted.
 
-        See :func:`anvil.library.prune.prune`.
+        See :func:`anvil.library.folder_import.prune`.
         """
-        return prune.prune(self, library, delete=delete)
+        return folder_import.prune(self, library, delete=delete)
 
     def _not_found(self, doc_id: str) -> NotFound:
         where = "'anvil library list' names" if self.transport == COMMAND_LINE else "list_documents and search name"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from anvil.cli import options, output
-from anvil.cli.exit_codes import NO, OK
+from anvil.cli.output import NO, OK
 from anvil.lint.values import LEVELS, Level, LintFinding, LintReport
 from anvil.requests import OpenRequest
 from anvil.wording import counted

@@ -13,7 +13,7 @@ from anvil.errors import ConfigError, GitError
 from anvil.git.repository import Repository
 from anvil.index_file.reader import Reader
 from anvil.index_file.rows import StoredDocument
-from anvil.lint import generator_settings, rules, suppressions
+from anvil.lint import generator_settings, linted_page, rules
 from anvil.lint.link_targets import PAGE_ENDINGS, Site
 from anvil.lint.linted_page import LintPage, PageHeading
 from anvil.lint.rules import Documentation, SimilarPair
@@ -108,9 +108,9 @@ def _needs_links(chosen: Sequence[RuleName] | None) -> bool:
 
 
 def _rule(name: str) -> RuleName:
-    rule_name = next((rule for rule in suppressions.RULES if rule == name), None)
+    rule_name = next((rule for rule in linted_page.RULES if rule == name), None)
     if rule_name is None:
-        raise ConfigError(f"There is no rule {name!r}. {suppressions.closest(name)}")
+        raise ConfigError(f"There is no rule {name!r}. {linted_page.closest(name)}")
     return rule_name
 
 

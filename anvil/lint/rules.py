@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from anvil.formats import globs
-from anvil.lint import suppressions
+from anvil.lint import linted_page
 from anvil.lint.built import BuiltSite, Lookup
 from anvil.lint.link_targets import PAGE_ENDINGS, Site, Target
 from anvil.lint.linted_page import LintPage
@@ -119,9 +119,9 @@ class Documentation:
         )
 
     @cached_property
-    def silences(self) -> dict[str, list[suppressions.Silence]]:
+    def silences(self) -> dict[str, list[linted_page.Silence]]:
         """Page -> what its comments silence."""
-        return {path: suppressions.silences(page) for path, page in self.site.pages.items()}
+        return {path: linted_page.silences(page) for path, page in self.site.pages.items()}
 
     def is_silent(self, rule: RuleName, issue: Issue) -> bool:
         """Whether a comment in the page silences an issue of a rule."""
@@ -457,7 +457,7 @@ def image_without_alt(documentation: Documentation) -> Iterator[Issue]:
 def unknown_suppression(documentation: Documentation) -> Iterator[Issue]:
     """Comments to the linter that name no rule, or nothing that can be done."""
     for page in documentation.site.pages.values():
-        for at, message in suppressions.unknown(page):
+        for at, message in linted_page.unknown(page):
             yield from _at(page, at, message)
 
 

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Protocol
 from anvil.documents import staleness
 from anvil.errors import AnvilError, ArtifactError, ConfigError, NotFound, OlderIndex
 from anvil.live import index_status
-from anvil.live.index_saver import IndexSaver
 from anvil.live.initial_build import InitialBuild
 from anvil.live.location import CLOSED
 from anvil.live.vector_worker import VectorWorker
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
     from anvil.results import Freshness
     from anvil.search.searcher import Explained, Question
     from anvil.text.chunker import Chunking
+
 
 MAX_AWAITED_VECTORS = 64
 """Missing vectors that a search waits for; more are made after the answer."""
@@ -480,3 +480,65 @@ def _shard_notes(copy: WorkingCopy) -> list[str]:
     return (
         [f"{copy.index} is shard {shard} of an index, not a whole one. Join all with 'anvil merge'."] if shard else []
     )
+
+
+QUIET_S = 60.0
+"""How long no page must have changed before the file is written."""
+
+
+class IndexSaver:
+    """Calls ``save`` once, ``QUIET_S`` seconds after the last :meth:`wake`. It may raise :class:`AnvilError`."""
+
+    def __init__(self, save: Callable[[], None]) -> None:
+        self._save = save
+        self._changed = threading.Condition()
+        self._save_at: float | None = None
+        self._saving = False
+        self._closed = False
+        self._thread: threading.Thread | None = None
+
+    @property
+    def is_due(self) -> bool:
+        """Whether the file will be written, or is being written."""
+        return self._save_at is not None or self._saving
+
+    def wake(self) -> None:
+        """A page has changed, or the file is found to be of another model."""
+        with self._changed:
+            self._save_at = time.monotonic() + QUIET_S
+            if self._thread is None and not self._closed:
+                self._thread = threading.Thread(target=self._run, name="anvil-saver", daemon=True)
+                self._thread.start()
+            self._changed.notify_all()
+
+    def close(self) -> None:
+        """End the thread, after a save that is running: that is to end early by itself."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join(60)
+
+    def _run(self) -> None:
+        while self._wait():
+            try:
+                self._save()
+            except AnvilError as error:  # answers do not need the file; the next change tries again
+                logger.debug("The index file was not brought up to date: %s", error)
+            except Exception:
+                logger.exception("The index file could not be brought up to date")
+            finally:
+                self._saving = False
+
+    def _wait(self) -> bool:
+        """Wait until it is time to save; False when the server ends."""
+        with self._changed:
+            while not self._closed:
+                if self._save_at is None:
+                    self._changed.wait()
+                elif (rest_s := self._save_at - time.monotonic()) > 0:
+                    self._changed.wait(rest_s)
+                else:
+                    self._save_at, self._saving = None, True
+                    return True
+        return False

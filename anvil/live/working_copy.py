@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from anvil.build.indexer import Cache, Indexer, settings, without
 from anvil.documents import staleness
 from anvil.errors import AnvilError, ArtifactError, ArtifactMissing
-from anvil.formats.timestamps import timestamp
-from anvil.index_file import connection, transfer, verify
+from anvil.formats.iso_time import timestamp
+from anvil.index_file import connection, verify, writer
 from anvil.index_file.connection import signature
 from anvil.index_file.reader import Reader
 from anvil.index_file.rows import ChunkText
@@ -378,4 +378,4 @@ class WorkingCopy:
 
 def _held(artifact: Reader) -> Reader:
     """The artifact, to keep open. On Windows a copy in memory: an open file cannot be replaced there."""
-    return artifact if os.name != "nt" else transfer.detached(artifact, ":memory:")
+    return artifact if os.name != "nt" else writer.detached(artifact, ":memory:")

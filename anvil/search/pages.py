@@ -14,13 +14,12 @@ from anvil.documents import editions
 from anvil.documents.file_selection import is_unicode
 from anvil.errors import NotFound
 from anvil.formats import globs
-from anvil.formats.closest_paths import closest_paths
 from anvil.index_file.reader_protocol import IndexReader
 from anvil.index_file.rows import StoredDocument, edition, is_parallel, section_url
 from anvil.results import Page, PageList, PageSection, PageSummary, SectionText
 from anvil.search import snippets
 from anvil.values import ROOT, SEPARATOR, ChunkMetadata, PageChunk, Section
-from anvil.wording import first_of, full_heading
+from anvil.wording import closest_paths, first_of, full_heading
 
 MAX_SHARING = 5
 """Sections of one anchor that a message names."""

@@ -6,10 +6,12 @@ applies before candidates are chosen, so it hides no result that passes it. Each
 
 from __future__ import annotations
 
+import importlib.resources
+import json
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -20,18 +22,8 @@ from anvil.index_file import row_ids
 from anvil.index_file.reader_protocol import IndexReader
 from anvil.requests import SearchRequest
 from anvil.results import Freshness, Hit, Place, SearchResult
-from anvil.search import (
-    calibration,
-    confidence,
-    pages,
-    ranking,
-    result_length,
-    score_scales,
-    scoring,
-    scripts,
-    section_match,
-)
-from anvil.search.confidence import Evidence
+from anvil.search import confidence, pages, ranking, score_scales, scoring, scripts, section_match, snippets
+from anvil.search.confidence import Evidence, Fit, Fits
 from anvil.search.ranking import CANDIDATES, ENOUGH, SCORE_DIGITS, CandidateIndex, Near, Ranked, Weights
 from anvil.search.score_scales import Vocabulary
 from anvil.search.scoring import ScoreParts
@@ -42,6 +34,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from anvil.embedding.provider import EmbeddingProvider
+
 
 UNREAD = "The embedding model reads {} script only: {}. A question in English finds more in English documentation."
 """With what follows from it, by mode."""
@@ -174,7 +167,7 @@ class Searcher:
         self.provider = provider
         meta = index.reader.meta()
         self._obstacle = semantic_obstacle(meta, provider)
-        self.fits = calibration.fits_for(meta["embedding_model_digest"])
+        self.fits = fits_for(meta["embedding_model_digest"])
 
     @property
     def obstacle(self) -> str | None:
@@ -390,7 +383,7 @@ def _answer(
     if not total:
         readers = [searcher.index.reader for searcher in searchers]
         notes += pages.none_chosen(readers, request.file_filter, request.version, request.language)
-    hits, spans = result_length.within_budget(
+    hits, spans = within_budget(
         _hits(searchers, shown, request.query, candidates, likely), request.query, request.max_chars
     )
     return Found(
@@ -523,3 +516,61 @@ def best_first(results: Sequence[T], page: Callable[[T], object], score: Callabl
 def page_of(result: Ranked) -> int:
     """The document of a result."""
     return result.row >> row_ids.CHUNK_BITS
+
+
+FILE = "confidence.json"
+"""Next to this module; ``scripts/fit_confidence.py`` writes it, with its origin."""
+
+
+@cache
+def fits_for(model_digest: str) -> Fits:
+    """The fits for vectors of this model; for another one, of words alone."""
+    text = importlib.resources.files("anvil.search").joinpath(FILE).read_text(encoding="utf-8")
+    table = json.loads(text)
+    vectors = next((model["fit"] for model in table["models"] if model["digest"] == model_digest), None)
+    return Fits(words=Fit(**table["words"]["fit"]), vectors=None if vectors is None else Fit(**vectors))
+
+
+DEFAULT_MAX_CHARS = 12_000
+"""The budget of a search that gives none."""
+RANK_CHARS = (4000, 2000, 500)
+"""Characters of the first result, of the second, and of each other one, with this budget. Of 67 questions that
+one of five results answers, the first two answer 57; ``benchmarks/agents.py`` counts what an agent reads."""
+
+
+def within_budget(
+    hits: Sequence[tuple[Hit, Span]], query: str, max_chars: int | None
+) -> tuple[tuple[Hit, ...], tuple[Span, ...]]:
+    """The hits, with contents of at most ``max_chars`` together: the last hits are cut first, to lines of the named
+    section that match.
+
+    Each hit is first cut to the size of its rank in :data:`RANK_CHARS`, which grows with a larger budget than
+    :data:`DEFAULT_MAX_CHARS`. Then a hit keeps at least its fair share of the budget. Metadata and the number of hits
+    stay.
+    """
+    stems = snippets.query_stems(query)
+    shortened = list(hits)
+    if max_chars is None:
+        max_chars = DEFAULT_MAX_CHARS
+    for rank, (hit, span) in enumerate(hits):
+        size = RANK_CHARS[min(rank, len(RANK_CHARS) - 1)] * max(max_chars, DEFAULT_MAX_CHARS) // DEFAULT_MAX_CHARS
+        shortened[rank] = _cut(hit, span, stems, size)
+    total = sum(len(hit.content) for hit, _ in shortened)
+    share = max(max_chars // max(len(hits), 1), 1)
+    for index in reversed(range(len(shortened))):
+        if total <= max_chars:
+            break
+        hit, span = shortened[index]
+        shortened[index] = _cut(hit, span, stems, max(share, len(hit.content) - (total - max_chars)))
+        total -= len(hit.content) - len(shortened[index][0].content)
+    return tuple(hit for hit, _ in shortened), tuple(span for _, span in shortened)
+
+
+def _cut(hit: Hit, span: Span, stems: Collection[str], size: int) -> tuple[Hit, Span]:
+    """A hit with at most ``size`` characters, of the section that it names."""
+    if len(hit.content) <= size:
+        return hit, span
+    own = hit.content[span.start : span.end]
+    start, end = snippets.section_snippet(own, stems, size)
+    cut = Span(0, end - start, span.line_at(own, start), span.parallel)
+    return replace(hit, content=own[start:end], truncated=True), cut

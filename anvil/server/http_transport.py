@@ -25,13 +25,12 @@ from starlette.routing import Mount, Route
 from anvil._version import __version__
 from anvil.errors import AnvilError, ConfigError
 from anvil.server.http_timeouts import RESERVED_DESCRIPTORS, WaitingConnections, connection_limit
-from anvil.server.lifespan import running_app
 from anvil.server.logs import event
-from anvil.server.mcp_app import App
+from anvil.server.mcp_app import App, running_app
 from anvil.server.oauth import METADATA_CACHE
 from anvil.server.progress import ProgressReporter
 from anvil.server.security import Access, AccessMiddleware
-from anvil.server.stop_request import StopRequest, stop_on_signal
+from anvil.server.signals import StopRequest, stop_on_signal
 from anvil.server.threads import ThreadBridge
 from anvil.server.toolset import RunningToolset, Toolset
 

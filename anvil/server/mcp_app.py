@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from typing import Any
 
 import mcp.types as types
@@ -15,11 +17,11 @@ from anvil._version import __version__
 from anvil.errors import AnvilError
 from anvil.server.initialize import DESCRIPTION, ICONS, NAME, WEBSITE_URL, InitializeReply
 from anvil.server.progress import ProgressReporter
-from anvil.server.resources import Resources
-from anvil.server.subscriptions import Connections, Listener, RequestContext
+from anvil.server.resources import Connections, Listener, RequestContext, Resources
 from anvil.server.threads import ThreadBridge
 from anvil.server.tool_results import answer, described, failure, refusal
 from anvil.server.toolset import RunningToolset, Tool, Toolset
+from anvil.values import Changes
 
 TOOL_LIST_TTL_MS = 3_600_000
 """Time for which a client may cache the tool list. A running server does not change it."""
@@ -125,3 +127,34 @@ class App:
             await ctx.session.send_notification(types.ProgressNotification(params=params), ctx.request_id)
 
         return self._reporter.watch(notify)
+
+
+@asynccontextmanager
+async def running_app(
+    served: Sequence[RunningToolset], reporter: ProgressReporter, standing: bool = True
+) -> AsyncIterator[App]:
+    """The app for the toolsets ``served``, in the running event loop. ``standing``: its connections stay open."""
+    app = App(served, reporter, standing)
+    loop = asyncio.get_running_loop()
+
+    def notify(changes: Changes) -> None:
+        if app.resources is not None:
+            paths = (*changes.changed, *changes.added, *changes.removed)
+            reporter.start(app.resources.changed(paths, bool(changes.added or changes.removed)))
+
+    def changed(changes: Changes) -> None:  # called in the thread that updated the pages
+        with contextlib.suppress(RuntimeError):  # the loop ended meanwhile, and with it all connections
+            loop.call_soon_threadsafe(notify, changes)
+
+    reporter.attach()
+    describing = asyncio.ensure_future(app.describe())
+    with contextlib.ExitStack() as listening:
+        for running in served:
+            if running.toolset.has_pages:
+                listening.callback(running.target.on_change(changed))
+        try:
+            yield app
+        finally:
+            describing.cancel()
+            reporter.detach()
+            app.close()

@@ -8,18 +8,22 @@ from __future__ import annotations
 
 import bisect
 import contextlib
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote, unquote
 
 import mcp.types as types
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel.server import Server
+from mcp.server.session import ServerSession
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ResourcesListChanged, ResourceUpdated
 from mcp.shared.exceptions import MCPError
 
+from anvil.agents.values import Skill
 from anvil.errors import AnvilError
 from anvil.results import Page, PageList, PageSummary
-from anvil.server import skills
-from anvil.server.subscriptions import Connections, RequestContext
 from anvil.server.threads import ThreadBridge
 from anvil.values import address, labelled
 from anvil.wording import full_heading
@@ -61,7 +65,7 @@ class Resources:
     def __init__(self, bridge: ThreadBridge, connections: Connections) -> None:
         self._bridge = bridge
         self._connections = connections
-        self.skills = skills.Skills(bridge)
+        self.skills = Skills(bridge)
         self._bus = InMemorySubscriptionBus()
         self._listening = ListenHandler(self._bus, max_subscriptions=64)
 
@@ -123,7 +127,7 @@ class Resources:
     async def read(self, _: RequestContext, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         """The Markdown of a page, or of a section when the URI has a fragment; or a skill."""
         uri = str(params.uri)
-        if uri.startswith(skills.PREFIX):
+        if uri.startswith(SKILL_PREFIX):
             return await self.skills.read(uri)
         path, collection = self._path_of(uri)
         heading = unquote(uri.partition("#")[2], errors="replace")
@@ -221,3 +225,122 @@ class Resources:
     def close(self) -> None:
         """End the streams of changes."""
         self._listening.close()
+
+
+LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
+
+RequestContext = ServerRequestContext["Listener", Any]
+
+
+@dataclass(eq=False)
+class Listener:
+    """One connection: the URIs that it subscribed to, and its lowest level of log messages."""
+
+    session: ServerSession | None = None
+    uris: set[str] = field(default_factory=set)
+    level: str = "info"
+
+
+class Connections:
+    """The open connections. Nothing can be sent to a listener without a session."""
+
+    def __init__(self) -> None:
+        self.listeners: set[Listener] = set()
+
+    @asynccontextmanager
+    async def connection(self, _: Server[Listener]) -> AsyncIterator[Listener]:
+        """A context for the life of a connection. Stateless connections share one."""
+        listener = Listener()
+        self.listeners.add(listener)
+        try:
+            yield listener
+        finally:
+            self.listeners.discard(listener)
+
+    async def initialized(self, ctx: RequestContext, _: types.NotificationParams) -> None:
+        """A client is ready. From now on it gets notifications, if its connection stays open."""
+        if ctx.session.can_send_request:
+            ctx.lifespan_context.session = ctx.session
+
+    async def set_level(self, ctx: RequestContext, params: types.SetLevelRequestParams) -> types.EmptyResult:
+        """Set the lowest level of log messages for this connection."""
+        ctx.lifespan_context.level = params.level
+        return types.EmptyResult()
+
+    async def log_to_clients(self, message: str) -> None:
+        """Send a log message of level info to the connections that ask for this level."""
+        for listener in list(self.listeners):
+            if listener.session is not None and LEVELS.index(listener.level) <= LEVELS.index("info"):
+                params = types.LoggingMessageNotificationParams(level="info", logger="anvil", data=message)
+                await listener.session.send_notification(types.LoggingMessageNotification(params=params))
+
+
+SKILLS_EXTENSION = "io.modelcontextprotocol/skills"
+"""Clients see it from revision 2026-07-28 of the protocol on; ``initialize`` of older ones has no extensions."""
+SKILL_PREFIX = "skill://"
+TTL_MS = 60_000
+"""Time for which a client may keep an entry. A page that changes may change the skill."""
+
+
+class GetSkillParams(types.RequestParams):
+    """The parameters of ``skills/get``."""
+
+    uri: str
+
+
+def skill_uri(skill: Skill) -> str:
+    """The URI of a skill's ``SKILL.md``."""
+    return f"{SKILL_PREFIX}{skill.name}/SKILL.md"
+
+
+class Skills:
+    """The skills of the documents behind ``bridge``."""
+
+    def __init__(self, bridge: ThreadBridge) -> None:
+        self._bridge = bridge
+
+    def serve(self, server: Any) -> None:
+        """Let a server of the SDK have the extension."""
+        server.extensions[SKILLS_EXTENSION] = {}
+        server.add_request_handler("skills/list", types.PaginatedRequestParams, self.list)
+        server.add_request_handler("skills/get", GetSkillParams, self.get)
+
+    async def list(self, _: RequestContext, params: types.PaginatedRequestParams | None) -> dict[str, Any]:
+        """All skills, on one page."""
+        return _complete(skills=[_entry(skill) for skill in await self._all("skills/list")])
+
+    async def get(self, _: RequestContext, params: GetSkillParams) -> dict[str, Any]:
+        """The entry of one skill. Raises :class:`MCPError` for another URI."""
+        return _complete(skill=_entry(await self._of(params.uri, "skills/get")))
+
+    async def read(self, uri: str) -> types.ReadResourceResult:
+        """The text of a ``SKILL.md``. Raises :class:`MCPError` for another URI."""
+        skill = await self._of(uri, "resources/read")
+        content = types.TextResourceContents(uri=uri, mime_type="text/markdown", text=skill.text)
+        return types.ReadResourceResult(contents=[content])
+
+    async def _of(self, uri: str, method: str) -> Skill:
+        for skill in await self._all(method):
+            if skill_uri(skill) == uri:
+                return skill
+        raise MCPError(types.INVALID_PARAMS, f"There is no skill at {uri[:200]}. skills/list names them.", {"uri": uri})
+
+    async def _all(self, method: str) -> tuple[Skill, ...]:
+        try:
+            skills: tuple[Skill, ...] = await self._bridge.call(method, lambda documents: documents.skills())
+        except AnvilError as error:
+            raise MCPError(types.INTERNAL_ERROR, str(error)) from None
+        return skills
+
+
+def _entry(skill: Skill) -> dict[str, Any]:
+    uri = skill_uri(skill)
+    return {
+        "uri": uri,
+        "frontmatter": {"name": skill.name, "description": skill.description},
+        "resources": [{"uri": uri, "digest": skill.digest, "size": len(skill.data)}],
+    }
+
+
+def _complete(**members: Any) -> dict[str, Any]:
+    return {"resultType": "complete", **members, "ttlMs": TTL_MS, "cacheScope": "private"}

@@ -62,7 +62,7 @@ def serve(
         if answered:
             with EarlyAnswers(running, pipe, streams.opened, streams.closed) as early:
                 early.wait()
-                importlib.import_module("anvil.server.lifespan")  # and with it the SDK
+                importlib.import_module("anvil.server.mcp_app")  # and with it the SDK
         import asyncio
 
         asyncio.run(_serve(running, reporter, streams))
@@ -78,8 +78,8 @@ def _start(running: Sequence[RunningToolset], reporter: ProgressReporter) -> Non
 async def _serve(running: Sequence[RunningToolset], reporter: ProgressReporter, streams: _Streams) -> None:
     from mcp.server.stdio import stdio_server
 
-    from anvil.server.lifespan import running_app
-    from anvil.server.stop_request import stop_on_signal
+    from anvil.server.mcp_app import running_app
+    from anvil.server.signals import stop_on_signal
 
     async with running_app(running, reporter) as app:
 

@@ -12,8 +12,8 @@ from anvil.sites import html_to_markdown as markdown
 from anvil.sites import html_tree
 from anvil.sites.generators import GENERIC
 from anvil.sites.html_tree import Element, Tree
+from anvil.sites.page_choice import PageFacts
 from anvil.sites.page_content import INERT, NO_RULES, PageRules, content_of, generator_of
-from anvil.sites.page_facts import PageFacts
 from anvil.text.rendered_anchors import Heading
 
 _REFRESH = re.compile(r"\s*[\d.]*\s*[;,]?\s*(?:url\s*=\s*)?[\"']?([^\"']*)", re.I)

@@ -16,9 +16,8 @@ from anvil.sites import callouts, code_blocks, html_tree, signatures
 from anvil.sites.content_words import spaced_text
 from anvil.sites.html_headings import LEVELS, anchor_of
 from anvil.sites.html_tree import Element, classes
-from anvil.sites.markdown_writer import MarkdownWriter
+from anvil.sites.markdown_writer import MarkdownWriter, Table, is_layout
 from anvil.sites.page_content import Content, is_note_reference
-from anvil.sites.tables import Table, is_layout
 from anvil.text.rendered_anchors import Heading
 from anvil.text.visible_text import APART
 

@@ -6,7 +6,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from anvil.sites import html_tree
 from anvil.sites.code_blocks import fenced
+from anvil.sites.html_tree import Element
 from anvil.text.headings import attributes
 from anvil.text.lines import backticks
 
@@ -249,3 +251,82 @@ def _escaped(line: str) -> str:
 def _escaped_number(line: str) -> str:
     number = _NUMBERED.match(line)
     return f"{number[1]}\\{line[number.end(1) :]}" if number else line
+
+
+MAX_SPAN = 50
+"""Columns or rows of a table that one cell covers."""
+_HEADING = "h1, h2, h3, h4, h5, h6"
+
+
+class Table:
+    """A table whose rows are collected. ``is_layout``: its cells are blocks, which are not collected."""
+
+    def __init__(self, is_layout: bool) -> None:
+        self.is_layout = is_layout
+        self._rows: list[list[str]] = []
+        self._has_header = False
+        self._covered: dict[int, int] = {}
+        """Column -> rows below that a cell above covers."""
+
+    def begin_row(self, row: Element) -> None:
+        """The cells that follow are of a new row."""
+        if not self._rows and row.parent is not None:
+            self._has_header = row.parent.tag == "thead"
+        self._rows.append([])
+
+    @property
+    def has_row(self) -> bool:
+        """Whether a cell can be added."""
+        return bool(self._rows)
+
+    def add(self, cell: Element, text: str) -> None:
+        """Add a cell to the last row."""
+        row = self._rows[-1]
+        columns, rows = _span(cell, "colspan"), _span(cell, "rowspan")
+        while self._covered.get(len(row), 0):
+            self._covered[len(row)] -= 1
+            row.append("")
+        if len(self._rows) == 1 and cell.tag == "th" and not row:
+            self._has_header = self._has_header or _is_header_row(cell)
+        if rows > 1:
+            self._covered.update(dict.fromkeys(range(len(row), len(row) + columns), rows - 1))
+        row.extend([text.replace("|", "\\|"), *[""] * (columns - 1)])
+
+    def lines(self) -> list[str]:
+        """The table as Markdown; none for one without text."""
+        rows = [row for row in self._rows if any(row)]
+        if not rows:
+            return []
+        columns = max(map(len, rows))
+        header = rows.pop(0) if self._has_header and rows[0] is self._rows[0] else []
+        return [_line(row) for row in ([*header, *[""] * (columns - len(header))], ["---"] * columns, *rows)]
+
+
+def is_layout(table: Element) -> bool:
+    """Whether a table arranges blocks: it has headings, tables or long code, or is one row without a header."""
+    if table.attributes.get("role") == "presentation" or html_tree.first(table, _HEADING) is not None:
+        return True
+    if any(inner.mem_id != table.mem_id for inner in html_tree.select(table, "table")):
+        return True
+    if any("\n" in pre.text().strip() for pre in html_tree.select(table, "pre")):
+        return True
+    return len(html_tree.select(table, "tr")) == 1 and html_tree.first(table, "th") is None
+
+
+def _line(cells: list[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _span(cell: Element, attribute: str) -> int:
+    value = cell.attributes.get(attribute)
+    return min(MAX_SPAN, int(value)) if value and value.isascii() and value.isdigit() and int(value) > 0 else 1
+
+
+def _is_header_row(cell: Element) -> bool:
+    """Whether the cells of the row, from this first one on, are all headers."""
+    following = cell.next
+    while following is not None:
+        if following.tag == "td":
+            return False
+        following = following.next
+    return True

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from anvil._version import __version__
 from anvil.documents.stat_cache import Signature
 from anvil.settings.schema import SiteOptions
-from anvil.sites.page_facts import PageFacts
+from anvil.sites.page_choice import PageFacts
 from anvil.system import safe_write, user_folders
 
 READER_VERSION = 4
@@ -32,7 +32,7 @@ def cache_folder(site: Path) -> Path:
 
 class KnownFile(NamedTuple):
     """An HTML file that was read: its signature, the digest of it and of its Markdown
-    (:func:`anvil.sites.page_reading.digest_of`), and the path and signature of this Markdown if the site has it.
+    (:func:`anvil.sites.reader_processes.digest_of`), and the path and signature of this Markdown if the site has it.
     ``linked``: the paths at which the Markdown may be that the page links to, also if the site has none of them yet."""
 
     signature: Signature

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import hashlib
+import html
 import json
 import os
+import posixpath
 import queue
+import re
 import zlib
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import quote, unquote, urljoin, urlsplit
 
-from anvil.sites import page_reading
+from anvil.formats.canonical_json import canonical
+from anvil.sites import content_words, copies, html_tree
+from anvil.sites.html_page import read_page
+from anvil.sites.page_choice import PageFacts
 from anvil.sites.page_content import PageRules
-from anvil.sites.page_facts import PageFacts
 from anvil.system.child_process import ChildProcess, take_over_pipes, write_message
+from anvil.text import front_matter
 from anvil.text.rendered_anchors import Heading
 
 MIN_FILES = 400
@@ -38,7 +46,7 @@ class Loaded(NamedTuple):
 
     @property
     def digest(self) -> str:
-        return page_reading.digest_of(self.data, self.said)
+        return digest_of(self.data, self.said)
 
 
 class Answer(NamedTuple):
@@ -58,7 +66,7 @@ def load(folder: Path, path: str, twin: str | None) -> Loaded:
     """Read the bytes of a file of a site, and those of its Markdown: of the one that it links to, else of ``twin``.
     Raises :class:`OSError` when the file cannot be read."""
     data = (folder / path).read_bytes()
-    linked = page_reading.linked_twins(data, path)
+    linked = linked_twins(data, path)
     for candidate in (next((each for each in linked if is_inside(folder, each)), None), twin):
         if candidate is not None:
             with suppress(OSError):  # deleted since it was listed
@@ -69,7 +77,7 @@ def load(folder: Path, path: str, twin: str | None) -> Loaded:
 def is_inside(folder: Path, path: str) -> bool:
     """Whether a path is a file in a folder that no link leads to. A path to elsewhere is not looked at: on Windows that
     alone connects to a network share."""
-    if not page_reading.is_plain(path):
+    if not is_plain(path):
         return False
     real = os.path.realpath(folder)
     file = os.path.join(real, *path.split("/"))
@@ -84,12 +92,12 @@ def read_one(folder: Path, path: str, twin: str | None, rules: PageRules) -> Ans
         return Answer(path, "", PageFacts(problem="it was deleted while the site was read"))
     except OSError as error:
         return Answer(path, "", PageFacts(problem=f"it cannot be read ({error.strerror})"))
-    read = page_reading.read_file(loaded.data, loaded.said, rules)
+    read = read_file(loaded.data, loaded.said, rules)
     text = _packed(read) if read.markdown else b""
     return Answer(path, loaded.digest, read.facts, loaded.linked, loaded.twin, text)
 
 
-def _packed(read: page_reading.ReadFile) -> bytes:
+def _packed(read: ReadFile) -> bytes:
     return zlib.compress(json.dumps([read.markdown, read.headings]).encode("ascii"), 1)
 
 
@@ -149,3 +157,94 @@ def main() -> None:
         answers = [read_one(folder, path, twin, rules) for path, twin in request["files"]]
         line = json.dumps([[*answer[:-1], len(answer.text)] for answer in answers])
         write_message(pipe, {}, b"".join((line.encode("ascii"), b"\n", *(answer.text for answer in answers))))
+
+
+class ReadFile(NamedTuple):
+    """What an HTML file says. ``markdown`` is empty for a page without text."""
+
+    facts: PageFacts
+    markdown: str
+    headings: tuple[Heading, ...]
+
+
+_TWIN_LINK = re.compile(rb"<link\b[^>]{0,500}\btext/markdown\b[^>]{0,500}>", re.I)
+_HREF = re.compile(rb"\shref\s*=\s*(?:\"([^\">]*)\"|'([^'>]*)'|([^\s\"'>]+))", re.I)
+_OTHER_FOLDER = frozenset("\\:\0")
+MIN_PASSAGE_WORDS = 8
+"""Words of a passage that is looked for in other pages."""
+_HEADING_LINE = re.compile(r"^#{1,6} .*\n?", re.M)
+MAX_FOLDERS_ABOVE = 4
+"""Folders of an address in which the site may be published."""
+
+
+def linked_twins(data: bytes, path: str) -> tuple[str, ...]:
+    """The paths at which the Markdown may be that an HTML file names: ``<link rel=alternate type="text/markdown">``.
+
+    The address may begin with folders in which the site is published, so there are several.
+    """
+    link = _TWIN_LINK.search(data) if b"text/markdown" in data else None
+    target = _HREF.search(link[0]) if link else None
+    if target is None:
+        return ()
+    href = html.unescape((target[1] or target[2] or target[3] or b"").decode("utf-8", "replace"))
+    try:
+        address = unquote(urlsplit(urljoin(f"https://site.invalid/{quote(path)}", href)).path)
+    except ValueError:
+        return ()
+    parts = posixpath.normpath(address).strip("/").split("/")
+    if not parts[-1].endswith(".md") or not is_plain("/".join(parts)):
+        return ()
+    return tuple("/".join(parts[above:]) for above in range(min(len(parts), MAX_FOLDERS_ABOVE + 1)))
+
+
+def is_plain(path: str) -> bool:
+    """Whether a path of a file in a site names that file on all systems. On Windows a backslash or a colon leads to
+    another folder, a drive, a network share or a second stream of a file."""
+    return _OTHER_FOLDER.isdisjoint(path) and ".." not in path.split("/")
+
+
+def digest_of(data: bytes, twin: bytes | None) -> str:
+    """The SHA-256 (hex) of a file, with the Markdown that the site has of it."""
+    digest = hashlib.sha256(data)
+    if twin is not None:
+        digest.update(b"\0twin" + twin)
+    return digest.hexdigest()
+
+
+def read_file(data: bytes, twin: bytes | None, rules: PageRules) -> ReadFile:
+    """Read an HTML file. ``twin``: the Markdown that the site has of this page, which is used if it says the same."""
+    try:
+        page = read_page(data, rules)
+    except html_tree.Unreadable as error:
+        return ReadFile(PageFacts(problem=str(error)), "", ())
+    markdown = page.markdown
+    if twin is not None and (same := _said_by(twin, markdown)) is not None:
+        markdown = same
+    facts = page.facts
+    values = [markdown, page.headings, facts.title, facts.description, facts.language]
+    digest = hashlib.sha256(canonical(values).encode("utf-8", "surrogatepass")).hexdigest()
+    facts = facts._replace(digest=digest, passages=_passages(markdown))
+    return ReadFile(facts, markdown if facts.word_count else "", page.headings)
+
+
+def _passages(markdown: str) -> str:
+    """The texts between the headings of a page, in short: the number of all their words, then digest and number of
+    words of each that is long enough to be looked for."""
+    total = 0
+    found = []
+    for body in _HEADING_LINE.split(markdown):
+        own = content_words.of_markdown(body)
+        total += len(own)
+        if len(own) >= MIN_PASSAGE_WORDS:
+            digest = hashlib.sha256(" ".join(own).encode("utf-8", "surrogatepass")).hexdigest()
+            found.append(f"{digest[: copies.DIGEST_CHARACTERS]}{len(own)}")
+    return " ".join((str(total), *found))
+
+
+def _said_by(twin: bytes, markdown: str) -> str | None:
+    try:
+        text = twin.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return None
+    _, begin = front_matter.split(text)
+    return text[begin:] if content_words.say_the_same(markdown, text[begin:]) else None

@@ -28,10 +28,9 @@ from anvil.errors import SourceError
 from anvil.formats.canonical_json import canonical
 from anvil.git.objects import blob_id
 from anvil.settings.schema import SiteOptions, SourceOptions
-from anvil.sites import copies, page_addresses, page_choice, sitemap, source_files, sphinx_inventory
+from anvil.sites import copies, page_addresses, page_choice, site_listing, source_files
 from anvil.sites.page_cache import KnownFile, SiteCache, cache_folder
-from anvil.sites.page_choice import SitePage
-from anvil.sites.page_facts import PageFacts
+from anvil.sites.page_choice import PageFacts, SitePage
 from anvil.sites.site_listing import INVENTORY, SiteListing, list_site
 from anvil.sites.site_source import EPOCH, hash_path
 from anvil.values import Document, Progress, Scan, Skipped, silent
@@ -412,7 +411,7 @@ class SiteFolder:
                 address
                 for path in maps
                 if path.rpartition("/")[0] == folder
-                for address in sitemap.locations(self._bytes(path))
+                for address in site_listing.locations(self._bytes(path))
                 if not address.endswith(".xml")
             ]
             has_names = has_names or bool(named)
@@ -420,7 +419,7 @@ class SiteFolder:
             keys = {key: f"{key}/".removeprefix(start).rstrip("/") for key in files if f"{key}/".startswith(start)}
             inside = {own: files[key] for key, own in keys.items()}
             # a sitemap of a language may lie in its folder, and its pages at the top
-            for path, address in (sitemap.listed(named, inside) or sitemap.listed(named, files)).items():
+            for path, address in (site_listing.listed(named, inside) or site_listing.listed(named, files)).items():
                 found.setdefault(path, address)
         if not found and not has_names:  # as a generator writes it that does not know the site's address
             return None, ()
@@ -438,7 +437,7 @@ class SiteFolder:
             if path.rpartition("/")[2] == INVENTORY:
                 with suppress(OSError):  # deleted since it was listed; the next listing tells
                     folder = path.removesuffix(INVENTORY)
-                    for page, found in sphinx_inventory.aliases(self._bytes(path)).items():
+                    for page, found in site_listing.aliases(self._bytes(path)).items():
                         names[page_addresses.key(f"{folder}{page}")] = found
         return names
 

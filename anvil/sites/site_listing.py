@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import html
 import os
+import re
 import stat
 import time
+import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -147,3 +150,67 @@ def _is_utf8(path: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+MAX_BYTES = 50_000_000
+"""Bytes of a sitemap, as https://www.sitemaps.org has it. The rest is not read."""
+MAX_ADDRESSES = 1_000_000
+"""Addresses that all sitemaps of a folder may name together."""
+MAX_ADDRESS_CHARS = 4_000
+_LOCATION = re.compile(
+    rb"<loc>(?:\s{0,200}<!\[CDATA\[([^<>]{0,4200}?)\]\]>\s{0,200}|([^<>]{0,4200}))</loc>", re.I
+)  # every repetition has a limit: a file of blanks takes no longer than another
+
+
+def locations(data: bytes) -> list[str]:
+    """The addresses in a sitemap, or in an index of sitemaps."""
+    found: list[str] = []
+    for match in _LOCATION.finditer(data[:MAX_BYTES]):
+        address = html.unescape((match[1] or match[2] or b"").decode("utf-8", "replace")).strip()
+        if address and len(address) <= MAX_ADDRESS_CHARS:
+            found.append(address)
+        if len(found) == MAX_ADDRESSES:
+            break
+    return found
+
+
+def listed(named: list[str], files: Mapping[str, str]) -> dict[str, str]:
+    """Path of a file -> its address in a sitemap. ``files``: key of an address -> path of the file."""
+    named = [address for address in named if page_addresses.split(address).geturl()]  # can be read
+    paths = [page_addresses.split(address).path for address in named]
+    prefix = page_addresses.common_prefix(paths[:2000], files)
+    pages: dict[str, str] = {}
+    for address, path in zip(named, paths, strict=True):
+        own = page_addresses.key(path)
+        inside = own if not prefix else own[len(prefix) :] if f"{own}/".startswith(prefix) else None
+        if inside is not None and inside in files:
+            pages.setdefault(files[inside], address)
+    return pages
+
+
+MAX_INVENTORY_BYTES = 50_000_000
+"""Bytes of an inventory that are read, once unpacked."""
+_HEAD = re.compile(rb"# Sphinx inventory version 2\n(?:#[^\n]*\n){3}")
+_ENTRY = re.compile(r"(?P<name>.+?) (?P<domain>[^\s:]+):\S+ -?\d+ (?P<page>[^\s#]*)#(?P<anchor>\S+) ")
+
+
+def aliases(data: bytes) -> dict[str, dict[str, str]]:
+    """Key of a page's address -> names of its API that are not their own anchor -> the anchor. For example
+    ``requests.models.Request`` -> ``requests.Request``. Labels, terms and modules are left
+    out. A file of another form has none.
+    """
+    head = _HEAD.match(data)
+    if head is None:
+        return {}
+    try:
+        text = zlib.decompressobj().decompress(data[head.end() :], MAX_INVENTORY_BYTES).decode("utf-8", "replace")
+    except zlib.error:
+        return {}
+    names: dict[str, dict[str, str]] = {}
+    for line in text.splitlines():
+        entry = _ENTRY.match(line)
+        if entry is None or entry["domain"] == "std" or "." not in entry["anchor"]:
+            continue  # an anchor without a dot, such as "id3", may be that of several pages
+        if not entry["anchor"].endswith(("$", entry["name"])):
+            names.setdefault(page_addresses.key(entry["page"]), {})[entry["name"]] = entry["anchor"]
+    return names

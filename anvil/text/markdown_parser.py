@@ -6,12 +6,15 @@ and loses no text.
 
 from __future__ import annotations
 
+import gc
 import re
-from collections.abc import Container, Sequence
+import threading
+from collections.abc import Container, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from anvil.settings.schema import Slugs
-from anvil.text import front_matter, garbage_collector
+from anvil.text import front_matter
 from anvil.text.headings import UNTITLED, attributes, breadcrumbs, plain
 from anvil.text.lines import LINE_END, line_starts
 from anvil.text.slugs import Anchors
@@ -19,6 +22,7 @@ from anvil.values import ROOT, Block, ParsedPage, Section, Task
 
 if TYPE_CHECKING:
     from anvil.text.markdown_blocks import BlockStructure
+
 
 BOM = "\ufeff"
 _FIRST_HEADING = re.compile(r"(?:[ \t]*(?:\r\n?|\n))* {0,3}(#[ \t][^\[\r\n]*)(?:[\r\n]|\Z)")
@@ -37,7 +41,7 @@ def parse(text: str, slugs: Slugs = "github") -> ParsedPage:
     headings get. A heading is a top-level heading of CommonMark: not one in a quote, list item, fence, indented code or
     HTML block. Between blank lines inside ``<details>`` there are headings, as on GitHub.
     """
-    with garbage_collector.paused(len(text)):
+    with paused(len(text)):
         return _parsed(text, slugs)
 
 
@@ -153,3 +157,33 @@ def _tasks(structure: BlockStructure, lines: _Lines, sections: Sequence[Section]
         text = plain(lines.slice(line, rows).partition("]")[2], structure.labels) if mark else ""
         tasks.append(Task(line - 1 + lines.first, text, mark, sections[index].heading_path, group))
     return tuple(tasks)
+
+
+MIN_CHARACTERS = 50_000
+"""Characters of a text from which on the collector pauses."""
+
+_lock = threading.Lock()
+_pauses = 0
+_enabled = True
+
+
+@contextmanager
+def paused(size: int) -> Iterator[None]:
+    """No garbage collection within the ``with`` block, in any thread, if ``size`` is at least
+    :data:`MIN_CHARACTERS`."""
+    global _pauses, _enabled
+    if size < MIN_CHARACTERS:
+        yield
+        return
+    with _lock:
+        if not _pauses:
+            _enabled = gc.isenabled()
+            gc.disable()
+        _pauses += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _pauses -= 1
+            if not _pauses and _enabled:
+                gc.enable()

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from anvil.dependencies import git_server
+from anvil.dependencies import remote_repository
 from anvil.errors import FetchError, Unreachable
 from anvil.http.client import HttpClient, Limits
 from anvil.http.server_policy import DependencyPolicy
@@ -80,21 +80,21 @@ def test_redirects_are_judged_too() -> None:
 
 
 def test_git_connects_to_the_address_that_was_checked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(git_server, "_redirected", lambda url, policy: url)
-    address, protocols, settings = git_server.checked("https://public.example/o/r", DependencyPolicy(), False)
+    monkeypatch.setattr(remote_repository, "_redirected", lambda url, policy: url)
+    address, protocols, settings = remote_repository.checked("https://public.example/o/r", DependencyPolicy(), False)
     assert (address, protocols) == ("https://public.example/o/r", ("https",))
     assert settings == {"http.curloptResolve": "public.example:443:93.184.216.34"}
     with pytest.raises(FetchError, match="private network"):
-        git_server.checked("https://corp.example/o/r", DependencyPolicy(), False)
-    assert git_server.checked("ssh://git@public.example/o/r", DependencyPolicy(), False)[1] == ("ssh",)
+        remote_repository.checked("https://corp.example/o/r", DependencyPolicy(), False)
+    assert remote_repository.checked("ssh://git@public.example/o/r", DependencyPolicy(), False)[1] == ("ssh",)
     with pytest.raises(FetchError, match="private network"):
-        git_server.checked("ssh://git@corp.example/o/r", DependencyPolicy(), False)
+        remote_repository.checked("ssh://git@corp.example/o/r", DependencyPolicy(), False)
 
 
 @pytest.mark.parametrize("url", ["file:///x", "ext::sh -c id", "git://public.example/r", "/etc", "https://[::1/"])
 def test_other_schemes_are_not_fetched(url: str) -> None:
     with pytest.raises(FetchError):
-        git_server.checked(url, DependencyPolicy(), False)
+        remote_repository.checked(url, DependencyPolicy(), False)
 
 
 def test_a_repository_that_moved(server: Server) -> None:
@@ -102,6 +102,6 @@ def test_a_repository_that_moved(server: Server) -> None:
     server.answers[f"/old/{refs}"] = Answer(status=301, headers={"Location": f"/new/{refs}"})
     server.answers[f"/new/{refs}"] = Answer(b"001e# service=git-upload-pack\n")
     policy = DependencyPolicy(allow_private=True)
-    assert git_server.checked(f"{server.url}/old", policy, False)[0] == f"{server.url}/new"
+    assert remote_repository.checked(f"{server.url}/old", policy, False)[0] == f"{server.url}/new"
     with HttpClient(Limits(), policy=DependencyPolicy()) as http, pytest.raises(FetchError, match="this machine"):
         http.get(f"{server.url}/new").__enter__()

@@ -13,7 +13,7 @@ from anvil.build.builder import build
 from anvil.documents.open_tree import working_tree
 from anvil.embedding.provider import EmbeddingProvider
 from anvil.errors import AnvilError, ArtifactError, ArtifactMissing, ArtifactRejected, BuildError, FormatTooNew
-from anvil.index_file import overwrite_guard, verify
+from anvil.index_file import publish, verify
 from anvil.requests import BuildRequest
 from anvil.settings.schema import ChunkingOptions
 
@@ -37,7 +37,7 @@ def refusal(path: Path, fix: str = "anvil build --force") -> str:
     with pytest.raises(ArtifactRejected) as error:
         verify.check(path)
     assert str(path) in str(error.value) and fix in str(error.value)
-    assert overwrite_guard.is_foreign(path) <= ("--force" not in str(error.value))  # it would not be replaced
+    assert publish.is_foreign(path) <= ("--force" not in str(error.value))  # it would not be replaced
     return str(error.value)
 
 

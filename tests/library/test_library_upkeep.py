@@ -10,7 +10,7 @@ import pytest
 
 import anvil
 from anvil.errors import ConfigError, DocumentRejected, NotFound, SourceError
-from anvil.library import file_formats, lancedb_reader
+from anvil.library import file_formats, lancedb_import
 from anvil.library.library import Library
 from anvil.library.values import Ingested
 from anvil.settings.schema import Config, EmbeddingSettings, LibraryOptions
@@ -298,9 +298,9 @@ def test_no_lancedb_no_import(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     (tmp_path / "documents.lance").mkdir()
     monkeypatch.setitem(__import__("sys").modules, "lancedb", None)
     with pytest.raises(ConfigError, match=r"\[lancedb\]"):
-        lancedb_reader.documents(str(tmp_path), "documents")
+        lancedb_import.read_documents(str(tmp_path), "documents")
     with pytest.raises(SourceError, match="has no LanceDB table"):
-        lancedb_reader.documents(str(tmp_path / "none"), "documents")
+        lancedb_import.read_documents(str(tmp_path / "none"), "documents")
     assert not (tmp_path / "none").exists()
 
 
@@ -319,4 +319,4 @@ def test_no_lancedb_no_import(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     ],
 )
 def test_what_chunks_share_is_there_once(chunks: list[str], text: str) -> None:
-    assert lancedb_reader.joined(chunks) == text
+    assert lancedb_import.joined(chunks) == text

@@ -134,7 +134,7 @@ def test_a_large_change_is_answered_at_once_and_embedded_behind(serving: anvil.A
 def test_a_private_index_is_brought_up_to_date_when_it_is_quiet(
     serving: anvil.Anvil, built: Path, held: Held, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("anvil.live.index_saver.QUIET_S", 0.3)
+    monkeypatch.setattr("anvil.live.live_index.QUIET_S", 0.3)
     write(built, {"new.md": "# Quagga\n\nAn animal that no longer exists, striped in front only.\n"})
     assert serving.search("extinct striped animal", mode="semantic").freshness.refreshed == ("new.md",)
     texts = held.texts
@@ -149,7 +149,7 @@ def test_a_private_index_of_another_model_is_embedded_again_without_an_edit(
     class Other(Held):
         digest, model = "0" * 64, "another-model"
 
-    monkeypatch.setattr("anvil.live.index_saver.QUIET_S", 1.0)
+    monkeypatch.setattr("anvil.live.live_index.QUIET_S", 1.0)
     other = Other(local)
     PROVIDERS["local"] = lambda settings: other
     with anvil.open(built, background=True) as found:
@@ -174,7 +174,7 @@ def test_an_index_that_is_not_private_keeps_its_model(
     class Other(Held):
         digest, model = "0" * 64, "another-model"
 
-    monkeypatch.setattr("anvil.live.index_saver.QUIET_S", 0.0)
+    monkeypatch.setattr("anvil.live.live_index.QUIET_S", 0.0)
     if index == "held by git":
         (built / ".anvil/.gitignore").write_text("*\n!.gitignore\n!index.db\n")
     PROVIDERS["local"] = lambda settings: Other(local)
@@ -189,7 +189,7 @@ def test_an_index_that_is_not_private_keeps_its_model(
 def test_a_server_that_closes_does_not_finish_its_index(
     built: Path, held: Held, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("anvil.live.index_saver.QUIET_S", 0.0)
+    monkeypatch.setattr("anvil.live.live_index.QUIET_S", 0.0)
     with anvil.open(built, background=True) as found:
         found.search("alerts")
         held.gate.clear()
@@ -209,7 +209,7 @@ def test_a_server_that_closes_does_not_finish_its_index(
 def test_an_index_that_git_holds_is_never_written_by_a_server(
     serving: anvil.Anvil, built: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("anvil.live.index_saver.QUIET_S", 0.0)
+    monkeypatch.setattr("anvil.live.live_index.QUIET_S", 0.0)
     (built / ".anvil/.gitignore").write_text("*\n!.gitignore\n!index.db\n")
     before = (built / ".anvil/index.db").stat()
     write(built, {"new.md": "# Quagga\n"})

@@ -36,7 +36,7 @@ ELSEWHERE = {
     "anvil/dependencies/finder.py": "an index that was just fetched",
     "anvil/doctor/folders.py": "files of the kernel",
     "anvil/doctor/python_packages.py": "metadata of an installed package",
-    "anvil/search/calibration.py": "a file of the installed package",
+    "anvil/search/searcher.py": "a file of the installed package",
 }
 """Module or folder -> what it reads that is no file of a project."""
 

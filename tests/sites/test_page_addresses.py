@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from anvil.documents import editions
-from anvil.sites import page_addresses, sitemap
+from anvil.sites import page_addresses, site_listing
 
 
 @pytest.mark.parametrize(
@@ -47,11 +47,11 @@ def test_an_address_within_the_site() -> None:
 
 def test_a_sitemap_below_a_folder() -> None:
     files = {"": "index.html", "a": "a/index.html", "b": "b.html"}
-    named = sitemap.locations(
+    named = site_listing.locations(
         b"<urlset><url><loc>https://x.org/docs/</loc></url><url><loc>\n https://x.org/docs/a/?x=1&amp;y </loc></url>"
         b"<url><loc><![CDATA[https://x.org/docs/b]]></loc></url><url><loc>https://x.org/blog/</loc></url></urlset>"
     )
-    assert sitemap.listed(named, files) == {
+    assert site_listing.listed(named, files) == {
         "index.html": "https://x.org/docs/",
         "a/index.html": "https://x.org/docs/a/?x=1&y",
         "b.html": "https://x.org/docs/b",

@@ -14,9 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anvil.settings.schema import ChunkingOptions, FixedChunks
-from anvil.text.chunker import chunks, recorded
+from anvil.text.chunker import chunks, parts, recorded
 from anvil.text.markdown_parser import parse
-from anvil.text.splitter import parts
 from anvil.values import Chunk
 from tests.text.test_markdown_parser import EXAMPLES, SPEC, any_text
 

@@ -14,7 +14,7 @@ import pytest
 
 import anvil
 from anvil.dependencies import attempts, docs_cache
-from anvil.dependencies import git_server as git_addresses
+from anvil.dependencies import remote_repository as git_addresses
 from anvil.index_file import manifest_file
 from tests.e2e.deps.test_deps import (
     PAGE,

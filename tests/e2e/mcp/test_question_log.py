@@ -11,7 +11,7 @@ import pytest
 
 import anvil
 from anvil.doc_tests import question_log
-from anvil.doc_tests.question_log_file import QuestionLog
+from anvil.doc_tests.question_log import QuestionLog
 from anvil.errors import AnvilError
 from anvil.results import Freshness, SearchResult
 from anvil.server import docs_toolset as docs_tools

@@ -18,7 +18,7 @@ from starlette.testclient import TestClient
 
 from anvil.errors import NotFound
 from anvil.server.arguments import Parameter
-from anvil.server.lifespan import running_app
+from anvil.server.mcp_app import running_app
 from anvil.server.progress import ProgressReporter
 from anvil.server.threads import ThreadBridge
 from anvil.server.toolset import RunningToolset, Tool, Toolset
@@ -154,7 +154,7 @@ def test_routes_and_health_over_http(shelf: Shelf) -> None:
     from anvil.server.http_transport import application
     from anvil.server.mcp_app import App
     from anvil.server.security import Access
-    from anvil.server.stop_request import StopRequest
+    from anvil.server.signals import StopRequest
 
     shelf.put("jug", None)
 

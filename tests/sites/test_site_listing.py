@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from anvil.sites import sitemap
+from anvil.sites import site_listing
 
 
 def test_addresses_are_read_in_order() -> None:
@@ -15,7 +15,7 @@ def test_addresses_are_read_in_order() -> None:
     </loc></url><url><LOC><![CDATA[https://x.example/b]]></LOC></url><url><loc></loc></url>
     <url><loc> <![CDATA[ https://x.example/c ]]> </loc></url></urlset>"""
     addresses = ["https://x.example/a/?b=1&c=2", "https://x.example/b", "https://x.example/c"]
-    assert sitemap.locations(data) == addresses
+    assert site_listing.locations(data) == addresses
 
 
 @pytest.mark.parametrize(
@@ -32,5 +32,5 @@ def test_addresses_are_read_in_order() -> None:
 )
 def test_a_sitemap_that_was_made_to_cost_time(data: bytes) -> None:
     began = time.process_time()
-    assert sitemap.locations(data) == []
+    assert site_listing.locations(data) == []
     assert time.process_time() - began < 10

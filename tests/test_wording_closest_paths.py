@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from anvil.formats.closest_paths import closest_paths
+from anvil.wording import closest_paths
 
 PAGES = ["guide/install.md", "guide/CRLF.md", "api/index.md", "index.md"]
 

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from anvil.doc_tests.secret_masking import masked
+from anvil.doc_tests.question_log import masked
 
 
 @pytest.mark.parametrize(

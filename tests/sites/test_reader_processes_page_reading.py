@@ -6,11 +6,13 @@ import ntpath
 
 import pytest
 
-from anvil.sites import page_reading
+from anvil.sites import reader_processes
 
 
 def named(href: str) -> tuple[str, ...]:
-    return page_reading.linked_twins(f'<link rel="alternate" type="text/markdown" href="{href}">'.encode(), "a/b.html")
+    return reader_processes.linked_twins(
+        f'<link rel="alternate" type="text/markdown" href="{href}">'.encode(), "a/b.html"
+    )
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import zlib
 
 import pytest
 
-from anvil.sites import sphinx_inventory
+from anvil.sites import site_listing
 
 HEAD = b"# Sphinx inventory version 2\n# Project: x\n# Version: 1\n# The rest of this file is compressed using zlib.\n"
 ENTRIES = """\
@@ -21,7 +21,7 @@ nothing here
 
 
 def test_second_names_lead_to_anchors() -> None:
-    assert sphinx_inventory.aliases(HEAD + zlib.compress(ENTRIES.encode())) == {
+    assert site_listing.aliases(HEAD + zlib.compress(ENTRIES.encode())) == {
         "api": {"beacon.lamps.Lamp": "beacon.Lamp"},
         "deep/page": {"a name with spaces": "a.name"},
     }
@@ -31,11 +31,11 @@ def test_second_names_lead_to_anchors() -> None:
     "data", [b"", HEAD, HEAD + b"no zlib", b"# Sphinx inventory version 1\n", HEAD + zlib.compress(b"\xff\xfe\n" * 9)]
 )
 def test_a_file_of_another_form_has_none(data: bytes) -> None:
-    assert sphinx_inventory.aliases(data) == {}
+    assert site_listing.aliases(data) == {}
 
 
 def test_an_inventory_that_grows_when_it_is_unpacked_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sphinx_inventory, "MAX_BYTES", 1_000_000)
-    filler = b"a" * sphinx_inventory.MAX_BYTES + b"\n"
-    assert sphinx_inventory.aliases(HEAD + zlib.compress(ENTRIES.encode() + filler, 1)).keys() == {"api", "deep/page"}
-    assert sphinx_inventory.aliases(HEAD + zlib.compress(filler + ENTRIES.encode(), 1)) == {}
+    monkeypatch.setattr(site_listing, "MAX_BYTES", 1_000_000)
+    filler = b"a" * site_listing.MAX_INVENTORY_BYTES + b"\n"
+    assert site_listing.aliases(HEAD + zlib.compress(ENTRIES.encode() + filler, 1)).keys() == {"api", "deep/page"}
+    assert site_listing.aliases(HEAD + zlib.compress(filler + ENTRIES.encode(), 1)) == {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from anvil.settings.version_order import newest
+from anvil.settings.collection_choice import newest
 
 
 @pytest.mark.parametrize(

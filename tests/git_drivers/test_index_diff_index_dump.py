@@ -6,7 +6,7 @@ import difflib
 from pathlib import Path
 
 import anvil
-from anvil.git_drivers.index_dump import lines
+from anvil.git_drivers.index_diff import lines
 from anvil.index_file import verify
 from tests.conftest import PAGES, write
 
