@@ -7,8 +7,8 @@ from pathlib import Path
 
 from anvil.doctor.examined_project import Place
 from anvil.doctor.values import Finding
+from anvil.embedding import writing_systems
 from anvil.errors import ConfigError, ModelError, ProviderError
-from anvil.search import scripts
 from anvil.settings.schema import EmbeddingSettings
 from anvil.system import installation
 
@@ -68,7 +68,7 @@ def _local(settings: EmbeddingSettings) -> Finding:
     except ModelError as error:
         return Finding("model", "wrong", str(error), _restore() if bundled else None)
     files = "its files are complete, and it" if bundled else "it"
-    reads = f" It reads {scripts.names(known)} script; questions in others are answered by words alone."
+    reads = f" It reads {writing_systems.names(known)} script; questions in others are answered by words alone."
     return Finding(
         "model", "ok", f"{directory.name}: {files} gives vectors of {provider.dimensions} dimensions.{reads}"
     )

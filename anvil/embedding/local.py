@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 from anvil.embedding.model_files import ModelDirectory, model_digest, open_directory
 from anvil.embedding.provider import Embedded, Vector, encodable
+from anvil.embedding.writing_systems import known_scripts
 from anvil.errors import ModelError
-from anvil.search.scripts import known_scripts
 from anvil.settings.schema import EmbeddingSettings
 
 if TYPE_CHECKING:

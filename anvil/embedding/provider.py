@@ -77,7 +77,7 @@ class EmbeddingProvider(Protocol):
 
     @property
     def scripts(self) -> frozenset[str] | None:
-        """The scripts that the model reads, named as in :mod:`anvil.search.scripts`; None: nobody knows."""
+        """The scripts that the model reads, named as in :mod:`anvil.embedding.writing_systems`; None: nobody knows."""
 
     def warm(self) -> None:
         """Load what the first text needs, and return when it is loaded. Optional: every method loads it too."""

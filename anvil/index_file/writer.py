@@ -12,14 +12,13 @@ from collections.abc import Collection, Container, Iterable, Iterator, Mapping, 
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from anvil.formats import titles
 from anvil.formats.canonical_json import canonical
 from anvil.index_file import connection, row_ids
 from anvil.index_file import connection as connections
 from anvil.index_file.digest import document_digests, index_digest
 from anvil.index_file.reader import BARE_WINDOW, OWN_WINDOWS, UNCUT, Reader
 from anvil.index_file.rows import BareWindow, ChunkText, StoredDocument
-from anvil.text import visible_text
+from anvil.text import titles, visible_text
 from anvil.text.query import derived_terms
 from anvil.values import Chunk, Document, ParsedPage, Section, Window
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from anvil._version import __version__
+from anvil.embedding import writing_systems
 from anvil.errors import AnvilError
-from anvil.search import scripts
 from anvil.values import Changes
 from anvil.wording import counted, first_of
 
@@ -90,7 +90,7 @@ def _scripts(meta: Mapping[str, str], provider: EmbeddingProvider) -> str | None
         known = provider.scripts if provider.digest == meta["embedding_model_digest"] else None
     except AnvilError:  # a model that cannot be read is what "anvil doctor" is for
         return None
-    return None if known is None else scripts.names(known)
+    return None if known is None else writing_systems.names(known)
 
 
 def _paths(changes: Changes) -> tuple[str, ...]:

@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
+from anvil.embedding import writing_systems
 from anvil.embedding.factory import explain_mismatch
 from anvil.errors import AnvilError, ConfigError
 from anvil.index_file import row_ids
 from anvil.index_file.reader_protocol import IndexReader
 from anvil.requests import SearchRequest
 from anvil.results import Freshness, Hit, Place, SearchResult
-from anvil.search import confidence, pages, ranking, score_scales, scoring, scripts, section_match, snippets
+from anvil.search import confidence, pages, ranking, score_scales, scoring, section_match, snippets
 from anvil.search.confidence import Evidence, Fit, Fits
 from anvil.search.ranking import CANDIDATES, ENOUGH, SCORE_DIGITS, CandidateIndex, Near, Ranked, Weights
 from anvil.search.score_scales import Vocabulary
@@ -136,14 +137,14 @@ def embed_query(query: str, provider: EmbeddingProvider) -> Question:
     """Embed a query. This uses no index, so it needs no lock."""
     try:
         text = lexicon.bounded(query)
-        return Question(provider.embed_query(text), unread=scripts.is_unread(text, provider.scripts))
+        return Question(provider.embed_query(text), unread=writing_systems.is_unread(text, provider.scripts))
     except AnvilError as error:
         return Question(None, error)
 
 
 def unread_note(provider: EmbeddingProvider, mode: str) -> str:
     """A sentence on a question in a script that the provider's model does not read."""
-    return UNREAD.format(scripts.names(provider.scripts or ()), UNREAD_SO[mode])
+    return UNREAD.format(writing_systems.names(provider.scripts or ()), UNREAD_SO[mode])
 
 
 def semantic_obstacle(meta: dict[str, str], provider: EmbeddingProvider) -> str | None:

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from anvil.formats import titles
 from anvil.sites import content_words as word_lists
 from anvil.sites import html_to_markdown as markdown
 from anvil.sites import html_tree
@@ -14,6 +13,7 @@ from anvil.sites.generators import GENERIC
 from anvil.sites.html_tree import Element, Tree
 from anvil.sites.page_choice import PageFacts
 from anvil.sites.page_content import INERT, NO_RULES, PageRules, content_of, generator_of
+from anvil.text import titles
 from anvil.text.rendered_anchors import Heading
 
 _REFRESH = re.compile(r"\s*[\d.]*\s*[;,]?\s*(?:url\s*=\s*)?[\"']?([^\"']*)", re.I)

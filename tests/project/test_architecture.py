@@ -72,7 +72,7 @@ PURE_NAMES = (
     "anvil.search.page_kinds",
     "anvil.search.score_scales",
     "anvil.search.scoring",
-    "anvil.search.scripts",
+    "anvil.embedding.writing_systems",
     "anvil.search.snippets",
     "anvil.search.vector_index",
     "anvil.settings.index_url",

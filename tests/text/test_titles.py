@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import anvil
-from anvil.formats import titles
 from anvil.sites.html_page import read_page
+from anvil.text import titles
 from tests.conftest import write
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from anvil.search.scripts import is_unread, known_scripts, names, script
+from anvil.embedding.writing_systems import is_unread, known_scripts, names, script
 
 
 def test_a_script_is_known_by_pieces_of_several_letters() -> None:
