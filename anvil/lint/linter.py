@@ -91,7 +91,7 @@ def lint(
 
     looked_up = None
     if built is not None:
-        from anvil.documents import site_links  # it imports the HTML parser
+        from anvil.lint import site_links  # it imports the HTML parser
 
         looked_up = site_links.built_site(built)
         notes += built.notes

@@ -6,6 +6,10 @@ from anvil.lint.built import BuiltSite
 from anvil.sites import html_tree, reader_processes
 from anvil.sites.links import read_links
 from anvil.sites.site_folder import SiteFolder
+from anvil.system import safe_read
+
+MAX_PAGE_BYTES = 50_000_000
+"""Bytes of the largest page of a site whose links are read."""
 
 
 def built_site(site: SiteFolder) -> BuiltSite:
@@ -14,7 +18,7 @@ def built_site(site: SiteFolder) -> BuiltSite:
     pages = {}
     for path in site.html_files():
         try:
-            pages[path] = read_links((site.folder / path).read_bytes(), site.rules())
+            pages[path] = read_links(safe_read.data(site.folder / path, MAX_PAGE_BYTES), site.rules())
         except (OSError, html_tree.Unreadable):
             continue  # it counts as missing from the site that the index has
     sources = {page: file for page, file in site.html_of_pages().items() if file in pages}
