@@ -17,6 +17,7 @@ import json
 import statistics
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from measuring import heading, table
 
@@ -53,7 +54,9 @@ def main() -> None:
     print(table(("language", "mode", "hit@1", "hit@5", "MRR@10", "in five results", "warns", "warns wrongly"), rows))
 
 
-def measured(opened: anvil.Anvil, questions: list[dict], language: str, mode: Mode, details: bool) -> list[str]:
+def measured(
+    opened: anvil.Anvil, questions: list[dict[str, Any]], language: str, mode: Mode, details: bool
+) -> list[str]:
     """A row of the table."""
     ranks, replies, warned, wrongly = [], [], 0, 0
     for question in questions:

@@ -147,9 +147,9 @@ def _count_lines(row: Row, source: Path, sections: Sequence[Section], path: str)
                 line = next(number for number in range(line, len(lines) + 1) if lines[number - 1].strip())
                 standing.setdefault(bare(section.title), []).append(line)
     elif source.suffix == ".rst":
-        for number, (line, below) in enumerate(itertools.pairwise(lines), 1):
-            if line[:1].isalnum() and len(below) > 2 and len(set(below)) == 1 and below[0] in '=-~^"':
-                standing.setdefault(bare(line), []).append(number)
+        for number, (text, below) in enumerate(itertools.pairwise(lines), 1):
+            if text[:1].isalnum() and len(below) > 2 and len(set(below)) == 1 and below[0] in '=-~^"':
+                standing.setdefault(bare(text), []).append(number)
     titles = Counter(bare(section.title) for section in sections)
     seen: Counter[str] = Counter()
     for section in sections:

@@ -25,12 +25,15 @@ STOP = frozenset(
 
 def sections(text: str) -> list[str]:
     """Breadcrumb and body of each part of a page between two headings, cut at blank lines."""
-    found, crumbs, body, fence = [], [], [], ""
+    found: list[str] = []
+    crumbs: list[tuple[int, str]] = []
+    body: list[str] = []
+    fence = ""
     for line in [*text.splitlines(), "# "]:
         mark = re.match(r" {0,3}(`{3,}|~{3,})", line)
         fence = ("" if fence == mark[1][:3] else fence or mark[1][:3]) if mark else fence
         heading = None if fence else re.match(r"(#{1,6}) (.*)", line)
-        size = sum(map(len, body))
+        size = sum(len(each) for each in body)
         if (heading or (size > MOST_CHARACTERS and not line.strip())) and size:
             found.append(" > ".join(name for _, name in crumbs) + "\n" + "\n".join(body))
             body = []
@@ -61,7 +64,9 @@ class Textbook:
                 self.postings[term].append((number, times))
 
     def terms(self, text: str) -> list[str]:
-        return self.stem.stemWords([word for word in re.findall(r"\w\w+", text.lower()) if word not in STOP])
+        words = [word for word in re.findall(r"\w\w+", text.lower()) if word not in STOP]
+        stems: list[str] = self.stem.stemWords(words)
+        return stems
 
     def ranked(self, query: str) -> list[tuple[str, str, tuple[str, ...]]]:
         """Pages, best first, without breadcrumbs."""

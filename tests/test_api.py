@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from os import utime
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -591,8 +591,11 @@ def test_a_build_and_a_check_open_no_live_index(docs: Path) -> None:
 @pytest.mark.parametrize(
     ("call", "told"),
     [
-        (lambda docs: anvil.open(docs=5), "docs of open must be a string, a path or None, not int: 5."),
-        (lambda docs: anvil.open(provider=b"none"), "provider of open must be a string or None, not bytes: b'none'."),
+        (lambda docs: anvil.open(docs=cast(Any, 5)), "docs of open must be a string, a path or None, not int: 5."),
+        (
+            lambda docs: anvil.open(provider=cast(Any, b"none")),
+            "provider of open must be a string or None, not bytes: b'none'.",
+        ),
         (lambda docs: anvil.open(docs=""), "In the options given: docs is empty"),
         (lambda docs: docs.search("x", top_k="5"), "top_k of search must be a whole number, not str: '5'."),
         (lambda docs: docs.search("x", top_k=2.5), "top_k of search must be a whole number, not float: 2.5."),
@@ -601,7 +604,7 @@ def test_a_build_and_a_check_open_no_live_index(docs: Path) -> None:
         (lambda docs: docs.search("x", min_confidence="high"), "min_confidence of search must be a number or None"),
         (lambda docs: docs.get_page(None), "file_path of get_page must be a string, not NoneType: None."),
         (lambda docs: docs.grep("x", regex="yes"), "regex of grep must be True or False, not str: 'yes'."),
-        (lambda docs: anvil.open_library(index=3), "index of open_library must be a string, a path or None"),
+        (lambda docs: anvil.open_library(index=cast(Any, 3)), "index of open_library must be a string, a path or None"),
     ],
 )
 def test_an_argument_of_a_wrong_type_is_named(opened: anvil.Anvil, call: Callable[[Any], object], told: str) -> None:

@@ -69,6 +69,7 @@ def test_a_version_in_the_index(server: Server, http: HttpClient, html: bool) ->
     publish_wheel(server, "lib", "1.0", data, html)
     ours = Registry(f"{server.url}/simple/", True)
     release = pypi.release(http, ours, "lib", "1.0")
+    assert release.urls is not None
     assert (release.urls.repository, release.urls.documentation) == (
         "https://github.com/acme/lib",
         ("https://lib.dev/",),
@@ -112,7 +113,7 @@ def test_a_version_in_the_registry(server: Server, http: HttpClient) -> None:
     data = tarball(package)
     publish_npm(server, package, data)
     release = npm.release(http, Registry(f"{server.url}/npm/", True), "@acme/ui", "1.0.0")
-    assert release.urls.repository == "https://github.com/acme/ui"
+    assert release.urls is not None and release.urls.repository == "https://github.com/acme/ui"
     assert release.archive is not None
     assert release.archive.digest == f"sha512:{hashlib.sha512(data).hexdigest()}"
     whole = {"versions": {"1.0.0": {"dist": {"tarball": f"{server.url}/x.tgz", "shasum": "ab"}}}}

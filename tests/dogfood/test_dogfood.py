@@ -29,12 +29,18 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[anvil.Anvil]:
 @pytest.mark.parametrize("asked", QUESTIONS, ids=[each["question"] for each in QUESTIONS])
 def test_the_best_section_is_found(opened: anvil.Anvil, asked: dict[str, Any]) -> None:
     found = opened.search(asked["question"])
-    start = opened.get_section(asked["page"], asked["section"]).metadata.start_line
+    start = opened.get_section(asked["page"], asked["section"]).metadata.start_line or 0
     places = [
         number
         for number, hit in enumerate(found.results, 1)
         if hit.metadata.file_path == asked["page"]
-        and any(each.start_line <= start <= each.end_line for each in (hit.metadata, *(hit.also or ())))
+        and any(
+            first <= start <= last
+            for first, last in (
+                (hit.metadata.start_line or 0, hit.metadata.end_line or 0),
+                *((place.start_line or 0, place.end_line or 0) for place in hit.also or ()),
+            )
+        )
     ]
     shown = [f"{hit.metadata.file_path}: {hit.metadata.heading_path}" for hit in found.results]
     assert places and places[0] <= asked["within"], shown

@@ -12,8 +12,8 @@ from types import FrameType
 
 import pytest
 
+from anvil.cli import program as app
 from tests.conftest import PAGES, write
-from tests.support.in_process import app
 
 ROOT = Path(__file__).resolve().parents[2]
 READS = {"read_text", "read_bytes"}

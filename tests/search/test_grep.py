@@ -31,7 +31,7 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Anvil]:
 
 
 def places(result: anvil.GrepResult) -> list[tuple[str, int]]:
-    return [(match.file_path, match.line) for match in result.matches]
+    return [(match.file_path, match.line or 0) for match in result.matches]
 
 
 def test_lines_are_those_of_the_file_with_the_breadcrumb_of_their_section(opened: Anvil) -> None:
@@ -44,7 +44,7 @@ def test_lines_are_those_of_the_file_with_the_breadcrumb_of_their_section(opened
     assert opened.folder is not None
     for match in result.matches:
         source = (opened.folder / match.file_path).read_text(encoding="utf-8").splitlines()
-        assert source[match.line - 1] == match.text
+        assert match.line is not None and source[match.line - 1] == match.text
         assert match.text in opened.get_section(match.file_path, match.heading_path).content
     assert (result.total_matches, result.total_pages, result.next_offset, result.notes) == (3, 1, None, None)
 
@@ -137,5 +137,6 @@ def test_text_from_an_included_file_has_a_line_of_the_page(tmp_path: Path) -> No
     with anvil.open(docs, provider="none") as opened:
         for match in opened.grep("word").matches:
             section = opened.get_section("page.md", match.heading_path).metadata
+            assert section.start_line and match.line and section.end_line
             assert section.start_line <= match.line <= section.end_line
         assert opened.grep("end word").matches[0].line == 7

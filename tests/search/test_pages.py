@@ -263,6 +263,7 @@ def test_lines_are_those_of_the_source_file(handbook: Reader) -> None:
     for heading in ("Handbook > Setup > Linux", "Handbook > Operation", "Appendix", "(root)"):
         found = pages.get_section(handbook, "handbook.md", heading)
         place = found.metadata
+        assert place.start_line is not None and place.end_line is not None
         assert "".join(lines[place.start_line - 1 : place.end_line]) == found.content
 
 
@@ -272,6 +273,7 @@ def test_children_come_along_when_they_are_asked_for(handbook: Reader) -> None:
     assert alone.content == "## Setup\n\n"
     assert family.content == "## Setup\n\n### Linux\n\nTiny.\n\n### Windows\n\nTiny too.\n\n"
     assert family.metadata.start_line == alone.metadata.start_line
+    assert family.metadata.end_line is not None and alone.metadata.end_line is not None
     assert family.metadata.end_line > alone.metadata.end_line
     whole = pages.get_section(handbook, "handbook.md", "Handbook", include_children=True).content
     assert whole.startswith("# Handbook\n") and "which somebody has written" in whole and "Appendix" not in whole
@@ -331,6 +333,7 @@ def test_every_address_that_is_handed_out_leads_to_its_text(handbook: Reader) ->
                 assert place.char_count == len(found.content)
                 assert chunk.content.startswith(found.content) or found.content.startswith(chunk.content)
                 if lines:
+                    assert place.start_line is not None and place.end_line is not None
                     assert found.content in "".join(lines[place.start_line - 1 : place.end_line])
         assert (
             "".join(

@@ -184,6 +184,7 @@ def test_a_hit_says_where_it_stands(lighthouse: Searcher) -> None:
     hit = ask(lighthouse, "silence at night").hits[0]
     lines = PAGES["guides/alerts.md"].splitlines(keepends=True)
     place = hit.metadata
+    assert place.start_line is not None and place.end_line is not None
     assert hit.content == "".join(lines[place.start_line - 1 : place.end_line]) and not hit.truncated
     assert (place.heading_level, place.char_count, place.url) == (2, len(hit.content), None)
 

@@ -89,6 +89,7 @@ def test_a_result_names_the_section_whose_words_match(opened: Opener, question: 
     place, lines = hit.metadata, GLOSSARY.splitlines(keepends=True)
     section = found.get_section("glossary.md", heading)
     assert (place.heading_path, hit.title) == (heading, "Glossary of ropes")
+    assert place.start_line is not None and place.end_line is not None
     assert "".join(lines[place.start_line - 1 : place.end_line]) == section.content
     assert (place.start_line, place.end_line) == (section.metadata.start_line, section.metadata.end_line)
     assert section.content in hit.content and not hit.truncated

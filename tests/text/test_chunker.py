@@ -60,6 +60,7 @@ def check(source: str, options: ChunkingOptions | Sizes) -> None:
         assert (chunk.ordinal, chunk.start) == (ordinal, position)
         assert chunk.content == page.text[chunk.start : chunk.end]
         assert 0 < len(chunk.content) <= options.max_chunk_size
+        assert chunk.start_line is not None and chunk.end_line is not None
         assert chunk.start_line <= chunk.end_line
         assert not (chunk.content.endswith("\r") and page.text[chunk.end : chunk.end + 1] == "\n")
         position = chunk.end
@@ -131,6 +132,7 @@ def test_chunks_of_one_size(source: str, size: int, overlap: int) -> None:
         assert not page.text[covered : chunk.start].strip()  # what no chunk holds is blank
         if ordinal:
             assert made[ordinal - 1].start < chunk.start and made[ordinal - 1].end - chunk.start <= overlap
+        assert chunk.start_line is not None and chunk.end_line is not None
         assert chunk.start_line <= chunk.end_line
         section = next(each for each in page.sections if each.start <= chunk.start < each.end)
         assert chunk.heading_path == section.heading_path

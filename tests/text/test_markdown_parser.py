@@ -74,6 +74,7 @@ def check(source: str, page: ParsedPage) -> None:
         before = len(re.findall(r"\r\n|\r|\n", page.text[: section.start]))
         within = len(re.findall(r"\r\n|\r|\n", page.text[section.start : section.end].rstrip("\r\n") + "x"))
         assert section.start_line == page.first_line + before
+        assert section.start_line is not None and section.end_line is not None
         assert section.start_line + within <= section.end_line + 1 <= page.first_line + len(lines)
         assert (section.heading_level == 0) == (section.heading_path == ROOT)
     for task in page.tasks:

@@ -190,6 +190,7 @@ def test_a_folder_is_kept_exactly_and_what_cannot_be_seen_is_not_found(tmp_path:
         assert "The wick is short." in lamp and "<i>gnu</i>" in lamp
         assert "zebra" not in lamp and "quagga" not in lamp and "\x7f" not in lamp
         [hit] = opened.search("gnu", mode="keyword").results
+        assert hit.metadata.start_line is not None and hit.metadata.end_line is not None
         lines = page.split("\n")[hit.metadata.start_line - 1 : hit.metadata.end_line]
         assert len(hit.content.rstrip("\n").split("\n")) == len("\n".join(lines).rstrip("\n").split("\n"))
 
