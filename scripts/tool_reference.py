@@ -7,10 +7,9 @@ import typing
 from collections.abc import Sequence
 from typing import Any
 
-from anvil.server.arguments import Parameter
 from anvil.server.docs_toolset import COLLECTION_PARAMETERS
 from anvil.server.schemas import ARRAY_KEY, output_schema
-from anvil.server.toolset import TOOLSETS, Tool, Toolset
+from anvil.server.toolset import TOOLSETS, Parameter, Tool, Toolset
 
 OPENING = """\
 # MCP tools

@@ -19,7 +19,7 @@ tests=(
   tests/text/test_{front_matter,markdown_parser}.py
   tests/mkdocs_anvil/test_rendering.py
   tests/e2e/mcp/test_tools.py
-  tests/e2e/mcp/test_stdio.py::test_the_greeting_is_what_the_sdk_answers
+  tests/server/test_stdio.py
   tests/library/test_converter.py::test_{formats,pages_of_a_pdf_and_slides_keep_their_numbers}
   tests/e2e/mkdocs/test_mkdocs.py::test_{the_site_carries_its_index_and_a_manifest,what_plugins_made_of_a_page_is_indexed}
 )

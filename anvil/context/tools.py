@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 from anvil.context.artifact_types import KINDS
 from anvil.context.repository_context import Context
 from anvil.context.values import Artifact, ArtifactText, Health, Match, RepositoryContext, TaskItem
-from anvil.server.arguments import Parameter
 from anvil.server.schemas import plain
-from anvil.server.toolset import ServeRequest, Tool, Toolset
+from anvil.server.toolset import Parameter, ServeRequest, Tool, Toolset
 from anvil.settings.files import load_context
 from anvil.values import Progress
 

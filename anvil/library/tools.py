@@ -22,8 +22,7 @@ from anvil.library.values import (
     Updated,
     WholeDocument,
 )
-from anvil.server.arguments import Parameter
-from anvil.server.toolset import ServeRequest, Tool, Toolset
+from anvil.server.toolset import Parameter, ServeRequest, Tool, Toolset
 from anvil.values import Progress
 
 if TYPE_CHECKING:

@@ -28,14 +28,13 @@ from starlette.routing import Route
 
 from anvil.errors import AnvilError, ConfigError
 from anvil.server import docs_toolset, http_transport, logs
-from anvil.server.arguments import InvalidArguments
 from anvil.server.mcp_app import running_app
 from anvil.server.oauth import OAuthSettings
 from anvil.server.progress import ProgressReporter
 from anvil.server.schemas import plain, text
 from anvil.server.security import Access, AccessMiddleware, Application, Receive, Scope, Send, read_token, refuse
 from anvil.server.threads import ThreadBridge
-from anvil.server.toolset import ServeRequest, open_toolset
+from anvil.server.toolset import InvalidArguments, ServeRequest, open_toolset
 
 DEFAULT_CACHE_S = 300
 CORS_HEADERS = ("Authorization", "Content-Type", "Mcp-Method", "Mcp-Name", "Mcp-Protocol-Version", "Mcp-Session-Id")

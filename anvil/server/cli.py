@@ -148,13 +148,12 @@ def command(
             running = [playground.with_playground(toolset) for toolset in running]
         stack.callback(shutdown.begin)
         if given.transport == "stdio":
-            from anvil.server import stdio_transport
-            from anvil.server.stdio_pipe import StdioPipe
+            from anvil.server import stdio
 
             if sys.stdin.isatty():
                 output.say("anvil: waiting for an MCP client on stdin. For help, run: anvil --help", err=True)
-            pipe = StdioPipe.take_over_stdio()
-            stdio_transport.serve(running, reporter, pipe, shutdown)
+            pipe = stdio.StdioPipe.take_over_stdio()
+            stdio.serve(running, reporter, pipe, shutdown)
         else:
             from anvil.server import http_transport
 

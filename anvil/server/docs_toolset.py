@@ -12,8 +12,7 @@ import anvil
 from anvil._version import __version__
 from anvil.api import Anvil
 from anvil.opening import open_project
-from anvil.server.arguments import Parameter
-from anvil.server.toolset import ServeRequest, Tool, Toolset
+from anvil.server.toolset import Parameter, ServeRequest, Tool, Toolset
 from anvil.values import address
 
 if TYPE_CHECKING:

@@ -10,7 +10,8 @@ import contextlib
 import logging
 import socket
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
+from types import FrameType
 from typing import Any
 
 import uvicorn
@@ -30,7 +31,7 @@ from anvil.server.mcp_app import App, running_app
 from anvil.server.oauth import METADATA_CACHE
 from anvil.server.progress import ProgressReporter
 from anvil.server.security import Access, AccessMiddleware
-from anvil.server.signals import StopRequest, stop_on_signal
+from anvil.server.signals import handling, is_repeated
 from anvil.server.threads import ThreadBridge
 from anvil.server.toolset import RunningToolset, Toolset
 
@@ -131,6 +132,40 @@ async def _serve(
             await server.serve([sock])
         finally:
             waiting.cancel()
+
+
+class StopRequest:
+    """The request to stop, as an event of the running loop."""
+
+    def __init__(self) -> None:
+        self.requested = asyncio.Event()
+
+    async def run_until(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run ``work`` to its end, or cancel it when the process is asked to stop."""
+        task, requested = asyncio.ensure_future(work), asyncio.ensure_future(self.requested.wait())
+        try:
+            await asyncio.wait([task, requested], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            task.cancel()
+            requested.cancel()
+        await asyncio.gather(requested, return_exceptions=True)
+        try:
+            await task
+        except asyncio.CancelledError:
+            event(logging.DEBUG, "stopped")
+
+
+@contextlib.asynccontextmanager
+async def stop_on_signal() -> AsyncIterator[StopRequest]:
+    """A context in which a signal sets :attr:`StopRequest.requested`."""
+    stop, loop = StopRequest(), asyncio.get_running_loop()
+
+    def on_signal(number: int, _: FrameType | None) -> None:
+        if not is_repeated(number):
+            loop.call_soon_threadsafe(stop.requested.set)
+
+    with handling(on_signal):
+        yield stop
 
 
 class _Server(uvicorn.Server):

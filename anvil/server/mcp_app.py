@@ -1,33 +1,66 @@
-"""The SDK's server object with the tools, resources and log levels of some toolsets."""
+"""The answers of some toolsets behind the SDK's server object, for HTTP and SSE."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Sequence
+import logging
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
 import mcp.types as types
 from mcp.server.caching import CacheHint
+from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import NotificationOptions, Server
 from mcp.server.models import InitializationOptions
+from mcp.server.session import ServerSession
+from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ResourcesListChanged, ResourceUpdated
+from mcp.shared.exceptions import MCPError
+from mcp.types.methods import MONOLITH_NOTIFICATIONS
 
 from anvil._version import __version__
-from anvil.errors import AnvilError
-from anvil.server.initialize import DESCRIPTION, ICONS, NAME, WEBSITE_URL, InitializeReply
+from anvil.server.answers import (
+    DESCRIPTION,
+    DISCOVER_TTL_MS,
+    ICONS,
+    MAX_STREAMS,
+    NAME,
+    SKILLS_EXTENSION,
+    WEBSITE_URL,
+    Answers,
+    Connection,
+    ProtocolError,
+    connection_methods,
+)
+from anvil.server.logs import event
 from anvil.server.progress import ProgressReporter
-from anvil.server.resources import Connections, Listener, RequestContext, Resources
 from anvil.server.threads import ThreadBridge
-from anvil.server.tool_results import answer, described, failure, refusal
-from anvil.server.toolset import RunningToolset, Tool, Toolset
+from anvil.server.toolset import RunningToolset
 from anvil.values import Changes
 
-TOOL_LIST_TTL_MS = 3_600_000
-"""Time for which a client may cache the tool list. A running server does not change it."""
+RequestContext = ServerRequestContext[Connection, Any]
 
-DISCOVER_TTL_MS = 60_000
-"""Time for which a client may keep the server's description: its instructions name pages."""
+
+class GetSkillParams(types.RequestParams):
+    """The parameters of ``skills/get``."""
+
+    uri: str
+
+
+PARAMS: dict[str, type[types.RequestParams]] = {
+    "tools/list": types.PaginatedRequestParams,
+    "tools/call": types.CallToolRequestParams,
+    "resources/list": types.PaginatedRequestParams,
+    "resources/templates/list": types.PaginatedRequestParams,
+    "resources/read": types.ReadResourceRequestParams,
+    "resources/subscribe": types.SubscribeRequestParams,
+    "resources/unsubscribe": types.UnsubscribeRequestParams,
+    "completion/complete": types.CompleteRequestParams,
+    "logging/setLevel": types.SetLevelRequestParams,
+    "skills/list": types.PaginatedRequestParams,
+    "skills/get": GetSkillParams,
+}
 
 
 class App:
@@ -36,97 +69,139 @@ class App:
     def __init__(self, served: Sequence[RunningToolset], reporter: ProgressReporter, standing: bool = True) -> None:
         """``standing``: connections stay open, so each can have subscriptions and a log level."""
         self._reporter = reporter
+        self.answers = Answers(served)
         self.parts = [(running.toolset, ThreadBridge(running.target)) for running in served]
         """Each toolset, with the bridge to its object."""
-        self._tools: dict[str, tuple[Tool, Toolset, ThreadBridge]] = {}
-        for toolset, bridge in self.parts:
-            assert not self._tools.keys() & {tool.name for tool in toolset.tools}
-            self._tools |= {tool.name: (tool, toolset, bridge) for tool in toolset.tools}
-        connections = Connections()
-        reporter.log_to_clients = connections.log_to_clients
-        reply = InitializeReply.for_toolsets([toolset for toolset, _ in self.parts])
-        pages = [Resources(bridge, connections) for toolset, bridge in self.parts if toolset.has_pages]
-        self.resources = pages[0] if pages else None
-        self.server: Server[Listener] = Server(
+        self._bridge = ThreadBridge(self.answers)
+        self._connections: set[Connection] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._bus = InMemorySubscriptionBus()
+        self._listening = ListenHandler(self._bus, max_subscriptions=MAX_STREAMS)
+        self.server: Server[Connection] = Server(
             NAME,
             version=__version__,
-            title=reply.title,
-            instructions=reply.instructions,
-            lifespan=connections.connection,
+            title=self.answers.title,
+            instructions=self.answers.instructions,
+            lifespan=self._connection,
             description=DESCRIPTION,
             website_url=WEBSITE_URL,
             icons=[types.Icon.model_validate(icon) for icon in ICONS],
-            cache_hints={
-                "server/discover": CacheHint(DISCOVER_TTL_MS, "private"),
-                "tools/list": CacheHint(TOOL_LIST_TTL_MS, "public"),
-                "resources/templates/list": CacheHint(TOOL_LIST_TTL_MS, "public"),
-            },
-            on_list_tools=self._list_tools,
-            **(pages[0].handlers(standing) if pages else {}),
+            cache_hints={"server/discover": CacheHint(DISCOVER_TTL_MS, "private")},
+            on_subscriptions_listen=self._listening if self.answers.resources else None,
         )
-        # Added by name: the constructor warns about requests that newer revisions dropped, and older clients send them.
-        add = self.server.add_request_handler
-        if self.resources is not None:
-            self.resources.skills.serve(self.server)
-        if standing:
-            add("logging/setLevel", types.SetLevelRequestParams, connections.set_level)
-        add("tools/call", types.CallToolRequestParams, self._call_tool)  # by name, it may return a dict
-        self.server.add_notification_handler(
-            "notifications/initialized", types.NotificationParams, connections.initialized
-        )
+        # Added by name: a handler may then return a dict, and nothing warns about requests of older clients.
+        resources = self.answers.resources
+        if resources is not None:
+            self.server.extensions[SKILLS_EXTENSION] = {}
+        for method in self.answers.methods:
+            self.server.add_request_handler(method, PARAMS[method], self._answer)
+        for method in connection_methods(resources) if standing else ():
+            self.server.add_request_handler(method, PARAMS[method], self._answer_connection)
+        self.server.add_notification_handler("notifications/initialized", types.NotificationParams, self._initialized)
 
     async def describe(self) -> None:
         """Let the instructions begin with what the documents are about, as soon as they can be read."""
-        described = []
-        for toolset, bridge in self.parts:
-            if toolset.topics is not None:
-                with contextlib.suppress(AnvilError):  # each question says it
-                    toolset = toolset.about(await bridge.call("topics", toolset.topics))
-            described.append(toolset)
-        self.server.instructions = InitializeReply.for_toolsets(described).instructions
+        await self._bridge.call("topics", Answers.describe)
+        self.server.instructions = self.answers.instructions
 
     def close(self) -> None:
         """End the streams of changes."""
-        if self.resources is not None:
-            self.resources.close()
+        self._listening.close()
 
     def options(self) -> InitializationOptions:
         """The options of the SDK for an open connection."""
         return self.server.create_initialization_options(
-            NotificationOptions(resources_changed=self.resources is not None)
+            NotificationOptions(resources_changed=self.answers.resources is not None)
         )
 
-    async def _list_tools(
-        self, _: RequestContext, params: types.PaginatedRequestParams | None
-    ) -> types.ListToolsResult:
-        tools = [types.Tool.model_validate(described(tool)) for tool, _, _ in self._tools.values()]
-        return types.ListToolsResult(tools=tools)
+    async def changed(self, changes: Changes) -> None:
+        """Tell the subscribers of pages that changed."""
+        if self.answers.resources is None:
+            return
+        uris, is_listed = self.answers.resources.changed_uris(changes), bool(changes.added or changes.removed)
+        for uri in uris:
+            await self._bus.publish(ResourceUpdated(uri))
+        if is_listed:
+            await self._bus.publish(ResourcesListChanged())
+        for connection in list(self._connections):
+            connection.changed(uris, is_listed)
 
-    async def _call_tool(self, ctx: RequestContext, params: types.CallToolRequestParams) -> dict[str, Any]:
-        """Run a tool. Errors, also for wrong arguments, are results. Only a malformed request is a protocol error."""
-        if params.name not in self._tools:
-            return refusal(f"There is no tool {params.name[:60]!r}. Use one of {', '.join(self._tools)}.")
-        tool, toolset, bridge = self._tools[params.name]
+    def log_to_clients(self, message: str) -> None:
+        """Send a message of level info to the connections that ask for this level."""
+        for connection in list(self._connections):
+            connection.log(message)
+
+    def start(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run ``work`` as a task of the event loop. Its exceptions are logged."""
+
+        async def run() -> None:
+            try:
+                await work
+            except Exception as error:
+                event(logging.DEBUG, "a client could not be notified", error=type(error).__name__)
+
+        task = asyncio.get_running_loop().create_task(run())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    @asynccontextmanager
+    async def _connection(self, _: Server[Connection]) -> AsyncIterator[Connection]:
+        """A context for the life of a connection. Stateless connections share one."""
+        connection = Connection()
+        self._connections.add(connection)
+        try:
+            yield connection
+        finally:
+            self._connections.discard(connection)
+
+    async def _initialized(self, ctx: RequestContext, _: types.NotificationParams) -> None:
+        """A client is ready. From now on it gets notifications, if its connection stays open."""
+        if ctx.session.can_send_request:
+            ctx.lifespan_context.send = self._sender(ctx.session)
+
+    def _sender(self, session: ServerSession, request: types.RequestId | None = None) -> Callable[[str, Any], None]:
+        """The function that sends notifications from the thread of the event loop; of one request, if it is given."""
+
+        def send(method: str, params: dict[str, Any]) -> None:
+            notification: Any = MONOLITH_NOTIFICATIONS[method].model_validate({"method": method, "params": params})
+            self.start(session.send_notification(notification, request))
+
+        return send
+
+    async def _answer_connection(self, ctx: RequestContext, _: types.RequestParams) -> dict[str, Any]:
+        with _errors():
+            return ctx.lifespan_context.answer(ctx.method, dict(ctx.params or {}), self.answers.resources)
+
+    async def _answer(self, ctx: RequestContext, _: types.RequestParams) -> dict[str, Any]:
         unwatch = self._watch(ctx)
         try:
-            call = tool.bind(params.arguments or {})
-            return answer(await bridge.call(tool.name, call))
-        except Exception as error:
-            return failure(error, tool, toolset)
+            with _errors():
+                return await self._bridge.run(lambda answers: answers.answer(ctx.method, dict(ctx.params or {})))
         finally:
             unwatch()
 
-    def _watch(self, ctx: RequestContext) -> Any:
+    def _watch(self, ctx: RequestContext) -> Callable[[], None]:
         """Send progress to the caller, if the request has a progress token. Returns the function that ends it."""
         token = ctx.meta.get("progress_token") if ctx.meta else None
         if token is None:
             return lambda: None
+        loop, send = asyncio.get_running_loop(), self._sender(ctx.session, ctx.request_id)
 
-        async def notify(done: float, total: float, message: str) -> None:
-            params = types.ProgressNotificationParams(progress_token=token, progress=done, total=total, message=message)
-            await ctx.session.send_notification(types.ProgressNotification(params=params), ctx.request_id)
+        def notify(done: float, total: float, message: str) -> None:
+            params = {"progressToken": token, "progress": done, "total": total, "message": message}
+            with contextlib.suppress(RuntimeError):  # the loop has ended, and with it all connections
+                loop.call_soon_threadsafe(send, "notifications/progress", params)
 
         return self._reporter.watch(notify)
+
+
+@contextlib.contextmanager
+def _errors() -> Iterator[None]:
+    """A context in which an error of the protocol becomes one of the SDK."""
+    try:
+        yield
+    except ProtocolError as error:
+        raise MCPError(error.code, error.message, error.data) from None
 
 
 @asynccontextmanager
@@ -137,24 +212,21 @@ async def running_app(
     app = App(served, reporter, standing)
     loop = asyncio.get_running_loop()
 
-    def notify(changes: Changes) -> None:
-        if app.resources is not None:
-            paths = (*changes.changed, *changes.added, *changes.removed)
-            reporter.start(app.resources.changed(paths, bool(changes.added or changes.removed)))
-
-    def changed(changes: Changes) -> None:  # called in the thread that updated the pages
+    def in_loop(function: Callable[..., object], *arguments: Any) -> None:
         with contextlib.suppress(RuntimeError):  # the loop ended meanwhile, and with it all connections
-            loop.call_soon_threadsafe(notify, changes)
+            loop.call_soon_threadsafe(function, *arguments)
 
-    reporter.attach()
+    reporter.log_to_clients = lambda message: in_loop(app.log_to_clients, message)
     describing = asyncio.ensure_future(app.describe())
     with contextlib.ExitStack() as listening:
         for running in served:
-            if running.toolset.has_pages:
-                listening.callback(running.target.on_change(changed))
+            if running.toolset.has_pages:  # it calls in the thread that updated the pages
+                listening.callback(
+                    running.target.on_change(lambda changes: in_loop(lambda: app.start(app.changed(changes))))
+                )
         try:
             yield app
         finally:
             describing.cancel()
-            reporter.detach()
+            reporter.log_to_clients = None
             app.close()

@@ -19,12 +19,11 @@ from starlette.routing import Route
 from anvil.api import Anvil
 from anvil.errors import AnvilError, ConfigError, NotFound
 from anvil.search import snippets
-from anvil.server.arguments import InvalidArguments, Parameter, validated
 from anvil.server.docs_toolset import TOOLS
 from anvil.server.logs import event
 from anvil.server.schemas import plain, text
 from anvil.server.threads import ThreadBridge
-from anvil.server.toolset import RunningToolset
+from anvil.server.toolset import InvalidArguments, Parameter, RunningToolset, validated
 
 HOME = "/ui/"
 _SCRIPTS = ("app.js", "dom.js", "search.js", "pages.js", "health.js", "markdown.js")

@@ -6,14 +6,13 @@ want to wait: it ends the process at once.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import logging
 import os
 import signal
 import threading
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
@@ -89,37 +88,3 @@ def handling(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]
     finally:
         for number, earlier in previous.items():
             signal.signal(number, earlier)
-
-
-class StopRequest:
-    """The request to stop, as an event of the running loop."""
-
-    def __init__(self) -> None:
-        self.requested = asyncio.Event()
-
-    async def run_until(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run ``work`` to its end, or cancel it when the process is asked to stop."""
-        task, requested = asyncio.ensure_future(work), asyncio.ensure_future(self.requested.wait())
-        try:
-            await asyncio.wait([task, requested], return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            task.cancel()
-            requested.cancel()
-        await asyncio.gather(requested, return_exceptions=True)
-        try:
-            await task
-        except asyncio.CancelledError:
-            event(logging.DEBUG, "stopped")
-
-
-@asynccontextmanager
-async def stop_on_signal() -> AsyncIterator[StopRequest]:
-    """A context in which a signal sets :attr:`StopRequest.requested`."""
-    stop, loop = StopRequest(), asyncio.get_running_loop()
-
-    def on_signal(number: int, _: FrameType | None) -> None:
-        if not is_repeated(number):
-            loop.call_soon_threadsafe(stop.requested.set)
-
-    with handling(on_signal):
-        yield stop

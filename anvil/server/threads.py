@@ -1,21 +1,16 @@
-"""Calls of synchronous code from the event loop, in a small pool of threads.
-
-asyncio is imported by the first call: the first answers over stdio need no event loop, and it takes long to import.
-"""
+"""Calls of synchronous code in a small pool of threads. asyncio is imported by the first call that needs it."""
 
 from __future__ import annotations
 
+import contextlib
 import contextvars
 import threading
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from anvil.server.logs import timed
 from anvil.system.cancellation import WANTED
-
-if TYPE_CHECKING:
-    import asyncio
 
 T = TypeVar("T")
 MAX_THREADS = 8
@@ -24,64 +19,34 @@ IDLE_TIMEOUT_S = 10.0
 """A thread without a call for so long ends."""
 
 
-class _Call:
-    """One call: the function, and the future that its caller awaits. ``wanted`` is false when the caller went away."""
+class Call:
+    """One call. ``wanted`` is false when the caller went away."""
 
-    def __init__(self, run: Callable[[], Any], answer: asyncio.Future[Any]) -> None:
+    def __init__(self, run: Callable[[], None]) -> None:
         self.wanted = True
-        self._run, self._answer, self._loop = run, answer, answer.get_loop()
+        self._run = run
         self._context = contextvars.copy_context()
 
     def run(self) -> None:
-        """Run the function in this thread, and pass its result or exception to the event loop."""
+        """Run the function in this thread."""
         self._context.run(WANTED.set, lambda: self.wanted)
-        value, error = None, None
-        try:
-            value = self._context.run(self._run)
-        except BaseException as raised:
-            error = raised
-        try:
-            self._loop.call_soon_threadsafe(self._settle, value, error)
-        except RuntimeError:  # the loop has ended: there is no caller any more
-            return
-
-    def _settle(self, value: Any, error: BaseException | None) -> None:
-        if self._answer.done():
-            return
-        if error is None:
-            self._answer.set_result(value)
-        else:
-            self._answer.set_exception(error)
+        self._context.run(self._run)
 
 
-class ThreadBridge:
-    """Calls one toolset's object from an event loop.
+class Workers:
+    """Threads that run calls in order.
 
     A call keeps its thread until the function returns, even if its caller went away. If the caller goes away while the
     call is in the queue, the call is dropped. The threads are daemons, so the process can end while one is running.
     """
 
-    def __init__(self, target: Any) -> None:
-        self.target = target
-        self._waiting: deque[_Call] = deque()
+    def __init__(self) -> None:
+        self._waiting: deque[Call] = deque()
         self._moved = threading.Condition()
         self._threads = self._idle = 0
 
-    async def call(self, name: str, call: Callable[[Any], T]) -> T:
-        """What ``call`` returns or raises, run in a thread. ``name`` is for the log."""
-        import asyncio
-
-        answer = asyncio.get_running_loop().create_future()
-        pending = _Call(lambda: call(self.target), answer)
-        self._enqueue(pending)
-        try:
-            with timed(name):
-                result: T = await answer
-            return result
-        finally:
-            pending.wanted = False
-
-    def _enqueue(self, call: _Call) -> None:
+    def submit(self, call: Call) -> None:
+        """Run a call in the next free thread."""
         with self._moved:
             self._waiting.append(call)
             self._moved.notify()
@@ -94,7 +59,7 @@ class ThreadBridge:
             call.run()
             del call  # its answer may be large
 
-    def _next(self) -> _Call | None:
+    def _next(self) -> Call | None:
         """The next call that is wanted; None when there was none for :data:`IDLE_TIMEOUT_S`: the thread then ends."""
         with self._moved:
             while True:
@@ -108,3 +73,47 @@ class ThreadBridge:
                 if not notified and not self._waiting:
                     self._threads -= 1
                     return None
+
+
+class ThreadBridge:
+    """Calls one object from an event loop."""
+
+    def __init__(self, target: Any) -> None:
+        self.target = target
+        self._workers = Workers()
+
+    async def call(self, name: str, call: Callable[[Any], T]) -> T:
+        """What ``call`` returns or raises, run in a thread. ``name`` is for the log."""
+        with timed(name):
+            return await self.run(call)
+
+    async def run(self, call: Callable[[Any], T]) -> T:
+        """The same without a line in the log."""
+        import asyncio
+
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[T] = loop.create_future()
+
+        def settle(value: Any, error: BaseException | None) -> None:
+            if answer.done():
+                return
+            if error is None:
+                answer.set_result(value)
+            else:
+                answer.set_exception(error)
+
+        def run() -> None:
+            value, error = None, None
+            try:
+                value = call(self.target)
+            except BaseException as raised:
+                error = raised
+            with contextlib.suppress(RuntimeError):  # the loop has ended: there is no caller any more
+                loop.call_soon_threadsafe(settle, value, error)
+
+        pending = Call(run)
+        self._workers.submit(pending)
+        try:
+            return await answer
+        finally:
+            pending.wanted = False

@@ -60,7 +60,7 @@ PRELOADED = {
         "anvil.context.repository_context",
         "anvil.doctor.examinations",
         "anvil.server.http_transport",
-        "anvil.server.stdio_transport",
+        "anvil.server.stdio",
         "anvil.server.playground",
         "anvil.server.docs_toolset",
         "anvil.library.tools",

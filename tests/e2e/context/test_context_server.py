@@ -244,7 +244,7 @@ def test_the_greeting_of_any_choice_is_what_the_sdk_answers(root: Path) -> None:
     from anvil.context import tools as context
     from anvil.context.repository_context import Context
     from anvil.server import docs_toolset as docs
-    from anvil.server import initialize
+    from anvil.server.answers import Answers
     from anvil.server.mcp_app import App
     from anvil.server.progress import ProgressReporter
     from anvil.settings.files import load_context
@@ -263,9 +263,8 @@ def test_the_greeting_of_any_choice_is_what_the_sdk_answers(root: Path) -> None:
 
     with Context(*load_context(root)) as opened:
         for surfaces in ([context.TOOLSET], [docs.TOOLSET, context.TOOLSET]):
-            found = initialize.InitializeReply.for_toolsets(surfaces).answer(json.dumps(INITIALIZE).encode())
-            assert found is not None
-            assert json.loads(found[1]) == anyio.run(answered, [RunningToolset(each, opened) for each in surfaces])
+            parts = [RunningToolset(each, opened) for each in surfaces]
+            assert Answers(parts).initialize(INITIALIZE["params"]) == anyio.run(answered, parts)["result"]
 
 
 def test_an_unknown_surface_is_a_usage_error(root: Path) -> None:

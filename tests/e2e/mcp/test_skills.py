@@ -15,7 +15,7 @@ from mcp.shared.exceptions import MCPError
 
 import anvil
 from anvil.agents.documentation_map import MAX_MAP_BYTES
-from anvil.server.resources import SKILLS_EXTENSION
+from anvil.server.answers import SKILLS_EXTENSION
 from anvil.server.toolset import ServeRequest
 from tests.conftest import PAGES, write
 from tests.support import mcp_servers

@@ -14,21 +14,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import anyio
 import pytest
-from mcp.shared.memory import create_client_server_memory_streams
-from mcp.shared.message import SessionMessage
-from mcp.types import jsonrpc_message_adapter
-from mcp.types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 import anvil
-from anvil.server import early_answers, initialize
-from anvil.server.docs_toolset import TOOLSET
-from anvil.server.early_answers import EarlyAnswers
-from anvil.server.mcp_app import App
-from anvil.server.progress import ProgressReporter
-from anvil.server.stdio_pipe import MAX_LINE_BYTES, StdioPipe
-from anvil.server.toolset import RunningToolset
+from anvil.server import answers
+from anvil.server.stdio import MAX_LINE_BYTES
 from tests.conftest import PAGES, write
 from tests.support import mcp_servers
 
@@ -122,52 +112,6 @@ def chat(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pipe]:
     pipe.end()
 
 
-def test_the_greeting_is_what_the_sdk_answers(docs: Path) -> None:
-    assert initialize.HANDSHAKE_VERSIONS == HANDSHAKE_PROTOCOL_VERSIONS
-
-    async def answered(opened: anvil.Anvil, request: dict[str, Any]) -> Any:
-        app = App([RunningToolset(TOOLSET, opened)], ProgressReporter())
-        streams = create_client_server_memory_streams()
-        async with streams as ((read, write), (server_read, server_write)), anyio.create_task_group() as tasks:
-            tasks.start_soon(app.server.run, server_read, server_write, app.options())
-            await write.send(SessionMessage(jsonrpc_message_adapter.validate_python(request)))
-            received = await read.receive()
-            tasks.cancel_scope.cancel()
-        assert isinstance(received, SessionMessage)
-        return json.loads(received.message.model_dump_json(by_alias=True, exclude_unset=True))
-
-    with anvil.open(docs, provider="none") as opened:
-        for version in (*HANDSHAKE_PROTOCOL_VERSIONS, "1999-01-01"):
-            request = INITIALIZE | {"params": {**INITIALIZE["params"], "protocolVersion": version}}
-            found = initialize.InitializeReply.for_toolsets([TOOLSET]).answer(json.dumps(request).encode())
-            assert found is not None and found[0] == 0
-            expected = anyio.run(answered, opened, request)
-            expected["result"]["capabilities"].pop("experimental", None)  # SDKs before 2.3 say it, empty
-            assert json.loads(found[1]) == expected
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        b"",
-        b"{",
-        b"[]",
-        b"{}",
-        b"null",
-        b'{"method": "initialize"}',
-        json.dumps(INITIALIZE | {"id": None}).encode(),
-        json.dumps(INITIALIZE | {"id": True}).encode(),
-        json.dumps(INITIALIZE | {"jsonrpc": "1.0"}).encode(),
-        json.dumps(INITIALIZE | {"params": {}}).encode(),
-        json.dumps(INITIALIZE | {"params": [1]}).encode(),
-        json.dumps(INITIALIZE | {"method": "ping"}).encode(),
-        b"[" * 100_000,
-    ],
-)
-def test_only_a_sound_request_is_greeted(line: bytes) -> None:
-    assert initialize.InitializeReply.for_toolsets([TOOLSET]).answer(line) is None
-
-
 def test_a_conversation_byte_for_byte(pipe: Pipe) -> None:
     pipe.send(INITIALIZE)
     first = pipe.read()
@@ -176,9 +120,9 @@ def test_a_conversation_byte_for_byte(pipe: Pipe) -> None:
         "name": "anvil",
         "title": "Anvil documentation",
         "version": anvil.__version__,
-        "description": initialize.DESCRIPTION,
-        "websiteUrl": initialize.WEBSITE_URL,
-        "icons": initialize.ICONS,
+        "description": answers.DESCRIPTION,
+        "websiteUrl": answers.WEBSITE_URL,
+        "icons": answers.ICONS,
     }
     pipe.send(INITIALIZED, call(1, "search_docs", query="alert", top_k=1))
     assert pipe.answer(1)["result"]["structuredContent"]["results"]
@@ -191,165 +135,49 @@ def test_a_conversation_byte_for_byte(pipe: Pipe) -> None:
     assert "search_docs answered (tool=search_docs ms=" in log and "Traceback" not in log
 
 
-def test_initialize_is_answered_before_the_sdk_is_there(docs: Path) -> None:
-    pipe = Pipe(docs, "--log-level", "debug", PYTHONPROFILEIMPORTTIME="1")  # tells each import in the log
+def test_a_session_loads_neither_the_sdk_nor_asyncio(docs: Path) -> None:
+    pipe = Pipe(docs, "--no-watch", PYTHONPROFILEIMPORTTIME="1")  # tells each import in the log; watchfiles has anyio
     pipe.begin()
-    pipe.send({"jsonrpc": "2.0", "id": 2, "method": "ping"})
-    pipe.answer(2)
-    before, greeted, after = pipe.log.read_text().partition("answered initialize")
-    assert greeted and "pydantic" in after and "pydantic" not in before
-    pipe.end()
-
-
-@pytest.mark.parametrize("version", initialize.HANDSHAKE_VERSIONS)
-def test_early_answers_are_those_of_the_sdk(docs: Path, version: str) -> None:
-    pipe = Pipe(docs, "--log-level", "debug", PYTHONPROFILEIMPORTTIME="1")
-    pipe.send(INITIALIZE | {"params": {**INITIALIZE["params"], "protocolVersion": version}}, INITIALIZED)
-    pipe.answer(0)
     requests: list[dict[str, Any]] = [
+        {"method": "ping"},
         {"method": "tools/list"},
-        *({"method": "tools/call", "params": params} for params in EARLY_CALLS),
+        call(0, "search_docs", query="alert"),
+        {"method": "resources/list"},
+        {"method": "resources/read", "params": {"uri": "anvil://page/install.md"}},
+        {"method": "resources/subscribe", "params": {"uri": "anvil://page/install.md"}},
+        {"method": "skills/list"},
+        {"method": "logging/setLevel", "params": {"level": "error"}},
     ]
-
-    def answers(first: int) -> list[Any]:
-        found = []
-        for number, request in enumerate(requests, first):
-            pipe.send({"jsonrpc": "2.0", "id": number, **request})
-            answer = pipe.answer(number)
-            result = answer["result"]
-            if "structuredContent" in result:
-                result["content"][0]["text"] = _steady(json.loads(result["content"][0]["text"]))
-                _steady(result["structuredContent"])
-            found.append({key: value for key, value in answer.items() if key != "id"})
-        return found
-
-    early = answers(1)
-    assert "mcp.server" not in pipe.log.read_text()
-    pipe.send({"jsonrpc": "2.0", "id": 99, "method": "ping"})
-    assert pipe.answer(99)["result"] == {} and "mcp.server" in pipe.log.read_text()
-    for first, later in zip(early, answers(1), strict=True):
-        assert later == first
+    for number, request in enumerate(requests, 1):
+        pipe.send({"jsonrpc": "2.0", **request, "id": number})
+        assert "result" in pipe.answer(number)
     pipe.end()
+    imported = {line.rpartition("|")[2].strip() for line in pipe.log.read_text().splitlines() if "import time" in line}
+    assert "anvil.server.stdio" in imported
+    assert not {"mcp", "mcp_types", "pydantic", "starlette", "anyio", "asyncio"} & imported
 
 
-def _steady(value: dict[str, Any]) -> dict[str, Any]:
-    """The value of an answer without what the time makes of it."""
-    value.pop("query_ms", None)
-    value.get("freshness", {}).pop("checked", None)
-    return value
+def test_a_client_that_does_not_read_fills_no_memory_and_can_leave(docs: Path) -> None:
+    pipe = Pipe(docs)
+    pipe.begin()
+    asked = 0
 
+    def ask() -> None:
+        nonlocal asked
+        with contextlib.suppress(OSError, ValueError):
+            for number in range(1, 20_000):
+                pipe.send({"jsonrpc": "2.0", "id": number, "method": "tools/list"})
+                asked = number
 
-EARLY_CALLS: list[dict[str, Any]] = [
-    {"name": "search_docs", "arguments": {"query": "alert", "top_k": 2}},
-    {"name": "search_docs", "arguments": {"query": 3}},
-    {"name": "get_page", "arguments": {"file_path": "no/such.md"}},
-    {"name": "list_pages"},
-]
-
-
-def test_what_is_not_a_plain_request_waits_for_the_sdk(docs: Path) -> None:
-    for request in (
-        {"method": "tools/list", "params": {"cursor": "x"}},
-        {"method": "tools/call", "params": {"name": "list_pages", "_meta": {"progressToken": 1}}},
-        {"method": "tools/call", "params": {"name": "no_such_tool"}},
-        {"method": "tools/call", "params": {"name": "list_pages", "arguments": []}},
-        {"method": "tools/call"},
-    ):
-        assert early(docs, json.dumps({"jsonrpc": "2.0", "id": 1, **request})) is None, request
-    for line in (
-        "",
-        "[]",
-        '{"jsonrpc": "2.0", "id": true, "method": "tools/list"}',
-        '{"jsonrpc": "2.0", "id": null, "method": "tools/list"}',
-        '{"jsonrpc": "1.0", "id": 1, "method": "tools/list"}',
-        '{"jsonrpc": "2.0", "id": "\\ud800", "method": "tools/list"}',
-        '{"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"x": NaN}}',
-        '{"jsonrpc": "2.0", "id": 1, "method": "tools/list", "extra": 1}',
-        "[" * 100_000,
-    ):
-        assert early(docs, line) is None, line[:80]
-    assert early(docs, '{"jsonrpc": "2.0", "id": "a", "method": "tools/list", "params": {}}') == "a"
-
-
-def early(docs: Path, line: str) -> Any:
-    """The id of the answer to a line that follows the handshake; None when it stays in the pipe for the SDK."""
-    reading, sending = os.pipe()
-    receiving, writing = os.pipe()
-    opened: list[Any] = []
-    closed = threading.Event()
-    try:
-        pipe = StdioPipe(reading, writing)
-        with anvil.open(docs, provider="none") as target:
-            running = [RunningToolset(TOOLSET, target)]
-            with EarlyAnswers(running, pipe, opened.append, lambda _: closed.set()) as answers:
-                os.write(
-                    sending, b"".join(raw + b"\n" for raw in (b"{}", json.dumps(INITIALIZED).encode(), line.encode()))
-                )
-                os.close(sending)
-                answers.wait()
-            assert len(pipe.unread()) == (2 if opened else 3)
-            if opened:
-                assert closed.wait(10)
-                return json.loads(os.read(receiving, 100_000))["id"]
-            return None
-    finally:
-        os.close(receiving)
-
-
-def test_a_client_that_asks_on_and_on_gets_the_sdk(docs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(early_answers, "LATEST_S", 0.3)
-    with StubbornClient(docs) as client, client.early() as answers:
-        asking = threading.Thread(target=client.ask_for, args=(1.5,))
-        asking.start()
-        began = time.monotonic()
-        answers.wait()
-        assert 0.2 < time.monotonic() - began < 1.2 and asking.is_alive()
-        asking.join()
-    assert client.answered > 3
-
-
-def test_a_client_that_does_not_read_fills_no_memory(docs: Path) -> None:
-    with StubbornClient(docs) as client, client.early() as answers:
-        for _ in range(2000):  # more answers than the pipe holds
-            client.ask()
-        answers.wait()
-        assert len(client.opened) < 1000 and client.pipe.unread()
-
-
-class StubbornClient:
-    """A client in this process, after its handshake, that asks for the list of tools."""
-
-    def __init__(self, docs: Path) -> None:
-        reading, self._sending = os.pipe()
-        self._receiving, writing = os.pipe()
-        self.pipe = StdioPipe(reading, writing)
-        self.opened: list[Any] = []
-        self.answered = 0
-        self._target = anvil.open(docs, provider="none")
-        os.write(self._sending, b"{}\n" + json.dumps(INITIALIZED).encode() + b"\n")
-
-    def early(self) -> EarlyAnswers:
-        return EarlyAnswers([RunningToolset(TOOLSET, self._target)], self.pipe, self.opened.append, lambda _: None)
-
-    def ask(self) -> None:
-        os.write(self._sending, b'{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}\n')
-
-    def ask_for(self, seconds: float) -> None:
-        """Ask and read the answers, again and again."""
-        end = time.monotonic() + seconds
-        with os.fdopen(os.dup(self._receiving), "rb") as answers:
-            while time.monotonic() < end:
-                self.ask()
-                assert json.loads(answers.readline())["id"] == 1
-                self.answered += 1
-
-    def __enter__(self) -> StubbornClient:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        os.close(self._sending)
-        os.close(self._receiving)
-        self._target.close()
+    asking = threading.Thread(target=ask)
+    asking.start()
+    asking.join(3)
+    assert asking.is_alive() and asked < 5000, asked  # the server reads no further lines
+    pipe.stdout.close()
+    assert pipe.process.wait(20) == 0
+    asking.join()
+    with contextlib.suppress(OSError):
+        pipe.stdin.close()
 
 
 def test_many_calls_at_once_are_each_answered_once(docs: Path) -> None:
@@ -364,7 +192,7 @@ def test_many_calls_at_once_are_each_answered_once(docs: Path) -> None:
     pipe.stdout.close()
 
 
-def test_a_second_initialize_is_the_sdks(chat: Pipe) -> None:
+def test_a_second_initialize_is_answered(chat: Pipe) -> None:
     chat.send(INITIALIZE | {"id": 77})
     assert chat.answer(77)
 
@@ -481,9 +309,9 @@ def test_a_client_that_vanishes_mid_call(pipe: Pipe) -> None:
 
 def test_prints_of_others_do_not_reach_the_protocol(docs: Path) -> None:
     code = (
-        "import os, sys; from anvil.server.stdio_pipe import StdioPipe; "
+        "import os, sys; from anvil.server.stdio import StdioPipe; "
         "pipe = StdioPipe.take_over_stdio(); print('a print'); "
-        "os.write(1, b'a write\\n'); sys.stdout.flush(); pipe.put(b'protocol'); pipe.close()"
+        "os.write(1, b'a write\\n'); sys.stdout.flush(); pipe.put(b'protocol'); pipe.flush()"
     )
     done = subprocess.run(
         [sys.executable, "-c", code],

@@ -17,11 +17,10 @@ from starlette.routing import Route
 from starlette.testclient import TestClient
 
 from anvil.errors import NotFound
-from anvil.server.arguments import Parameter
 from anvil.server.mcp_app import running_app
 from anvil.server.progress import ProgressReporter
 from anvil.server.threads import ThreadBridge
-from anvil.server.toolset import RunningToolset, Tool, Toolset
+from anvil.server.toolset import Parameter, RunningToolset, Tool, Toolset
 from tests.support.mcp_servers import Speaker
 
 
@@ -151,10 +150,9 @@ def test_errors_as_values_or_as_messages(speaker: Speaker, arguments: dict[str, 
 
 
 def test_routes_and_health_over_http(shelf: Shelf) -> None:
-    from anvil.server.http_transport import application
+    from anvil.server.http_transport import StopRequest, application
     from anvil.server.mcp_app import App
     from anvil.server.security import Access
-    from anvil.server.signals import StopRequest
 
     shelf.put("jug", None)
 

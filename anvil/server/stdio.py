@@ -1,0 +1,438 @@
+"""The protocol over stdio, without the SDK, which takes over a second of processor time to load.
+
+There is one client, which started this process. The server ends when the client closes stdin, or by a signal. Daemon
+threads read and write with plain ``os.read`` and ``os.write``. So the process can end while one of them still waits for
+the client. Tests compare the answers with those of the SDK.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import os
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NoReturn
+
+from anvil.server.answers import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    MAX_STREAMS,
+    METHOD_NOT_FOUND,
+    MODERN_VERSION,
+    Answers,
+    Connection,
+    ProtocolError,
+    connection_methods,
+    member,
+)
+from anvil.server.logs import event, log
+from anvil.server.progress import ProgressReporter
+from anvil.server.schemas import text
+from anvil.server.signals import SHUTDOWN_TIMEOUT_S, ShutdownDeadline
+from anvil.server.threads import Call, Workers
+from anvil.server.toolset import RunningToolset
+from anvil.values import Changes
+
+MAX_LINE_BYTES = 4 * 1024 * 1024
+"""A longer line is dropped and answered with an error."""
+OVERLONG_LINE = b"\0"
+"""Takes the place of a line that was dropped."""
+MAX_QUEUED_ANSWERS, MAX_QUEUED_NOTICES = 16, 1024
+"""Lines that wait for a client that does not read. With more of them calls wait, and notifications are dropped."""
+MAX_OPEN_REQUESTS = 256
+"""With so many requests without an answer, no further line is read."""
+ANSWER_GRACE_S = SHUTDOWN_TIMEOUT_S - 0.3
+"""Time for open requests after the client closed stdin. The client may still read the answers."""
+FIRST_LINE_S = 0.1
+"""How long the first line is waited for before the index is opened. Most clients have sent it by then."""
+WRITTEN_S = 1.0
+"""How long written lines may take to be read: a client that does not read must not hold up the start or the end."""
+STEP_S = 0.5
+"""Waits are in such steps: on Windows a signal does not end a wait."""
+PARSE_ERROR, UNSUPPORTED_VERSION = -32700, -32022
+META = "io.modelcontextprotocol/"
+"""Begins the names of the revision, of the capabilities and of a stream of changes in ``_meta``."""
+NEWER_MEMBERS = ("resultType", "ttlMs", "cacheScope")
+"""The members of a result that handshake revisions do not have."""
+
+RequestId = int | str
+
+
+class StdioPipe:
+    """Lines read from one file descriptor, and whole lines written to another."""
+
+    def __init__(self, source: int, target: int) -> None:
+        self._source, self._target = source, target
+        self._queued: deque[bytes] = deque()
+        self._moved = threading.Condition()
+        self.broken = False
+        """Whether the client has closed the output."""
+        threading.Thread(target=self._write, name="stdout", daemon=True).start()
+
+    @classmethod
+    def take_over_stdio(cls) -> StdioPipe:
+        """The pipe on file descriptors 0 and 1. For all other code stdin is empty from now on, and stdout is stderr."""
+        sys.stdout.flush()
+        source, target = os.dup(0), os.dup(1)
+        empty = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(empty, 0)
+        os.close(empty)
+        os.dup2(2, 1)
+        return cls(source, target)
+
+    def lines(self) -> Iterator[bytes]:
+        """The lines until the end of input, or until the client has closed the output."""
+        line = bytearray()
+        is_overlong = False
+        while not self.broken:
+            try:
+                block = os.read(self._source, 65536)
+            except OSError:
+                block = b""
+            if not block:
+                break
+            *complete, rest = block.split(b"\n")
+            for part in complete:
+                line += part
+                yield OVERLONG_LINE if is_overlong else bytes(line)
+                line.clear()
+                is_overlong = False
+            line += rest
+            if len(line) > MAX_LINE_BYTES:
+                line.clear()
+                is_overlong = True
+        if line and not is_overlong:
+            yield bytes(line)
+
+    def put(self, line: bytes) -> None:
+        """Queue a line. If the client does not read, wait: the server needs no memory for further lines."""
+        with self._moved:
+            self._moved.wait_for(lambda: len(self._queued) < MAX_QUEUED_ANSWERS)
+            self._append(line)
+
+    def offer(self, line: bytes) -> None:
+        """Queue a line at once, or drop it if the client has not read for long."""
+        with self._moved:
+            if len(self._queued) < MAX_QUEUED_NOTICES:
+                self._append(line)
+
+    def _append(self, line: bytes) -> None:
+        self._queued.append(line)
+        self._moved.notify_all()
+
+    def _write(self) -> None:
+        while True:
+            with self._moved:
+                self._moved.wait_for(lambda: bool(self._queued))
+                line = memoryview(self._queued[0] + b"\n")
+            try:
+                while line and not self.broken:
+                    line = line[os.write(self._target, line) :]
+            except OSError:
+                self.broken = True
+            with self._moved:
+                self._queued.popleft()
+                self._moved.notify_all()
+
+    def flush(self, timeout_s: float = WRITTEN_S) -> None:
+        """Wait until the queued lines are written, for ``timeout_s`` at most."""
+        with self._moved:
+            self._moved.wait_for(lambda: not self._queued, timeout_s)
+
+
+def serve(
+    running: Sequence[RunningToolset], reporter: ProgressReporter, pipe: StdioPipe, shutdown: ShutdownDeadline
+) -> None:
+    """Serve until the client goes away.
+
+    The index is opened in the background after the first line is answered, so that this does not delay the answer. If
+    the client is slow to begin, the index is opened before.
+    """
+    conversation = Conversation(Answers(running), reporter, pipe)
+    with contextlib.ExitStack() as listening:
+        for served in running:
+            if served.toolset.has_pages:
+                listening.callback(served.target.on_change(conversation.changed))
+        reporter.log_to_clients = conversation.connection.log
+        threading.Thread(target=conversation.run, name="stdin", daemon=True).start()
+        if conversation.begun.wait(FIRST_LINE_S):
+            pipe.flush()
+        if not conversation.ended.is_set():
+            for served in running:
+                served.target.start(reporter)
+        try:
+            while not conversation.ended.wait(STEP_S):
+                pass
+            shutdown.begin()
+            conversation.finish(ANSWER_GRACE_S)
+        finally:
+            pipe.flush()
+
+
+class Conversation:
+    """The messages of one client, and their answers.
+
+    The client's first request decides whether the connection begins with the handshake of ``initialize``, or whether
+    each request names a newer revision of the protocol in ``_meta``.
+    """
+
+    def __init__(self, answers: Answers, reporter: ProgressReporter, pipe: StdioPipe) -> None:
+        self.begun, self.ended = threading.Event(), threading.Event()
+        self.connection = Connection()
+        self._answers, self._reporter, self._pipe = answers, reporter, pipe
+        self._workers = Workers()
+        self._open: dict[str, Call] = {}
+        self._closed = threading.Condition()
+        self._is_modern: bool | None = None
+        self._is_initialized = False
+        self._streams: dict[str, _Stream] = {}
+
+    def run(self) -> None:
+        """Answer all lines until the end of input."""
+        try:
+            for line in self._pipe.lines():
+                if line.strip():
+                    self._receive(line)
+                self.begun.set()
+                with self._closed:
+                    while len(self._open) >= MAX_OPEN_REQUESTS and not self._pipe.broken:
+                        self._closed.wait(STEP_S)
+        finally:
+            self.ended.set()
+            self.begun.set()
+
+    def finish(self, timeout_s: float) -> None:
+        """Wait for open requests, for ``timeout_s`` at most."""
+        with self._closed:
+            self._closed.wait_for(lambda: not self._open or self._pipe.broken, timeout_s)
+
+    def changed(self, changes: Changes) -> None:
+        """Tell the client of pages that changed."""
+        assert self._answers.resources is not None
+        uris, is_listed = self._answers.resources.changed_uris(changes), bool(changes.added or changes.removed)
+        self.connection.changed(uris, is_listed)
+        for stream in list(self._streams.values()):
+            stream.changed(uris, is_listed)
+
+    def _receive(self, line: bytes) -> None:
+        try:
+            message = parsed(line)
+        except ProtocolError as error:
+            self._pipe.offer(_error_line(error.data, ProtocolError(error.code, error.message)))
+            return
+        method, params = message.get("method"), message.get("params") or {}
+        if method is None:
+            return  # an answer: this server asks nothing
+        if "id" not in message:
+            if method == "notifications/cancelled":
+                self._cancel(str(params.get("requestId")))
+            elif method == "notifications/initialized" and self._is_initialized:
+                self.connection.send = self._notify
+            return
+        request: RequestId = message["id"]
+        try:
+            result = self._at_once(request, method, params)
+        except ProtocolError as error:
+            self._pipe.offer(_error_line(request, error))
+            return
+        if result is None:
+            self._start(request, method, params)
+        else:
+            self._pipe.offer(_line({"id": request, "result": result}))
+            if method == "initialize":
+                event(logging.DEBUG, "answered initialize")
+
+    def _at_once(self, request: RequestId, method: str, params: dict[str, Any]) -> dict[str, Any] | None:
+        """The result of a request that needs no documents; None if it needs them. Raises :class:`ProtocolError`."""
+        meta = member(params, "_meta", dict, optional=True) or {}
+        names_revision = f"{META}protocolVersion" in meta and method != "initialize"
+        if self._is_modern is None:
+            self._is_modern = names_revision
+        if self._is_modern:
+            _check_envelope(method, params, meta)
+            if method == "server/discover":
+                return self._shaped(method, self._answers.discover())
+            if method == "subscriptions/listen" and self._answers.resources is not None:
+                if len(self._streams) >= MAX_STREAMS:
+                    raise ProtocolError(INTERNAL_ERROR, "Subscription limit reached")
+                self._streams[str(request)] = _Stream(request, params, self._notify)
+                return None
+        elif names_revision:
+            raise ProtocolError(
+                INVALID_REQUEST, f"This connection began with initialize: revision {MODERN_VERSION} needs another one."
+            )
+        elif method == "initialize":
+            result = self._answers.initialize(params)
+            self._is_initialized = True
+            return result
+        elif method == "ping":
+            return {}
+        is_connections = not self._is_modern and method in connection_methods(self._answers.resources)
+        if not is_connections and method not in self._answers.methods:
+            raise ProtocolError(METHOD_NOT_FOUND, "Method not found", method)
+        if not self._is_modern and not self._is_initialized:
+            raise ProtocolError(INVALID_PARAMS, "Send initialize first.")
+        if is_connections:
+            return self.connection.answer(method, params, self._answers.resources)
+        return None
+
+    def _start(self, request: RequestId, method: str, params: dict[str, Any]) -> None:
+        """Answer a request in a thread."""
+        key = str(request)
+        if key in self._streams:
+            return  # a stream of changes goes on until it is cancelled
+
+        def run() -> None:
+            token = (params.get("_meta") or {}).get("progressToken")
+            try:
+                with self._watching(token):
+                    result = self._shaped(method, self._answers.answer(method, params))
+                line = _line({"id": request, "result": result})
+            except ProtocolError as error:
+                line = _error_line(request, error)
+            except Exception as error:
+                log.error("%s failed", method, exc_info=error)
+                line = _error_line(request, ProtocolError(INTERNAL_ERROR, "Internal server error"))
+            if call.wanted:
+                self._pipe.put(line)
+            self._close(key, call)
+
+        call = Call(run)
+        with self._closed:
+            self._open[key] = call
+        self._workers.submit(call)
+
+    def _close(self, key: str, call: Call) -> None:
+        with self._closed:
+            if self._open.get(key) is call:  # not a later request with the same id
+                del self._open[key]
+            self._closed.notify_all()
+
+    def _cancel(self, key: str) -> None:
+        """The client does not want an answer any more: it gets none."""
+        self._streams.pop(key, None)
+        call = self._open.get(key)
+        if call is not None:
+            call.wanted = False
+            self._close(key, call)
+
+    def _shaped(self, method: str, result: dict[str, Any]) -> dict[str, Any]:
+        """A result in the form of the connection's revision."""
+        if self._is_modern:
+            return {**result, "_meta": {f"{META}serverInfo": self._answers.server_info()}}
+        if method.startswith("skills/"):  # an extension: its members are its own
+            return result
+        return {name: value for name, value in result.items() if name not in NEWER_MEMBERS}
+
+    @contextlib.contextmanager
+    def _watching(self, token: Any) -> Iterator[None]:
+        """A context in which progress is sent, if the request has a progress token."""
+        if type(token) not in (int, str):
+            yield
+            return
+
+        def notify(done: float, total: float, message: str) -> None:
+            params = {"progressToken": token, "progress": done, "total": total, "message": message}
+            self._notify("notifications/progress", params)
+
+        unwatch = self._reporter.watch(notify)
+        try:
+            yield
+        finally:
+            unwatch()
+
+    def _notify(self, method: str, params: dict[str, Any]) -> None:
+        self._pipe.offer(_line({"method": method, **({"params": params} if params else {})}))
+
+
+class _Stream:
+    """A stream of changes, which the client asked for with ``subscriptions/listen``."""
+
+    def __init__(self, request: RequestId, params: dict[str, Any], send: Callable[[str, dict[str, Any]], None]) -> None:
+        wanted = member(params, "notifications", dict)
+        self._meta, self._send = {f"{META}subscriptionId": request}, send
+        self._uris = member(wanted, "resourceSubscriptions", list, optional=True) or []
+        if not all(isinstance(uri, str) for uri in self._uris):
+            raise ProtocolError(INVALID_PARAMS, "Invalid request parameters: resourceSubscriptions must be URIs.")
+        self._is_listed = wanted.get("resourcesListChanged") is True
+        flags = ("toolsListChanged", "promptsListChanged", "resourcesListChanged")
+        honoured: dict[str, Any] = {name: True for name in flags if wanted.get(name) is True}
+        honoured |= {"resourceSubscriptions": self._uris} if self._uris else {}
+        send("notifications/subscriptions/acknowledged", {"notifications": honoured, "_meta": self._meta})
+
+    def changed(self, uris: Sequence[str], is_listed: bool) -> None:
+        for uri in uris:
+            if uri in self._uris:
+                self._send("notifications/resources/updated", {"uri": uri, "_meta": self._meta})
+        if is_listed and self._is_listed:
+            self._send("notifications/resources/list_changed", {"_meta": self._meta})
+
+
+def _check_envelope(method: str, params: dict[str, Any], meta: dict[str, Any]) -> None:
+    """Raise :class:`ProtocolError` unless a request names a revision that each request names."""
+    if method == "initialize":
+        version = params.get("protocolVersion")
+        raise _unsupported(version, "This connection names its revision in each request: it takes no initialize.")
+    missing = [name for name in ("protocolVersion", "clientCapabilities") if META + name not in meta]
+    if missing:
+        raise ProtocolError(INVALID_PARAMS, f"params._meta lacks {META}{missing[0]}.")
+    version = member(meta, f"{META}protocolVersion", str)
+    if version != MODERN_VERSION:
+        raise _unsupported(version, "Unsupported protocol version")
+
+
+def _unsupported(version: Any, message: str) -> ProtocolError:
+    requested = {"requested": version} if isinstance(version, str) else {}
+    return ProtocolError(UNSUPPORTED_VERSION, message, {"supported": [MODERN_VERSION], **requested})
+
+
+def parsed(line: bytes) -> dict[str, Any]:
+    """The message on a line. Raises :class:`ProtocolError` with the line's id as its data, where it has one."""
+    if line == OVERLONG_LINE:
+        raise ProtocolError(INVALID_REQUEST, f"Request too large: a line may have {MAX_LINE_BYTES} bytes.")
+    try:
+        message = json.loads(line.decode(), parse_constant=_refuse)
+        json.dumps(message, ensure_ascii=False).encode()  # raises for half a surrogate pair, which is no text
+    except (ValueError, RecursionError):
+        problem = "Parse error: the line is not JSON. Send one JSON-RPC 2.0 message a line."
+        raise ProtocolError(PARSE_ERROR, problem) from None
+    if not _is_message(message):
+        request = message.get("id") if isinstance(message, dict) else None
+        raise ProtocolError(
+            INVALID_REQUEST,
+            "Invalid request: send one JSON-RPC 2.0 object a line, with id, method and params.",
+            request if type(request) in (int, str) else None,
+        )
+    assert isinstance(message, dict)
+    return message
+
+
+def _is_message(message: Any) -> bool:
+    """Whether a value is a request, a notification or an answer."""
+    if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
+        return False
+    if "method" not in message:
+        return "id" in message and isinstance(message.get("result", message.get("error")), dict)
+    return (
+        isinstance(message["method"], str)
+        and isinstance(message.get("params", {}), dict | None)
+        and ("id" not in message or type(message["id"]) in (int, str))
+    )
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not JSON")
+
+
+def _error_line(request: RequestId | None, error: ProtocolError) -> bytes:
+    data = {} if error.data is None else {"data": error.data}
+    return _line({"id": request, "error": {"code": error.code, "message": error.message, **data}})
+
+
+def _line(message: dict[str, Any]) -> bytes:
+    return text({"jsonrpc": "2.0", **message}).encode()
