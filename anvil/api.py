@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from anvil import members as several
+from anvil import registry
 from anvil.errors import AnvilError, ArtifactError, ConfigError, NotFound, SourceError
 from anvil.formats.argument_types import checks_arguments
 from anvil.live import index_status as status
@@ -460,31 +461,31 @@ class Anvil:
         """
         if self.is_several:
             return ""
-        from anvil.agents.topics import topics
+        topics = registry.part("topics")
 
         member = self.only
         if wait:
             with member.live.query() as copy:
-                return topics((document.file_path, document.title) for document in copy.reader.documents())
+                return str(topics((page.file_path, page.title) for page in copy.reader.documents()))
         from anvil.index_file import verify
 
         with suppress(ArtifactError):
             if member.location.is_file and (reader := verify.open_known(member.location.path, MAX_PEEK_BYTES)):
                 with reader:
-                    return topics((document.file_path, document.title) for document in reader.documents())
+                    return str(topics((page.file_path, page.title) for page in reader.documents()))
         return ""
 
     def skills(self, name: str | None = None, collection: str | None = None) -> tuple[Skill, ...]:
         """The Agent Skills of these documents for clients of a server: how to search them, and a map of the pages. None
         without pages. ``name``: of the project; ``collection``: what the server calls these documents. Of several
         collections: those of the project's own, each with a name of its own; one that cannot be read has none."""
-        from anvil.agents import index_skill
+        index_skill = registry.part("skill of an index")
 
         if not self.is_several:
             with self.only.live.query() as copy:
                 skill = index_skill.served(copy.reader, name or self._project_name(), collection)
             return (skill,) if skill is not None else ()
-        from anvil.agents.skill import skill_name
+        skill_name = registry.part("skill").skill_name
 
         skills: dict[str, Skill] = {}
         for member in self.members:
@@ -502,24 +503,24 @@ class Anvil:
     ) -> tuple[str, ...]:
         """Write an Agent Skill of the index into the folder of its site, where agents look for it; the paths of the
         files. ``name``: of the project; ``mcp_url``: a server over these pages. Raises :class:`BuildError`."""
-        from anvil.agents import index_skill
-        from anvil.agents.documentation_map import SiteAccess
+        index_skill = registry.part("skill of an index")
+        SiteAccess = registry.part("map of a site").SiteAccess
 
         address = (self.config.site.url or "").rstrip("/")
         folder = Path(site)
         inside = self.index_path.is_relative_to(folder.absolute())
         path = self.index_path.relative_to(folder.absolute()).as_posix() if inside else ""
         access = SiteAccess(f"{address}/" if address else "", path, mcp_url)
-        return index_skill.publish(self.index_path, folder, name or self._project_name(), access)
+        return tuple(index_skill.publish(self.index_path, folder, name or self._project_name(), access))
 
     def _project_name(self) -> str:
         """The name of the project of these documents; of an index alone, the name of its host or file."""
         from urllib.parse import urlsplit
 
-        from anvil.agents.agent_files import AgentFiles, project_name
+        agents = registry.part("agents of a project")
 
         if self.folder is not None:
-            return project_name(AgentFiles(self.folder, self.base).root)
+            return str(agents.project_name(agents.AgentFiles(self.folder, self.base).root))
         return urlsplit(self.name).hostname or Path(self.name).stem
 
     def get_status(self) -> Status:
@@ -566,16 +567,15 @@ class Anvil:
         ``baseline``: a branch, tag or commit, or another index, to compare with. ``mode``: instead of what the
         questions say. Raises :class:`AnvilError`.
         """
-        from anvil.doc_tests import testing
-        from anvil.doc_tests.values import Suite
+        testing = registry.part("suite run")
 
         member = self.only
-        questions = suite if isinstance(suite, Suite) else self.test_suite(suite)
+        questions = self.test_suite(suite) if suite is None or isinstance(suite, (str, os.PathLike)) else suite
         if mode is not None:
             in_mode = tuple(replace(question, mode=mode) for question in questions.questions)
             questions = replace(questions, questions=in_mode)
         with member.live.query(by_meaning=mode != "keyword") as copy:
-            return testing.run(
+            report: TestReport = testing.run(
                 copy,
                 questions,
                 member.docs_root,
@@ -584,22 +584,24 @@ class Anvil:
                 fetch=self._fetch_index,
                 progress=progress or member.request.progress,
             )
+            return report
 
     def test_suite(self, path: str | os.PathLike[str] | None = None) -> Suite:
         """The suite in a file; by default the ``anvil-tests.toml`` in the documentation folder, or in a folder above it
         up to the repository's root. Its ``origin`` is the file. Raises :class:`ConfigError`."""
-        from anvil.doc_tests import suite_file
-        from anvil.doc_tests.suite import parse
+        suite_file = registry.part("suite file")
+        parse = registry.part("suite").parse
 
         file = suite_file.find(self.folder, self.base) if path is None else Path(path)
         if file is None:
             raise ConfigError(suite_file.none_found(self.folder, self.base))
-        return parse(suite_file.read(file), str(file))
+        parsed: Suite = parse(suite_file.read(file), str(file))
+        return parsed
 
     def test_suggestions(self, suite: Suite | None = None, asked: AnyCollection[str] = ()) -> tuple[str, ...]:
         """Suggested questions, as TOML for a suite: headings that end in a question mark, entries of FAQs, and those in
         ``asked``, such as the ones of the question log. Questions in ``suite`` are left out."""
-        from anvil.doc_tests import writing
+        writing = registry.part("suite suggestions")
 
         with self.only.live.query() as copy:
             return tuple(writing.suggestions(copy.reader, suite, asked))
@@ -608,26 +610,28 @@ class Anvil:
     def question_log(self) -> QuestionLog:
         """The log of questions of these documents; of several collections that of the first, which is the project's
         own if it has one. There is a file only where a server was asked to keep one."""
-        from anvil.doc_tests.question_log import QuestionLog
-
+        log_class = registry.part("question log")
         first = self.members[0]
-        return QuestionLog.of(first.docs_root, first.name, first.config.serve.log_bytes)
+        log: QuestionLog = log_class.of(first.docs_root, first.name, first.config.serve.log_bytes)
+        return log
 
     def question_groups(self, asked: Sequence[LoggedQuestion]) -> list[QuestionGroup]:
         """Groups of similar logged questions, each asked again; unanswered groups come first."""
-        from anvil.doc_tests import gaps
+        gaps = registry.part("question groups")
 
         with self.only.live.query(by_meaning=True) as copy:
-            return gaps.groups(asked, copy.searcher, self.only.request.progress)
+            groups: list[QuestionGroup] = gaps.groups(asked, copy.searcher, self.only.request.progress)
+            return groups
 
     def _fetch_index(self, named: str) -> Path:
         """The file of a published index. Raises :class:`FetchError`."""
-        from anvil.fetch.attestation_lookup import rule_of
-        from anvil.fetch.fetch_index import fetch
+        rule_of = registry.part("attestation rule")
+        fetch = registry.part("fetch")
         from anvil.http.client import Limits
 
         limits, attested = Limits(size=self.config.fetch.max_bytes), rule_of(self.config.fetch, self.base)
-        return fetch(named, head=self.folder, limits=limits, attested=attested if attested.required else None).path
+        fetched = fetch(named, head=self.folder, limits=limits, attested=attested if attested.required else None)
+        return Path(fetched.path)
 
     def lint(
         self,
@@ -644,7 +648,8 @@ class Anvil:
         Raises :class:`SourceError` when there are no documents, :class:`ConfigError` for a rule that does not exist.
         """
         from anvil.documents import file_names
-        from anvil.lint import linter
+
+        linter = registry.part("linter")
 
         documents = source or self.tree
         if documents is None or self.folder is None:
@@ -661,7 +666,8 @@ class Anvil:
             built = self.only.built_site(None if site is None else Path(site), by_default=source is None)
             if built is not None:
                 stack.callback(built.close)
-            return linter.lint(documents, files, self.config, reader, repository, rules, built)
+            report: LintReport = linter.lint(documents, files, self.config, reader, repository, rules, built)
+            return report
 
     # --- building ----------------------------------------------------------------------------------------
 

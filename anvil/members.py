@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from anvil import registry
 from anvil.errors import AnvilError, ArtifactMissing, ConfigError, NotFound, SourceError
 from anvil.live.docs_corpus import DocsCorpus
 from anvil.live.location import CLOSED, IndexLocation
@@ -189,14 +190,13 @@ def _location(config: Config, base: Path, folder: Path | None, *, has_folder: bo
     from ``folder``."""
     index = config.index or ""
     if index_url.is_milvus(index):
-        from anvil.milvus.milvus_copy import MilvusCollection
-
-        return MilvusCollection(index, base)
+        location: IndexLocation = registry.part("index in Milvus")(index, base)
+        return location
     if index_url.is_remote(index):
-        from anvil.fetch.attestation_lookup import rule_of
-        from anvil.fetch.auto_update import AutoUpdater
-
-        return AutoUpdater(index, config.fetch, folder or base, rule_of(config.fetch, base))
+        rule_of = registry.part("attestation rule")
+        published = registry.part("published index")
+        updater: IndexLocation = published(index, config.fetch, folder or base, rule_of(config.fetch, base))
+        return updater
     return IndexLocation(index_file(config, base), built_here=has_folder or config.site.folder is not None)
 
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import click
 
-from anvil.cli.program import COMMANDS, group
+from anvil.cli.program import group
+from anvil.registry import COMMANDS
 
 OPENING = """\
 # Command line
@@ -33,7 +34,7 @@ def reference() -> str:
     for name in group.list_commands(context):
         command = group.get_command(context, name)
         assert command is not None
-        aliases = [other for other, module in COMMANDS.items() if module == COMMANDS[name] and other != name]
+        aliases = [other for other, entry in COMMANDS.items() if entry.place == COMMANDS[name].place and other != name]
         parts.append(described(name, command, aliases))
         if isinstance(command, click.Group):
             inner = {each: own for each, own in command.commands.items() if not own.hidden}

@@ -7,9 +7,10 @@ import typing
 from collections.abc import Sequence
 from typing import Any
 
+from anvil.registry import TOOLSETS
 from anvil.server.docs_toolset import COLLECTION_PARAMETERS
 from anvil.server.schemas import ARRAY_KEY, output_schema
-from anvil.server.toolset import TOOLSETS, Parameter, Tool, Toolset
+from anvil.server.toolset import Parameter, Tool, Toolset
 
 OPENING = """\
 # MCP tools

@@ -154,7 +154,7 @@ class Indexer:
             page = visible_text.cleaned(page)
         chunks = chunker.chunks(page, self.options)
         if document.source is not None:
-            from anvil.sites import source_lines
+            from anvil.text import source_lines
 
             page, chunks = source_lines.placed(page, chunks, document.source, path)
         if document.inserted:

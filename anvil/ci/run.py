@@ -18,8 +18,8 @@ from anvil.ci.hosts import Host
 from anvil.cli.progress_lines import ProgressLines
 from anvil.errors import BuildError
 from anvil.lint.values import LEVELS
-from anvil.lint.values import Level as FindingLevel
 from anvil.requests import OpenRequest
+from anvil.settings.schema import Level as FindingLevel
 from anvil.sites import page_choice
 from anvil.wording import counted
 

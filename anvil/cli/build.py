@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
+from anvil import registry
 from anvil.cli import options, output
 from anvil.cli.output import ERROR, NO, OK
 from anvil.requests import OpenRequest
@@ -64,11 +65,11 @@ def command(
     """
 
     def build(opened: Anvil) -> Built:
-        from anvil.agents import cli
+        agents = registry.part("agent files")
 
         source = options.documents(opened, staged, ref)
         in_git = options.in_git(opened, staged) if tracked else None
-        updated = cli.update(opened, source) if source is not None and ref is None and shard is None else ()
+        updated = agents.update(opened, source) if source is not None and ref is None and shard is None else ()
         options.warn_of_unrun_plugin(opened)
         report = opened.index(
             force=force, previous=previous, source=source, shard=shard, executor=executor, version=docs_version
@@ -78,13 +79,11 @@ def command(
 
             manifest_file.write_manifest(opened.index_path)
         next_step = in_git.adding() if in_git is not None and not in_git.is_staged() else None
-        unstaged = cli.unstaged(opened) if in_git is not None else None
+        unstaged = agents.unstaged(opened) if in_git is not None else None
         is_site = source is None and opened.config.site.folder is not None
         skipped = [f"skipped {item.path}: {item.reason}" for item in report.skipped]
         if is_site and not verbose:
-            from anvil.sites import page_choice
-
-            skipped = page_choice.left_out(report.skipped)
+            skipped = registry.part("pages left out of a site")(report.skipped)
         published = _publish(opened) if skill else ()
         left_out = () if is_site and quiet else tuple(skipped)
         return Built(report, next_step, tuple(updated), unstaged, left_out, published)

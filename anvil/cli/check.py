@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from anvil import registry
 from anvil.cli import options, output
 from anvil.cli.output import ERROR, NO, OK
 from anvil.requests import OpenRequest
@@ -36,7 +37,7 @@ def command(given: OpenRequest, staged: bool, ref: str | None, tracked: bool, as
     """
 
     def check(opened: Anvil) -> Checked:
-        from anvil.agents import cli as agents
+        agents = registry.part("agent files")
 
         options.warn_of_unrun_plugin(opened)
         with contextlib.ExitStack() as held:
@@ -100,7 +101,7 @@ class Checked(NamedTuple):
 
     def messages(self, given: OpenRequest, several: bool) -> tuple[str, ...]:
         """What to say about the stale files of 'anvil agents'. ``several``: whether the command names the folder."""
-        from anvil.agents import cli as agents
+        agents = registry.part("agent files")
 
         command = agents.write_command(replace(given, docs=self.folder) if several else given)
         return self.agents.messages(command) if self.agents else ()

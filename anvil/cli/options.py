@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from anvil import registry
 from anvil.cli import output
 from anvil.errors import AnvilError, ConfigError
 from anvil.requests import OpenRequest
@@ -191,9 +192,7 @@ def tracked_index(opened: Anvil) -> TrackedIndex:
 
 def warn_of_unrun_plugin(opened: Anvil) -> None:
     """Print a warning where the project's MkDocs plugin does not run, because Zensical builds the site."""
-    from anvil.doctor import mkdocs_project
-
-    unrun = mkdocs_project.find(opened.folder) if opened.folder is not None else None
+    unrun = registry.part("unrun plugin")(opened.folder) if opened.folder is not None else None
     if unrun is not None:
         output.warn(f"{unrun.text} Run: {unrun.command}")
 

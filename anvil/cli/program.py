@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import codecs
 import gc
-import importlib
 import io
 import os
 import sys
@@ -20,6 +19,7 @@ from anvil.cli import output
 from anvil.cli.older_config import warn_of_older_config
 from anvil.cli.output import ERROR, OK
 from anvil.errors import AnvilError
+from anvil.registry import COMMANDS, GROUPS, load
 
 
 class SuggestingGroup(click.Group):
@@ -43,38 +43,6 @@ class SuggestingGroup(click.Group):
 
 UNEXPECTED_ADVICE = "Use --debug to see where, or 'anvil doctor' to see what is wrong."
 
-COMMANDS = {
-    "build": "anvil.cli.build",
-    "check": "anvil.cli.check",
-    "search": "anvil.cli.search",
-    "docs": "anvil.cli.docs",
-    "grep": "anvil.cli.grep",
-    "show": "anvil.cli.show",
-    "list": "anvil.cli.show:list_command",
-    "status": "anvil.cli.status",
-    "doctor": "anvil.doctor.cli",
-    "verify": "anvil.cli.verify",
-    "test": "anvil.doc_tests.cli",
-    "lint": "anvil.lint.cli",
-    "questions": "anvil.doc_tests.cli:questions_command",
-    "diff": "anvil.git_drivers.cli:diff_command",
-    "merge": "anvil.git_drivers.cli:merge_command",
-    "pull": "anvil.fetch.cli",
-    "deps": "anvil.dependencies.cli",
-    "export": "anvil.milvus.cli",
-    "git": "anvil.git_drivers.cli",
-    "init": "anvil.clients.cli",
-    "agents": "anvil.agents.cli",
-    "ci": "anvil.ci.cli",
-    "serve": "anvil.server.cli",
-    "ui": "anvil.server.cli:ui_command",
-    "context": "anvil.context.cli",
-    "ingest": "anvil.library.cli:ingest_command",
-    "library": "anvil.library.cli",
-    "index": "anvil.cli.build",
-}
-"""Name on the command line -> module, and the name in it if it is not ``command``. ``index`` is another name for
-``build``."""
 OLDER_OPTIONS = {
     **dict.fromkeys(("--docs", "-d", "--db", "--index", "--config", "-c", "--log-level"), 1),
     "--no-watch": 0,
@@ -86,15 +54,22 @@ class LazyGroup(SuggestingGroup):
     """A group that imports a command when it is called: a start imports only what that command needs."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return [name for name in COMMANDS if name != "index"]
+        return [name for name, entry in COMMANDS.items() if entry.group]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        module, _, attribute = COMMANDS[cmd_name].partition(":")
-        command = getattr(importlib.import_module(module), attribute or "command")
+        command = load(COMMANDS[cmd_name].place)
         assert isinstance(command, click.Command)
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The commands in their groups, from the registry: no command is imported for the help."""
+        width = max(map(len, COMMANDS))
+        for group in GROUPS:
+            with formatter.section(group):
+                rows = [(f"{name:{width}}", entry.summary) for name, entry in COMMANDS.items() if entry.group == group]
+                formatter.write_dl(rows)
 
 
 @click.group(

@@ -13,8 +13,8 @@ from typing import Any
 from anvil.dependencies.package_names import is_name, is_version
 from anvil.dependencies.values import DOCS_SOURCES, ECOSYSTEMS, LockedDocs
 from anvil.errors import ConfigError
-from anvil.fetch.attestation_bundle import is_builder
 from anvil.formats import toml_values
+from anvil.settings.index_url import is_builder
 
 LOCK_VERSION = 1
 MAX_CHARACTERS = 2_000_000

@@ -30,7 +30,7 @@ class DocumentSource(Protocol):
 
     @property
     def excluded_hashes(self) -> frozenset[str] | None:
-        """Hashed paths of the files that the site leaves out, see :func:`anvil.sites.site_source.hash_path`; None
+        """Hashed paths of the files that the site leaves out, see :func:`anvil.documents.staleness.hash_path`; None
         without a site."""
 
     def commit(self) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 
 from anvil.values import Changes
@@ -39,3 +40,8 @@ def compare(indexed: Mapping[str, str], current: Mapping[str, str]) -> Changes:
         added=tuple(sorted(current.keys() - indexed.keys())),
         removed=tuple(sorted(indexed.keys() - current.keys())),
     )
+
+
+def hash_path(path: str) -> str:
+    """The hash of a path. An index stores it for a file that the site leaves out, so the name is not published."""
+    return hashlib.sha256(path.encode("utf-8", "surrogatepass")).hexdigest()[:20]

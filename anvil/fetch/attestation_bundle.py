@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from anvil.fetch.builder_identity import Attestation
-from anvil.settings.index_url import Address, GitHubAddress, WebAddress
+from anvil.settings.index_url import OWNER, Address, GitHubAddress, WebAddress, is_builder
 
 SUFFIX = ".sigstore.json"
 """What follows the name of an index in the name of the file with its attestation."""
@@ -23,10 +23,8 @@ PAYLOAD = "application/vnd.in-toto+json"
 STATEMENTS = ("https://in-toto.io/Statement/v1", "https://in-toto.io/Statement/v0.1")
 PROVENANCE = "https://slsa.dev/provenance/v1"
 """The kind of statement that says who built a file. Others, such as a list of parts, say something else."""
-_OWNER = "[A-Za-z0-9](?:[A-Za-z0-9_-]{0,38})"
-_BUILDER = re.compile(rf"{_OWNER}(?:/[A-Za-z0-9._-]{{1,100}})?")
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
-_PAGES_HOST = re.compile(rf"({_OWNER})\.github\.io", re.IGNORECASE)
+_PAGES_HOST = re.compile(rf"({OWNER})\.github\.io", re.IGNORECASE)
 EXTENSIONS = {
     "1.3.6.1.4.1.57264.1.9": "signer",
     "1.3.6.1.4.1.57264.1.12": "repository",
@@ -34,11 +32,6 @@ EXTENSIONS = {
     "1.3.6.1.4.1.57264.1.21": "run",
 }
 """Extensions of a certificate of Fulcio, Sigstore's authority, that are read."""
-
-
-def is_builder(text: object) -> bool:
-    """Whether this is ``OWNER`` or ``OWNER/REPO``."""
-    return isinstance(text, str) and bool(_BUILDER.fullmatch(text))
 
 
 def expected_builder(address: Address) -> str | None:

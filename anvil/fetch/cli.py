@@ -12,8 +12,8 @@ import click
 from anvil.cli import options, output
 from anvil.cli.output import NO, OK
 from anvil.errors import ArtifactRejected, ConfigError, FormatTooNew, SourceError
-from anvil.fetch import attestation_bundle
 from anvil.requests import OpenRequest
+from anvil.settings import index_url
 from anvil.wording import counted
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def digest(ctx: click.Context, param: click.Parameter, value: str | None) -> str
 
 def builder(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
     """An owner or a repository of GitHub."""
-    if value is not None and not attestation_bundle.is_builder(value):
+    if value is not None and not index_url.is_builder(value):
         raise click.BadParameter("Name an owner or a repository of GitHub: OWNER or OWNER/REPO.")
     return value
 

@@ -11,8 +11,9 @@ import click
 
 from anvil.cli import options, output
 from anvil.cli.output import NO, OK
-from anvil.lint.values import LEVELS, Level, LintFinding, LintReport
+from anvil.lint.values import LEVELS, LintFinding, LintReport
 from anvil.requests import OpenRequest
+from anvil.settings.schema import Level
 from anvil.wording import counted
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-Level = Literal["error", "warning", "note"]
-"""How bad a finding is."""
+from anvil.settings.schema import Level
+
 LEVELS: tuple[Level, ...] = ("note", "warning", "error")
 """All levels, the lowest first."""
 RuleName = Literal[

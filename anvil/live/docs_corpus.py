@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from anvil import registry
 from anvil.errors import ArtifactError, ArtifactMissing, BuildError, ConfigError, SourceError
 from anvil.live.location import IndexLocation
 from anvil.requests import BuildRequest
@@ -71,10 +72,11 @@ class DocsCorpus:
         if self.folder is None:
             return None
         from anvil.documents import open_tree
-        from anvil.sites import source_files
 
         options = self.config.source
-        return open_tree.working_tree(self.folder, replace(options, include=(*options.include, *source_files.GLOBS)))
+        return open_tree.working_tree(
+            self.folder, replace(options, include=(*options.include, *registry.part("site sources")))
+        )
 
     @property
     def _compared(self) -> DocumentSource | None:
@@ -96,9 +98,7 @@ class DocsCorpus:
         return None if folder is None else self._site_in(folder)
 
     def _site_in(self, folder: Path, progress: Progress = silent) -> SiteFolder:
-        from anvil.sites.site_folder import SiteFolder
-
-        return SiteFolder(
+        site: SiteFolder = registry.part("site")(
             folder,
             self.config.site,
             self.site_tree,
@@ -107,6 +107,7 @@ class DocsCorpus:
             limit=self.config.source.max_file_bytes,
             progress=progress,
         )
+        return site
 
     @property
     def docs_root(self) -> Path | None:
@@ -214,9 +215,9 @@ class DocsCorpus:
     def cluster(self, address: str) -> Executor:
         """The cluster that embeds. Raises :class:`ConfigError` for another address."""
         from anvil.embedding.cached import uncached
-        from anvil.ray import cluster as ray_cluster
 
-        return ray_cluster.executor(address, uncached(self.provider), self.config.embedding)
+        executor: Executor = registry.part("cluster")(address, uncached(self.provider), self.config.embedding)
+        return executor
 
     def _build_site(self, build: Callable[[BuildRequest], BuildReport], request: BuildRequest) -> BuildReport:
         """Build the index of a site, with its manifest; again if a generator empties the folder meanwhile."""
@@ -234,10 +235,9 @@ class DocsCorpus:
     def _build_site_once(self, build: Callable[[BuildRequest], BuildReport], request: BuildRequest) -> BuildReport:
         """A copy of the index is kept in the user's cache folder, because generators empty the site's folder."""
         from anvil.index_file import manifest_file, publish
-        from anvil.sites import page_cache
 
         assert self.site_folder is not None and self._site_source is not None
-        index, kept = self.location.path, page_cache.cache_folder(self.site_folder) / "index.db"
+        index, kept = self.location.path, registry.part("site cache")(self.site_folder) / "index.db"
         existing = [] if index.exists() or not kept.exists() else [kept]
         report = build(replace(request, previous=(*existing, *request.previous)))
         if report.outcome == "built" or not manifest_file.manifest_path(index).is_file():

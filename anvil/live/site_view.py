@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from anvil import registry
 from anvil.documents import staleness
 from anvil.documents.document_source import DocumentSource, SourceWrapper
 from anvil.index_file import verify
@@ -80,18 +81,18 @@ class SiteView(SourceWrapper):
         """The tree's scan without excluded files. It is the same object as long as the tree's scan is."""
         seen = super().scan(indexed)
         if seen is not self._seen:
-            from anvil.sites.site_source import hash_path  # few indexes are of a site
-
-            entries = {path: blob for path, blob in seen.entries.items() if hash_path(path) not in self.excluded_hashes}
+            entries = {
+                path: blob
+                for path, blob in seen.entries.items()
+                if staleness.hash_path(path) not in self.excluded_hashes
+            }
             entries |= self._of_other_formats(seen.entries)
             self._seen, self._shown = seen, Scan(entries, seen.skipped)
         return self._shown
 
     def _of_other_formats(self, entries: Mapping[str, str]) -> dict[str, str]:
         """Sources in formats of which the tree lists no file. They are not compared, so they stay as they are."""
-        from anvil.sites import source_files
-
-        other_formats = {posixpath.splitext(pattern)[1] for pattern in source_files.GLOBS}
+        other_formats = {posixpath.splitext(pattern)[1] for pattern in registry.part("site sources")}
         listed = {posixpath.splitext(path)[1] for path in entries}
         indexed = self._index.blob_ids().items()
         return {

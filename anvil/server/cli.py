@@ -12,8 +12,9 @@ from urllib.parse import quote
 import click
 
 from anvil.cli import options, output
+from anvil.registry import TOOLSETS
 from anvil.requests import OpenRequest
-from anvil.server.toolset import TOOLSETS, ServeRequest
+from anvil.server.toolset import ServeRequest
 
 
 def names(ctx: click.Context, param: click.Parameter, value: str) -> tuple[str, ...]:

@@ -1,12 +1,11 @@
 """A toolset: tools over one object that answers them. Plain data, independent of the protocol.
 
-The modules in :data:`TOOLSETS` each have a :class:`Toolset` named ``TOOLSET``, and a function ``open`` that makes its
-object from the options of the command line. One process can serve several toolsets.
+The modules in :data:`anvil.registry.TOOLSETS` each have a :class:`Toolset` named ``TOOLSET``, and a function ``open``
+that makes its object from the options of the command line. One process can serve several toolsets.
 """
 
 from __future__ import annotations
 
-import importlib
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from anvil.errors import ConfigError
 from anvil.formats.lazy_pattern import lazy_pattern
+from anvil.registry import TOOLSETS, load
 from anvil.requests import OpenRequest
 
 if TYPE_CHECKING:
@@ -23,9 +23,6 @@ if TYPE_CHECKING:
 
     from anvil.server.threads import ThreadBridge
     from anvil.values import Progress
-
-TOOLSETS = {"docs": "anvil.server.docs_toolset", "library": "anvil.library.tools", "context": "anvil.context.tools"}
-"""Name of a toolset -> its module. The first is the default."""
 
 
 Kind = Literal["string", "integer", "boolean", "object"]
@@ -249,7 +246,7 @@ def open_toolset(name: str, options: ServeRequest, progress: Progress) -> Iterat
 
     ``progress`` gets the progress of long work. Raises :class:`AnvilError`.
     """
-    module = importlib.import_module(TOOLSETS[name])
+    module = load(TOOLSETS[name])
     target: Target = module.open(options, progress)
     try:
         yield RunningToolset.of(module.TOOLSET, target)

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from anvil.dependencies.locked_collections import locked_collections
+from anvil import registry
 from anvil.errors import ConfigError
-from anvil.settings.schema import Collection, Config
+from anvil.settings.schema import LOCK_NAME, Collection, Config
 
 OWN_NAME = "docs"
 """The name of the documentation that ``docs`` and ``index`` at the top of the configuration name."""
@@ -24,7 +24,7 @@ def project_collections(config: Config, base: Path) -> tuple[Collection, ...]:
     configured = config.collections
     labels = {collection.label for collection in configured}
     names = {OWN_NAME, *(each.name for each in configured if each.docs is not None or each.version is None)}
-    locked = locked_collections(base, config.fetch, names)
+    locked = registry.part("locked collections")(base, config.fetch, names) if (base / LOCK_NAME).is_file() else ()
     found = (*configured, *(each for each in locked if each.label not in labels))
     return tuple(sorted((*_own(config, base, found), *found), key=lambda collection: collection.docs is None))
 

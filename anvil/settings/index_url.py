@@ -14,6 +14,9 @@ from typing import Literal
 from anvil.errors import ConfigError
 from anvil.formats.lazy_pattern import lazy_pattern
 
+OWNER = "[A-Za-z0-9](?:[A-Za-z0-9_-]{0,38})"
+"""A pattern of an owner on GitHub."""
+_BUILDER = lazy_pattern(rf"{OWNER}(?:/[A-Za-z0-9._-]{{1,100}})?")
 FORMS = "a path, https://HOST/..., or github:OWNER/REPO with artifact:NAME or release:TAG"
 FILES = (".db", ".sqlite", ".sqlite3")
 """Endings of an address of an index file. Other addresses are folders."""
@@ -286,3 +289,8 @@ def spelled_without_secrets(url: str) -> str:
     _, at, host = parts.netloc.rpartition("@")
     netloc = f"NAME:PASSWORD@{host}" if at else host
     return urllib.parse.urlunsplit((parts.scheme, netloc, parts.path, "QUERY" if parts.query else "", ""))
+
+
+def is_builder(text: object) -> bool:
+    """Whether this is ``OWNER`` or ``OWNER/REPO``, as who builds an index is named."""
+    return isinstance(text, str) and bool(_BUILDER.fullmatch(text))

@@ -9,7 +9,6 @@ from typing import Any, Literal, get_args
 from urllib.parse import urlsplit
 
 from anvil.errors import ConfigError
-from anvil.lint.values import Level
 from anvil.settings import index_url
 from anvil.values import labelled
 
@@ -47,9 +46,7 @@ def _builder(key: str, value: str | None) -> None:
     """Raise :class:`ConfigError` unless ``value`` names an owner or a repository."""
     if value is None:
         return
-    from anvil.fetch import attestation_bundle  # imported where a builder is demanded only
-
-    if not attestation_bundle.is_builder(value):
+    if not index_url.is_builder(value):
         raise ConfigError(f"{key} is {value[:100]!r}. Name an owner or a repository of GitHub: OWNER or OWNER/REPO.")
 
 
@@ -389,6 +386,8 @@ class LibraryOptions:
             raise ConfigError("library.index is an address. A library is a file on this machine: name its path.")
 
 
+Level = Literal["error", "warning", "note"]
+"""How bad a finding of the linter is."""
 RuleLevel = Literal[Level, "off"]
 """What a rule's findings are; ``off``: the rule is not run."""
 

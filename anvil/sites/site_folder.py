@@ -23,6 +23,7 @@ from urllib.parse import urlsplit
 
 from anvil.documents import staleness
 from anvil.documents.document_source import DocumentSource
+from anvil.documents.staleness import hash_path
 from anvil.documents.stat_cache import modified_ns
 from anvil.errors import SourceError
 from anvil.formats.canonical_json import canonical
@@ -32,7 +33,7 @@ from anvil.sites import copies, page_addresses, page_choice, site_listing, sourc
 from anvil.sites.page_cache import KnownFile, SiteCache, cache_folder
 from anvil.sites.page_choice import PageFacts, SitePage
 from anvil.sites.site_listing import INVENTORY, SiteListing, list_site
-from anvil.sites.site_source import EPOCH, hash_path
+from anvil.sites.site_source import EPOCH
 from anvil.values import Document, Progress, Scan, Skipped, silent
 from anvil.wording import counted
 

@@ -22,11 +22,6 @@ def fingerprint(page: Document) -> str:
     return hashlib.sha256(canonical(values).encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def hash_path(path: str) -> str:
-    """The hash of a path. An index stores it for a file that the site leaves out, so the name is not published."""
-    return hashlib.sha256(path.encode("utf-8", "surrogatepass")).hexdigest()[:20]
-
-
 class GeneratedSiteSource(SourceWrapper):
     """The pages of a site generator.
 
@@ -68,7 +63,9 @@ class GeneratedSiteSource(SourceWrapper):
         return Scan(dict(sorted(entries.items())), tuple(self._skipped))
 
     def _without(self, unread: Collection[str]) -> frozenset[str]:
-        return frozenset(hash_path(path) for path in self._files if path not in self._pages and path not in unread)
+        return frozenset(
+            staleness.hash_path(path) for path in self._files if path not in self._pages and path not in unread
+        )
 
     def read(self, path: str) -> Document | Skipped:
         if path not in self._pages:

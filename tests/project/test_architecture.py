@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import anvil
-from anvil.cli.program import COMMANDS as COMMAND_MODULES
+from anvil import registry
 
 PACKAGE = Path(anvil.__file__).parent
 ROOT = PACKAGE.parent
@@ -94,7 +94,6 @@ PURE_NAMES = (
     "anvil.sites.page_content",
     "anvil.sites.signatures",
     "anvil.sites.source_files",
-    "anvil.sites.source_lines",
     "anvil.status",
     "anvil.system.cancellation",
     "anvil.text",
@@ -106,7 +105,7 @@ PURE = tuple(
 )
 SERVER = ("anvil.server", "anvil.context.tools", "anvil.library.tools", "anvil.library.upload")
 SQL_FOLDERS = ("anvil.index_file", "anvil.library")
-COMMANDS = tuple(sorted({*COMMAND_MODULES.values(), "anvil.clients.cli"}))
+COMMANDS = tuple(sorted({entry.place.partition(":")[0] for entry in registry.COMMANDS.values()}))
 DOORS = {
     "apsw": (
         "anvil.index_file",

@@ -18,9 +18,10 @@ import pytest
 import yaml
 
 import anvil
-from anvil.cli.program import COMMANDS, group
+from anvil.cli.program import group
 from anvil.clients import cli
 from anvil.index_file import connection, verify
+from anvil.registry import COMMANDS
 from anvil.settings.layers import configure
 from anvil.settings.schema import Config
 from anvil.text import markdown_parser

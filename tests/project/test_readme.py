@@ -20,7 +20,8 @@ import pytest
 import yaml
 
 import anvil
-from anvil.cli.program import COMMANDS, group
+from anvil.cli.program import group
+from anvil.registry import COMMANDS
 from scripts import recording, summary_picture
 from tests.conftest import PAGES, write
 from tests.project.test_docs import anvil_calls

@@ -96,9 +96,11 @@ def repository(work: Path) -> None:
 
 def test_help_lists_the_commands() -> None:
     text = program("--help").stdout
-    commands = text[text.index("Commands:") :]
+    commands = text[text.index("Find:") :]
     listed = re.findall(r"^  ([a-z]+) ", commands, re.MULTILINE)
-    assert listed == [name for name in COMMANDS if name != "index"] and "Example: anvil" in text
+    assert sorted(listed) == sorted(name for name in COMMANDS if name != "index") and "Example: anvil" in text
+    assert re.findall(r"^([A-Z][a-z]+):$", commands, re.MULTILINE) == ["Find", "Build", "Share", "Check"]
+    assert "..." not in commands and max(map(len, text.splitlines())) < 80
     assert program("-h").stdout == text
 
 

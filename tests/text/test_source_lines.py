@@ -7,8 +7,7 @@ import time
 import pytest
 
 from anvil.settings.schema import ChunkingOptions
-from anvil.sites import source_lines
-from anvil.text import markdown_parser
+from anvil.text import markdown_parser, source_lines
 from anvil.text.chunker import chunks
 
 

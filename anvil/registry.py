@@ -1,0 +1,101 @@
+"""What capabilities give to the engine, by name. Nothing of a capability is imported before it is used.
+
+The engine imports no capability: what it needs of one stands in a table here, as ``module`` or ``module:name``.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any, NamedTuple
+
+GROUPS = ("Find", "Build", "Share", "Check")
+"""The groups of commands in the help of ``anvil``."""
+
+
+class CommandEntry(NamedTuple):
+    """A command of ``anvil``: its group and its line in the help, and the place of its function."""
+
+    group: str
+    summary: str
+    place: str
+
+
+COMMANDS = {
+    "build": CommandEntry("Build", "Build the index, or bring it up to date.", "anvil.cli.build:command"),
+    "check": CommandEntry("Check", "Compare the index with the documents.", "anvil.cli.check:command"),
+    "search": CommandEntry("Find", "Search the documents.", "anvil.cli.search:command"),
+    "docs": CommandEntry("Find", "Ask Anvil's own documentation.", "anvil.cli.docs:command"),
+    "grep": CommandEntry("Find", "Print the lines that contain a pattern.", "anvil.cli.grep:command"),
+    "show": CommandEntry("Find", "Print a page, or one section of it.", "anvil.cli.show:command"),
+    "list": CommandEntry("Find", "List the pages.", "anvil.cli.show:list_command"),
+    "status": CommandEntry("Check", "Show the contents and origin of the index.", "anvil.cli.status:command"),
+    "doctor": CommandEntry("Check", "Examine the installation and the project.", "anvil.doctor.cli:command"),
+    "verify": CommandEntry("Check", "Check the contents of an index file.", "anvil.cli.verify:command"),
+    "test": CommandEntry("Check", "Ask the questions of a suite.", "anvil.doc_tests.cli:command"),
+    "lint": CommandEntry("Check", "Find broken links and more in the pages.", "anvil.lint.cli:command"),
+    "questions": CommandEntry(
+        "Check", "Print logged questions without answer.", "anvil.doc_tests.cli:questions_command"
+    ),
+    "diff": CommandEntry("Check", "List the differences of two indexes.", "anvil.git_drivers.cli:diff_command"),
+    "merge": CommandEntry("Build", "Join the shards of a build.", "anvil.git_drivers.cli:merge_command"),
+    "pull": CommandEntry("Share", "Fetch a published index.", "anvil.fetch.cli:command"),
+    "deps": CommandEntry("Find", "Documentation of the project's dependencies.", "anvil.dependencies.cli:command"),
+    "export": CommandEntry("Share", "Export an index to Milvus.", "anvil.milvus.cli:command"),
+    "git": CommandEntry("Share", "Let git show and merge an index.", "anvil.git_drivers.cli:command"),
+    "init": CommandEntry("Build", "Set up a project, or MCP clients.", "anvil.clients.cli:command"),
+    "agents": CommandEntry("Build", "The map of the pages in the files of agents.", "anvil.agents.cli:command"),
+    "ci": CommandEntry("Share", "Build and check in a CI job.", "anvil.ci.cli:command"),
+    "serve": CommandEntry("Find", "Answer agents: the MCP server.", "anvil.server.cli:command"),
+    "ui": CommandEntry("Find", "Search, read and check in the browser.", "anvil.server.cli:ui_command"),
+    "context": CommandEntry("Find", "A repository's specs, plans and tasks.", "anvil.context.cli:command"),
+    "ingest": CommandEntry("Find", "Add files and web pages to the library.", "anvil.library.cli:ingest_command"),
+    "library": CommandEntry("Find", "Search and change the document library.", "anvil.library.cli:command"),
+    "index": CommandEntry("", "Another name for 'build'.", "anvil.cli.build:command"),
+}
+"""Name on the command line -> command. An entry without a group is another name, and is not in the help."""
+
+TOOLSETS = {"docs": "anvil.server.docs_toolset", "library": "anvil.library.tools", "context": "anvil.context.tools"}
+"""Name of a set of MCP tools -> its module. The first is the default."""
+
+PARTS = {
+    # what builds, check and status do besides
+    "agent files": "anvil.agents.cli",
+    "unrun plugin": "anvil.doctor.mkdocs_project:find",
+    # where pages and indexes come from
+    "site": "anvil.sites.site_folder:SiteFolder",
+    "site cache": "anvil.sites.page_cache:cache_folder",
+    "site sources": "anvil.sites.source_files:GLOBS",
+    "pages left out of a site": "anvil.sites.page_choice:left_out",
+    "index in Milvus": "anvil.milvus.milvus_copy:MilvusCollection",
+    "published index": "anvil.fetch.auto_update:AutoUpdater",
+    "attestation rule": "anvil.fetch.attestation_lookup:rule_of",
+    "fetch": "anvil.fetch.fetch_index:fetch",
+    "locked collections": "anvil.dependencies.locked_collections:locked_collections",
+    "cluster": "anvil.ray.cluster:executor",
+    # methods of anvil.Anvil
+    "linter": "anvil.lint.linter",
+    "agents of a project": "anvil.agents.agent_files",
+    "map of a site": "anvil.agents.documentation_map",
+    "skill": "anvil.agents.skill",
+    "skill of an index": "anvil.agents.index_skill",
+    "topics": "anvil.agents.topics:topics",
+    "suite": "anvil.doc_tests.suite",
+    "suite file": "anvil.doc_tests.suite_file",
+    "suite run": "anvil.doc_tests.testing",
+    "suite suggestions": "anvil.doc_tests.writing",
+    "question log": "anvil.doc_tests.question_log:QuestionLog",
+    "question groups": "anvil.doc_tests.gaps",
+}
+"""What the engine uses of capabilities -> its place."""
+
+
+def load(place: str) -> Any:
+    """The module, or the name in it, at ``module`` or ``module:name``."""
+    module, _, name = place.partition(":")
+    loaded = import_module(module)
+    return getattr(loaded, name) if name else loaded
+
+
+def part(name: str) -> Any:
+    """What a capability gives under this name of :data:`PARTS`."""
+    return load(PARTS[name])
