@@ -108,7 +108,7 @@ def test_the_map_is_small_and_reaches_every_page(count: int, shape: str) -> None
     sentence = "Ünïcode 文書 explains something at length and then some more of it. "
     pages = {f"{folders[shape](n)}page-{n}.md": f"# Page {n} 文書\n\n{sentence * 3}" for n in range(count)}
     result = made(pages)
-    assert len(result.text.replace("\n", "\r\n").encode()) < maps.MAX_MAP_BYTES and result.pages == count
+    assert len(result.text.replace("\n", "\r\n").encode()) < 8192 and result.pages == count
     lines = quotes(result.text)
     assert len(set(lines)) == len(lines)
     assert [path for path in pages if not reached(lines, path)] == []
@@ -116,7 +116,7 @@ def test_the_map_is_small_and_reaches_every_page(count: int, shape: str) -> None
     assert result.listed + folded == count, "each page is counted once"
     named = {line.partition(" | ")[0] for line in lines}
     if any(path not in named and len(path) <= maps.MAX_PATH_BYTES for path in pages):
-        assert len(result.text.replace("\n", "\r\n").encode()) > maps.MAX_MAP_BYTES - 500, "the space is used"
+        assert len(result.text.replace("\n", "\r\n").encode()) > 8192 - 500, "the space is used"
     again = list(pages.items())
     chance.shuffle(again)
     assert made(dict(again)) == result, "the order of the pages does not matter"

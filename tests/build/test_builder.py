@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import itertools
 import os
 import shutil
 import sqlite3
@@ -584,3 +585,15 @@ def test_a_full_disk_costs_one_message_and_no_index(docs: Path, small_disk: Path
     with pytest.raises(BuildError, match="disk is full"):
         make(docs, index, keywords)
     assert index.read_bytes() == before and only(small_disk) == ["i.db"]
+
+
+def test_windows_of_a_long_chunk_share_32_tokens(tmp_path: Path) -> None:
+    """The end of one window and the start of the next are the same 32 tokens: a sentence at the cut is whole in one."""
+    write(tmp_path / "docs", {"a.md": "# Long\n\n" + "anchor " * 700 + "\n"})  # "anchor " is one token
+    with anvil.open(tmp_path / "docs", tmp_path / "index.db") as opened:
+        opened.index()
+    with contextlib.closing(sqlite3.connect(tmp_path / "index.db")) as connection:
+        spans = connection.execute('SELECT start, "end" FROM windows ORDER BY id').fetchall()
+    assert len(spans) >= 3
+    shared = [end - start for (_, end), (start, _) in itertools.pairwise(spans)]
+    assert {(characters + 1) // len("anchor ") for characters in shared} == {32}, shared

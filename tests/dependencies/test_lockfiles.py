@@ -96,6 +96,21 @@ def test_what_has_no_version_of_a_registry_is_left_out() -> None:
     assert parsed("package-lock.json", json.dumps(git)) == []
 
 
+def test_sources_of_uv() -> None:
+    """A package of a registry and one of a URL have a version to look up; those of git and of a folder have none."""
+    kinds = (
+        'registry = "https://pypi.org/simple"',
+        'url = "https://example.org/b.whl"',
+        'git = "https://x/c"',
+        'path = "../d"',
+    )
+    text = "".join(
+        f'[[package]]\nname = "{name}"\nversion = "1.0"\nsource = {{ {kind} }}\n\n'
+        for name, kind in zip("abcd", kinds, strict=True)
+    )
+    assert parsed("uv.lock", text) == [("a", "1.0", False), ("b", "1.0", False)]
+
+
 def test_direct_dependencies() -> None:
     uv = lockfiles.parse("uv.lock", (DATA / "uv.lock").read_text(), "uv.lock")
     assert {each.name for each in uv if each.direct} == {"click", "iniconfig", "markdown-it-py"}

@@ -14,7 +14,6 @@ import yaml
 from mcp.shared.exceptions import MCPError
 
 import anvil
-from anvil.agents.documentation_map import MAX_MAP_BYTES
 from anvil.server.answers import SKILLS_EXTENSION
 from anvil.server.toolset import ServeRequest
 from tests.conftest import PAGES, write
@@ -111,7 +110,7 @@ def test_a_client_lists_gets_reads_and_verifies_the_skill(speaker: Speaker, requ
     said = text(speaker, entry)
     assert "`search_docs`" in said and "guides/alerts.md | Alerts" in said
     assert "anvil search" not in said  # a host asks before each command that a skill from a server names
-    assert len(said.encode()) < MAX_MAP_BYTES + 600
+    assert len(said.encode()) < 8192 + 600
     assert said.count("```") == 2 and "<!--" not in said and "\u202e" not in said
     assert "on 1 page." in said
 
