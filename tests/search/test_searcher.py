@@ -172,8 +172,8 @@ def test_a_record_ranks_below_a_page_on_the_subject_unless_it_is_asked_for(
     opened: Opener, keywords: EmbeddingProvider
 ) -> None:
     pages = {
-        "changelog.md": "# Guide\n\nLantern rotation, and a few words, and a release.\n",
-        "guide.md": "# Guide\n\nLantern rotation, and a few words.\n",
+        "changelog.md": "# Guide\n\nLantern rotation, lantern rotation, and a release.\n",  # the better match
+        "guide.md": "# Guide\n\nLantern rotation, and a few words on it.\n",
     }
     searcher = opened(pages, keywords)
     assert paths(ask(searcher, "lantern rotation"))[:1] == ["guide.md"]
