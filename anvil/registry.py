@@ -61,6 +61,10 @@ PARTS = {
     # what builds, check and status do besides
     "agent files": "anvil.agents.cli",
     "unrun plugin": "anvil.doctor.mkdocs_project:find",
+    # what one capability uses of another that uses it
+    "notes of a CI job": "anvil.ci.annotations:lint_notes",
+    "runner of a CI job": "anvil.ci.hosts:GitHub",
+    "indexes that hooks name": "anvil.doctor.pre_commit_hooks:named_indexes",
     # where pages and indexes come from
     "site": "anvil.sites.site_folder:SiteFolder",
     "site cache": "anvil.sites.page_cache:cache_folder",

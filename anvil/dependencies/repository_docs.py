@@ -14,9 +14,10 @@ from anvil.dependencies import docs_folder, remote_repository
 from anvil.dependencies.docs_folder import DocsFolder
 from anvil.dependencies.remote_repository import RemoteRepository
 from anvil.dependencies.values import LockedDocs
-from anvil.documents.file_selection import Selection, is_private
+from anvil.documents.file_selection import Selection
 from anvil.documents.git_tree import CommitTree
 from anvil.errors import FetchError, NotFound, SourceError
+from anvil.formats.private_files import is_private
 from anvil.git.objects import Entry
 from anvil.git.repository import Repository
 from anvil.settings.schema import SourceOptions

@@ -7,19 +7,14 @@ is skipped has a reason that a person can act on.
 from __future__ import annotations
 
 import itertools
-import re
 
 from anvil.formats import globs
 from anvil.settings.schema import INDEX_FOLDER, SourceOptions
 
-_KEYS = re.compile(r"^id_(?:rsa|dsa|ecdsa|ed25519)$|\.(?:pem|key|p12|pfx|jks|keystore|kdbx)$", re.IGNORECASE)
 _UNWANTED_FOLDERS = frozenset({"node_modules"})
 SUBMODULE = "a repository of its own (submodule); index it by itself"
 BAD_NAME = "its name is not valid Unicode; rename it"
 
-LINK_OUT = "a symlink that leads out of the repository, or of the documents' folder where there is none"
-LINK_ABSOLUTE = "an absolute symlink; make it relative, so that it leads to the same file in every clone"
-LINK_NOWHERE = "a symlink that leads to no file, or in a circle"
 LINK_FOLDER = "a symlink to a folder; only links to files are followed"
 LINK_PRIVATE = "a symlink to a file that no page may show: hidden, a key, or ignored by git"
 
@@ -92,13 +87,6 @@ def refusal(data: bytes, max_bytes: int, key: str = SourceOptions.limit_key) -> 
     return None
 
 
-def is_private(path: str) -> bool:
-    """Whether a page may never show this file of its repository through a link or an include: hidden names (except
-    ``.github``), and keys."""
-    names = path.split("/")
-    return any(name[:1] == "." and name != ".github" for name in names) or _KEYS.search(names[-1]) is not None
-
-
 def is_failure(reason: str) -> bool:
     """Whether a file was skipped because of an error, not by a rule."""
     return reason == BAD_NAME or reason.startswith(_FAILURES)
@@ -112,11 +100,6 @@ def too_large(size: int, max_bytes: int, key: str) -> str:
 def printable(path: str) -> str:
     """A path that can be shown and stored: invalid bytes as ``\\xNN``."""
     return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-
-
-def is_unicode(path: str) -> bool:
-    """Whether a path from the operating system is valid Unicode."""
-    return path.isascii() or not any("\ud800" <= character <= "\udfff" for character in path)
 
 
 def _is_hidden(name: str) -> bool:

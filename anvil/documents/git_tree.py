@@ -9,21 +9,13 @@ from pathlib import Path
 from threading import RLock
 
 from anvil.documents import staleness
-from anvil.documents.file_selection import (
-    BAD_NAME,
-    LINK_NOWHERE,
-    LINK_PRIVATE,
-    SUBMODULE,
-    Selection,
-    is_private,
-    is_unicode,
-    printable,
-    refusal,
-)
+from anvil.documents.file_selection import BAD_NAME, LINK_PRIVATE, SUBMODULE, Selection, printable, refusal
 from anvil.documents.working_tree import expanded_document, file_time, modified
 from anvil.errors import SourceError
+from anvil.formats.encodings import is_unicode
 from anvil.formats.iso_time import timestamp
-from anvil.git.objects import Entry, landing
+from anvil.formats.private_files import is_private
+from anvil.git.objects import LINK_NOWHERE, Entry, landing
 from anvil.git.repository import Repository
 from anvil.settings.schema import SourceOptions
 from anvil.text import includes

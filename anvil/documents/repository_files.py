@@ -13,10 +13,11 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-from anvil.documents.file_selection import LINK_ABSOLUTE, LINK_NOWHERE, LINK_OUT, is_private, refusal, too_large
+from anvil.documents.file_selection import refusal, too_large
 from anvil.documents.stat_cache import Signature, StatCache, is_stable, signature
 from anvil.errors import GitError
-from anvil.git.objects import blob_id, landing
+from anvil.formats.private_files import is_private
+from anvil.git.objects import LINK_ABSOLUTE, LINK_NOWHERE, LINK_OUT, blob_id, landing
 from anvil.git.repository import Repository
 from anvil.settings.schema import SourceOptions
 from anvil.text import includes

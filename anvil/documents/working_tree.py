@@ -17,23 +17,14 @@ from threading import RLock
 from typing import NamedTuple
 
 from anvil.documents import staleness
-from anvil.documents.file_selection import (
-    BAD_NAME,
-    LINK_FOLDER,
-    LINK_NOWHERE,
-    LINK_PRIVATE,
-    SUBMODULE,
-    Selection,
-    is_private,
-    is_unicode,
-    printable,
-    refusal,
-)
+from anvil.documents.file_selection import BAD_NAME, LINK_FOLDER, LINK_PRIVATE, SUBMODULE, Selection, printable, refusal
 from anvil.documents.repository_files import RepositoryFiles, long_path
 from anvil.documents.stat_cache import Signature, StatCache, is_stable, mark, signature, written_back
 from anvil.errors import GitError, SourceError
+from anvil.formats.encodings import is_unicode
 from anvil.formats.iso_time import timestamp
-from anvil.git.objects import blob_id
+from anvil.formats.private_files import is_private
+from anvil.git.objects import LINK_NOWHERE, blob_id
 from anvil.git.repository import Repository
 from anvil.settings.schema import SourceOptions
 from anvil.text import includes

@@ -23,3 +23,8 @@ def known(name: str) -> str | None:
     except (LookupError, ValueError):  # ValueError: for example a name with NUL
         return None
     return python_name if _READ.fullmatch(python_name) else None
+
+
+def is_unicode(path: str) -> bool:
+    """Whether a path from the operating system is valid Unicode."""
+    return path.isascii() or not any("\ud800" <= character <= "\udfff" for character in path)

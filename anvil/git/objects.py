@@ -12,11 +12,12 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
-from anvil.documents.file_selection import LINK_ABSOLUTE, LINK_NOWHERE, LINK_OUT
-
 # Mode, name, and the 20 bytes of a SHA-1 id.
 _ENTRY = re.compile(rb"(\d+) ([^\0]+)\0(.{20})", re.DOTALL)
 _FOLDER = b"40000"
+LINK_OUT = "a symlink that leads out of the repository, or of the documents' folder where there is none"
+LINK_ABSOLUTE = "an absolute symlink; make it relative, so that it leads to the same file in every clone"
+LINK_NOWHERE = "a symlink that leads to no file, or in a circle"
 _NOTHING = (b"", b"")
 _MAX_CACHED_TREES = 512
 _MAX_LINKS = 40  # as on Linux

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from anvil import registry
 from anvil.cli import options, output
 from anvil.cli.build import summary
 from anvil.cli.output import ERROR, NO, OK
@@ -167,7 +168,6 @@ def _places(given: OpenRequest) -> tuple[Repository, list[str], list[str]]:
     Without ``--index``, when the configured index is not in git: the indexes that a hook names, or that git tracks.
     """
     from anvil.agents.agent_files import AgentFiles
-    from anvil.doctor import pre_commit_hooks
     from anvil.index_file import publish
 
     with options.open_index(given) as opened:
@@ -175,7 +175,7 @@ def _places(given: OpenRequest) -> tuple[Repository, list[str], list[str]]:
         mapped = [] if opened.folder is None else AgentFiles(opened.folder, opened.base).with_map()
     repository, paths = tracked.repository, [tracked.path]
     if given.index is None and repository.entry(tracked.path) is None:
-        named = pre_commit_hooks.named_indexes(repository.root)
+        named = registry.part("indexes that hooks name")(repository.root)
         files = [path for path in repository.staging.folder(".") if path.endswith(".db")]
         in_git = (path for path in files if publish.is_index(repository.root / path))
         if others := sorted({*named, *in_git}):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from anvil import registry
 from anvil.cli import options, output
 from anvil.cli.output import NO, OK
 from anvil.lint.values import LEVELS, LintFinding, LintReport
@@ -120,10 +121,8 @@ def _write_sarif(findings: tuple[LintFinding, ...], report: LintReport, file: st
 
 def _print(opened: Anvil, report: LintReport, findings: tuple[LintFinding, ...], form: str, quiet: bool) -> None:
     if form == "github":
-        from anvil.ci import annotations, hosts
-
-        host = hosts.GitHub(output.say, None, None)
-        for note in annotations.lint_notes(findings, opened):
+        host = registry.part("runner of a CI job")(output.say, None, None)
+        for note in registry.part("notes of a CI job")(findings, opened):
             host.annotate(*note)
     else:
         folder = output.relative(os.path.abspath(opened.folder or "."))

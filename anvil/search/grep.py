@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 
-from anvil.documents.file_selection import is_unicode
 from anvil.formats import globs
+from anvil.formats.encodings import is_unicode
 from anvil.index_file.reader_protocol import IndexReader
 from anvil.index_file.rows import StoredDocument, is_parallel
 from anvil.requests import GrepRequest

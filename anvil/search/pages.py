@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PureWindowsPath
 
 from anvil.documents import editions
-from anvil.documents.file_selection import is_unicode
 from anvil.errors import NotFound
 from anvil.formats import globs
+from anvil.formats.encodings import is_unicode
 from anvil.index_file.reader_protocol import IndexReader
 from anvil.index_file.rows import StoredDocument, edition, is_parallel, section_url
 from anvil.results import Page, PageList, PageSection, PageSummary, SectionText

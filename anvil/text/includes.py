@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from anvil.documents.file_selection import is_private
 from anvil.formats.lazy_pattern import lazy_pattern
+from anvil.formats.private_files import is_private
 from anvil.text import front_matter
 from anvil.text.lines import backticks
 

@@ -8,8 +8,6 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 import anvil
 from anvil import registry
 
@@ -164,6 +162,29 @@ DOORS = {
 ANYWHERE = set(sys.stdlib_module_names) | {"anvil", "tomli", "tomllib", "typing_extensions"}
 OUTSIDE_WORLD = {"io", "pathlib", "shutil", "subprocess", "tempfile", "time", "socket", "urllib", "glob"}
 """Standard modules that reach files, processes, the clock or the network."""
+ENGINE = set(
+    "build cli documents embedding formats git http index_file live search settings system text".split()  # noqa: SIM905
+)
+MAY_IMPORT = {
+    "agents": {"lint"},  # the map resolves links as lint does
+    "ci": {
+        "agents",
+        "dependencies",
+        "doc_tests",
+        "fetch",
+        "git_drivers",
+        "lint",
+        "sites",
+    },  # a job runs and reports them
+    "context": {"server"},  # its tools
+    "dependencies": {"fetch", "sites"},  # documentation is fetched, and found in pages of HTML
+    "doctor": {"clients", "context", "fetch", "git_drivers", "library"},  # what it examines
+    "git_drivers": {"agents"},  # merges the map, too
+    "library": {"server"},  # its tools, and uploads
+    "lint": {"sites"},  # a built site
+    "server": {"agents", "doc_tests"},  # the skill as a resource; the log of questions
+}
+"""Capability -> the capabilities that it may import. There is no circle."""
 NAMELESS = {"utils", "util", "helpers", "helper", "common", "manager", "base", "misc"}
 
 
@@ -187,29 +208,62 @@ def test_no_arrow_points_up_and_none_runs_in_a_circle() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_every_library_has_one_door(module: str) -> None:
-    for name, line in imports(module, MODULES[module]):
-        library = name.split(".")[0]
-        if library in ANYWHERE:
+def test_a_capability_imports_only_those_that_it_may() -> None:
+    capabilities = {path.name for path in PACKAGE.iterdir() if (path / "__init__.py").is_file()} - ENGINE
+    wrong = [
+        f"{path}:{line} imports {name}"
+        for module, path in MODULES.items()
+        for name, line in imports(module, path)
+        if len(own := module.split(".")) > 2
+        and len(other := name.split(".")) > 1
+        and own[1] in capabilities
+        and other[0] == "anvil"
+        and other[1] in capabilities - {own[1], *MAY_IMPORT.get(own[1], ())}
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_every_library_has_one_door() -> None:
+    """A library without a door in the table may be imported nowhere."""
+    wrong = [
+        f"{path}:{line} imports {library}; its door is {' or '.join(DOORS.get(library, ())) or 'nowhere'}"
+        for module, path in MODULES.items()
+        for name, line in imports(module, path)
+        if (library := name.split(".")[0]) not in ANYWHERE
+        and not any(module == door or module.startswith(door + ".") for door in DOORS.get(library, ()))
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_pure_modules_touch_no_files_no_clock_and_no_network() -> None:
+    wrong = [
+        f"{MODULES[module]}:{line} imports {name}"
+        for module in PURE
+        for name, line in imports(module, MODULES[module])
+        if name != "urllib.parse" and name.split(".")[0] in OUTSIDE_WORLD
+    ]
+    assert not wrong, "\n".join(wrong)
+    assert all(any(name == pure or name.startswith(f"{pure}.") for name in MODULES) for pure in PURE_NAMES)
+
+
+def test_no_module_is_named_after_nothing() -> None:
+    assert [module for module in MODULES if set(module.replace("_", ".").split(".")) & NAMELESS] == []
+
+
+def test_a_test_is_named_after_the_module_that_it_tests() -> None:
+    """``tests/lint/test_rules.py``, or ``test_rules_of_links.py``, tests ``anvil/lint/rules.py``. Stories of whole
+    programs, and tests of the repository itself, have folders of their own."""
+    wrong = []
+    for path in sorted((ROOT / "tests").rglob("test_*.py")):
+        folder = path.parent.relative_to(ROOT / "tests").as_posix()
+        if folder.split("/")[0] in ("e2e", "project", "dogfood", "data"):
             continue
-        assert library in DOORS, f"{MODULES[module]}:{line} imports {library}, which has no door yet"
-        doors = DOORS[library]
-        assert any(module == door or module.startswith(door + ".") for door in doors), (
-            f"{MODULES[module]}:{line} imports {library}; its door is {' or '.join(doors) or 'nowhere'}"
-        )
-
-
-@pytest.mark.parametrize("module", PURE)
-def test_pure_modules_touch_no_files_no_clock_and_no_network(module: str) -> None:
-    for name, line in imports(module, MODULES[module]):
-        is_pure = name == "urllib.parse" or name.split(".")[0] not in OUTSIDE_WORLD
-        assert is_pure, f"{MODULES[module]}:{line} imports {name}"
-
-
-@pytest.mark.parametrize("module", MODULES)
-def test_no_module_is_named_after_nothing(module: str) -> None:
-    assert not set(module.replace("_", ".").split(".")) & NAMELESS
+        code = ROOT / folder if folder == "mkdocs_anvil" else PACKAGE / folder
+        words = path.stem.split("_")[1:]
+        names = {"_".join(words[:number]) for number in range(1, len(words) + 1)}
+        if not any((code / f"{name}.py").is_file() for name in names):
+            wrong.append(path.relative_to(ROOT).as_posix())
+    assert wrong == []
 
 
 def test_sql_is_in_two_folders_only() -> None:
