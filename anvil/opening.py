@@ -46,8 +46,8 @@ def open(
     ``config``: a file or a :class:`Config`. The configuration has the values that are not given. ``site``: the folder
     of a built site, whose pages are indexed as readers see them; its index is ``anvil/index.db`` in it. With ``docs``,
     pages have the paths of their sources. ``site_url``: where the site is published; overrides what its pages say. If
-    only an index or a site is given, answers come from it alone. But if the configured folder has at least half of its
-    pages, by their paths, the index belongs to that folder and is compared with it.
+    only an index or a site is given, answers come from it alone. If half of the index's paths exist in the configured
+    folder, Anvil compares the two.
 
     ``collections``: names of collections of the configuration and of ``anvil.lock``, each as ``NAME`` or
     ``NAME@VERSION``, or ``"all"``. One search then answers from all of them; see :class:`Anvil`. Without it, and

@@ -243,9 +243,10 @@ class DocsFinder:
     # --- published ---------------------------------------------------------------------------------------------------
 
     def _from_site(self, wanted: LockedDocs, site: str, package: Package) -> Iterator[LockedDocs]:
-        """An index that the documentation site publishes: for this version, or one that says that it is of it.
+        """An index that the documentation site publishes.
 
-        At an address without a version any version can be, so there a series says too little."""
+        Try the address of the version. At an address without one, accept only an index that names exactly this
+        version: any version can be there, so a series such as 2.1 is not enough."""
         docs, version = replace(wanted, source="site", url=site), wanted.version
         with self._log.attempt("site", site):
             for is_versioned, address in [*((True, each) for each in versioned(site, version)), (False, site)]:

@@ -227,7 +227,7 @@ def _web(source: str) -> WebAddress:
 
 
 def _split(url: str) -> urllib.parse.SplitResult:
-    """The parts of a URL; empty ones for what is none, such as one whose port is not a number."""
+    """The parts of a URL; all empty if it is not valid, such as one whose port is not a number."""
     try:
         parts = urllib.parse.urlsplit(url)
         _ = parts.port
