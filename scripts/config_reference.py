@@ -41,7 +41,7 @@ def collections() -> Iterator[str]:
     """The keys of a collection, which no variable can set."""
     said, hints = meanings(Collection), typing.get_type_hints(Collection)
     names = [each.name for each in dataclasses.fields(Collection) if each.metadata.get("key", True)]
-    guide = "[Ask several indexes](../guides/collections.md) has more."
+    guide = "[Several indexes](../guides/collections.md) has more."
     yield f"## collections.NAME\n\n{prose(Collection.__doc__ or '')}\n{guide}\n"
     yield table(
         ("key", "type", "default", "meaning"),
