@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import re
+import sys
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -109,3 +111,38 @@ def test_the_new_source_leaves_out_what_is_no_document(tmp_path: Path, monkeypat
     assert list(scan.entries) == ["a.md"] and {each.path for each in scan.skipped} == {"b.md", "large.md"}
     assert isinstance(found.read("b.md"), Skipped) and isinstance(found.read("none.md"), Skipped)
     assert found.read("a.md").blob_id == scan.entries["a.md"]
+
+
+# --- change one capability -----------------------------------------------------------------------------------------
+
+
+def imported(files: list[Path]) -> set[str]:
+    """The packages that tests import, with those that their own modules in ``tests/`` import."""
+    packages: set[str] = set()
+    seen: set[Path] = set()
+    while files:
+        file = files.pop()
+        if file in seen:
+            continue
+        seen.add(file)
+        for node in ast.parse(file.read_text(encoding="utf-8")).body:
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom) and node.module:
+                names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+            packages |= {name.partition(".")[0] for name in names}
+            own = [PAGE.parent / f"{name.replace('.', '/')}.py" for name in names if name.startswith("tests.")]
+            files.extend(path for path in own if path.is_file())
+    return packages - sys.stdlib_module_names - {"anvil", "tests"}
+
+
+def test_one_capability_is_tested_with_the_packages_that_the_page_names() -> None:
+    section = PAGE.read_text(encoding="utf-8").split("\n## Change one capability\n")[1].split("\n## ")[0]
+    (installed,) = re.findall(r"^pip install -e \. (.+)$", section, re.MULTILINE)
+    assert installed.split() == ["pytest", "pytest-xdist", "hypothesis"]
+    folders = sorted(set(re.findall(r"tests/\w+", section)))
+    assert len(folders) == 6 and "tests/lint" in folders
+    of_anvil = {"apsw", "click", "numpy", "pygit2", "yaml"}  # come with Anvil itself
+    for folder in folders:
+        files = [*sorted((PAGE.parent / folder).rglob("*.py")), PAGE.parent / "tests/conftest.py"]
+        assert len(files) > 1, folder
+        assert imported(files) <= {"pytest", "hypothesis"} | of_anvil, folder
