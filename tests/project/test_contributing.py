@@ -140,7 +140,7 @@ def test_one_capability_is_tested_with_the_packages_that_the_page_names() -> Non
     (installed,) = re.findall(r"^pip install -e \. (.+)$", section, re.MULTILINE)
     assert installed.split() == ["pytest", "pytest-xdist", "hypothesis"]
     folders = sorted(set(re.findall(r"tests/\w+", section)))
-    assert len(folders) == 6 and "tests/lint" in folders
+    assert len(folders) == 5 and "tests/lint" in folders
     of_anvil = {"apsw", "click", "numpy", "pygit2", "yaml"}  # come with Anvil itself
     for folder in folders:
         files = [*sorted((PAGE.parent / folder).rglob("*.py")), PAGE.parent / "tests/conftest.py"]
