@@ -119,5 +119,8 @@ def _scopes(claims: Mapping[str, Any]) -> set[str]:
     found: set[str] = set()
     for name in ("scope", "scp"):
         value = claims.get(name)
-        found |= set(value.split()) if isinstance(value, str) else {str(item) for item in value or ()}
+        if isinstance(value, str):
+            found |= set(value.split())
+        elif isinstance(value, list):
+            found |= {str(item) for item in value}
     return found

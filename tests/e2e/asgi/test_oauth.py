@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import concurrent.futures
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,9 +17,10 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 import anvil
-from anvil.errors import ConfigError
+from anvil.errors import ConfigError, FetchError
 from anvil.server import identity_provider as provider_door
 from anvil.server.asgi_app import AnvilApplication
+from anvil.server.identity_provider import InvalidToken
 from anvil.server.oauth import OAuthSettings
 from tests.conftest import PAGES, write
 from tests.support import identity_provider
@@ -110,6 +114,11 @@ def test_only_tokens_for_this_server_are_accepted(index: Path, provider: Provide
         "signed by the public key as a secret": jwt.encode({"iss": provider.issuer, "aud": RESOURCE}, public, "HS256"),
         "not signed": jwt.encode({"iss": provider.issuer, "aud": RESOURCE, "exp": now + 300}, "", "none"),
         "no token at all": "s3cret",
+        "nested deeply": f"{_part(b'[' * 6000 + b']' * 6000)}.e30.AA",
+        "with an extension that must be understood": _with_header(provider, crit=["exp"], exp=1),
+        "with a list as the key's name": _part(b'{"alg": "RS256", "kid": ["a"]}') + ".e30.AA",
+        "with a very long key's name": provider.token(RESOURCE, "docs:read", key_id="k" * 9_000),
+        "with an endless end": provider.token(RESOURCE, "docs:read", exp=float("inf")),
         "too long": "a" * (provider_door.MAX_TOKEN_CHARS + 1),
     }
     for name, response in zip(refused, searched(variables(index, provider), *refused.values()), strict=True):
@@ -117,6 +126,93 @@ def test_only_tokens_for_this_server_are_accepted(index: Path, provider: Provide
         assert 'error="invalid_token"' in response.headers["www-authenticate"], name
         assert refused[name] not in response.text
     assert provider.requests.count("/keys") == 1  # invented keys cause no requests
+
+
+def _part(text: bytes) -> str:
+    return base64.urlsafe_b64encode(text).decode().rstrip("=")
+
+
+def _with_header(provider: Provider, **header: Any) -> str:
+    """A token that is right in all but its header."""
+    key_id, key = next(iter(provider.keys.items()))
+    claims = {"iss": provider.issuer, "aud": RESOURCE, "exp": time.time() + 300, "scope": "docs:read"}
+    return jwt.encode(claims, key, "RS256", headers={"kid": key_id, **header})
+
+
+@pytest.mark.parametrize("scope", [5, {"docs:read": 1}, None, True])
+def test_a_scope_that_is_no_text_grants_nothing(index: Path, provider: Provider, scope: Any) -> None:
+    (response,) = searched(variables(index, provider), provider.token(RESOURCE, scope=None, scp=scope))
+    assert response.status_code == 403
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {"keys": [{"kty": "RSA", "alg": "none", "n": "AQAB", "e": "AQAB"}]},
+        {"keys": [{"kty": "RSA", "alg": {}, "n": 5, "e": []}] * 20_000},
+        {"keys": [{"kty": "RSA", "n": "f" * 700_001, "e": "AQAB"}]},
+        {"keys": [{"kty": "EC", "crv": [], "x": None}, {"kty": "OKP", "crv": "X", "x": "A"}]},
+        {"keys": {"kty": "RSA"}},
+        {"keys": ["k" * 1_100_000]},
+        [[]],
+    ],
+)
+def test_keys_that_are_none_are_a_fault_of_the_provider(
+    index: Path, provider: Provider, keys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    token = provider.token(RESOURCE, "docs:read")
+    monkeypatch.setattr(provider, "public_keys", lambda: keys)
+    began = time.process_time()
+    (response,) = searched(variables(index, provider), token)
+    assert response.status_code == 503 and time.process_time() - began < 4
+
+
+def test_a_provider_that_hangs_holds_up_nobody_whose_key_is_known(
+    provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(provider_door, "RETRY_S", -1.0)
+    monkeypatch.setattr(provider_door, "FETCH_TIMEOUT_S", 1.5)
+    door = provider_door.IdentityProvider(provider.issuer)
+    known, invented = provider.token(RESOURCE), provider.token(RESOURCE, key_id="invented")
+    assert door.claims(known, (RESOURCE,))["sub"] == "agent"
+    asked, ended = threading.Event(), threading.Event()
+
+    def hang(*_: Any) -> tuple[int, Any]:
+        asked.set()
+        ended.wait(20)
+        return 404, {}
+
+    monkeypatch.setattr(provider, "answer", hang)
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        waiting = pool.submit(door.claims, invented, (RESOURCE,))
+        try:
+            assert asked.wait(10)
+            began = time.monotonic()
+            assert door.claims(known, (RESOURCE,))["sub"] == "agent"
+            assert time.monotonic() - began < 1
+            with pytest.raises(InvalidToken, match="does not have"):
+                waiting.result(10)
+        finally:
+            ended.set()
+
+
+def test_all_who_wait_for_a_provider_that_hangs_learn_it_at_once(
+    provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(provider_door, "FETCH_TIMEOUT_S", 1.0)
+    ended = threading.Event()
+    monkeypatch.setattr(provider, "answer", lambda *_: (404 if ended.wait(20) else 500, {}))
+    door = provider_door.IdentityProvider(provider.issuer)
+    began = time.monotonic()
+    with concurrent.futures.ThreadPoolExecutor(6) as pool:
+        waiting = [pool.submit(door.claims, provider.token(RESOURCE), (RESOURCE,)) for _ in range(6)]
+        try:
+            for each in waiting:
+                with pytest.raises(FetchError):
+                    each.result(20)
+            assert time.monotonic() - began < 4  # one after the other took six times as long
+        finally:
+            ended.set()
 
 
 def test_a_token_without_the_scope_is_told_which(index: Path, provider: Provider) -> None:
