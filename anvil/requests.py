@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from anvil.errors import ConfigError
-from anvil.values import Progress, silent
+from anvil.values import LOCK_TIMEOUT_S, Progress, silent
 
 if TYPE_CHECKING:
     from anvil.documents.document_source import DocumentSource
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 MAX_RESULTS = 20
 """Results of one search."""
-LOCK_TIMEOUT_S = 600.0
-"""How long a build waits for another process that builds the same index."""
 
 
 @dataclass(frozen=True, slots=True)

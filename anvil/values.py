@@ -9,6 +9,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
+LOCK_TIMEOUT_S = 600.0
+"""How long a process waits for another one that writes the same file."""
+
+PAGE_ENDINGS = (".md", ".mdx", ".markdown")
+"""The endings of Markdown files, in lower case."""
+
 ROOT = "(root)"
 """Breadcrumb of text before the first heading."""
 

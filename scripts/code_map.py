@@ -40,6 +40,21 @@ def code_map() -> str:
     return table(("folder", "what it is", "files"), rows)
 
 
+def line_table() -> str:
+    """A Markdown table: the lines of Python and SQL of each folder, the most first."""
+    counts = {
+        f"{folder.relative_to(ROOT).as_posix()}/": sum(
+            len(path.read_text(encoding="utf-8").splitlines())
+            for path in sorted(folder.iterdir())
+            if path.suffix in (".py", ".sql")
+        )
+        for package in PACKAGES
+        for folder in folders(ROOT / package)
+    }
+    rows = [(f"`{name}`", f"{number:,}") for name, number in sorted(counts.items(), key=lambda row: (-row[1], row[0]))]
+    return table(("folder", "lines"), [*rows, ("all", f"{sum(counts.values()):,}")])
+
+
 def folders(package: Path) -> Iterator[Path]:
     """A package and the packages in it, a folder before its subfolders."""
     yield package
@@ -66,3 +81,7 @@ def purpose(folder: Path) -> str:
     if not text:
         raise ValueError(f"{folder}/__init__.py has no docstring that says what the folder is")
     return re.split(r"\.(?:\s|$)", " ".join(text.replace("``", "`").split()), maxsplit=1)[0]
+
+
+if __name__ == "__main__":
+    print(line_table())

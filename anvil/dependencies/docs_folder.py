@@ -11,11 +11,11 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field, replace
 
 from anvil.settings.schema import Rule, Slugs
+from anvil.values import PAGE_ENDINGS
 from anvil.wording import counted
 
 Generator = str
 """``mkdocs``, ``sphinx``, ``docusaurus``, ``vitepress``, ``astro``, ``folder`` or ``readme``."""
-MARKDOWN = (".md", ".mdx", ".markdown")
 MAX_DEPTH = 4
 """Folders above a configuration file that is read."""
 MAX_CONFIGS = 40
@@ -52,7 +52,7 @@ class DocsFolder:
     generator: Generator
     evidence: str
     slugs: Slugs = "github"
-    include: tuple[str, ...] = ("**/*.md", "**/*.mdx", "**/*.markdown")
+    include: tuple[str, ...] = tuple(f"**/*{ending}" for ending in PAGE_ENDINGS)
     exclude: tuple[str, ...] = ()
     notes: tuple[str, ...] = field(default=())
 
@@ -85,7 +85,7 @@ def find(paths: Collection[str], read: Callable[[str], str], directory: str | No
     ``paths``: all files of the commit. ``read``: the text of a file of :func:`configurations`. ``directory``: the
     folder of the package, in a repository of several.
     """
-    pages = [path for path in paths if path.lower().endswith(MARKDOWN)]
+    pages = [path for path in paths if path.lower().endswith(PAGE_ENDINGS)]
     candidates = [
         each
         for path in configurations(paths, directory)

@@ -7,9 +7,9 @@ import itertools
 import os
 from pathlib import Path
 
+from anvil.values import PAGE_ENDINGS
 from anvil.wording import listed
 
-PAGE_ENDINGS = (".md", ".mdx", ".markdown")
 MAX_SEARCHED_ENTRIES = 2000
 """Limit of :func:`advice`."""
 

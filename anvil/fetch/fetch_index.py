@@ -43,10 +43,7 @@ from anvil.index_file import manifest, manifest_file, verified_cache
 from anvil.settings import index_url
 from anvil.settings.index_url import Address, GitHubAddress, LocalPath, WebAddress
 from anvil.settings.schema import INDEX_FOLDER, INDEX_NAME
-from anvil.values import Manifest, Progress, silent
-
-LOCK_TIMEOUT_S = 600.0
-"""How long to wait while another process fetches the same source."""
+from anvil.values import LOCK_TIMEOUT_S, Manifest, Progress, silent
 
 
 def fetch(

@@ -25,7 +25,7 @@ from anvil.requests import BuildRequest
 from anvil.settings.layers import configure
 from anvil.settings.schema import ChunkingOptions
 from anvil.text import includes, page_urls
-from anvil.values import BuildReport, Changes, Document, Progress, Scan, Skipped, silent
+from anvil.values import LOCK_TIMEOUT_S, BuildReport, Changes, Document, Progress, Scan, Skipped, silent
 
 if TYPE_CHECKING:
     from anvil.embedding.provider import EmbeddingProvider
@@ -35,7 +35,7 @@ SHARED_KEYS = (*SETTINGS, "anvil_version", "commit", "docs_root_path", "site")
 
 
 def join(
-    shards: Sequence[Path], out: Path, *, progress: Progress = silent, lock_timeout_s: float = lock.LOCK_TIMEOUT_S
+    shards: Sequence[Path], out: Path, *, progress: Progress = silent, lock_timeout_s: float = LOCK_TIMEOUT_S
 ) -> BuildReport:
     """Write the index of all its shards to ``out``, with the same bytes as one build of all pages.
 

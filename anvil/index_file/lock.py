@@ -17,9 +17,9 @@ import apsw
 from anvil.errors import BuildError
 from anvil.index_file import connection
 from anvil.system import safe_write
+from anvil.values import LOCK_TIMEOUT_S
 
 LOCK_SUFFIX = ".lock"
-LOCK_TIMEOUT_S = 600.0
 NEW_SUFFIX = ".new"
 """Of the file that a new index is written to. It exists only while the lock is held."""
 _POLL_INTERVAL_S = 0.05

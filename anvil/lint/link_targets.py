@@ -18,11 +18,11 @@ from anvil.lint.linted_page import LintPage
 from anvil.settings.schema import Rule, SiteOptions, Slugs
 from anvil.text import page_urls
 from anvil.text.references import Link
+from anvil.values import PAGE_ENDINGS
 
 Generator = Literal["mkdocs", "docusaurus", "vitepress", "hugo", "github", "unknown"]
 MAX_TARGET_CHARS = 1000
 """A longer link is not examined."""
-PAGE_ENDINGS = (".md", ".mdx", ".markdown")
 ALIAS_KEYS = ("aliases", "redirect_from", "permalink")
 """What front matter calls further addresses of a page."""
 _BASE = "https://site.invalid/"

@@ -14,7 +14,7 @@ from anvil.git.repository import Repository
 from anvil.index_file.reader import Reader
 from anvil.index_file.rows import StoredDocument
 from anvil.lint import generator_settings, linted_page, rules
-from anvil.lint.link_targets import PAGE_ENDINGS, Site
+from anvil.lint.link_targets import Site
 from anvil.lint.linted_page import LintPage, PageHeading
 from anvil.lint.rules import Documentation, SimilarPair
 from anvil.lint.values import LintReport, RuleName
@@ -23,7 +23,7 @@ from anvil.settings.schema import Config
 from anvil.system import installation
 from anvil.text import front_matter, includes, markdown_parser, references
 from anvil.text.lines import LINE_END
-from anvil.values import SEPARATOR, Document
+from anvil.values import PAGE_ENDINGS, SEPARATOR, Document
 from anvil.wording import counted
 
 if TYPE_CHECKING:

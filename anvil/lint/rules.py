@@ -14,13 +14,14 @@ from typing import NamedTuple
 from anvil.formats import globs
 from anvil.lint import linted_page
 from anvil.lint.built import BuiltSite, Lookup
-from anvil.lint.link_targets import PAGE_ENDINGS, Site, Target
+from anvil.lint.link_targets import Site, Target
 from anvil.lint.linted_page import LintPage
 from anvil.lint.values import LintFinding, LintReport, RuleName
 from anvil.settings.schema import LintOptions
 from anvil.text.headings import UNTITLED
 from anvil.text.references import Link
 from anvil.text.slugs import slug
+from anvil.values import PAGE_ENDINGS
 from anvil.wording import counted
 
 MIN_DUPLICATE_CHARS = 100

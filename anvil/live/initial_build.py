@@ -12,14 +12,12 @@ import time
 from collections.abc import Callable
 
 from anvil.errors import AnvilError, IndexBusy
-from anvil.values import Progress
+from anvil.values import LOCK_TIMEOUT_S, Progress
 
 logger = logging.getLogger(__name__)
 
 LOCK_POLL_S = 1.0
 """Wait for another process's build between two checks whether to stop."""
-LOCK_TIMEOUT_S = 600.0
-"""Limit of the whole wait: then this process makes the vectors itself."""
 
 
 class _Cancelled(Exception):
@@ -69,7 +67,7 @@ class InitialBuild:
     def _run(self) -> None:
         try:
             self._read_all()
-            give_up_at = time.monotonic() + LOCK_TIMEOUT_S
+            give_up_at = time.monotonic() + LOCK_TIMEOUT_S  # then this process makes the vectors itself
             while True:
                 try:
                     self._build(self._report, LOCK_POLL_S)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from anvil.errors import AnvilError
+from anvil.live.working_copy import RETRY_S
 
 if TYPE_CHECKING:
     from anvil.index_file.rows import ChunkText
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
 
 CHUNKS_PER_STEP = 16
 """Chunks embedded between two checks whether to stop."""
-RETRY_S = 30.0
-"""Pause after a failure, before the chunks are embedded again."""
 
 logger = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from anvil.errors import ConfigError
 from anvil.settings import index_url
-from anvil.values import labelled
+from anvil.values import PAGE_ENDINGS, labelled
 
 INDEX_FOLDER = ".anvil"
 """The default folder of an index and its files. It is never searched for documents."""
@@ -54,7 +54,7 @@ def _builder(key: str, value: str | None) -> None:
 class SourceOptions:
     """Which files are pages."""
 
-    include: tuple[str, ...] = ("**/*.md", "**/*.mdx", "**/*.markdown")
+    include: tuple[str, ...] = tuple(f"**/*{ending}" for ending in PAGE_ENDINGS)
     """Globs of the files that are pages, relative to the documentation folder."""
     exclude: tuple[str, ...] = ()
     """Globs of files and folders that are left out."""

@@ -9,8 +9,9 @@ from urllib.parse import unquote
 
 from anvil.sites import page_addresses
 from anvil.sites.page_choice import SitePage
+from anvil.values import PAGE_ENDINGS
 
-ENDINGS = (".md", ".mdx", ".markdown", ".rst", ".adoc", ".ipynb", ".mdoc", ".txt", ".qmd", ".org", ".html")
+ENDINGS = (*PAGE_ENDINGS, ".rst", ".adoc", ".ipynb", ".mdoc", ".txt", ".qmd", ".org", ".html")
 """The endings of files that generators make pages of, the likeliest first."""
 GLOBS = tuple(f"**/*{ending}" for ending in (".rst", ".adoc", ".ipynb", ".mdoc", ".qmd", ".org"))
 """The files that are sources of a site's pages, in addition to those that are pages themselves."""

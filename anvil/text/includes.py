@@ -19,6 +19,7 @@ from anvil.formats.lazy_pattern import lazy_pattern
 from anvil.formats.private_files import is_private
 from anvil.text import front_matter
 from anvil.text.lines import backticks
+from anvil.values import PAGE_ENDINGS
 
 VERSION = "1"
 """Increase it when the same files give other text. Then pages with included files are read again."""
@@ -56,7 +57,6 @@ _ARGUMENT = lazy_pattern(r"""(?:(\w+)\s*=\s*)?(?:"([^"]*)"|'([^']*)'|`([^`]*)`)"
 _LINES = lazy_pattern(r"\b(?:ln|lines)[:\[]\s*([\d:,\s-]+)\]?")
 _SECTION_MARK = lazy_pattern(r"-+8<-+[ \t]+\[[ \t]*(start|end)[ \t]*:[ \t]*([\w-]+)[ \t]*\]")
 _REGION = lazy_pattern(r"^\s*(?://|/\*|<!--|#|--|;|%|::|REM\b)?\s*#?(?:pragma\s+)?(end)?region\b[ \t]*([\w*-]*)", re.I)
-_MARKDOWN = (".md", ".mdx", ".markdown")
 _LITERAL = frozenset({"lines", "start-line", "end-line", "start-after", "end-before", "start-at", "end-at"})
 _LOOKS = frozenset(
     """
@@ -250,7 +250,7 @@ class _Expansion:
         return self._nested(lines, path, indent, depth, prose)
 
     def _nested(self, lines: list[str] | None, path: str, indent: str, depth: int, prose: bool) -> list[str] | None:
-        if lines and prose and depth + 1 < MAX_INCLUDE_DEPTH and path.lower().endswith(_MARKDOWN):
+        if lines and prose and depth + 1 < MAX_INCLUDE_DEPTH and path.lower().endswith(PAGE_ENDINGS):
             lines = self._lines(lines, depth + 1)[0]
             self._absent.clear()  # what an included file lacks is no matter of this page
         return _indented(lines, indent)

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from anvil.text import front_matter
 from anvil.text.lines import LINE_END
 from anvil.text.rendered_anchors import bare
-from anvil.values import Chunk, ParsedPage, Section
+from anvil.values import PAGE_ENDINGS, Chunk, ParsedPage, Section
 
 MAX_LINE_CHARACTERS = 2_000
 """Longer lines are no headings."""
@@ -32,7 +32,7 @@ _LINES_COMPARED = 30
 _EXACT, _NAMED = 1.0, 0.75
 """How much a heading of the same text weighs, and one of the same name, anchor or front matter."""
 
-_MARKDOWN = (".md", ".mdx", ".markdown", ".mdoc", ".qmd", ".ipynb")
+_MARKDOWN = (*PAGE_ENDINGS, ".mdoc", ".qmd", ".ipynb")
 _ATX = re.compile(r"[\s>]*#{1,6}[ \t]+(\S.*)")
 _ASCIIDOC = re.compile(r"[=#]{1,6}[ \t]+(\S.*)")
 _ORG = re.compile(r"\*+[ \t]+(\S.*)")
