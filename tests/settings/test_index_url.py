@@ -130,3 +130,8 @@ def test_an_unknown_address_is_no_index(source: str) -> None:
 def test_a_library_has_no_address() -> None:
     with pytest.raises(ConfigError, match="is a file on this machine"):
         LibraryOptions(index="https://docs.example.com/")
+
+
+def test_a_builder_is_an_owner_or_a_repository() -> None:
+    assert all(map(index_url.is_builder, ("a", "a/b.c_d-e", "a-b/c")))
+    assert not any(map(index_url.is_builder, ("", "a/", "/b", "a/b/c", "a b", "https://x", "-a", None, 7)))
