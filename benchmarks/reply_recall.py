@@ -1,0 +1,148 @@
+"""How soon a default reply of ``search_docs`` reaches the page and the section that answer: recall at a budget.
+
+    python benchmarks/reply_recall.py EVAL [--work FOLDER] [--corpora NAME ...]
+
+EVAL is the folder that ``retrieval.py`` wants. Each question is asked once, as it is, with default arguments. ``page``:
+the share of questions for which a result of a right page has begun within so many characters. ``section``, for the
+questions whose section is known: a result that names that section or one below it has begun, or the section's own text
+has begun in another result. A section that is only named, without text, does not count. ``text`` is the JSON that a
+client shows a model, ``wire`` the whole result: that text as a JSON string, then structured content.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from measuring import heading, table
+from retrieval import bare
+
+import anvil
+from anvil.server.schemas import text
+from anvil.server.tool_results import answer
+from anvil.text.headings import attributes, plain
+
+BUDGETS = (500, 1_000, 2_000, 4_000)
+"""Characters."""
+OWN_CHARS = 100
+"""Characters of a section's own text, after its heading, that tell it from others."""
+NEVER = 10**9
+
+
+@dataclass(frozen=True)
+class Reached:
+    """What one reply holds: its characters, and where the right page and section begin; ``section`` is None where the
+    right section is not known."""
+
+    group: str
+    text_chars: int
+    wire_chars: int
+    page: tuple[int, int]
+    section: tuple[int, int] | None
+
+
+def reached(opened: anvil.Anvil, question: dict[str, Any]) -> Reached:
+    """The reply to one question, judged."""
+    sent = answer(opened.search(question["query"]))
+    reply = sent["content"][0]["text"]
+    page = section = NEVER
+    gold = _gold(opened, question)
+    for start, hit in _begins(reply, sent["structuredContent"]["results"]):
+        place = hit["metadata"]
+        if place["file_path"] in question["paths"]:
+            page = min(page, start)
+        if gold and place["file_path"] == question["paths"][0]:
+            breadcrumb, own = gold
+            path = bare(place["heading_path"])
+            if hit["content"] and (path == breadcrumb or path.startswith(f"{breadcrumb} > ")):
+                section = min(section, start)
+            elif own and (at := hit["content"].find(own)) >= 0:
+                section = min(section, start + len(text(hit["content"][:at])))
+    return Reached(
+        question["group"],
+        len(reply),
+        len(text(sent)),
+        (page, _on_wire(reply, page)),
+        (section, _on_wire(reply, section)) if gold else None,
+    )
+
+
+def _begins(reply: str, hits: list[dict[str, Any]]) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The results, and where in the reply each begins."""
+    at = 0
+    for hit in hits:
+        own = text(hit)
+        at = reply.index(own, at)
+        yield at, hit
+        at += len(own)
+
+
+def _on_wire(reply: str, at: int) -> int:
+    """The place in the whole result of a place in its text."""
+    return NEVER if at == NEVER else len('{"content":[{"type":"text","text":') + len(text(reply[:at])) - 1
+
+
+def _gold(opened: anvil.Anvil, question: dict[str, Any]) -> tuple[str, str] | None:
+    """The breadcrumb and the first own text of the section that answers; None where no section is known."""
+    title = question["heading"]
+    if title is None and question.get("anchor") is None:
+        return None
+    outline = opened.outline(question["paths"][0])
+    whole = "".join(chunk.content for chunk in outline.page.chunks)
+    wanted = None if title is None else bare(plain(attributes(str(title))[0]))
+    for section in outline.sections:
+        name = bare(section.heading_path.split(" > ")[-1])
+        if name == wanted if wanted is not None else section.anchor == question["anchor"]:
+            own = whole[section.start : section.end].lstrip().partition("\n")[2].strip()
+            return bare(section.heading_path), own[:OWN_CHARS]
+    return None
+
+
+def questions(evaluation: Path) -> Iterator[dict[str, Any]]:
+    """All questions, each with the name of its file."""
+    for file in sorted(evaluation.glob("*.jsonl")):
+        for line in file.read_text(encoding="utf-8").splitlines():
+            yield {**json.loads(line), "group": file.stem}
+
+
+def main() -> None:
+    """Ask, judge, print two tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("eval", type=Path)
+    parser.add_argument("--work", type=Path, help="where the indexes are kept; by default a temporary folder")
+    parser.add_argument("--corpora", nargs="*", help="only these")
+    given = parser.parse_args()
+    asked = list(questions(given.eval))
+    judged: list[Reached] = []
+    with tempfile.TemporaryDirectory() as temporary:
+        for corpus in given.corpora or sorted({question["corpus"] for question in asked}):
+            index = (given.work or Path(temporary)) / f"{corpus}.db"
+            with anvil.open(given.eval / "corpora" / corpus, index) as opened:
+                opened.index()
+                judged += [reached(opened, question) for question in asked if question["corpus"] == corpus]
+    print(heading())
+    groups = {group: [each for each in judged if each.group == group] for group in sorted({j.group for j in judged})}
+    rows = [row for group, of_group in {**groups, "all": judged}.items() for row in _rows(group, of_group)]
+    columns = ("questions", "n", "reply, median", "begins", *(f"{budget:,}" for budget in BUDGETS), "at all")
+    print(table(columns, rows))
+
+
+def _rows(group: str, judged: list[Reached]) -> Iterator[tuple[str, ...]]:
+    known = [each.section for each in judged if each.section is not None]
+    for place, form in enumerate(("text", "wire")):
+        median = statistics.median(each.wire_chars if place else each.text_chars for each in judged)
+        for name, begins in (("page", [each.page for each in judged]), ("section", known)):
+            if begins:
+                shares = [sum(b[place] < limit for b in begins) / len(begins) for limit in (*BUDGETS, NEVER)]
+                reply = (group, str(len(begins)), f"{median:,.0f}", f"{name}, {form}")
+                yield (*reply, *(f"{share:.3f}" for share in shares))
+
+
+if __name__ == "__main__":
+    main()
