@@ -23,6 +23,7 @@ from anvil.index_file.reader import Reader
 from anvil.index_file.rows import ChunkText
 from anvil.index_file.writer import Writer
 from anvil.live import site_view
+from anvil.live.location import RETRY_S
 from anvil.requests import SearchRequest
 from anvil.search.file_index import FileIndex, LinkCache
 from anvil.search.searcher import Searcher
@@ -32,9 +33,6 @@ from anvil.values import Changes, Progress, Window, silent
 if TYPE_CHECKING:
     from anvil.documents.document_source import DocumentSource
     from anvil.embedding.provider import EmbeddingProvider
-
-RETRY_S = 30.0
-"""Pause after a failure, before the vectors are made again."""
 
 
 class ChunkVectors(NamedTuple):
