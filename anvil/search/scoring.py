@@ -1,7 +1,7 @@
 """Scoring: how well the words and vectors of a candidate match a query, and the sum of both.
 
-The parameters were chosen on 151 queries over six documentation sets. They do not help on each; docs/performance-method.md
-has the measurement and its limits.
+The parameters were chosen on 151 queries over six documentation sets. They do not help on each;
+docs/performance-method.md has the measurement and its limits.
 """
 
 from __future__ import annotations
