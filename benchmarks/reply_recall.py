@@ -24,8 +24,8 @@ from measuring import heading, table
 from retrieval import bare
 
 import anvil
+from anvil.server.answers import called
 from anvil.server.schemas import text
-from anvil.server.tool_results import answer
 from anvil.text.headings import attributes, plain
 
 BUDGETS = (500, 1_000, 2_000, 4_000)
@@ -49,7 +49,7 @@ class Reached:
 
 def reached(opened: anvil.Anvil, question: dict[str, Any]) -> Reached:
     """The reply to one question, judged."""
-    sent = answer(opened.search(question["query"]))
+    sent = called(opened.search(question["query"]))
     reply = sent["content"][0]["text"]
     page = section = NEVER
     gold = _gold(opened, question)
