@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
+RETRY_S = 30.0
+"""Pause after a failure, before the vectors are made again."""
 LOCK_TIMEOUT_S = 600.0
 """How long a process waits for another one that writes the same file."""
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from anvil.index_file.reader_protocol import IndexReader
     from anvil.live.working_copy import WorkingCopy
 
-RETRY_S = 30.0
-"""Pause after a failure, before the vectors are made again."""
 CLOSED = "This index is closed. Open it again, as with anvil.open()."
 
 

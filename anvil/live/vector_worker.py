@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from anvil.errors import AnvilError
-from anvil.live.location import RETRY_S
+from anvil.values import RETRY_S
 
 if TYPE_CHECKING:
     from anvil.index_file.rows import ChunkText

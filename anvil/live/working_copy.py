@@ -23,12 +23,11 @@ from anvil.index_file.reader import Reader
 from anvil.index_file.rows import ChunkText
 from anvil.index_file.writer import Writer
 from anvil.live import site_view
-from anvil.live.location import RETRY_S
 from anvil.requests import SearchRequest
 from anvil.search.file_index import FileIndex, LinkCache
 from anvil.search.searcher import Searcher
 from anvil.text.chunker import Chunking, recorded
-from anvil.values import Changes, Progress, Window, silent
+from anvil.values import RETRY_S, Changes, Progress, Window, silent
 
 if TYPE_CHECKING:
     from anvil.documents.document_source import DocumentSource
