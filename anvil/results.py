@@ -8,9 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from anvil.values import OPAQUE, OPTIONAL, SEVERAL, ChunkMetadata, PageChunk
+from anvil.values import OPAQUE, OPTIONAL, SEVERAL, USUAL, ChunkMetadata, PageChunk
 
 Mode = Literal["hybrid", "semantic", "keyword"]
+WORKING_TREE = "working tree"
+"""What an index is usually compared with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,8 +21,8 @@ class Place:
 
     heading_path: str
     anchor: str
-    start_line: int | None
-    end_line: int | None
+    start_line: int | None = field(metadata=USUAL)
+    end_line: int | None = field(metadata=USUAL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +40,9 @@ class Hit:
     content: str
     score: float
     metadata: ChunkMetadata
-    truncated: bool = False
+    truncated: bool = field(default=False, metadata={"usual": False})
     title: str = ""
-    confidence: float | None = None
+    confidence: float | None = field(default=None, metadata=USUAL)
     also: tuple[Place, ...] | None = field(default=None, metadata=SEVERAL)
     collection: str | None = field(default=None, metadata=SEVERAL)
     version: str | None = field(default=None, metadata=SEVERAL)
@@ -54,7 +56,7 @@ class SearchResult:
     results: tuple[Hit, ...]
     total_chunks: int
     query_ms: float
-    freshness: Freshness = field(metadata=OPAQUE)
+    freshness: Freshness = field(metadata={**OPAQUE, "usual": {}})
 
     @property
     def confidence(self) -> float | None:
@@ -69,7 +71,7 @@ class PageSection:
     heading_path: str
     heading_level: int
     anchor: str
-    start_line: int | None
+    start_line: int | None = field(metadata=USUAL)
     char_count: int
 
 
@@ -82,7 +84,7 @@ class Page:
     last_modified: str
     total_chars: int
     chunks: tuple[PageChunk, ...]
-    sections: tuple[PageSection, ...] = field(default=(), metadata=OPAQUE)
+    sections: tuple[PageSection, ...] = field(default=(), metadata={**OPAQUE, "usual": []})
     collection: str | None = field(default=None, metadata=SEVERAL)
     version: str | None = field(default=None, metadata=SEVERAL)
 
@@ -110,7 +112,7 @@ class PageSummary:
     chunk_count: int
     total_chars: int
     last_modified: str
-    url: str | None = None
+    url: str | None = field(default=None, metadata=USUAL)
     collection: str | None = field(default=None, metadata=SEVERAL)
     version: str | None = field(default=None, metadata=SEVERAL)
 
@@ -137,7 +139,7 @@ class GrepMatch:
     """
 
     file_path: str
-    line: int | None
+    line: int | None = field(metadata=USUAL)
     text: str
     heading_path: str
     before: tuple[str, ...] | None = field(default=None, metadata=OPTIONAL)
@@ -157,7 +159,7 @@ class GrepResult:
     matches: tuple[GrepMatch, ...]
     total_matches: int
     total_pages: int
-    next_offset: int | None = None
+    next_offset: int | None = field(default=None, metadata=USUAL)
     notes: tuple[str, ...] | None = field(default=None, metadata=OPTIONAL)
 
 
@@ -169,8 +171,8 @@ class Freshness:
     index was built from. ``notes``: sentences for the reader, such as why semantic search is off.
     """
 
-    checked: str | None
-    commit: str | None
-    refreshed: tuple[str, ...] = ()
-    pending_vectors: int = 0
-    notes: tuple[str, ...] = ()
+    checked: str | None = field(metadata={"usual": WORKING_TREE})
+    commit: str | None = field(metadata=USUAL)
+    refreshed: tuple[str, ...] = field(default=(), metadata={"usual": []})
+    pending_vectors: int = field(default=0, metadata={"usual": 0})
+    notes: tuple[str, ...] = field(default=(), metadata={"usual": []})

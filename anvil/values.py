@@ -31,6 +31,9 @@ SEVERAL = {"optional": True, "several": True}
 """Metadata of a field that only results of several collections, versions or languages have. It is not in the tools'
 schemas."""
 
+USUAL = {"usual": None}
+"""Metadata of a field that an answer of a tool leaves out when it is None. Elsewhere it is always there."""
+
 OPAQUE = {"opaque": True}
 """Metadata of a field whose own fields are not in the tools' schemas, which agents pay for, but in their reference."""
 
@@ -156,9 +159,9 @@ class ChunkMetadata:
     heading_level: int
     last_modified: str
     char_count: int
-    start_line: int | None
-    end_line: int | None
-    url: str | None = None
+    start_line: int | None = field(metadata=USUAL)
+    end_line: int | None = field(metadata=USUAL)
+    url: str | None = field(default=None, metadata=USUAL)
     version: str | None = field(default=None, metadata=SEVERAL)
     language: str | None = field(default=None, metadata=SEVERAL)
 

@@ -26,10 +26,10 @@ MAX_NAMED_PAGES = 20
 
 def freshness(copy: WorkingCopy, notes: Sequence[str] = ()) -> Freshness:
     """The note on a search answer."""
-    from anvil.results import Freshness
+    from anvil.results import WORKING_TREE, Freshness
 
     return Freshness(
-        "working tree" if copy.source else None,
+        WORKING_TREE if copy.source else None,
         (copy.artifact_meta or {}).get("commit"),
         _paths(copy.stale),
         copy.pending,

@@ -200,7 +200,7 @@ def hints(tool: Tool) -> dict[str, bool]:
 
 def called(result: Any) -> dict[str, Any]:
     """A result as structured content, and the same JSON as text. In the text, an array is not wrapped in an object."""
-    value = plain(result)
+    value = plain(result, lean=True)
     return {
         "content": [{"type": "text", "text": text(value)}],
         "structuredContent": structured(value),

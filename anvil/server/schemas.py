@@ -14,6 +14,7 @@ from functools import cache
 from typing import Any
 
 _SIMPLE: dict[Any, str] = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
+_LEFT_OUT = {"optional", "usual"}
 ARRAY_KEY = "result"
 """The key of an array in structured content, which must be an object. The official SDK uses the same key."""
 
@@ -27,7 +28,7 @@ def output_schema(kind: Any, *, whole: bool = False) -> dict[str, Any]:
     """
     if typing.get_origin(kind) is tuple:
         return {"type": "object", "properties": {ARRAY_KEY: _schema(kind, whole)}, "required": [ARRAY_KEY]}
-    required = [field.name for field in dataclasses.fields(kind) if not field.metadata.get("optional")]
+    required = [field.name for field in dataclasses.fields(kind) if not field.metadata.keys() & _LEFT_OUT]
     return {**_object(kind, whole), "required": required}
 
 
@@ -43,8 +44,10 @@ def _object(kind: Any, whole: bool) -> dict[str, Any]:
         if field.metadata.get("several") and not whole:
             continue
         schema = properties[field.name] = _schema(hints[field.name], whole)
-        if field.metadata.get("optional"):
+        if field.metadata.get("optional") or field.metadata.get("usual", ...) is None:
             schema["type"] = schema["type"][0]  # omitted, never null
+        elif "usual" in field.metadata:
+            schema["default"] = field.metadata["usual"]
         if field.metadata.get("opaque") and not whole:
             del schema.get("items", schema)["properties"]
     return {"type": "object", "properties": properties}
@@ -69,30 +72,36 @@ def _schema(kind: Any, whole: bool) -> dict[str, Any]:
     return {"type": _SIMPLE[kind]}
 
 
-def plain(value: Any) -> Any:
-    """A result as JSON values: dataclasses and named tuples become objects, other tuples arrays."""
+def plain(value: Any, *, lean: bool = False) -> Any:
+    """A result as JSON values: dataclasses and named tuples become objects, other tuples arrays.
+
+    ``lean``: without what is as usual, such as a URL that is None, because agents pay for every character.
+    """
     kind: Any = type(value)
     if kind in _SIMPLE:
         return value
     if (names := _fields(kind)) is not None:
-        fields = {name: item if type(item := getattr(value, name)) in _SIMPLE else plain(item) for name in names}
-        for name in _optional(kind):
-            if fields[name] is None:
+        fields = {
+            name: item if type(item := getattr(value, name)) in _SIMPLE else plain(item, lean=lean) for name in names
+        }
+        for name, usual in _left_out(kind, lean):
+            if fields[name] == usual:
                 del fields[name]
         return fields
     if isinstance(value, (tuple, list)):
-        return [item if type(item) in _SIMPLE else plain(item) for item in value]
+        return [item if type(item) in _SIMPLE else plain(item, lean=lean) for item in value]
     if isinstance(value, Mapping):
-        return {key: plain(item) for key, item in value.items()}
+        return {key: plain(item, lean=lean) for key, item in value.items()}
     return value
 
 
 @cache
-def _optional(kind: Any) -> frozenset[str]:
-    """The fields of a dataclass that are left out when they are None."""
+def _left_out(kind: Any, lean: bool) -> tuple[tuple[str, Any], ...]:
+    """The fields of a dataclass that are left out, each with the value at which it is."""
     if not dataclasses.is_dataclass(kind):
-        return frozenset()
-    return frozenset(field.name for field in dataclasses.fields(kind) if field.metadata.get("optional"))
+        return ()
+    names = _LEFT_OUT if lean else {"optional"}
+    return tuple((f.name, f.metadata.get("usual")) for f in dataclasses.fields(kind) if f.metadata.keys() & names)
 
 
 @cache

@@ -152,7 +152,7 @@ def test_it_serves_an_index_with_nothing_to_write_to(image: Image, folder: Path)
         assert container.run("id", "-u").stdout == "65532\n"
         with asking(container) as speaker:
             found = speaker.ok("search_docs", query="how long before its end does a certificate warn?", mode="semantic")
-        assert "two weeks" in found["results"][0]["content"] and found["freshness"]["notes"] == []
+        assert "two weeks" in found["results"][0]["content"] and "notes" not in found.get("freshness", {})
         with container.network():
             assert httpx2.post("http://127.0.0.1:8000/mcp", json=INITIALIZE, headers=JSON).status_code == 401
         assert container.stop(5) == 0

@@ -112,7 +112,7 @@ def test_file_filter_narrows_before_ranking(speaker: Speaker) -> None:
     unfiltered = speaker.ok("search_docs", query="pump", top_k=20)
     for everything in ("", "/", ".", "./"):
         found = speaker.ok("search_docs", query="pump", top_k=20, file_filter=everything)
-        assert found["results"] == unfiltered["results"] and found["freshness"] == unfiltered["freshness"]
+        assert found["results"] == unfiltered["results"] and found.get("freshness") == unfiltered.get("freshness")
         assert found["total_chunks"] == unfiltered["total_chunks"]
 
 
@@ -151,7 +151,7 @@ def test_the_budget_cuts_lower_ranks_and_keeps_their_number(speaker: Speaker, bu
     assert [hit["metadata"] for hit in cut] == [hit["metadata"] for hit in whole]
     if budget >= 500:
         assert sum(len(hit["content"]) for hit in cut) <= max(budget, len(cut) * 1500)
-    shortened = [(short, long) for short, long in zip(cut, whole, strict=True) if short["truncated"]]
+    shortened = [(short, long) for short, long in zip(cut, whole, strict=True) if short.get("truncated")]
     assert shortened
     for short, long in shortened:
         assert short["content"] in long["content"]
@@ -180,7 +180,7 @@ def test_semantic_search_without_vectors_says_why(speaker: Speaker) -> None:
     assert "without vectors" in speaker.refused("search_docs", query="pump", mode="semantic")
     (note,) = speaker.ok("search_docs", query="pump")["freshness"]["notes"]
     assert "Semantic search is off" in note
-    assert speaker.ok("search_docs", query="pump", mode="keyword")["freshness"]["notes"] == []
+    assert "freshness" not in speaker.ok("search_docs", query="pump", mode="keyword")
 
 
 @pytest.mark.parametrize("path", ["epics/one.md", "/epics/one.md", "./epics/one.md", "epics/../epics/one.md"])

@@ -65,7 +65,7 @@ def test_every_tool_answers_from_the_files_as_they_are(edited: Speaker, docs: Pa
     name = write_section("Gong1")
     found = edited.ok("search_docs", query=name)
     assert f"A gong called {name} is struck." in found["results"][0]["content"]
-    assert found["freshness"]["refreshed"] == ["guides/alerts.md"] and found["freshness"]["checked"] == "working tree"
+    assert found["freshness"]["refreshed"] == ["guides/alerts.md"] and "checked" not in found["freshness"]
     name = write_section("Gong2")
     assert name in edited.ok("get_page", file_path="guides/alerts.md")["chunks"][-1]["content"]
     name = write_section("Gong3")
@@ -199,13 +199,15 @@ def test_the_first_build_does_not_keep_anybody_waiting(tmp_path: Path) -> None:
         began = time.monotonic()
         first = speaker.ok("search_docs", query="an alert that nobody acknowledges")
         assert time.monotonic() - began < 5
-        is_noted = any("being built" in note or "being made" in note for note in first["freshness"]["notes"])
-        assert is_noted or first["freshness"]["pending_vectors"] == 0, first["freshness"]  # a fast machine has built it
+        is_noted = any(
+            "being built" in note or "being made" in note for note in first.get("freshness", {}).get("notes", [])
+        )
+        assert is_noted or "pending_vectors" not in first.get("freshness", {}), first  # a fast machine has built it
         status = settled(speaker, len(MANY | PAGES))
         assert status["embedding"]["provider"] == "local"
         last = speaker.ok("search_docs", query="an alert that nobody acknowledges")
         assert last["results"][0]["metadata"]["heading_path"] == "Alerts > Escalation"
-        assert last["freshness"]["notes"] == [] and last["freshness"]["pending_vectors"] == 0
+        assert "freshness" not in last
 
 
 @pytest.mark.parametrize("way", ["memory", "http"])
@@ -288,4 +290,4 @@ def refused(speaker: Speaker, reason: str) -> None:
     hybrid = speaker.ok("search_docs", query="certificate")
     assert keyword["results"] and hybrid["results"]
     assert any(reason in note for note in hybrid["freshness"]["notes"])
-    assert not any(re.search("Semantic", note) for note in keyword["freshness"]["notes"])
+    assert not any(re.search("Semantic", note) for note in keyword.get("freshness", {}).get("notes", []))

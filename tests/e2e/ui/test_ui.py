@@ -161,6 +161,19 @@ def test_without_being_asked_for_there_is_no_page(docs: Path) -> None:
 # --- its answers -----------------------------------------------------------------------------------------------
 
 
+def assert_within(part: Any, whole: Any) -> None:
+    """Whether all of ``part`` is in ``whole``: a list has the same number of items."""
+    if isinstance(part, dict):
+        assert part.keys() <= whole.keys()
+        for key, value in part.items():
+            assert_within(value, whole[key])
+    elif isinstance(part, list):
+        for value, other in zip(part, whole, strict=True):
+            assert_within(value, other)
+    else:
+        assert part == whole
+
+
 @pytest.mark.parametrize("mode", ["hybrid", "semantic", "keyword"])
 def test_search_shows_the_very_answer_of_the_tool_and_its_parts(server: Process, mode: str) -> None:
     query = "who is told when an alert is not acknowledged?"
@@ -169,7 +182,7 @@ def test_search_shows_the_very_answer_of_the_tool_and_its_parts(server: Process,
     assert text(result) == found["text"]
     with connected(server.url) as speaker:
         said = speaker.ok("search_docs", query=query, top_k=4, mode=mode)
-    assert {**said, "query_ms": 0} == {**result, "query_ms": 0}
+    assert_within({**said, "query_ms": 0}, {**result, "query_ms": 0})  # the tool leaves out what is as usual
     assert result["results"][0]["metadata"]["file_path"] == ALERTS
     assert len(found["parts"]) == len(result["results"]) == 4
     for hit, parts in zip(result["results"], found["parts"], strict=True):
