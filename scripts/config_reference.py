@@ -37,6 +37,10 @@ def reference() -> str:
     return "\n".join([OPENING, *tables(Config()), *collections()])
 
 
+def _variable(key: str, kind: Any) -> str:
+    return "none" if typing.get_origin(kind) is Mapping else f"`{variable(key)}`"
+
+
 def collections() -> Iterator[str]:
     """The keys of a collection, which no variable can set."""
     said, hints = meanings(Collection), typing.get_type_hints(Collection)
@@ -55,7 +59,7 @@ def tables(config: Any, prefix: str = "") -> Iterator[str]:
     hints = typing.get_type_hints(kind)
     values = {each.name: getattr(config, each.name) for each in dataclasses.fields(config)}
     rows = [
-        (f"`{prefix}{name}`", named(hints[name]), shown(value), said[name], f"`{variable(prefix + name)}`")
+        (f"`{prefix}{name}`", named(hints[name]), shown(value), said[name], _variable(f"{prefix}{name}", hints[name]))
         for name, value in values.items()
         if not dataclasses.is_dataclass(value) and name != "collections"
     ]

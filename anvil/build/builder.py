@@ -22,10 +22,8 @@ from anvil.errors import AnvilError, ArtifactError, ArtifactMissing, BuildError,
 from anvil.index_file import connection, keywords, lock, publish, verify
 from anvil.index_file.connection import signature
 from anvil.index_file.reader import Reader
-from anvil.index_file.writer import Writer
+from anvil.index_file.writer import OPTIONAL_SETTINGS, Writer
 from anvil.requests import BuildRequest
-from anvil.settings.schema import SiteOptions
-from anvil.text import page_urls
 from anvil.text.chunker import Chunking
 from anvil.values import BuildReport, Changes, Scan, Skipped
 from anvil.wording import counted
@@ -72,20 +70,21 @@ def build(
     chunking: Chunking,
     request: BuildRequest = BuildRequest(),
     *,
-    pages: SiteOptions | None = None,
+    configured: Mapping[str, str | None] | None = None,
     pageless: str = "",
 ) -> BuildReport:
     """Build or update the index file at ``index`` from ``source``. Nothing is written when nothing changed.
 
     An index of ``request.previous`` that cannot be used is named in the report's reasons. If there is no index yet, the
-    first of them is the start. ``pages``: the addresses of the published pages. ``pageless``: the reason to report when
+    first of them is the start. ``configured``: see
+    :func:`anvil.build.indexer.settings`. ``pageless``: the reason to report when
     the source has no page (a shard may have none). A build from plain files replaces an index that was built with a
     site only with ``force``: the index would lose the site's addresses, and get the files that the site excludes.
     Raises :class:`IndexBusy` when another process still builds the same index, and :class:`BuildError` and
     :class:`SourceError`. Then the file at ``index`` is not changed.
     """
     started = time.perf_counter()
-    wanted = settings(provider, chunking, page_urls.recorded(pages) if pages else None)
+    wanted = settings(provider, chunking, configured)
     if request.shard is not None:
         source, pageless = ShardSource(source, request.shard), ""
     plan = _Plan(source, index, provider, chunking, request, wanted, pageless, started)
@@ -313,7 +312,7 @@ def is_unchanged(
     A shard must also be of the commit of ``source``, because all shards of one index must have the same commit.
     """
     meta = standing.meta()
-    if any(meta.get(key) != wanted.get(key) for key in (*wanted, "site")) or meta["needs_reembed"] != "0":
+    if any(meta.get(key) != wanted.get(key) for key in (*wanted, *OPTIONAL_SETTINGS)) or meta["needs_reembed"] != "0":
         return False
     if meta.get("shard") != (str(shard) if shard else None):
         return False

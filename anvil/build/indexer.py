@@ -18,7 +18,7 @@ from anvil.formats.canonical_json import canonical
 from anvil.index_file.connection import FORMAT_VERSION
 from anvil.index_file.row_ids import most_chunks, window_key
 from anvil.index_file.rows import ChunkText
-from anvil.index_file.writer import SETTINGS, Writer, quantized
+from anvil.index_file.writer import OPTIONAL_SETTINGS, SETTINGS, Writer, quantized
 from anvil.settings.schema import SiteOptions
 from anvil.text import chunker, page_urls
 from anvil.text.chunker import Chunking
@@ -36,9 +36,11 @@ OVERLAP_TOKENS = 32
 """Tokens that neighbouring windows share."""
 
 
-def settings(provider: EmbeddingProvider, options: Chunking, pages: str | None = None) -> dict[str, str]:
-    """The keys of the manifest on which the rows depend. ``site`` (:func:`anvil.text.page_urls.recorded`) is there only
-    if the pages have an address."""
+def settings(
+    provider: EmbeddingProvider, options: Chunking, configured: Mapping[str, str | None] | None = None
+) -> dict[str, str]:
+    """The keys of the manifest on which the rows depend. ``configured``: those of :data:`OPTIONAL_SETTINGS`; None means
+    not configured."""
     keys = {
         "format_version": str(FORMAT_VERSION),
         "chunking": canonical({**asdict(options), "version": chunker.CHUNKER_VERSION}),
@@ -49,7 +51,7 @@ def settings(provider: EmbeddingProvider, options: Chunking, pages: str | None =
         "windows": canonical({"overlap": OVERLAP_TOKENS}),  # their size is in the model's digest
     }
     assert set(SETTINGS) == set(keys)
-    return keys if pages is None else {**keys, "site": pages}
+    return keys | {key: value for key, value in (configured or {}).items() if value is not None}
 
 
 class Cache(Protocol):
@@ -323,7 +325,7 @@ def adapt(writer: Writer, wanted: Mapping[str, str]) -> list[str]:
         elif meta.get("site") != wanted.get("site"):
             reasons.append("The site's address or rule changed: all pages get their URLs again.")
             writer.clear()
-        writer.set_meta({"site": wanted.get("site")})
+        writer.set_meta({key: wanted.get(key) for key in OPTIONAL_SETTINGS})
         if any(meta[key] != wanted[key] for key in SETTINGS if key.startswith("embedding_") or key == "windows"):
             if meta["embedding_model_digest"] != wanted["embedding_model_digest"]:
                 reasons.append(f"The embedding changed from {_model(meta)} to {_model(wanted)}: the text is kept.")

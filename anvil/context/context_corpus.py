@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import posixpath
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 class ContextCorpus:
     """The context files of one repository, and the folder with their index. ``notes`` are kept with each run."""
 
-    site: str | None = None
+    configured: Mapping[str, str | None] = {}
     watched: tuple[Path, bool] | None = None
 
     def __init__(self, config: Config, root: Path, notes: tuple[str, ...] = ()) -> None:

@@ -82,8 +82,8 @@ def _shortcomings(place: Place, reader: Reader) -> Iterator[Finding]:
     from anvil.build import indexer
     from anvil.documents import staleness
     from anvil.embedding.factory import create_provider
-    from anvil.live import site_view
-    from anvil.text import page_urls
+    from anvil.index_file.writer import OPTIONAL_SETTINGS
+    from anvil.live import docs_corpus, site_view
 
     meta, shown = reader.meta(), place.shown(place.index)
     of_site = reader.excluded_hashes() is not None  # such an index has settings of its own
@@ -95,14 +95,14 @@ def _shortcomings(place: Place, reader: Reader) -> Iterator[Finding]:
     if place.problem is None:  # else the configured settings are not known
         with contextlib.suppress(AnvilError):  # a finding of "model"
             provider = create_provider(place.config.embedding.provider, place.config.embedding)
-            pages = page_urls.recorded(place.config.site)
-            wanted = indexer.settings(provider, place.config.chunking, pages)
+            options = docs_corpus.configured(place.config)
+            wanted = indexer.settings(provider, place.config.chunking, options)
     key = "embedding_model_digest"
     if wanted and wanted[key] != meta[key]:
         theirs, ours = (f"{keys['embedding_model']} ({keys['embedding_provider']})" for keys in (meta, wanted))
         text = f"The vectors of {shown} are of {theirs}, the configured model is {ours}: search uses keywords only."
         yield Finding("index", "wrong", text, build)
-    elif build and wanted and any(meta.get(name) != wanted.get(name) for name in (*wanted, "site")):
+    elif build and wanted and any(meta.get(name) != wanted.get(name) for name in (*wanted, *OPTIONAL_SETTINGS)):
         yield Finding("index", "note", f"{shown} was built with other settings than the configuration's.", build)
     elif meta["needs_reembed"] != "0":
         pending = counted(int(meta["needs_reembed"]), "passage", "have")

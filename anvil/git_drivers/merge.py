@@ -19,18 +19,18 @@ from anvil.git.repository import Repository
 from anvil.index_file import connection, lock, publish, verify
 from anvil.index_file import writer as transfer
 from anvil.index_file.reader import Reader
-from anvil.index_file.writer import SETTINGS, Writer
+from anvil.index_file.writer import OPTIONAL_SETTINGS, SETTINGS, Writer
 from anvil.live import site_view
 from anvil.requests import BuildRequest
 from anvil.settings.layers import configure
 from anvil.settings.schema import ChunkingOptions
-from anvil.text import includes, page_urls
+from anvil.text import includes
 from anvil.values import LOCK_TIMEOUT_S, BuildReport, Changes, Document, Progress, Scan, Skipped, silent
 
 if TYPE_CHECKING:
     from anvil.embedding.provider import EmbeddingProvider
 
-SHARED_KEYS = (*SETTINGS, "anvil_version", "commit", "docs_root_path", "site")
+SHARED_KEYS = (*SETTINGS, "anvil_version", "commit", "docs_root_path", *OPTIONAL_SETTINGS)
 """Keys of the manifest that are equal in all shards of one index."""
 
 
@@ -109,7 +109,7 @@ def _standing(out: Path, meta: dict[str, str], entries: dict[str, str], started:
     """The report on an index at ``out`` that is up to date; None if there is none."""
     try:
         with verify.open_checked(out) as reader:
-            wanted = {key: meta[key] for key in (*SETTINGS, "site") if key in meta}
+            wanted = {key: meta[key] for key in (*SETTINGS, *OPTIONAL_SETTINGS) if key in meta}
             if not is_unchanged(reader, wanted, Scan(entries)):
                 return None
             return report_on("unchanged", out, reader.meta()["digest"], reader.counts(), started)
@@ -152,7 +152,7 @@ def reconcile(
             provider(meta),
             _options(meta),
             BuildRequest(previous=(theirs,), progress=progress),
-            pages=page_urls.recalled(meta.get("site")),
+            configured={key: meta.get(key) for key in OPTIONAL_SETTINGS},
         )
     return report, conflicts
 

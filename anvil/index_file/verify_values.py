@@ -19,7 +19,8 @@ from anvil.formats.canonical_json import canonical
 from anvil.formats.lazy_pattern import lazy_pattern
 from anvil.index_file import connection as connections
 from anvil.index_file import row_ids
-from anvil.settings.schema import ChunkingOptions, FixedChunks
+from anvil.settings.schema import ChunkingOptions, FixedChunks, SearchOptions
+from anvil.text import page_weights
 
 if TYPE_CHECKING:
     import apsw
@@ -175,6 +176,8 @@ def settings(meta: Mapping[str, str]) -> str | None:
         wrong.append("left_out")
     if not _is_chunking(meta["chunking"]):
         wrong.append("chunking")
+    if "weights" in meta and not _are_weights(meta["weights"]):
+        wrong.append("weights")
     if wrong:
         return f"its manifest has impossible values for {', '.join(wrong)}"
     if int(meta["embedding_dimensions"]) > MAX_DIMENSIONS:
@@ -301,6 +304,14 @@ _DECODER = json.JSONDecoder(parse_constant=_no_number)  # json.loads makes one f
 def _are_path_hashes(text: str) -> bool:
     names = _json(text)
     return isinstance(names, list) and all(isinstance(name, str) and _PATH_HASH.fullmatch(name) for name in names)
+
+
+def _are_weights(text: str) -> bool:
+    try:
+        weights = SearchOptions(weights=page_weights.recalled(text)).weights
+    except (ConfigError, ValueError, TypeError, RecursionError):
+        return False
+    return page_weights.recorded(weights) == text
 
 
 def _is_chunking(text: str) -> bool:

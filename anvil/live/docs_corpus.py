@@ -15,7 +15,7 @@ from anvil.live.location import IndexLocation
 from anvil.requests import BuildRequest
 from anvil.settings.schema import Config
 from anvil.system import safe_write
-from anvil.text import page_urls
+from anvil.text import page_urls, page_weights
 from anvil.values import BuildReport, Progress, silent
 
 if TYPE_CHECKING:
@@ -26,6 +26,12 @@ if TYPE_CHECKING:
 
 MAX_SITE_ROUNDS = 3
 """Attempts to build the index of a site that is emptied meanwhile."""
+
+
+def configured(config: Config) -> dict[str, str | None]:
+    """The optional keys of the manifest (:data:`anvil.index_file.writer.OPTIONAL_SETTINGS`) as the configuration says;
+    None for what is not configured."""
+    return {"site": page_urls.recorded(config.site), "weights": page_weights.recorded(config.search.weights)}
 
 
 class DocsCorpus:
@@ -52,7 +58,7 @@ class DocsCorpus:
         self.site_folder = site_folder
         self._site_source: SiteFolder | None = None
         self.chunking = config.chunking
-        self.site = page_urls.recorded(config.site)
+        self.configured = configured(config)
         self._index_only = index_only
         self._provider = provider
         self._owns_provider = provider is None
@@ -200,6 +206,7 @@ class DocsCorpus:
             self.location.path,
             uncached(self.provider) if request.force else self.provider,
             self.config.chunking,
+            configured={**self.configured, "site": None},  # the pages of a site name their addresses
         )
         if of_site:
             if self.config.index is None:
@@ -210,7 +217,7 @@ class DocsCorpus:
             publish.keep_out_of_git(self.location.path.parent)
         staged = source.name == StagedTree.name
         pageless = wording.no_page(self.folder or "the source", self.config.source.include, staged=staged)
-        return build(request, pages=self.config.site, pageless=pageless)
+        return build(request, configured=self.configured, pageless=pageless)
 
     def cluster(self, address: str) -> Executor:
         """The cluster that embeds. Raises :class:`ConfigError` for another address."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
@@ -62,7 +62,7 @@ class Corpus(Protocol):
         """How documents are cut."""
 
     @property
-    def site(self) -> str | None:
+    def configured(self) -> Mapping[str, str | None]:
         """See :func:`anvil.build.indexer.settings`."""
 
     @property
@@ -339,7 +339,7 @@ class LiveIndex:
                 self._saver.wake()
 
     def _begin_empty(self, copy: WorkingCopy, read_until: float) -> None:
-        copy.begin_empty(self._corpus.chunking, self._corpus.site)
+        copy.begin_empty(self._corpus.chunking, self._corpus.configured)
         self._all_read = False
         while time.monotonic() < read_until and not self._all_read:
             done, total = copy.read_some(PAGES_PER_STEP)
@@ -348,7 +348,7 @@ class LiveIndex:
     def _read_ahead(self, copy: WorkingCopy) -> bool:
         """Read all pages into the copy, to answer from it before there is an index; False when a build is quick."""
         copy.defer_vectors = True
-        copy.begin_empty(self._corpus.chunking, self._corpus.site)
+        copy.begin_empty(self._corpus.chunking, self._corpus.configured)
         copy.refresh()
         copy.stale = Changes()  # there was no index that pages could differ from
         copy.defer_vectors = copy.pending > MAX_AWAITED_VECTORS

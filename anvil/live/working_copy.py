@@ -214,11 +214,11 @@ class WorkingCopy:
         if self.failure is not None and time.monotonic() >= self._retry_at:
             self._embed(self._indexer())
 
-    def begin_empty(self, options: Chunking, pages: str | None = None) -> None:
-        """Begin with an empty copy, which :meth:`read_some` or :meth:`refresh` fills. ``pages``: see
+    def begin_empty(self, options: Chunking, configured: Mapping[str, str | None] | None = None) -> None:
+        """Begin with an empty copy, which :meth:`read_some` or :meth:`refresh` fills. ``configured``: see
         :func:`anvil.build.indexer.settings`."""
         copy = Writer(connection.open_scratch(":memory:"))
-        meta = settings(self.provider, options, pages)
+        meta = settings(self.provider, options, configured)
         connection.lay_out(copy.connection, int(meta["embedding_dimensions"]))
         copy.set_meta(meta)
         copy.seal()

@@ -22,9 +22,10 @@ from anvil.milvus import schema
 from anvil.milvus.generation_reader import Words
 from anvil.milvus.overlay import LayeredReader
 from anvil.search import scoring
-from anvil.search.page_kinds import is_record
+from anvil.search.page_kinds import PageFactors, factors
 from anvil.search.ranking import SCORE_DIGITS, Near, Nearness, RowSet, TextCache
 from anvil.search.vector_index import VectorIndex
+from anvil.text import page_weights
 from anvil.text import query as lexicon
 from anvil.text.page_links import PageLinks
 
@@ -81,12 +82,13 @@ class MilvusIndex:
         return self._links or None
 
     @property
-    def records(self) -> Collection[int]:
-        return self._records
+    def page_factors(self) -> PageFactors:
+        return self._page_factors
 
     @cached_property
-    def _records(self) -> Collection[int]:
-        return frozenset(id_ for id_, path in zip(self._ids.tolist(), self._paths, strict=True) if is_record(path))
+    def _page_factors(self) -> PageFactors:
+        weights = page_weights.recalled(self.reader.meta().get("weights"))
+        return factors(zip(self._ids.tolist(), self._paths, strict=True), weights)
 
     def warm(self) -> None:
         """Read what the first query would wait for; vectors stay on the server."""

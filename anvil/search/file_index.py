@@ -17,9 +17,10 @@ from anvil.index_file.reader import Reader
 from anvil.index_file.rows import SearchedText
 from anvil.index_file.tokenizer import Stemmer
 from anvil.search import scoring
-from anvil.search.page_kinds import is_record
+from anvil.search.page_kinds import NO_FACTORS, PageFactors, factors
 from anvil.search.ranking import SCORE_DIGITS, Near, Nearness, RowSet, TextCache, best_places, nearness
 from anvil.search.vector_index import VectorIndex
+from anvil.text import page_weights
 from anvil.text import query as lexicon
 from anvil.text.page_links import Link, PageLinks, links_of
 
@@ -52,9 +53,9 @@ class KeywordTables:
         return None
 
     @property
-    def records(self) -> Collection[int]:
+    def page_factors(self) -> PageFactors:
         """Not known here."""
-        return ()
+        return NO_FACTORS
 
     def frequencies(self, words: Mapping[str, str]) -> dict[str, int]:
         return {token: self._frequency(word) for token, word in words.items()}
@@ -126,12 +127,12 @@ class FileIndex(KeywordTables):
         return self._links or None
 
     @property
-    def records(self) -> Collection[int]:
-        return self._records
+    def page_factors(self) -> PageFactors:
+        return self._page_factors
 
     @cached_property
-    def _records(self) -> Collection[int]:
-        return frozenset(id_ for id_, path in self.reader.paths() if is_record(path))
+    def _page_factors(self) -> PageFactors:
+        return factors(self.reader.paths(), page_weights.recalled(self.reader.meta().get("weights")))
 
     def warm(self) -> None:
         """Read what the first query would wait for."""

@@ -17,6 +17,7 @@ from anvil.index_file.rows import SearchedText
 from anvil.index_file.tokenizer import Stemmer
 from anvil.search import page_kinds, scoring
 from anvil.search.confidence import Evidence
+from anvil.search.page_kinds import PageFactors
 from anvil.search.vector_index import VectorIndex, with_page
 from anvil.text import query as lexicon
 from anvil.text.page_links import PageLinks
@@ -92,8 +93,8 @@ class CandidateIndex(Protocol):
         """The links between its pages; None where they are not known, or there are none."""
 
     @property
-    def records(self) -> Collection[int]:
-        """The documents that record changes; see :mod:`anvil.search.page_kinds`."""
+    def page_factors(self) -> PageFactors:
+        """The factors of the scores of pages; see :mod:`anvil.search.page_kinds`."""
 
     def count(self, selection: Any = None) -> int:
         """How many chunks a selection has."""
@@ -175,8 +176,9 @@ def rank(
     pages = [row >> row_ids.CHUNK_BITS for row in rows]
     links = _links(index, pages, query_weights.tokens)
     fused, summands = scoring.fuse(lexical, coverage, dense, links, pages, perfect)
-    if records := () if query_weights.about_records else index.records:
-        fused = fused * [page_kinds.RECORD_SHARE if page in records else 1.0 for page in pages]
+    factors = index.page_factors
+    if of_pages := factors.about_records if query_weights.about_records else factors.usual:
+        fused = fused * [of_pages.get(page, 1.0) for page in pages]
     scores = fused.tolist()
     if dense is not None:
         scores = scoring.boost_siblings(scores, pages)

@@ -83,7 +83,7 @@ def variable(key: str) -> str:
 
 
 def _variables() -> list[tuple[str, tuple[str, ...], Any]]:
-    return [(variable(".".join(path)), path, kind) for path, kind in _leaves(Config)]
+    return [(variable(".".join(path)), path, kind) for path, kind in _leaves(Config) if _plain(kind) is not Mapping]
 
 
 def configured(config: Config, flags: Mapping[str, Any]) -> Config:

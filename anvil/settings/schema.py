@@ -24,6 +24,8 @@ KEY, BASE_URL, MILVUS_TOKEN = "OPENAI_API_KEY", "OPENAI_BASE_URL", "ANVIL_MILVUS
 
 MAX_INTERVAL_S, MAX_NUMBER = 30 * 86_400, 2**53
 """Seconds of a timeout or interval, and the limit of other numbers. The system must accept them too."""
+MAX_WEIGHTS = 100
+"""Globs in ``search.weights``."""
 Slugs = Literal["github", "mkdocs", "vitepress", "hugo"]
 """How anchors are made from headings."""
 Rule = Literal["directory", "html", "docusaurus", "vitepress", "hugo", "github"]
@@ -175,8 +177,17 @@ class SearchOptions:
     """Results with a lower score are omitted. From 0, which keeps all, to 1."""
     min_confidence: float = 0.0
     """Results with a lower confidence are omitted. From 0, which keeps all, to 1."""
+    weights: Mapping[str, float] = field(default_factory=dict)
+    """Globs of pages, each with the factor of their scores, from 0.1 to 3: ``"legacy/**" = 0.5``. The first glob
+    that a page matches counts. A build records them in the index."""
 
     def __post_init__(self) -> None:
+        if len(self.weights) > MAX_WEIGHTS:
+            raise ConfigError(f"search.weights has {len(self.weights)} globs. Use at most {MAX_WEIGHTS}.")
+        for glob, weight in self.weights.items():
+            if isinstance(weight, bool) or not isinstance(weight, (int, float)):
+                raise ConfigError(f"search.weights has no number for {glob!r}. Write a factor such as 0.5.")
+            _within(f"search.weights.{glob!r}", weight, 0.1, 3)
         _within("search.threshold", self.threshold, 0, 1)
         _within("search.min_confidence", self.min_confidence, 0, 1)
 
