@@ -33,8 +33,9 @@ class Hit:
     level, URL, and lines and characters; of a long section, those of the part that is this chunk. ``truncated``:
     ``content`` is cut, or does not hold that section whole. ``title``: the page's.
     ``confidence``: the probability that this answers the query, 0..1, independent of the other results; None if
-    unknown. ``also``: further sections of the page that match; None without any. ``collection`` and ``version``: where
-    it comes from; None unless there are several collections.
+    unknown. ``also``: further sections of the page that match; None without any. ``versions``: other versions of a
+    site that have this page, the newest first; None without any. ``collection`` and ``version``: where it comes from;
+    None unless there are several collections.
     """
 
     content: str
@@ -44,6 +45,7 @@ class Hit:
     title: str = ""
     confidence: float | None = field(default=None, metadata=USUAL)
     also: tuple[Place, ...] | None = field(default=None, metadata=SEVERAL)
+    versions: tuple[str, ...] | None = field(default=None, metadata=SEVERAL)
     collection: str | None = field(default=None, metadata=SEVERAL)
     version: str | None = field(default=None, metadata=SEVERAL)
 

@@ -11,7 +11,7 @@ import json
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -21,10 +21,12 @@ from anvil.embedding.factory import explain_mismatch
 from anvil.errors import AnvilError, ConfigError
 from anvil.index_file import row_ids
 from anvil.index_file.reader_protocol import IndexReader
+from anvil.index_file.rows import edition
 from anvil.requests import SearchRequest
 from anvil.results import Freshness, Hit, Place, SearchResult
-from anvil.search import confidence, pages, ranking, score_scales, scoring, section_match, snippets
+from anvil.search import confidence, page_versions, pages, ranking, score_scales, scoring, section_match, snippets
 from anvil.search.confidence import Evidence, Fit, Fits
+from anvil.search.page_versions import Versions
 from anvil.search.ranking import CANDIDATES, ENOUGH, SCORE_DIGITS, CandidateIndex, Near, Ranked, Weights
 from anvil.search.score_scales import Vocabulary
 from anvil.search.scoring import ScoreParts
@@ -170,6 +172,14 @@ class Searcher:
         self._obstacle = semantic_obstacle(meta, provider)
         self.fits = fits_for(meta["embedding_model_digest"])
 
+    @cached_property
+    def versions(self) -> Versions:
+        """The versions of the pages of a site; none in an index of files."""
+        reader = self.index.reader
+        if reader.excluded_hashes() is None:
+            return page_versions.NO_VERSIONS
+        return page_versions.versions((d.id, d.url or d.file_path, edition(d.metadata)[0]) for d in reader.documents())
+
     @property
     def obstacle(self) -> str | None:
         """Why queries cannot be compared with the vectors here: a sentence; None where they can."""
@@ -297,7 +307,8 @@ class Searcher:
             also = [
                 place for place in others.pop(chunk.document_id, ()) if place.heading_path != hit.metadata.heading_path
             ]
-            hits.append((replace(hit, also=tuple(also)) if also else hit, span))
+            versions = page_versions.others(self.versions, chunk.document_id)
+            hits.append((replace(hit, also=tuple(also) or None, versions=versions or None), span))
         return hits
 
     def _others(self, results: Sequence[Ranked], likely: Sequence[Ranked]) -> dict[int, list[Place]]:
@@ -375,6 +386,8 @@ def _answer(
     likely = results
     if request.min_confidence > 0:  # else only the results that are shown need theirs
         likely = [result for result in results if confidence_of(result) >= request.min_confidence]
+    if request.version is None:
+        likely = _one_version_each(searchers, likely, request.query)
     chosen = best_first(likely, lambda result: (result.place, page_of(result.ranked)), lambda result: result.score)
     shown = sorted(chosen[: request.top_k], key=likely.index)  # still in descending score
     notes = [obstacle] if obstacle and request.mode == "hybrid" else []
@@ -397,6 +410,19 @@ def _answer(
         evidence=tuple(result.ranked.evidence for result in shown),
         places=tuple(result.place for result in shown),
     )
+
+
+def _one_version_each(searchers: Sequence[Searcher], results: Sequence[_Result], query: str) -> list[_Result]:
+    """The results without those of other versions of the same page."""
+    kept = list(results)
+    for place, searcher in enumerate(searchers):
+        if searcher.versions.pages:
+            own = [result for result in kept if result.place == place]
+            chosen = page_versions.one_of_each(
+                own, searcher.versions, query, lambda result: page_of(result.ranked), lambda result: result.score
+            )
+            kept = [result for result in kept if result.place != place or result in chosen]
+    return kept
 
 
 def _of_several(

@@ -1,0 +1,77 @@
+"""Versions of a page: which pages are versions of each other, which one is shown, and what names the others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import anvil
+from anvil.search.page_versions import newest, one_of_each, others, versions
+from tests.conftest import write
+
+PAGES = [
+    (1, "https://x.org/guide/", None),
+    (2, "https://x.org/1.2/guide/", "1.2"),
+    (3, "https://x.org/1.10/guide/", "1.10"),
+]
+HTML = "<html><head><title>{0}</title></head><body><main><h1>{0}</h1><p>{1}</p></main></body></html>"
+
+
+def test_the_newest_is_what_most_readers_want() -> None:
+    names = ["dev", "1.9", "v2.0rc1", "stable", "1.10", "latest", "2.x", "2.0"]
+    assert sorted(names, key=newest, reverse=True) == [
+        "stable",
+        "latest",
+        "2.x",
+        "2.0",
+        "v2.0rc1",
+        "1.10",
+        "1.9",
+        "dev",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("question", "kept"), [("how do I start it", [1]), ("how do I start it in 1.2", [2]), ("start it in v1.10?", [1])]
+)
+def test_one_version_of_a_page_stays(question: str, kept: list[int]) -> None:
+    scores = {2: 0.8, 1: 0.79, 3: 0.78}
+    found = one_of_each(list(scores), versions(PAGES), question, lambda page: page, lambda page: scores[page])
+    assert found == kept
+
+
+def test_an_older_version_stays_that_answers_better() -> None:
+    scores = {2: 0.8, 1: 0.5}
+    assert one_of_each([2, 1], versions(PAGES), "x", lambda page: page, lambda page: scores[page]) == [2]
+
+
+def test_pages_without_other_versions_are_left_alone() -> None:
+    found = versions([(1, "a/index.html", None), (2, "1.2/b/index.html", "1.2"), (3, "c.html", None)])
+    assert not found.pages and one_of_each([3, 1], found, "x", lambda page: page, lambda page: 1.0) == [3, 1]
+    assert others(found, 1) == ()
+
+
+def test_the_other_versions_are_named() -> None:
+    assert others(versions(PAGES), 1) == ("1.10", "1.2") and others(versions(PAGES), 3) == ("1.2",)
+
+
+def test_a_site_with_versions_answers_once(tmp_path: Path) -> None:
+    text = "The queue holds jobs until a worker takes them."
+    site = {
+        "latest/queue/index.html": HTML.format("Queue", f"{text} It keeps them for a day."),
+        "1.0/queue/index.html": HTML.format("Queue", f"{text} It keeps them for a week."),
+        "1.1/queue/index.html": HTML.format("Queue", f"{text} It keeps them for two days."),
+        **{f"{version}/index.html": HTML.format("Start", "Welcome here.") for version in ("latest", "1.0", "1.1")},
+        "1.0/old/index.html": HTML.format("Old queue", "The old queue was a file of jobs."),
+    }
+    settings = '[embedding]\nprovider = "none"\n[site]\nfolder = "site"\n'
+    write(tmp_path, {"anvil.toml": settings})
+    write(tmp_path / "site", site)
+    with anvil.open(config=tmp_path / "anvil.toml", index=tmp_path / "i.db") as opened:
+        opened.index()
+        found = {hit.metadata.file_path: hit.versions for hit in opened.search("queue of jobs").results}
+        assert found == {"latest/queue/index.html": ("1.1", "1.0"), "1.0/old/index.html": None}
+        found = {hit.metadata.file_path: hit.versions for hit in opened.search("queue of jobs kept in 1.1").results}
+        assert found["1.1/queue/index.html"] == ("latest", "1.0") and "latest/queue/index.html" not in found
+        assert opened.search("queue of jobs", version="1.0").results[0].metadata.file_path.startswith("1.0/")
