@@ -117,7 +117,7 @@ def main() -> None:
         for _ in range(chosen.rounds):
             server = Server(index.parent, "--index", str(index))
             greeted.append(server.begin())
-            notes = server.search(next(questions))["freshness"]["notes"]
+            notes = server.search(next(questions)).get("freshness", {}).get("notes")
             first.append(time.perf_counter() - server.started)
             if notes:
                 sys.exit(f"The first answer was not a whole one: {notes}")

@@ -149,7 +149,7 @@ def starts(versions: Sequence[Version], rounds: int, docs: Path, question: str) 
             note("start to `initialize`")
             server.ask("tools/list", {})
             note("start to the list of tools")
-            notes = server.search(question)["freshness"]["notes"]
+            notes = server.search(question).get("freshness", {}).get("notes")
             note("start to the first hybrid answer")
             server.end()
             if any("Semantic search" in note or "vector" in note for note in notes):
