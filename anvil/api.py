@@ -229,6 +229,12 @@ class Anvil:
         return any(member.provisional for member in self.members)
 
     @property
+    def refused(self) -> tuple[str, ...]:
+        """Why the last answer did not use the index file: it cannot be read, or none can be written. Of several
+        collections, a sentence for each such one."""
+        return tuple(self._notes(member, [member.refused])[0] for member in self.members if member.refused)
+
+    @property
     def name(self) -> str:
         """What is searched: the documentation folder, else where the index comes from; of several, the first."""
         return self.members[0].name

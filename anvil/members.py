@@ -129,6 +129,11 @@ class Member(DocsCorpus):
         """Whether the last answer came from the documents alone, because there is no index file yet."""
         return self._live is not None and self._live.provisional
 
+    @property
+    def refused(self) -> str | None:
+        """Why the last answer did not use the index file; None if it did."""
+        return None if self._live is None else self._live.refused
+
     def path_of(self, file_path: str) -> str | None:
         """A page's path as in the index; None where it cannot be one."""
         from anvil.search import pages

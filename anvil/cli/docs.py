@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import click
@@ -35,7 +36,7 @@ def command(top_k: int, as_json: bool, query: str) -> None:
 def _opened(progress: Progress) -> Anvil:
     """The index that a released package carries; else one of the pages, kept in the user's cache."""
     import anvil
-    from anvil.errors import ArtifactMissing
+    from anvil.errors import ArtifactMissing, BuildError
     from anvil.settings.schema import Config
     from anvil.system import installation, user_folders
 
@@ -48,7 +49,7 @@ def _opened(progress: Progress) -> Anvil:
             f"Install it again: {installation.line(installation.reinstall(installation.DISTRIBUTION))}"
         )
     index = user_folders.cache() / "own-docs" / "index.db"
-    index.parent.mkdir(parents=True, exist_ok=True)
     opened = anvil.open(docs, index, config=Config(), progress=progress)
-    opened.index()  # also in place of one that is damaged, or of an Anvil with another format
+    with suppress(BuildError):  # the answer is from the pages then, and has a note
+        opened.index()  # also in place of one that is damaged, or of an Anvil with another format
     return opened

@@ -29,7 +29,8 @@ T = TypeVar("T")
 
 @contextmanager
 def opened(request: OpenRequest, *, build_first: bool = True) -> Iterator[Anvil]:
-    """The index, or the collections, opened with progress on stderr. ``build_first``: see :func:`anvil.open`."""
+    """The index, or the collections, opened with progress on stderr. ``build_first``: see :func:`anvil.open`. At the
+    end a warning says why an answer did not use the index file."""
     from anvil.opening import open_project
 
     with (
@@ -37,6 +38,8 @@ def opened(request: OpenRequest, *, build_first: bool = True) -> Iterator[Anvil]
         open_project(replace(request, progress=progress, build_first=build_first)) as found,
     ):
         yield found
+        for reason in found.refused:
+            output.warn(reason)
 
 
 def open_index(request: OpenRequest, progress: Progress = silent) -> Anvil:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -19,6 +19,7 @@ from anvil.wording import counted, full_heading
 if TYPE_CHECKING:
     from anvil.results import Hit, Mode, SearchResult
     from anvil.search.section_match import Span
+    from anvil.values import Progress
 
 MAX_SNIPPET_CHARS = 400
 BLANK_LINES = re.compile(r"(?:[^\S\r\n]*(?:\r\n?|\n))+")
@@ -80,30 +81,46 @@ def command(
             advice = f" {options.update_advice(opened.index_path, build, 'To update the index, run: ')}"
         folders = page_paths.folders(opened)
         provisional, caches = opened.provisional, opened.config.embedding.cache
+        notes = [note for note in result.freshness.notes if note not in opened.refused]  # those are printed anyway
     if as_json:
         output.print_json(result)
     else:
-        _print(result, explained.spans, query, folders, advice)
+        _print(result, notes, explained.spans, query, folders, advice)
     if provisional:
         kept = " What is embedded by then is kept." if caches else ""
-        output.warn(f"The index is being built for the next search. Ctrl-C stops that.{kept}")
+        being_built = f"The index is being built for the next search. Ctrl-C stops that.{kept}"
         with output.progress() as progress:
             try:
-                for _, own in options.each_own(given, progress):
+                for _, own in options.each_own(given, _begun(progress, lambda: output.warn(being_built))):
                     own.index()
             except BuildError as error:  # the question is answered all the same
                 output.warn(str(error))
     return NO if min_confidence is not None and not result.results else OK
 
 
+def _begun(progress: Progress, call: Callable[[], None]) -> Progress:
+    """``progress`` that calls ``call`` first: a build that cannot begin, as in a read-only folder, reports none."""
+    has_begun = False
+
+    def report(stage: str, done: int, total: int) -> None:
+        nonlocal has_begun
+        if not has_begun:
+            has_begun = True
+            call()
+        progress(stage, done, total)
+
+    return report
+
+
 def _print(
     result: SearchResult,
+    notes: Sequence[str],
     spans: Sequence[Span],
     query: str,
     folders: Mapping[str | None, str],
     advice: str,
 ) -> None:
-    for note in result.freshness.notes:
+    for note in notes:
         output.warn(note)
     if result.freshness.refreshed:
         output.warn(f"{counted(len(result.freshness.refreshed), 'page')} changed since the index was built.{advice}")

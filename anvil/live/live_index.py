@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
 from anvil.documents import staleness
-from anvil.errors import AnvilError, ArtifactError, ConfigError, NotFound, OlderIndex
+from anvil.errors import AnvilError, ArtifactError, BuildError, ConfigError, NotFound, OlderIndex
 from anvil.live import index_status
 from anvil.live.initial_build import InitialBuild
 from anvil.live.location import CLOSED
@@ -249,7 +249,9 @@ class LiveIndex:
         if not copy.pending:
             return
         if not self._background:
-            if copy.provisional and (candidates := copy.best_pending(search, MAX_CANDIDATES)):
+            if copy.provisional and (search is None or copy.pending <= MAX_AWAITED_VECTORS):
+                copy.embed_missing()
+            elif copy.provisional and (candidates := copy.best_pending(search, MAX_CANDIDATES)):
                 self._vector_worker.embed_now(copy, candidates)
             return
         if not self._building and copy.pending <= MAX_AWAITED_VECTORS:
@@ -304,11 +306,14 @@ class LiveIndex:
                 if not corpus.may_build(error):
                     raise
                 if isinstance(error, OlderIndex):  # 'anvil build' replaces it; a question does not
-                    self._read_ahead(copy)
-                    copy.refused = f"{error} This answer is from the documents."
+                    self._answer_from_documents(copy, error)
                 elif self._build_first or not self._read_ahead(copy):
-                    corpus.build(BuildRequest())
-                    self._compare(copy)
+                    try:
+                        corpus.build(BuildRequest())
+                    except BuildError as obstacle:  # such as a file system that is read-only
+                        self._answer_from_documents(copy, obstacle)
+                    else:
+                        self._compare(copy)
             return copy
         if self._reading:
             return copy  # the pages read so far
@@ -353,6 +358,11 @@ class LiveIndex:
         copy.stale = Changes()  # there was no index that pages could differ from
         copy.defer_vectors = copy.pending > MAX_AWAITED_VECTORS
         return copy.defer_vectors
+
+    def _answer_from_documents(self, copy: WorkingCopy, reason: AnvilError) -> None:
+        """Read all pages into the copy, which answers although ``reason`` leaves no index file to use."""
+        self._read_ahead(copy)
+        copy.refused = f"{reason} This answer is from the documents."
 
     def _notify_listeners(self) -> None:
         with self.lock:
@@ -457,6 +467,11 @@ class LiveIndex:
     def provisional(self) -> bool:
         """Whether the last answer came from documents that have no index file, so that one should be built."""
         return self._copy is not None and self._copy.provisional and not self._copy.refused
+
+    @property
+    def refused(self) -> str | None:
+        """Why the last answer did not use the index file: it cannot be read, or none can be written; None if it did."""
+        return None if self._copy is None else self._copy.refused
 
     def close(self) -> None:
         """Stop the threads, then close the files. A second call does nothing."""

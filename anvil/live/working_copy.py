@@ -316,6 +316,15 @@ class WorkingCopy:
         if self._searcher is not None:
             self._searcher.forget_vectors()
 
+    def embed_missing(self) -> None:
+        """Make all missing vectors in this thread; after a failure not again for a while."""
+        if self.failure is None or time.monotonic() >= self._retry_at:
+            deferred, self.defer_vectors = self.defer_vectors, False
+            try:
+                self._embed(self._indexer())
+            finally:
+                self.defer_vectors = deferred
+
     def _writable(self) -> Writer:
         if self._copy is None:
             assert self._artifact is not None
