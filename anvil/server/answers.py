@@ -49,8 +49,12 @@ TOOL_LIST_TTL_MS = 3_600_000
 """Time for which a client may cache the tool list. A running server does not change it."""
 DISCOVER_TTL_MS = 60_000
 """Time for which a client may keep the server's description: its instructions name pages."""
-INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL_ERROR = -32600, -32601, -32602, -32603
+PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND = -32700, -32600, -32601
+INVALID_PARAMS, INTERNAL_ERROR = -32602, -32603
 """Error codes of JSON-RPC."""
+NOT_INITIALIZED = "This connection is not initialized. Send initialize first."
+TOO_MANY_STREAMS = "There are as many streams of changes as there can be. Cancel one before you ask for another."
+MAX_SHOWN_METHOD_CHARS = 60
 _KINDS: dict[type, str] = {str: "a string", dict: "an object", list: "an array"}
 
 
@@ -60,6 +64,28 @@ class ProtocolError(AnvilError):
     def __init__(self, code: int, message: str, data: Any = None) -> None:
         super().__init__(message)
         self.code, self.message, self.data = code, message, data
+
+
+def not_json(where: str) -> ProtocolError:
+    """The error for what is sent and is no JSON. ``where``: such as "line"."""
+    return ProtocolError(
+        PARSE_ERROR, f"Parse error: the {where} is not JSON. Send one JSON-RPC 2.0 message per {where}."
+    )
+
+
+def no_message(where: str, request: str | int | None = None) -> ProtocolError:
+    """The error for JSON that is no message; its data is the id of the request, where it has one."""
+    problem = f"Invalid request: send one JSON-RPC 2.0 object per {where}, with id, method and params."
+    return ProtocolError(INVALID_REQUEST, problem, request)
+
+
+def unexpected(name: str, error: Exception) -> ProtocolError:
+    """The error for what a method or a tool raised and should not have. It goes to the log."""
+    if isinstance(error, AnvilError) and str(error):
+        return ProtocolError(INTERNAL_ERROR, str(error))
+    log.error("%s failed", name, exc_info=error)
+    kind = type(error).__name__
+    return ProtocolError(INTERNAL_ERROR, f"{name} failed inside the server ({kind}). The server's log has the details.")
 
 
 def member(params: Mapping[str, Any], name: str, kind: type, *, optional: bool = False) -> Any:
@@ -96,11 +122,17 @@ class Answers:
     def answer(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         """The result of a request. Raises :class:`ProtocolError`."""
         if method not in self._methods:
-            raise ProtocolError(METHOD_NOT_FOUND, "Method not found", method)
+            raise self.unknown(method)
         if method == "tools/call":  # it logs its time itself
             return self._call_tool(params)
         with timed(method):
             return self._methods[method](params)
+
+    def unknown(self, method: str) -> ProtocolError:
+        """The error for a method that there is not."""
+        shown = method if len(method) <= MAX_SHOWN_METHOD_CHARS else f"{method[:MAX_SHOWN_METHOD_CHARS]}..."
+        message = f"Method not found: {shown!r}. This server answers {', '.join(self._methods)}."
+        return ProtocolError(METHOD_NOT_FOUND, message, shown)
 
     def describe(self) -> None:
         """Let the instructions begin with what the documents are about. It waits until they can be read."""
@@ -220,10 +252,7 @@ def failure(error: Exception, tool: Tool, toolset: Toolset) -> dict[str, Any]:
     """What a tool raised, as a result of the call: the reason, or where an unexpected error is described."""
     if isinstance(error, (InvalidArguments, AnvilError)):
         return refusal(str(error), toolset)
-    log.error("%s failed", tool.name, exc_info=error)
-    return refusal(
-        f"{tool.name} failed inside the server ({type(error).__name__}). The server's log has the details.", toolset
-    )
+    return refusal(str(unexpected(tool.name, error)), toolset)
 
 
 # --- pages as resources --------------------------------------------------------------------------------------

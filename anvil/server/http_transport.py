@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import logging
 import socket
 import time
@@ -25,12 +26,13 @@ from starlette.routing import Mount, Route
 
 from anvil._version import __version__
 from anvil.errors import AnvilError, ConfigError
+from anvil.server.answers import PARSE_ERROR, no_message, not_json
 from anvil.server.http_timeouts import RESERVED_DESCRIPTORS, WaitingConnections, connection_limit
 from anvil.server.logs import event
 from anvil.server.mcp_app import App, running_app
 from anvil.server.oauth import METADATA_CACHE
 from anvil.server.progress import ProgressReporter
-from anvil.server.security import Access, AccessMiddleware
+from anvil.server.security import Access, AccessMiddleware, Application, Message, Receive, Scope, Send
 from anvil.server.signals import handling, is_repeated
 from anvil.server.threads import ThreadBridge
 from anvil.server.toolset import RunningToolset, Toolset
@@ -45,6 +47,8 @@ HEALTH_CACHE_S = 1.0
 """Time for which ``/health`` repeats an answer, so that frequent requests cost little."""
 STATUSES = ("ok", "degraded", "error")
 """From best to worst."""
+NO_MESSAGE = ("Validation error:", "Body must be")
+"""Beginnings of the SDK's messages about a body that is no JSON-RPC message."""
 NO_SDK_CHECKS = TransportSecuritySettings(enable_dns_rebinding_protection=False)
 
 
@@ -224,8 +228,49 @@ def streamable(app: App, access: Access, more: Sequence[Route] = ()) -> Starlett
     )
     # POST alone: without a session nothing could ever be sent on the stream that GET asks for, and the protocol has 405
     # for that. The SDK would hold it open, one of the requests that may be under way, until the server is killed.
-    routes = [Route("/mcp", StreamableHTTPASGIApp(requests), methods=["POST"]), *_own_routes(app, access), *more]
+    endpoint = _Reworded(StreamableHTTPASGIApp(requests))
+    routes = [Route("/mcp", endpoint, methods=["POST"]), *_own_routes(app, access), *more]
     return Starlette(routes=routes, lifespan=lambda _: requests.run())
+
+
+class _Reworded:
+    """The SDK's application. What it refuses as no JSON or no message has the code and the words of stdio."""
+
+    def __init__(self, application: Application) -> None:
+        self._application = application
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        start: Message | None = None
+
+        async def sent(message: Message) -> None:
+            nonlocal start
+            if message["type"] == "http.response.start" and message["status"] == 400:
+                start = message  # until its body is known
+                return
+            if start is not None:
+                body = _reworded(message.get("body", b""))
+                headers = [(name, value) for name, value in start["headers"] if name.lower() != b"content-length"]
+                await send({**start, "headers": [*headers, (b"content-length", str(len(body)).encode())]})
+                message, start = {**message, "body": body}, None
+            await send(message)
+
+        await self._application(scope, receive, sent)
+
+
+def _reworded(body: bytes) -> bytes:
+    """An error of the SDK about a body that is no message, in words of this server; another one as it is."""
+    try:
+        found = json.loads(body)["error"]
+    except (ValueError, LookupError, TypeError):
+        return body
+    if found["code"] == PARSE_ERROR:
+        error = not_json("body")
+    elif found["message"].startswith(NO_MESSAGE):
+        error = no_message("body")
+    else:
+        return body
+    answer = {"jsonrpc": "2.0", "id": None, "error": {"code": error.code, "message": error.message}}
+    return json.dumps(answer).encode()
 
 
 class _Streams:

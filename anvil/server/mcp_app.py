@@ -11,27 +11,33 @@ from typing import Any
 
 import mcp.types as types
 from mcp.server.caching import CacheHint
-from mcp.server.context import ServerRequestContext
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.lowlevel.server import NotificationOptions, Server
 from mcp.server.models import InitializationOptions
 from mcp.server.session import ServerSession
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ResourcesListChanged, ResourceUpdated
 from mcp.shared.exceptions import MCPError
 from mcp.types.methods import MONOLITH_NOTIFICATIONS
+from pydantic import ValidationError
 
 from anvil._version import __version__
 from anvil.server.answers import (
     DESCRIPTION,
     DISCOVER_TTL_MS,
     ICONS,
+    INVALID_PARAMS,
     MAX_STREAMS,
+    METHOD_NOT_FOUND,
     NAME,
+    NOT_INITIALIZED,
     SKILLS_EXTENSION,
+    TOO_MANY_STREAMS,
     WEBSITE_URL,
     Answers,
     Connection,
     ProtocolError,
     connection_methods,
+    unexpected,
 )
 from anvil.server.logs import event
 from anvil.server.progress import ProgressReporter
@@ -63,6 +69,14 @@ PARAMS: dict[str, type[types.RequestParams]] = {
 }
 
 
+SDK_MESSAGES = {
+    "Invalid request parameters": NOT_INITIALIZED,  # an invalid parameter is a ValidationError
+    "Subscription limit reached": TOO_MANY_STREAMS,
+}
+"""Messages of the SDK's errors -> those of this server."""
+MAX_SHOWN_PLACE_CHARS = 200
+
+
 class App:
     """Toolsets behind the protocol. Any transport, or several at once, can run :attr:`server`."""
 
@@ -89,6 +103,7 @@ class App:
             cache_hints={"server/discover": CacheHint(DISCOVER_TTL_MS, "private")},
             on_subscriptions_listen=self._listening if self.answers.resources else None,
         )
+        self.server.middleware.append(self._reworded)
         # Added by name: a handler may then return a dict, and nothing warns about requests of older clients.
         resources = self.answers.resources
         if resources is not None:
@@ -180,6 +195,23 @@ class App:
         finally:
             unwatch()
 
+    async def _reworded(self, ctx: RequestContext, call_next: CallNext) -> HandlerResult:
+        """What ``call_next`` returns, with errors that say what to do. The SDK would answer an unexpected exception with
+        code 0 and the exception's own text, which may be empty."""
+        try:
+            return await call_next(ctx)
+        except MCPError as error:
+            if error.code == METHOD_NOT_FOUND:
+                raise _of_sdk(self.answers.unknown(ctx.method)) from None
+            message = SDK_MESSAGES.get(error.message)
+            if message is None:
+                raise
+            raise MCPError(error.code, message) from None
+        except ValidationError as error:
+            raise MCPError(INVALID_PARAMS, _invalid(error)) from None
+        except Exception as error:
+            raise _of_sdk(unexpected(ctx.method, error)) from error
+
     def _watch(self, ctx: RequestContext) -> Callable[[], None]:
         """Send progress to the caller, if the request has a progress token. Returns the function that ends it."""
         token = ctx.meta.get("progress_token") if ctx.meta else None
@@ -201,7 +233,18 @@ def _errors() -> Iterator[None]:
     try:
         yield
     except ProtocolError as error:
-        raise MCPError(error.code, error.message, error.data) from None
+        raise _of_sdk(error) from None
+
+
+def _of_sdk(error: ProtocolError) -> MCPError:
+    return MCPError(error.code, error.message, error.data)
+
+
+def _invalid(error: ValidationError) -> str:
+    """What is wrong with the parameters of a request: the first finding of the SDK's check, without the value."""
+    [first, *_] = error.errors(include_url=False, include_context=False, include_input=False)
+    place = ".".join(map(str, first["loc"]))[:MAX_SHOWN_PLACE_CHARS]
+    return f"Invalid request parameters: {place or 'params'}: {first['msg']}."
 
 
 @asynccontextmanager

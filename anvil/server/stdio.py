@@ -22,15 +22,19 @@ from anvil.server.answers import (
     INVALID_PARAMS,
     INVALID_REQUEST,
     MAX_STREAMS,
-    METHOD_NOT_FOUND,
     MODERN_VERSION,
+    NOT_INITIALIZED,
+    TOO_MANY_STREAMS,
     Answers,
     Connection,
     ProtocolError,
     connection_methods,
     member,
+    no_message,
+    not_json,
+    unexpected,
 )
-from anvil.server.logs import event, log
+from anvil.server.logs import event
 from anvil.server.progress import ProgressReporter
 from anvil.server.schemas import text
 from anvil.server.signals import SHUTDOWN_TIMEOUT_S, ShutdownDeadline
@@ -54,7 +58,7 @@ WRITTEN_S = 1.0
 """How long written lines may take to be read: a client that does not read must not hold up the start or the end."""
 STEP_S = 0.5
 """Waits are in such steps: on Windows a signal does not end a wait."""
-PARSE_ERROR, UNSUPPORTED_VERSION = -32700, -32022
+UNSUPPORTED_VERSION = -32022
 META = "io.modelcontextprotocol/"
 """Begins the names of the revision, of the capabilities and of a stream of changes in ``_meta``."""
 NEWER_MEMBERS = ("resultType", "ttlMs", "cacheScope")
@@ -259,7 +263,7 @@ class Conversation:
                 return self._shaped(method, self._answers.discover())
             if method == "subscriptions/listen" and self._answers.resources is not None:
                 if len(self._streams) >= MAX_STREAMS:
-                    raise ProtocolError(INTERNAL_ERROR, "Subscription limit reached")
+                    raise ProtocolError(INTERNAL_ERROR, TOO_MANY_STREAMS)
                 self._streams[str(request)] = _Stream(request, params, self._notify)
                 return None
         elif names_revision:
@@ -274,9 +278,9 @@ class Conversation:
             return {}
         is_connections = not self._is_modern and method in connection_methods(self._answers.resources)
         if not is_connections and method not in self._answers.methods:
-            raise ProtocolError(METHOD_NOT_FOUND, "Method not found", method)
+            raise self._answers.unknown(method)
         if not self._is_modern and not self._is_initialized:
-            raise ProtocolError(INVALID_PARAMS, "Send initialize first.")
+            raise ProtocolError(INVALID_PARAMS, NOT_INITIALIZED)
         if is_connections:
             return self.connection.answer(method, params, self._answers.resources)
         return None
@@ -296,8 +300,7 @@ class Conversation:
             except ProtocolError as error:
                 line = _error_line(request, error)
             except Exception as error:
-                log.error("%s failed", method, exc_info=error)
-                line = _error_line(request, ProtocolError(INTERNAL_ERROR, "Internal server error"))
+                line = _error_line(request, unexpected(method, error))
             if call.wanted:
                 self._pipe.put(line)
             self._close(key, call)
@@ -399,15 +402,10 @@ def parsed(line: bytes) -> dict[str, Any]:
         message = json.loads(line.decode(), parse_constant=_refuse)
         json.dumps(message, ensure_ascii=False).encode()  # raises for half a surrogate pair, which is no text
     except (ValueError, RecursionError):
-        problem = "Parse error: the line is not JSON. Send one JSON-RPC 2.0 message a line."
-        raise ProtocolError(PARSE_ERROR, problem) from None
+        raise not_json("line") from None
     if not _is_message(message):
         request = message.get("id") if isinstance(message, dict) else None
-        raise ProtocolError(
-            INVALID_REQUEST,
-            "Invalid request: send one JSON-RPC 2.0 object a line, with id, method and params.",
-            request if type(request) in (int, str) else None,
-        )
+        raise no_message("line", request if type(request) in (int, str) else None)
     assert isinstance(message, dict)
     return message
 
