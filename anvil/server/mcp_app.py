@@ -196,8 +196,8 @@ class App:
             unwatch()
 
     async def _reworded(self, ctx: RequestContext, call_next: CallNext) -> HandlerResult:
-        """What ``call_next`` returns, with errors that say what to do. The SDK would answer an unexpected exception with
-        code 0 and the exception's own text, which may be empty."""
+        """What ``call_next`` returns, with errors that say what to do. The SDK would answer an unexpected exception
+        with code 0 and the exception's own text, which may be empty."""
         try:
             return await call_next(ctx)
         except MCPError as error:
