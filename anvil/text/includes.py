@@ -21,7 +21,7 @@ from anvil.text import front_matter
 from anvil.text.lines import backticks
 from anvil.values import PAGE_ENDINGS
 
-VERSION = "1"
+VERSION = "2"
 """Increase it when the same files give other text. Then pages with included files are read again."""
 NOT_FOLLOWED = "+0{}"
 """The fingerprint of a page that may include files, made while ``source.includes`` was off. It differs from any that is
@@ -31,7 +31,9 @@ MAX_FILE_BYTES = 200_000
 MAX_PAGE_CHARACTERS = 400_000
 """Included text of one page."""
 MAX_INCLUDES = 200
-"""Lines of a page that include a file."""
+"""Files that are read for one page, each as often as it is named."""
+MAX_UNREAD = 200
+"""Names in one page for which there is no file that can be included. Each is looked for once, in up to seven folders."""
 MAX_INCLUDE_DEPTH = 2
 """An included Markdown file can include others, which include nothing more."""
 MAX_LINE_CHARACTERS = 400
@@ -159,6 +161,10 @@ class _Expansion:
     left: int = MAX_INCLUDES
     missing: list[Missing] = field(default_factory=list)
     _absent: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
+    _unread: dict[str, tuple[str, ...] | None] = field(default_factory=dict)
+    """Path as written, of which nothing can be included -> where it was looked for; None: there is a file."""
+    _textless: dict[str, Found] = field(default_factory=dict)
+    """Path from the repository's root -> what is there, and cannot be included."""
 
     def body(self, text: str, begin: int) -> Expanded:
         """``text`` with what it includes after ``begin``."""
@@ -212,7 +218,6 @@ class _Expansion:
                 self.missing += (Missing(at, *absent) for absent in self._absent)
                 self._absent.clear()
             if included:
-                self.left -= 1
                 self.room -= min(self.room, sum(map(len, included)) + len(included))
                 end_of_line = "\r" if line.endswith("\r") else ""
                 out += [included_line + end_of_line for included_line in included]
@@ -264,16 +269,35 @@ class _Expansion:
         return _fenced(lines, f".{language}" if language else path, indent) if fenced else _indented(lines, indent)
 
     def _read(self, path: str, choose: Callable[[list[str]], list[str] | None]) -> list[str] | None:
-        candidates = tuple(self._candidates(path))
-        for candidate in candidates:
-            file = self.look(candidate)
-            self.files[candidate] = file.id
-            if file.id:
-                if file.text is None or len(file.text) > self.room:
-                    return None
-                lines = [line.rstrip("\r") for line in file.text.removesuffix("\n").split("\n")]
+        if not self.left:
+            return None
+        if path not in self._unread and len(self._unread) < MAX_UNREAD:
+            lines = self._found(path)
+            if lines is not None:
                 return choose(lines)
-        self._absent.append((path, candidates))
+        candidates = self._unread.get(path)
+        if candidates is not None:
+            self._absent.append((path, candidates))
+        return None
+
+    def _found(self, path: str) -> list[str] | None:
+        """The lines of a file; None if nothing can be included, which is remembered."""
+        candidates = tuple(self._candidates(path))
+        self._unread[path] = candidates
+        for candidate in candidates:
+            file = self._textless.get(candidate)
+            if file is None:
+                file = self.look(candidate)
+                self.files[candidate] = file.id
+                if file.text is None:
+                    self._textless[candidate] = file
+            if file.id:
+                self.left -= 1
+                if file.text is None or len(file.text) > self.room:
+                    self._unread[path] = None
+                    return None
+                del self._unread[path]
+                return [line.rstrip("\r") for line in file.text.removesuffix("\n").split("\n")]
         return None
 
     def _candidates(self, path: str) -> Iterator[str]:

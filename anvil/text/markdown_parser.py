@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 
 BOM = "\ufeff"
+MAX_HEADINGS = 100_000
+"""Headings of one page. What follows them is text of the last section: a page of nothing but headings has half a million
+in a megabyte, and each is a row of the index."""
 _FIRST_HEADING = re.compile(r"(?:[ \t]*(?:\r\n?|\n))* {0,3}(#[ \t][^\[\r\n]*)(?:[\r\n]|\Z)")
 """A heading of the first level above all other text. Without brackets, its text depends on nothing else."""
 _HEADING_SIGNS = {
@@ -109,14 +112,15 @@ def _sections(structure: BlockStructure, lines: _Lines, slugs: Slugs) -> tuple[S
     text, offsets = lines.text, [*lines.starts, len(lines.text)]
     names: list[tuple[str, str]] = []  # plain text, and the id that the heading asks for
     read: dict[str, tuple[str, str]] = {}
-    for line, _, rows, setext in structure.headings:
+    headings = structure.headings[:MAX_HEADINGS]
+    for line, _, rows, setext in headings:
         source = text[offsets[line - 1] : offsets[line - 1 + rows]]
         name = read.get(source)
         if name is None:
             name = read[source] = _name(source, setext, structure.labels)
         names.append(name)
-    first_lines = [line for line, _, _, _ in structure.headings]
-    levels = [level for _, level, _, _ in structure.headings]
+    first_lines = [line for line, _, _, _ in headings]
+    levels = [level for _, level, _, _ in headings]
     anchors = Anchors(slugs, {anchor for _, anchor in read.values() if anchor})
     ids = [anchor or anchors.claim(title) for title, anchor in names]
     titles = [title or UNTITLED for title, _ in names]

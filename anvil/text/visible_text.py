@@ -214,9 +214,8 @@ def spans(text: str, site: bool = False) -> Iterator[Span]:
 
 def _line_end(text: str, at: int) -> int:
     """Where the line after the one at ``at`` begins."""
-    end = text.find("\n", at) + 1 or len(text)
-    lone = text.find("\r", at, end)
-    return end if lone < 0 or text.startswith("\r\n", lone) else lone + 1
+    found = LINE_END.search(text, at)  # not str.find, which would look through all of a text without this character
+    return found.end() if found else len(text)
 
 
 def _fence_end(text: str, at: int, marks: str) -> int | None:
