@@ -319,9 +319,12 @@ class Anvil:
             opened, problems = several.each(members, lambda member: stack.enter_context(member.live.query(request)))
             from anvil.search import searcher
 
+            obstacles = several.obstacles(opened) if request.mode != "keyword" else []
+            if obstacles and request.mode == "semantic":
+                raise ConfigError(" ".join(obstacles))
             found = searcher.search([copy.searcher for _, copy in opened], request, question)
-            words_only = several.words_only(opened) if request.mode == "hybrid" else ()
-            notes = [*several.sentences(problems), *words_only, *found.notes]
+            not_by_meaning = [*obstacles, *several.without_meaning(opened, request.mode)]
+            notes = [*several.sentences(problems), *not_by_meaning, *found.notes]
             freshness = several.freshness(opened, frozenset(found.places), notes)
         labelled = (self._labelled(hit, opened[place][0]) for hit, place in zip(found.hits, found.places, strict=True))
         return replace(found, hits=tuple(labelled)).explained(freshness, started_at)

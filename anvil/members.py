@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from anvil.live.live_index import LiveIndex
     from anvil.live.working_copy import WorkingCopy
     from anvil.requests import OpenRequest
-    from anvil.results import Freshness
+    from anvil.results import Freshness, Mode
     from anvil.settings.schema import Collection, Config
     from anvil.status import CollectionStatus, Status
     from anvil.values import Changes
@@ -241,11 +241,27 @@ def sentences(problems: Problems) -> list[str]:
     return [f"{counted(len(problems), 'collection')} cannot answer: {names}. get_status says why."]
 
 
-def words_only(opened: Opened) -> Iterator[str]:
-    """A sentence on the collections that are searched by words although others are searched by meaning too."""
-    words = [member.label for member, copy in opened if not copy.searcher.semantic]
-    if words and len(words) < len(opened):
-        yield f"Searched by words only, because they have no vectors of this model: {first_of(words, MAX_NAMED)}."
+def obstacles(opened: Opened) -> list[str]:
+    """Why none of these collections can be searched by meaning; empty where one can. Those with the same reason are
+    named together."""
+    labels: dict[str, list[str]] = {}
+    for member, copy in opened:
+        if (obstacle := member.live.obstacle(copy)) is None:
+            return []
+        labels.setdefault(obstacle, []).append(member.label)
+    return [f"{first_of(names, MAX_NAMED)}: {obstacle}" for obstacle, names in labels.items()]
+
+
+def without_meaning(opened: Opened, mode: Mode) -> Iterator[str]:
+    """Sentences on the collections that are not searched by meaning although others are."""
+    lacking = [(member, copy) for member, copy in opened if not copy.searcher.semantic]
+    if mode == "keyword" or not lacking or len(lacking) == len(opened):
+        return
+    what = "Searched by words only" if mode == "hybrid" else "Not searched"
+    names = first_of([member.label for member, _ in lacking], MAX_NAMED)
+    yield f"{what}, because they have no vectors of this model: {names}."
+    if soon := [member.label for member, copy in lacking if member.live.will_embed_again(copy)]:
+        yield f"Embedded again when no page has changed for a minute: {first_of(soon, MAX_NAMED)}."
 
 
 def freshness(opened: Opened, shown: frozenset[int], notes: Sequence[str]) -> Freshness:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import anvil
+from anvil.embedding.factory import PROVIDERS
+from anvil.embedding.provider import EmbeddingProvider
 from anvil.errors import ArtifactError, ConfigError, FetchError, NotFound, SourceError
 from anvil.results import GrepMatch
 from anvil.values import Changes
@@ -297,6 +301,48 @@ def test_vectors_of_another_model_are_left_alone(tmp_path: Path) -> None:
         assert "Searched by words only, because they have no vectors of this model: two." in result.freshness.notes
         semantic = opened_all.search("baking at night", mode="semantic")
         assert {hit.collection for hit in semantic.results} == {"one"}
+        assert semantic.freshness.notes == ("Not searched, because they have no vectors of this model: two.",)
         cosines = [hit.score for hit in opened_all.search("baking at night", mode="semantic", collection="one").results]
         assert [hit.score for hit in semantic.results] == cosines
         assert not opened_all.search("sourdough", mode="keyword").freshness.notes
+
+
+class AnotherModel:
+    """The bundled model under another name."""
+
+    digest, model = "0" * 64, "another-model"
+
+    def __init__(self, real: EmbeddingProvider) -> None:
+        self.real = real
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.real, name)
+
+
+def test_collections_of_another_model_say_what_ends_that(
+    tmp_path: Path, local: EmbeddingProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server embeds a private index again by itself, also one of several; an index without a folder stays as it is."""
+    for name in ("one", "two", "named"):
+        with anvil.open(write(tmp_path / name, KITCHEN), provider="local") as opened:
+            opened.index()
+    tables = {"one": 'docs = "one"', "two": 'docs = "two"', "named": 'index = "named/.anvil/index.db"'}
+    config = "".join(f"[collections.{name}]\n{keys}\n" for name, keys in tables.items())
+    (tmp_path / "anvil.toml").write_text(config, encoding="utf-8")
+    monkeypatch.setattr("anvil.live.live_index.QUIET_S", 1.0)
+    monkeypatch.setitem(PROVIDERS, "local", lambda settings: AnotherModel(local))
+    with anvil.open(config=tmp_path / "anvil.toml", collections="all", background=True) as all_three:
+        soon, never = all_three.search("sourdough").freshness.notes[:2]
+        assert soon.startswith("one, two: Semantic search is off: the index was built with all-MiniLM-L6-v2, and")
+        assert "embedded again when no page has changed for a minute" in soon
+        assert never.startswith("named: Semantic search is off:") and "Rebuild the index, or" in never
+        with pytest.raises(ConfigError) as caught:
+            all_three.search("sourdough", mode="semantic")
+        assert str(caught.value) == f"{soon} {never}"
+        with pytest.raises(ConfigError, match="It is embedded again when"):
+            all_three.search("sourdough", mode="semantic", collection="one")
+        end = time.monotonic() + 30
+        words_only = "Searched by words only, because they have no vectors of this model: named."
+        while all_three.search("sourdough").freshness.notes != (words_only,):
+            assert time.monotonic() < end, "they were not embedded again"
+            time.sleep(0.05)

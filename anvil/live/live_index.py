@@ -145,6 +145,8 @@ class LiveIndex:
         started_at = time.perf_counter()
         question = self.embed_query(request)
         with self.query(request) as copy:
+            if request.mode == "semantic" and (obstacle := self.obstacle(copy)):
+                raise ConfigError(obstacle)
             found = copy.searcher.search(request, question)
             return found.explained(self.freshness(copy, found.notes), started_at)
 
@@ -197,15 +199,26 @@ class LiveIndex:
 
     def freshness(self, copy: WorkingCopy, search_notes: Sequence[str] = ()) -> Freshness:
         """How the answer of a search compares with the documents. Inside :meth:`query`."""
-        if self._saver.is_due and copy.has_another_model and (obstacle := copy.searcher.obstacle) in search_notes:
-            meta, now = copy.reader.meta(), copy.provider.model
-            before = f"with {meta['embedding_model']}" if meta["embedding_dimensions"] != "0" else "without vectors"
-            soon = (
-                f"Semantic search is off: the index was built {before}, and the current model is {now}. It is embedded "
-                "again when no page has changed for a minute; until then, search is by words."
-            )
-            search_notes = [soon if note == obstacle else note for note in search_notes]
+        obstacle = copy.searcher.obstacle
+        if obstacle in search_notes:
+            search_notes = [self.obstacle(copy) or note if note == obstacle else note for note in search_notes]
         return index_status.freshness(copy, [*self._corpus.location.notes(), *self.notes(copy), *search_notes])
+
+    def will_embed_again(self, copy: WorkingCopy) -> bool:
+        """Whether all vectors are made soon with the present model, without an edit. Inside :meth:`query`."""
+        return self._saver.is_due and copy.has_another_model
+
+    def obstacle(self, copy: WorkingCopy) -> str | None:
+        """Why queries cannot be compared with the vectors here, and what ends that; None where they can. Inside
+        :meth:`query`."""
+        if not self.will_embed_again(copy):
+            return copy.searcher.obstacle
+        meta, now = copy.reader.meta(), copy.provider.model
+        before = f"with {meta['embedding_model']}" if meta["embedding_dimensions"] != "0" else "without vectors"
+        return (
+            f"Semantic search is off: the index was built {before}, and the current model is {now}. It is embedded "
+            "again when no page has changed for a minute; until then, search is by words."
+        )
 
     def notes(self, copy: WorkingCopy) -> list[str]:
         """Sentences on work that is not done yet, with reasons. Inside :meth:`query`."""

@@ -203,7 +203,10 @@ class Searcher:
         :class:`ConfigError` for semantic search where there is none."""
         found = self.candidates(request, question)
         results = [_Result(0, ranked.score, ranked) for ranked in found.results]
-        return _answer([self], request, {0: found}, found.total, results)
+        answer = _answer([self], request, {0: found}, found.total, results)
+        if self._obstacle and request.mode == "hybrid":
+            return replace(answer, notes=(self._obstacle, *answer.notes))
+        return answer
 
     def select(self, request: SearchRequest) -> Any:
         """The chunks that a request is about; None for all."""
@@ -362,7 +365,8 @@ def search(searchers: Sequence[Searcher], request: SearchRequest, question: Ques
     """The best chunks of several indexes, with scores on one scale; see :meth:`Searcher.search`.
 
     Of equal results, the one of the first index comes first. Indexes with vectors of another model are searched by
-    words.
+    words, and not at all in the mode ``semantic``; the caller has the notes on that. Raises :class:`ConfigError` for
+    this mode where no index has vectors of the model.
     """
     if request.mode == "semantic" and not any(searcher.semantic for searcher in searchers):
         raise ConfigError(searchers[0].obstacle or "Semantic search is off.")
@@ -377,7 +381,6 @@ def _answer(
     results: Sequence[_Result],
 ) -> Found:
     """The results that are shown, of all ``results``, best first. ``candidates``: by the place of their index."""
-    obstacle = None if any(searcher.semantic for searcher in searchers) else searchers[0].obstacle
     results = [result for result in results if request.threshold <= 0 or result.score >= request.threshold]
 
     def confidence_of(result: _Result) -> float:
@@ -390,8 +393,7 @@ def _answer(
         likely = _one_version_each(searchers, likely, request.query)
     chosen = best_first(likely, lambda result: (result.place, page_of(result.ranked)), lambda result: result.score)
     shown = sorted(chosen[: request.top_k], key=likely.index)  # still in descending score
-    notes = [obstacle] if obstacle and request.mode == "hybrid" else []
-    notes += dict.fromkeys(found.failure for found in candidates.values() if found.failure)
+    notes = list(dict.fromkeys(found.failure for found in candidates.values() if found.failure))
     if warning := confidence.note(map(confidence_of, shown or results), request.min_confidence):
         notes.append(warning)
     if not total:

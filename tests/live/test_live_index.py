@@ -158,6 +158,9 @@ def test_a_private_index_of_another_model_is_embedded_again_without_an_edit(
             "Semantic search is off: the index was built with all-MiniLM-L6-v2, and the current model is "
             "another-model. It is embedded again when no page has changed for a minute; until then, search is by words."
         )
+        with pytest.raises(ConfigError) as caught:
+            found.search("alerts", mode="semantic")
+        assert str(caught.value) == note
         until(lambda: found.search("alerts").freshness.notes == ())
         assert found.search("alerts", mode="semantic").results and found.get_status().embedding.model == "another-model"
         assert not found.check()
