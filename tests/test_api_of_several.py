@@ -322,7 +322,7 @@ class AnotherModel:
 def test_collections_of_another_model_say_what_ends_that(
     tmp_path: Path, local: EmbeddingProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A server embeds a private index again by itself, also one of several; an index without a folder stays as it is."""
+    """A server embeds a private index again by itself, also one of several; one without a folder stays as it is."""
     for name in ("one", "two", "named"):
         with anvil.open(write(tmp_path / name, KITCHEN), provider="local") as opened:
             opened.index()
