@@ -10,13 +10,14 @@ import difflib
 import json
 import logging
 import os
+import posixpath
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import islice
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from anvil.context.artifact_types import KINDS
@@ -171,19 +172,24 @@ class Context:
     ) -> tuple[TaskItem, ...]:
         """The tasks that are ``open``, ``done`` or ``all``, by path and line; ``path``: only of a file or folder.
 
-        ``limit`` and ``offset``: that many of them (None: all), after the first ``offset``.
+        ``limit`` and ``offset``: that many of them (None: all), after the first ``offset``. Raises :class:`NotFound`
+        for a path without artifacts, naming the closest.
         """
         if status not in ("open", "done", "all"):
             raise ConfigError(f"Unknown status {status!r}. Use open, done or all.")
-        within = "" if path is None else self._relative(path).rstrip("/")
+        within = self._within(path)
         with self._query() as (contents, _):
+            if within and not any(f"{known}/".startswith(f"{within}/") for known in contents.artifacts):
+                places = {str(each) for known in contents.artifacts for each in (known, *PurePosixPath(known).parents)}
+                raise NotFound(
+                    f"No artifact in {path}. Give a path from the repository's root.{_closest(within, places)}"
+                )
             return tuple(islice(contents.tasks(status, within), offset, None if limit is None else offset + limit))
 
     def unmarked(self, path: str | None = None) -> str | None:
         """A note on items of task lists with an unknown mark; None without any."""
-        within = "" if path is None else self._relative(path).rstrip("/")
         with self._query() as (contents, _):
-            return contents.note(within)
+            return contents.note(self._within(path))
 
     def health(self) -> Health:
         """Counts, the last run, and problems."""
@@ -238,9 +244,12 @@ class Context:
             message = f"No artifact with id: {id}."
         if wanted in artifacts:
             return artifacts[wanted]
-        closest = difflib.get_close_matches(wanted, artifacts, n=3, cutoff=0.5)
-        hint = f" Closest: {', '.join(closest)}." if closest else ""
-        raise NotFound(f"{message} Use artifacts.list to see what there is.{hint}")
+        raise NotFound(f"{message} Use artifacts.list to see what there is.{_closest(wanted, artifacts)}")
+
+    def _within(self, path: str | None) -> str:
+        """A file or folder relative to the repository; empty for the repository itself."""
+        within = posixpath.normpath(self._relative(path or ""))
+        return "" if within == "." else within
 
     def _relative(self, path: str) -> str:
         """A path relative to the repository, as in the index. It is compared and not opened."""
@@ -278,6 +287,11 @@ class Context:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _closest(wanted: str, known: Iterable[str]) -> str:
+    closest = difflib.get_close_matches(wanted, sorted(known), n=3, cutoff=0.5)
+    return f" Closest: {', '.join(closest)}." if closest else ""
 
 
 def _ensure_known(type: str | None) -> None:

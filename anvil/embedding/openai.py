@@ -205,7 +205,7 @@ class OpenAIProvider:
         """What went wrong and what to do, in a sentence or two, without anything that looks like a key."""
         status = getattr(error, "status_code", None)
         if status in (401, 403):
-            return f"OpenAI refused the API key (HTTP {status}). Check embedding.apiKey or OPENAI_API_KEY."
+            return f"OpenAI refused the API key (HTTP {status}). Check OPENAI_API_KEY or embedding.api_key."
         if status is None:
             where = index_url.without_secrets(str(self._client().base_url)).rstrip("/")
             return f"No connection to {where}: {type(error).__name__}."
