@@ -153,8 +153,9 @@ def _spelled(file: ClientFile, project: Path, path: Path) -> str:
     """A path in the form of the client."""
     if not file.is_shared:
         return str(path)
-    inside = path.is_relative_to(project)
-    return file.client.folder + path.relative_to(project).as_posix() if inside else path.as_posix()
+    if not path.is_relative_to(project):
+        return path.as_posix()
+    return (file.client.folder + path.relative_to(project).as_posix()).removesuffix("/.")
 
 
 def _command(file: ClientFile, project: Path) -> list[str]:

@@ -95,6 +95,8 @@ def test_the_folder_of_a_configuration_is_named_instead_of_the_docs(project: Pat
     program("init", "--client", "claude-code", cwd=project)
     found = json.loads((project / ".mcp.json").read_text())
     assert found["mcpServers"]["docs"] == {"command": "anvil", "args": ["serve", "--config", "."]}
+    program("init", "--client", "cursor", cwd=project)
+    assert entry_of(project, "cursor", "docs")["args"] == ["serve", "--config", "${workspaceFolder}"]
 
 
 @pytest.mark.parametrize("name", ["anvil.toml", "pyproject.toml"])
