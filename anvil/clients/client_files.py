@@ -177,8 +177,8 @@ def requirement_of(file: ClientFile, server: Mapping[str, Any]) -> str | None:
     if program == "anvil" and not installation.outside_environments("anvil"):
         return (
             "The entry starts 'anvil' from the PATH, because the file is for all who open this project, and here it is "
-            f"not on the PATH outside of a virtual environment. To have it there: {installation.install_tool()}. Or give "
-            "another command with --command."
+            f"not on the PATH outside of a virtual environment. To have it there: {installation.install_tool()}. Or "
+            "give another command with --command."
         )
     if program.startswith((file.client.folder or ".", ".")) and program.endswith(("anvil", "anvil.exe")):
         shown = program.removeprefix(file.client.folder)
