@@ -3,6 +3,7 @@ it: the address exists or not, and its page has the id or not."""
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Callable, Mapping
 from functools import cached_property
@@ -51,6 +52,7 @@ class BuiltSite:
         self._has_file = has_file
         self._files = {page_addresses.key(path): path for path in sorted(pages, reverse=True)}
         self._base = self._own_base() if base is None else base
+        self._knows_base = base is not None
         self._has_redirects = has_file("_redirects")  # of the host, which may have any address
 
     def has(self, page: str) -> bool:
@@ -120,7 +122,9 @@ class BuiltSite:
         if page is None:
             if self._has_file(inside) or self._has_file(unquote(inside)):
                 return Lookup("sound")
-            return None if self._has_redirects else Lookup("no address", f"the site has nothing at /{inside}")
+            if self._has_redirects or (not self._knows_base and _climbs_out(file, target)):
+                return None
+            return Lookup("no address", f"the site has nothing at /{inside}")
         if not fragment or _MADE_BY_SCRIPTS.match(fragment) or self._pages[page].is_redirect:
             return Lookup("sound")
         if not self._pages[page].ids.isdisjoint((written, fragment)):
@@ -132,13 +136,11 @@ class BuiltSite:
     def _inside(self, file: str, target: str) -> str | None:
         """A target as an address within the site; None for one elsewhere."""
         try:
-            parts = urlsplit(urljoin(_ROOT + quote(file), target))
+            parts = urlsplit(urljoin(_ROOT + self._base[1:] + quote(file), target))
         except ValueError:
             return None
         if f"{parts.scheme}://{parts.netloc}/" != _ROOT:
             return None
-        if not target.startswith("/"):
-            return parts.path.lstrip("/")
         return parts.path[len(self._base) :] if f"{parts.path}/".startswith(self._base) else None
 
     def _page_at(self, address: str) -> str | None:
@@ -149,6 +151,13 @@ class BuiltSite:
         targets = {link.target for page in self._pages.values() for link in page.links if not link.is_image}
         rooted = sorted(urlsplit(target).path for target in targets if re.match(r"/[^/]", target))
         return f"/{page_addresses.common_prefix(rooted[:MAX_ROOTED], self._files)}"
+
+
+def _climbs_out(file: str, target: str) -> bool:
+    """Whether a relative target has more ``..`` than its HTML file has folders: then it leads to a site beside this
+    one, if this one is not published at the top of its host."""
+    path = re.split(r"[?#]", target, maxsplit=1)[0]
+    return posixpath.normpath(posixpath.join(posixpath.dirname(file), path)).startswith("../")
 
 
 def _tail(target: str) -> tuple[str, str]:

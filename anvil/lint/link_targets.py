@@ -47,7 +47,8 @@ class SiteRules:
     page; None where it shows all, or that is unknown. ``redirects``: former page -> new page. ``snippets``: folders
     from the root for included files; None where no extension includes files. ``excluded``: globs of pages, from the
     content, that the site leaves out. ``filled``: pages, from the content, that the generator fills. ``wiki``: whether
-    ``[[Page]]`` is a link. ``silent``: rules that do not apply to this site. ``doubtful``: rules whose findings only a
+    ``[[Page]]`` is a link. ``beside``: whether a link to a page's file becomes one to HTML that need not come from this
+    content: a redirect, or a page of another book beside this one. ``silent``: rules that do not apply to this site. ``doubtful``: rules whose findings only a
     build of the site can confirm, so they are notes.
     """
 
@@ -67,6 +68,7 @@ class SiteRules:
     excluded: tuple[str, ...] = ()
     filled: frozenset[str] = frozenset()
     wiki: bool = False
+    beside: bool = False
     silent: frozenset[str] = frozenset()
     doubtful: frozenset[str] = frozenset()
 
@@ -242,6 +244,8 @@ class Site:
             return target
         if file.startswith("../") or file == "..":
             return UNKNOWN  # out of the repository
+        if rules.beside and (self._is_outside(file) or _inside(file, rules.content) in rules.redirects):
+            return UNKNOWN
         if rules.redirects and _inside(file, self.files.docs) in rules.redirects:
             return Target("missing", "", fragment, f"there is no {self.shown(file)}", file)
         if rules.generates or self.files.kind(file) == "folder":

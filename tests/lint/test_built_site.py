@@ -175,3 +175,13 @@ def test_properdocs_is_read_as_mkdocs_is(tmp_path: Path) -> None:
         "index.md:6 warning The link label '[none]' is not defined in this page.",
         "lost.md:1 warning No page links to this page, and the navigation does not show it.",
     ]
+
+
+def test_a_site_beside_others_leads_out_of_itself(tmp_path: Path) -> None:
+    """As books at ``/book/`` and ``/std/`` of one host do. Where the site is at the top, it has nothing there."""
+    pages = {"index.md": "# Start\n\n[String](../std/string.html) [Up](a/../../index.html)\n", "../book.toml": ""}
+    site = {"index.html": html("Start", "<a href='../std/string.html'>String</a> <a href='a/../../index.html'>Up</a>")}
+    assert messages(linted(tmp_path, pages, site, "broken-link")) == []
+    assert messages(linted(tmp_path, pages, site, "broken-link", url="https://example.org/")) == [
+        "index.md:3 error Broken link '../std/string.html': the site has nothing at /std/string.html."
+    ]

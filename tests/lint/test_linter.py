@@ -424,6 +424,19 @@ def test_where_the_generator_is_not_known_an_anchor_may_begin_with_the_headings_
     assert messages(report) == ["a.md:7 this page has no anchor '#Options-gone'."]
 
 
+def test_a_book_has_redirects_and_may_link_to_books_beside_it(tmp_path: Path) -> None:
+    redirects = '[output.html.redirect]\n"/old/page.html" = "../new.html"\n'
+    pages = {"new.md": "[old](old/page.md) [gone](old/gone.md) [std](../core/primitive.f32.md#method.max)\n"}
+    for config, expected in (
+        ('[book]\nsrc = "docs"\n' + redirects, ["old/gone.md"]),
+        (redirects, ["old/page.md", "old/gone.md", "../core/primitive.f32.md"]),  # another folder is the book
+        ("not = = TOML", ["old/page.md", "old/gone.md", "../core/primitive.f32.md"]),
+    ):
+        report = linted(tmp_path, pages, "broken-link", others={"book.toml": config})
+        assert report.generator == "unknown"
+        assert {message.split("'")[1].partition("#")[0] for message in messages(report)} == set(expected)
+
+
 def test_wiki_links_where_they_are_links(tmp_path: Path) -> None:
     pages = {"a.md": "[[Second Page#Part]] [[gone]] [[c|shown]]", "Second-Page.md": "# Part\n", "sub/c.md": ""}
     assert not linted(tmp_path, pages, "broken-link").findings
