@@ -48,8 +48,8 @@ class SiteRules:
     from the root for included files; None where no extension includes files. ``excluded``: globs of pages, from the
     content, that the site leaves out. ``filled``: pages, from the content, that the generator fills. ``wiki``: whether
     ``[[Page]]`` is a link. ``beside``: whether a link to a page's file becomes one to HTML that need not come from this
-    content: a redirect, or a page of another book beside this one. ``silent``: rules that do not apply to this site. ``doubtful``: rules whose findings only a
-    build of the site can confirm, so they are notes.
+    content: a redirect, or a page of another book beside this one. ``silent``: rules that do not apply to this site.
+    ``doubtful``: rules whose findings only a build of the site can confirm, so they are notes.
     """
 
     generator: Generator = "github"
