@@ -99,6 +99,7 @@ def command(
                     "pages": report.pages,
                     "suppressed": report.suppressed,
                     "generator": report.generator,
+                    "looked_up": report.looked_up,
                     "notes": report.notes,
                 }
             )
@@ -155,4 +156,5 @@ def _summary(report: LintReport, hidden: int) -> str:
     lines = [f"{counted(report.pages, 'page')}: {totals}{silent}."]
     if hidden:
         lines.append(f"{counted(hidden, 'finding', 'are')} not shown. To see all, add: --level note")
-    return "\n".join([*lines, f"Links were resolved as for {_GENERATORS[report.generator]}.", *report.notes])
+    elsewhere = "Links were looked up in the built site. Those that it does not show" if report.looked_up else "Links"
+    return "\n".join([*lines, f"{elsewhere} were resolved as for {_GENERATORS[report.generator]}.", *report.notes])

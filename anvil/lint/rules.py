@@ -169,7 +169,15 @@ def run(documentation: Documentation, names: Sequence[RuleName] | None = None, n
             is_certain = issue.seen or name not in site.rules.doubtful
             findings.add(LintFinding(name, level if is_certain else "note", issue.path, issue.line, message))
     ordered = sorted(findings, key=lambda finding: (finding.path, finding.line, finding.rule, finding.message))
-    return LintReport(tuple(ordered), len(site.pages), suppressed, site.rules.generator, site.files.docs, tuple(notes))
+    return LintReport(
+        tuple(ordered),
+        len(site.pages),
+        suppressed,
+        site.rules.generator,
+        site.files.docs,
+        tuple(notes),
+        looked_up=documentation.built is not None,
+    )
 
 
 # --- links ---------------------------------------------------------------------------------------------------------

@@ -47,7 +47,7 @@ class LintReport:
 
     ``suppressed``: how many findings comments in the pages silence. ``generator``: whose rules the links were resolved
     by. ``folder``: the documentation folder from the repository's root, POSIX, ``""`` for the same. ``notes``:
-    sentences on what could not be examined.
+    sentences on what could not be examined. ``looked_up``: whether the built site decided where it shows a link.
     """
 
     findings: tuple[LintFinding, ...]
@@ -56,6 +56,7 @@ class LintReport:
     generator: str
     folder: str = ""
     notes: tuple[str, ...] = ()
+    looked_up: bool = False
 
     def at_least(self, level: Level) -> tuple[LintFinding, ...]:
         """The findings of a level and those above."""

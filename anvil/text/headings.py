@@ -24,6 +24,8 @@ LONGEST_ATTRIBUTES = 1000
 # Each pattern here reads a line once: two repeats that meet never take the same character, and a repeat that a search
 # begins with looks behind itself. tests/text/test_markdown_parser_growth.py grows the input of each.
 _ATTRIBUTE = re.compile(r"""[#.][\w:.-]+|(?<![\w:-])[\w:-]+=(?:"[^"]*"|'[^']*'|[^\s"']+)""")
+_BARE_NAME = re.compile(r"[A-Za-z][\w:-]*")
+"""An attribute without a value, as in ``{: hidden }``. Only a colon tells it from text in braces."""
 _COMMENT_ID = re.compile(r"#?([\w.-]+)")
 
 _VALUE = r"""(?:"[^"]*"|'[^']*'|\{(?:[^{}]|\{[^{}]*\})*\}|[^\s"'=<>`{}]+)"""
@@ -56,8 +58,9 @@ _MARKS = re.compile(r"[\\`<\[\]{!*_~&]")
 def attributes(source: str) -> tuple[str, str]:
     """A heading's Markdown without its attribute list and closing ``#``s, and the id it asks for or ``""``.
 
-    Attribute lists of Python-Markdown, VitePress and Docusaurus: ``{#id}``, ``{: #id .class key=value }``,
-    ``{/* #id */}``. Braces that hold anything else are text.
+    Attribute lists of Python-Markdown, VitePress and Docusaurus: ``{#id}``, ``{: #id .class key=value name }``,
+    ``{/* #id */}``. Braces that hold anything else are text, also ``{name}`` without a colon: only Python-Markdown's
+    attr_list takes that for an attribute, and "Path {id}" is more often meant as it is written.
     """
     anchor = ""
     text = source.strip(" \t")
@@ -75,8 +78,10 @@ def attributes(source: str) -> tuple[str, str]:
                 anchor = anchor or commented[1]
                 text = text[:begin].rstrip(" \t")
             continue
+        may_have_names = inside.startswith(":") and text[:begin].endswith((" ", "\t"))
         inside = inside.removeprefix(":")
-        if _ATTRIBUTE.sub("", inside).strip() or not inside.strip():
+        rest = _ATTRIBUTE.sub("", inside).split()
+        if not inside.strip() or not all(may_have_names and _BARE_NAME.fullmatch(word) for word in rest):
             continue
         ids = [word[1:] for word in _ATTRIBUTE.findall(inside) if word.startswith("#")]
         ids += [word[3:].strip("\"'") for word in _ATTRIBUTE.findall(inside) if word.startswith("id=")]

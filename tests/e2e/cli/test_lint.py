@@ -167,6 +167,7 @@ def test_the_built_site_is_looked_up(root: Path) -> None:
     write(root / "out/a.html", f"<main><h1>A</h1>{text}<a href='gone.html'>x</a> <a href='b/address'>y</a></main>")
     write(root / "out/gone.html", f"<main><h1>Gone</h1>{text}<a href='a.html'>a</a></main>")
     done = program("lint", "docs", "--site", "out", cwd=root, code=1)
+    assert "Links were looked up in the built site. Those that" in done.stdout
     assert done.stdout.splitlines()[:3] == [
         "docs/a.md:3: error: Broken link 'b/address': the site has nothing at /b/address. [broken-link]",
         "",
