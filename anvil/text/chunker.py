@@ -17,7 +17,7 @@ from anvil.text import markdown_parser, visible_text
 from anvil.text.lines import LINE_END
 from anvil.values import Block, Chunk, ParsedPage, Section
 
-CHUNKER_VERSION = 3
+CHUNKER_VERSION = 4
 """Increase it when the same page and options give other chunks or windows. Then existing indexes are built again."""
 
 
