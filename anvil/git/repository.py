@@ -11,7 +11,7 @@ import os
 import re
 import unicodedata
 from bisect import bisect_left
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
@@ -192,6 +192,70 @@ class Repository:
                         missing.discard(path)
                 commit = parents[0] if parents and self._git.get(parents[0]) is not None else None
         return last
+
+    @property
+    def trees(self) -> Trees:
+        """The trees of this repository, by id."""
+        return self._trees
+
+    def steps(self, start: str, limit: int) -> Iterator[tuple[str | None, str]]:
+        """(root tree before, root tree after) of each step along the first parents from ``start`` back, ``limit`` at
+        most. The first commit has None before it. The last one of a shallow clone, whose parent is missing, is left
+        out."""
+        commit: str | None = start
+        with failures("The history cannot be read"):
+            after = self._commit(start)
+            for _ in range(limit):
+                if commit is None:
+                    return
+                parent = after[1][0] if after[1] else None
+                if parent is not None and self._git.get(parent) is None:
+                    return
+                if parent is None:
+                    if not self.is_shallow:
+                        yield None, after[2]
+                    return
+                earlier = self._commit(parent)
+                yield earlier[2], after[2]
+                commit, after = parent, earlier
+
+    def patch(self, base: str | None, *, staged: bool = False, max_bytes: int) -> str:
+        """The unified diff from a commit to the work tree, or to what is ``staged``; as ``git diff``, with renames.
+
+        ``base``: None for the empty tree, before the first commit. After ``max_bytes`` further files are left out.
+        """
+        from pygit2.enums import DiffOption
+
+        flags = DiffOption.NORMAL
+        with failures("The change cannot be read"):
+            if base is None:
+                tree = self._git[self._git.TreeBuilder().write()]
+            else:
+                tree = self._git[self._commit(base)[2]]
+            if staged:
+                diff = tree.diff_to_index(self.staging.current(), flags)
+            else:
+                diff = tree.diff_to_workdir(flags)
+            diff.find_similar()
+            parts: list[str] = []
+            size = 0
+            for patch in diff:
+                if patch is None:
+                    continue
+                data = patch.data
+                if size + len(data) > max_bytes:
+                    break
+                size += len(data)
+                parts.append(data.decode("utf-8", "replace"))
+        return "".join(parts)
+
+    def subject(self, commit: str) -> str:
+        """The first line of a commit's message."""
+        import pygit2
+
+        with failures(f"The commit {commit[:12]} cannot be read"):
+            message = self._git[commit].peel(pygit2.Commit).message
+            return next((line.strip() for line in message.splitlines() if line.strip()), "")
 
     def short(self, commit: str) -> str:
         """The shortest unique form of an id, as git prints it; seven digits for a commit that is not in this clone."""
@@ -485,6 +549,11 @@ class StagingArea:
             return path in index
         at = self._first(index, path)
         return at < len(index) and os.fspath(index[at].path).startswith(path)
+
+    def current(self) -> pygit2.Index:
+        """Git's index as it is now. Raises :class:`GitError`."""
+        with failures("The git index cannot be read"):
+            return self._current()
 
     def _current(self) -> pygit2.Index:
         """Git's index, opened as a file: unlike the repository's own object, its entries are always in byte order."""

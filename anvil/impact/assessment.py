@@ -1,0 +1,221 @@
+"""Assess a change: its evidence from the diff, the index and the history, and what follows from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from anvil.errors import AnvilError, ConfigError, GitError
+from anvil.impact import co_change, diff, evidence, file_kinds, names, ranking
+from anvil.impact.documentation import IndexDocumentation
+from anvil.impact.undocumented import additions
+from anvil.impact.values import KINDS, Evidence, EvidenceKind, Impact
+from anvil.system.cancellation import still_wanted
+
+if TYPE_CHECKING:
+    from anvil.api import Anvil
+    from anvil.git.repository import Repository
+    from anvil.live.working_copy import WorkingCopy
+
+MAX_TITLE_CHARS = 300
+"""Characters of a title that are searched."""
+MAX_HITS = 10
+"""Results of a search that are evidence."""
+MAX_PROSE_SEARCHES = 5
+"""Sentences of a change that are searched."""
+RANK_STEP = 0.15
+"""How much less each further result of a search says."""
+FEW_STEPS = 50
+"""With fewer commits, the history says little."""
+
+
+def assess(
+    diff_text: str,
+    anvil_: Anvil,
+    *,
+    title: str = "",
+    repository: Path | None = None,
+    before: str | None = None,
+    docs_path: str | None = None,
+    kinds: frozenset[EvidenceKind] = KINDS,
+) -> Impact:
+    """What a change means for the documentation of an index.
+
+    ``diff_text``: a unified diff, with paths from the repository's root. ``title``: the subject of the commit or pull
+    request. ``repository``: a folder in the repository whose history is read; None: that of the documentation folder.
+    ``before``: the last commit of the history that counts, which does not have the change yet; None: HEAD.
+    ``docs_path``: the documentation folder from the repository's root, POSIX, ``""`` for the root itself; None: where
+    the folder of ``anvil_`` is. ``kinds``: the evidence that counts. Raises :class:`AnvilError`, such as
+    :class:`ConfigError` for a text that is no diff.
+    """
+    files = diff.parse(diff_text)
+    git, notes = _repository(repository or anvil_.folder)
+    docs_folder = _docs_folder(anvil_, git) if docs_path is None else docs_path.strip("/")
+    docs_folder = "" if docs_folder == "." else docs_folder
+    change = _Change(files, docs_folder, anvil_)
+    notes += change.notes()
+    with anvil_.only.live.query(by_meaning=bool(kinds & {"title", "prose"})) as copy:
+        from anvil.index_file.reader import Reader
+
+        if not isinstance(copy.reader, Reader):
+            raise ConfigError("The impact of a change needs an index file. Name one with --index.")
+        docs = IndexDocumentation(copy.reader)
+        named = names.read(change.code)
+        found: list[Evidence] = []
+        if change.code:
+            title = title or diff.title(diff_text)
+            found += _collect(change, named, docs, copy, title, kinds)
+            if "co-change" in kinds and git is not None:
+                history = _history(git, change, before, notes)
+                found += evidence.of_history(history, docs)
+        found = [each for each in found if not change.is_left_out(each.path)]
+        findings, done = ranking.findings(found, docs, change.edited(docs), kinds)
+        new = tuple(additions(named.names, docs, change.added_prose)) if change.code else ()
+    return Impact(findings, new, done, tuple(notes), len(change.code))
+
+
+def _collect(
+    change: _Change,
+    named: names.Named,
+    docs: IndexDocumentation,
+    copy: WorkingCopy,
+    title: str,
+    kinds: frozenset[EvidenceKind],
+) -> Iterator[Evidence]:
+    """The evidence that needs no history."""
+    if "names" in kinds:
+        yield from evidence.of_names(named.names, docs, still_wanted)
+    if "texts" in kinds:
+        yield from evidence.of_texts(named.texts, docs, still_wanted)
+    if "paths" in kinds:
+        yield from evidence.of_paths(change.code_paths, docs)
+    if "links" in kinds:
+        yield from evidence.of_links(change.all_paths, docs, still_wanted)
+    if "title" in kinds and title.strip():
+        yield from _searched("title", title[:MAX_TITLE_CHARS], "answers the title of the change", copy)
+    if "prose" in kinds:
+        for sentence in named.prose[:MAX_PROSE_SEARCHES]:
+            still_wanted()
+            shown = sentence if len(sentence) <= 60 else f"{sentence[:57]}..."
+            yield from _searched("prose", sentence, f'is about "{shown}", which the change adds', copy)
+
+
+def _searched(kind: EvidenceKind, query: str, reason: str, copy: WorkingCopy) -> Iterator[Evidence]:
+    """The sections that a search finds for a text, with their confidence."""
+    from anvil.requests import SearchRequest
+
+    if not any(character.isalnum() for character in query):
+        return
+    found = copy.searcher.search(SearchRequest(query, top_k=MAX_HITS, max_chars=1))
+    for rank, hit in enumerate(found.hits):
+        strength = (hit.confidence or 0.0) / (1.0 + RANK_STEP * rank)
+        place = hit.metadata
+        yield Evidence(kind, place.file_path, place.heading_path, strength, reason, place.start_line, query)
+
+
+class _Change:
+    """The changed files, each by its kind."""
+
+    def __init__(self, files: Sequence[diff.FileChange], docs: str, anvil_: Anvil) -> None:
+        from anvil.documents.file_selection import Selection
+
+        self._selection = Selection(anvil_.config.source)
+        self._docs = docs
+        self._files = files
+        self.pages = [file for file in files if self._kind(file.path) == "page"]
+        changed = [file for file in files if not file.submodule]
+        self.code = [file for file in changed if self._kind(file.path) == "code"]
+        self.code.sort(key=lambda file: (-len(file.added) - len(file.removed), file.path))
+        both = [path for file in self.code for path in (file.old_path, file.path) if path is not None]
+        self.code_paths = list(dict.fromkeys(both))
+        others = [file.path for file in changed if self._kind(file.path) == "test"]
+        self.all_paths = list(dict.fromkeys([*self.code_paths, *others]))
+        self.added_prose = "\n".join(
+            line.text for file in files if self._kind(file.path) in ("page", "other") for line in file.added
+        )
+
+    def _kind(self, path: str) -> file_kinds.FileKind:
+        return file_kinds.kind(path, self._docs, self.is_page(self._inside(path)))
+
+    def _inside(self, path: str) -> str:
+        """A path from the documentation folder."""
+        return path[len(self._docs) + 1 :] if self._docs and path.startswith(f"{self._docs}/") else path
+
+    def is_page(self, path: str) -> bool:
+        """Whether a path from the documentation folder is that of a page."""
+        return self._selection.wants(path)
+
+    def is_left_out(self, path: str) -> bool:
+        """Whether nothing is said of a page, such as of a changelog: each change may stand in it."""
+        from anvil.search.page_kinds import is_record
+
+        return is_record(path)
+
+    def edited(self, docs: IndexDocumentation) -> dict[str, frozenset[str]]:
+        """Page -> the breadcrumbs of the sections that the change edits."""
+        edited: dict[str, frozenset[str]] = {}
+        for file in self.pages:
+            path = self._inside(file.path)
+            lines = {line.number for line in file.added} or {line.number for line in file.removed}
+            edited[path] = frozenset(
+                section.heading_path
+                for section in docs.sections(path)
+                if section.start_line is not None
+                and section.end_line is not None
+                and (not lines or any(section.start_line <= line <= section.end_line for line in lines))
+            )
+        return edited
+
+    def notes(self) -> list[str]:
+        """Sentences on what of the diff is not examined."""
+        notes = []
+        if cut := [file.path for file in self._files if file.cut]:
+            notes.append(f"Of {cut[0]}{' and others' if len(cut) > 1 else ''} only the first lines are examined.")
+        if submodules := [file.path for file in self._files if file.submodule]:
+            notes.append(f"{submodules[0]} is a submodule: its changes are not in this diff.")
+        return notes
+
+
+def _repository(folder: Path | None) -> tuple[Repository | None, list[str]]:
+    """The repository of a folder, and a sentence where there is none."""
+    from anvil.git.repository import Repository
+
+    if folder is None:
+        return None, []
+    try:
+        git = Repository.discover(folder)
+    except GitError as error:
+        return None, [f"The history is not read: {error}"]
+    if git is None:
+        return None, [f"{folder} is in no git repository, so nothing is known of earlier changes."]
+    return git, []
+
+
+def _docs_folder(anvil_: Anvil, git: Repository | None) -> str:
+    """The documentation folder from the repository's root."""
+    if anvil_.folder is None or git is None:
+        return anvil_.config.docs
+    try:
+        return git.relative(anvil_.folder)
+    except AnvilError:
+        return anvil_.config.docs
+
+
+def _history(git: Repository, change: _Change, before: str | None, notes: list[str]) -> co_change.History:
+    """What the history up to ``before`` says of the changed files."""
+    start = git.head() if before is None else git.resolve(before)
+    if start is None:
+        return co_change.History()
+    try:
+        steps = (co_change.Step(old, new) for old, new in git.steps(start, co_change.MAX_STEPS))
+        history = co_change.read(steps, git.trees, change.code_paths, change._docs, change.is_page, still_wanted)
+    except GitError as error:
+        notes.append(f"The history could not be read: {error}")
+        return co_change.History()
+    if git.is_shallow and history.steps < FEW_STEPS:
+        notes.append(
+            f"This clone is shallow and has {history.steps} commits, so little is known of pages that changed together "
+            "with these files. Run 'git fetch --unshallow', or set fetch-depth: 0 for actions/checkout."
+        )
+    return history

@@ -1,0 +1,412 @@
+"""Names in the changed lines of code, what they are, and how they changed. For any language, by regular expressions.
+
+A name that documentation may have is one that users meet: a function, class, flag, setting, environment variable, route,
+or the text of a message. What a name is, is guessed from the line; the evidence weighs it by how rare it is in the pages.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from anvil.formats.lazy_pattern import lazy_pattern
+from anvil.impact.diff import FileChange, Hunk, Line
+from anvil.text.query import compound_parts, words
+
+NameKind = Literal["flag", "variable", "setting", "route", "class", "function", "constant", "identifier", "word"]
+How = Literal["removed", "renamed", "value", "added", "touched", "near"]
+"""How a name changed. ``value``: its default, or another literal beside it. ``touched``: a line with it. ``near``: a
+line next to it, or the function that it names."""
+
+MAX_NAMES = 600
+"""Names of a change that are looked up, the most telling first."""
+MAX_TEXTS = 60
+"""Messages and help texts of a change that are looked up."""
+MAX_PROSE = 12
+"""Sentences that a change adds in comments and help texts, for a search."""
+MIN_TEXT_WORDS, MIN_TEXT_CHARS = 3, 14
+"""Words and characters of a string from which on it is a text for people."""
+
+_FLAG = lazy_pattern(r"(?<![\w-])--[a-zA-Z][\w-]*[a-zA-Z0-9]\b")
+_STRING = lazy_pattern(
+    r'"""(.{1,600}?)"""|"((?:[^"\\\n]|\\.){1,600})"|\'((?:[^\'\\\n]|\\.){1,600})\'|`((?:[^`\\\n]|\\.){1,600})`'
+)
+_IDENTIFIER = lazy_pattern(r"[A-Za-z_$][\w$]*(?:-[A-Za-z][\w-]*)?")
+_LITERAL = lazy_pattern(
+    r'"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'|`[^`\n]*`|\b\d[\w.]*\b|\b(?:[Tt]rue|[Ff]alse|[Nn]one|null|nil)\b'
+)
+_VARIABLE = lazy_pattern(r"[A-Z][A-Z0-9]{1,}(?:_[A-Z0-9]+)+")
+_ROUTE = lazy_pattern(r"/(?:[\w.~:@$*<>{}\[\]-]+/?)+")
+_DEFINITION = lazy_pattern(
+    r"^\s*(?:(?:export|default|pub(?:\([^)]*\))?|public|private|protected|internal|static|final|abstract|async|unsafe|"
+    r"const|override|virtual|inline|extern|open|sealed|data|declare|suspend|@\w+)\s+)*"
+    r"(?:(?P<function>def|function|fn|func|fun|sub|proc|macro_rules!|defn|defp)\s+(?:\([^)]*\)\s*)?|"
+    r"(?P<class>class|struct|enum|trait|interface|type|object|module|record|union|protocol)\s+)"
+    r"(?P<name>[A-Za-z_$][\w$!?]*)"
+)
+_CONSTANT = lazy_pattern(
+    r"^\s*(?:(?:export|pub(?:\([^)]*\))?|public|private|protected|static|final|#define|val|var|let|const)\s+)+"
+    r"(?:mut\s+)?(?:[\w<>\[\]]+\s+)?(?P<name>[A-Za-z_$][\w$]*)\s*(?:[:=(]|\s\S)"
+)
+_METHOD = lazy_pattern(
+    r"^\s*(?:(?:public|private|protected|static|final|abstract|async|override|virtual|inline)\s+)+"
+    r"[\w<>\[\],.?&*:]+\s+(?P<name>[A-Za-z_]\w*)\s*\("
+)
+_FIELD = lazy_pattern(
+    r"^\s*(?:(?:pub(?:\([^)]*\))?|readonly|public|private|protected)\s+)?[\"']?(?P<name>[A-Za-z_][\w-]*)[\"']?\??\s*:\s*\S"
+)
+_KEY = lazy_pattern(r"^\s*(?:-\s+)?[\"']?(?P<name>[A-Za-z_][\w.-]*)[\"']?\s*(?:[:=](?![=:>]))")
+_TABLE = lazy_pattern(r"^\s*\[{1,2}(?P<name>[\w.-]+)\]{1,2}\s*$")
+_TAG = lazy_pattern(
+    r"\b(?:json|yaml|toml|mapstructure|env|flag|serde|rename|alias)\s*[:=(]\s*\\?\"(?P<name>[A-Za-z_][\w.-]*)"
+)
+_ENVIRONMENT = lazy_pattern(
+    r"(?i)environ|getenv|env::|process\.env|env\(|envvar|env_var|\benv\b|lookupenv|env\.|Deno\.env"
+)
+_COMMENT = lazy_pattern(r"^\s*(?:#+|//[/!]?|/\*+|\*+/?|--(?=\s)|;+|<!--|%+|\"\"\"|''')\s?(.*?)(?:\*/|-->|\"\"\")?\s*$")
+_HELP = lazy_pattern(r"(?i)\b(?:help|description|about|usage|doc|summary|title|message|msg|long_about|short)\b")
+_PLACEHOLDER = lazy_pattern(r"\{[^{}]*\}|\$\{[^{}]*\}|%[-+#0-9.]*[a-zA-Z]|\\[nrt]|\\\"")
+_FLAG_DEFINITION = lazy_pattern(
+    r"add_argument|option\(|Option\(|argument\(|Flags?\(\)|flag\.\w+\(|\.\w+VarP?\(|addOption|\.option\(|"
+    r"long\s*[=(]|#\[(?:arg|clap|structopt)|Flag\(|flags?:|new Option|DEFINE_\w+\(|parser\.on|add_flag|add_option|\.arg\("
+)
+_LONG = lazy_pattern(r'\blong\s*[=(]\s*"(?P<name>[a-z][\w-]*)"')
+_GO_FLAG = lazy_pattern(
+    r'(?:\.(?:String|Bool|Int|Int64|Uint|Float64|Duration|StringSlice|StringArray|Count)(?:Var)?P?\(|Flag\{\s*Name:\s*)(?:&[\w.]+,\s*)?"(?P<name>[a-z][\w-]*)"'
+)
+_ROUTE_DEFINITION = lazy_pattern(
+    r"(?i)@\w*(?:route|get|post|put|patch|delete|websocket|mapping)\b|\.(?:get|post|put|patch|delete|route|handle|handlefunc|"
+    r"all|use|websocket|mount|add_route|add_api_route)\s*\(|\bpath\(|\bre_path\(|Route\("
+)
+_STOP = frozenset(
+    """
+    abstract and any args array as assert async auto await bool boolean break byte case catch char class const continue
+    data def default del delete do done double dict elif else end enum err error except export extends false final
+    finally float for foreach fn from func function get go goto has id if impl implements import in index init inline int
+    interface is item items it iter key keys kwargs lambda len let list local long loop main map match mod module mut
+    name namespace new next nil node none not null num number obj object of ok option or out override package panic pass
+    path print private process protected pub public raise readonly ref required result return returns run self set
+    short signed sizeof some static str string struct super switch test then this throw throws to trait true try tuple
+    type typeof types undefined union unit unsafe unsigned use using val value values var vec virtual void where while
+    with yield
+    """.split()  # noqa: SIM905 - a list of quoted words is not read
+)
+"""Words of programming languages, and names that are in each program: they say nothing alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A name in a change. ``path`` and ``line``: where it is, in the new file or, when removed, in the old one.
+    ``other``: of a rename, the name on the other side. ``defined``: the line defines it, so that users can meet it."""
+
+    text: str
+    kind: NameKind
+    how: How
+    path: str
+    line: int
+    other: str | None = None
+    defined: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A message or help text in a change, without placeholders at its ends."""
+
+    text: str
+    how: How
+    path: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """What changed lines name. ``prose``: sentences that the change adds in comments and help texts."""
+
+    names: tuple[Name, ...]
+    texts: tuple[Text, ...]
+    prose: tuple[str, ...]
+
+
+class _Spot(NamedTuple):
+    """A name at a place."""
+
+    text: str
+    kind: NameKind
+    line: int
+    defined: bool
+
+
+HOW_WEIGHT: dict[How, float] = {
+    "removed": 1.0,
+    "renamed": 1.0,
+    "value": 0.9,
+    "added": 0.6,
+    "touched": 0.4,
+    "near": 0.25,
+}
+"""How much a change of a name says that text about it is wrong. Guesses, in this order; see ``benchmarks/impact.py``."""
+KIND_WEIGHT: dict[NameKind, float] = {
+    "flag": 1.0,
+    "variable": 1.0,
+    "route": 0.9,
+    "setting": 0.8,
+    "class": 0.8,
+    "function": 0.7,
+    "constant": 0.6,
+    "identifier": 0.45,
+    "word": 0.4,
+}
+"""How likely a name of a kind is one that readers know. Guesses, in this order; see ``benchmarks/impact.py``."""
+
+
+def weight(name: Name) -> float:
+    """How much a name in the pages would say, 0 to 1, before its rarity."""
+    return HOW_WEIGHT[name.how] * KIND_WEIGHT[name.kind]
+
+
+def read(files: Iterable[FileChange]) -> Named:
+    """What the changed lines of files name, the most telling first. Within the limits of this module."""
+    changes = list(files)
+    added, removed = Counter[str](), Counter[str]()
+    spots: list[tuple[FileChange, Hunk, list[_Spot], list[_Spot]]] = []
+    for file in changes:
+        for hunk in file.hunks:
+            new = [spot for line in hunk.added for spot in _spots(line, file.path)]
+            old = [spot for line in hunk.removed for spot in _spots(line, file.path)]
+            spots.append((file, hunk, new, old))
+            added.update({spot.text for spot in new})
+            removed.update({spot.text for spot in old})
+    names: dict[tuple[str, NameKind], Name] = {}
+
+    def keep(name: Name) -> None:
+        known = names.get((name.text, name.kind))
+        if known is None or (weight(name), name.defined) > (weight(known), known.defined):
+            names[name.text, name.kind] = name
+
+    for file, hunk, new, old in spots:
+        renames, valued = _pairs(hunk)
+        for spot in old:
+            if spot.text in renames:
+                how: How = "renamed"
+            elif spot.text not in added:
+                how = "removed"
+            else:
+                how = "value" if spot.text in valued else "touched"
+            keep(Name(spot.text, spot.kind, how, file.path, spot.line, renames.get(spot.text), spot.defined))
+        sources = {value: key for key, value in renames.items()}
+        for spot in new:
+            if spot.text in sources:
+                how = "renamed"
+            elif spot.text not in removed:
+                how = "added"
+            else:
+                how = "value" if spot.text in valued else "touched"
+            keep(Name(spot.text, spot.kind, how, file.path, spot.line, sources.get(spot.text), spot.defined))
+        for spot in _around(hunk, file.path):
+            if spot.text not in added and spot.text not in removed:
+                keep(Name(spot.text, spot.kind, "near", file.path, spot.line, None, spot.defined))
+    ranked = sorted(names.values(), key=lambda name: (-weight(name), name.path, name.line, name.text))
+    return Named(tuple(ranked[:MAX_NAMES]), tuple(_texts(changes))[:MAX_TEXTS], tuple(_prose(changes))[:MAX_PROSE])
+
+
+def parts(name: str) -> list[str]:
+    """The words of a name in lower case: ``--maxFileSize`` -> ``max``, ``file``, ``size``."""
+    return [part.lower() for word in words(name) for part in (compound_parts(word) if word.isascii() else ()) or [word]]
+
+
+def _spots(line: Line, path: str) -> Iterator[_Spot]:
+    """The names in a line."""
+    text = line.text
+    if len(text) > 400 or _COMMENT.match(text):
+        text = text[:400]
+        for match in _FLAG.finditer(text):
+            yield _Spot(match[0], "flag", line.number, False)
+        return
+    seen: set[str] = set()
+    is_data = path.endswith(
+        (".yaml", ".yml", ".toml", ".json", ".ini", ".cfg", ".properties", ".env", ".jsonc", ".json5")
+    )
+
+    def spot(name: str, kind: NameKind, defined: bool = False) -> Iterator[_Spot]:
+        if name not in seen and _is_telling(name, kind):
+            seen.add(name)
+            yield _Spot(name, kind, line.number, defined)
+
+    defines_flag = _FLAG_DEFINITION.search(text) is not None
+    for match in _FLAG.finditer(text):
+        yield from spot(match[0], "flag", defines_flag)
+    for pattern in (_LONG, _GO_FLAG):
+        for match in pattern.finditer(text):
+            yield from spot(f"--{match['name']}", "flag", True)
+    reads_environment = _ENVIRONMENT.search(text) is not None
+    defines_route = _ROUTE_DEFINITION.search(text) is not None
+    strings = [next(part for part in match.groups() if part is not None) for match in _STRING.finditer(text)]
+    for string in strings:
+        if _VARIABLE.fullmatch(string):
+            yield from spot(string, "variable", reads_environment)
+        elif len(string) > 2 and _ROUTE.fullmatch(string) and "//" not in string:
+            yield from spot(string, "route", defines_route)
+    if reads_environment:
+        for match in _VARIABLE.finditer(text):
+            yield from spot(match[0], "variable", "environ" in text or "env" in text)
+    for match in _TAG.finditer(text):
+        yield from spot(match["name"], "setting", True)
+    if is_data:
+        for pattern in (_TABLE, _KEY):
+            if (key := pattern.match(text)) is not None:
+                yield from spot(key["name"], "setting", True)
+    elif (definition := _DEFINITION.match(text)) is not None:
+        yield from spot(definition["name"], "function" if definition["function"] else "class", True)
+    elif (method := _METHOD.match(text)) is not None:
+        yield from spot(method["name"], "function", True)
+    elif (constant := _CONSTANT.match(text)) is not None:
+        yield from spot(constant["name"], "constant", True)
+    elif (field := _FIELD.match(text)) is not None:
+        yield from spot(field["name"], "setting")
+    for string in strings:
+        if len(string) > 2 and _IDENTIFIER.fullmatch(string):
+            yield from spot(string, "word")
+    for match in _IDENTIFIER.finditer(_STRING.sub(" ", text)):
+        yield from spot(match[0].split("-")[0] if "-" in match[0] else match[0], "identifier")
+
+
+def _is_telling(name: str, kind: NameKind) -> bool:
+    """Whether a name can be looked up: it is no word of the language, and long enough."""
+    bare = name.strip("-_$/")
+    if len(bare) < 3 or len(name) > 80 or name.isdigit():
+        return False
+    if kind in ("flag", "variable", "route"):
+        return True
+    return bare.lower() not in _STOP
+
+
+def _pairs(hunk: Hunk) -> tuple[dict[str, str], set[str]]:
+    """Old name -> new name of the renames in a hunk, and the names in lines of which only a literal changed.
+
+    Two lines belong together when they are equal but for literals, or but for one name.
+    """
+    renames: dict[str, str] = {}
+    valued: set[str] = set()
+    by_shape: dict[str, list[str]] = defaultdict(list)
+    for line in hunk.added:
+        by_shape[_shape(line.text)].append(line.text)
+    for line in hunk.removed:
+        waiting = by_shape.get(_shape(line.text))
+        if not waiting:
+            continue
+        new = waiting.pop(0)
+        if new.split() == line.text.split():
+            continue
+        before, after = _tokens(line.text), _tokens(new)
+        differing = {(a, b) for a, b in zip(before, after, strict=False) if a != b}
+        literal = all(_LITERAL.fullmatch(a) and _LITERAL.fullmatch(b) for a, b in differing)
+        if literal:
+            valued.update(spot.text for spot in _spots(Line(0, new), ""))
+            inner = [(_bare(a), _bare(b)) for a, b in differing]
+            differing = {(a, b) for a, b in inner if a and b}
+        if len(differing) == 1:
+            a, b = next(iter(differing))
+            if _is_name(a) and _is_name(b):
+                renames[a] = b
+    return renames, valued
+
+
+def _shape(line: str) -> str:
+    """A line with ``@`` for each name and literal."""
+    return " ".join(_IDENTIFIER.sub("@", _LITERAL.sub("@", line)).split())
+
+
+def _tokens(line: str) -> list[str]:
+    return [match[0] for match in _TOKEN.finditer(line)]
+
+
+_TOKEN = lazy_pattern(
+    r'"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'|`[^`\n]*`|[A-Za-z_$][\w$]*(?:-[A-Za-z][\w-]*)?|\b\d[\w.]*\b'
+)
+
+
+def _bare(literal: str) -> str:
+    """The text of a string literal that is a name or a flag; ``""`` for others."""
+    text = literal[1:-1] if literal[:1] in "\"'`" else ""
+    return text if _is_name(text) else ""
+
+
+def _is_name(text: str) -> bool:
+    return bool(re.fullmatch(r"(?:--)?[A-Za-z_$/][\w$/.{}:-]*", text)) and len(text) > 2
+
+
+def _around(hunk: Hunk, path: str) -> Iterator[_Spot]:
+    """What the lines around a change define: the function of its header, and definitions within two lines of it."""
+    changed = {line.number for line in hunk.added}
+    changed |= {line.number for line in hunk.removed} if not changed else set()
+    if hunk.header:
+        yield from (spot for spot in _spots(Line(0, hunk.header), path) if spot.defined)
+    for line in hunk.context:
+        if any(line.number + step in changed for step in (-2, -1, 1, 2)):
+            yield from (spot for spot in _spots(line, path) if spot.defined or spot.kind in ("flag", "variable"))
+
+
+def _texts(files: Sequence[FileChange]) -> Iterator[Text]:
+    """Strings for people, removed ones first: the pages may quote them."""
+    new = {text for file in files for line in file.added for text in _fragments(line.text)}
+    seen: set[str] = set()
+    for file in files:
+        for line in file.removed:
+            for text in _fragments(line.text):
+                if text not in seen:
+                    seen.add(text)
+                    yield Text(text, "touched" if text in new else "removed", file.path, line.number)
+    for file in files:
+        for line in file.added:
+            for text in _fragments(line.text):
+                if text not in seen:
+                    seen.add(text)
+                    yield Text(text, "added", file.path, line.number)
+
+
+def _fragments(line: str) -> Iterator[str]:
+    """The texts in a line: of each string for people, the longest part without a placeholder."""
+    for match in _STRING.finditer(line):
+        string = next(part for part in match.groups() if part is not None)
+        longest = max(_PLACEHOLDER.split(string), key=len).strip(" .,:;!?'\"`()[]")
+        if len(longest) >= MIN_TEXT_CHARS and len(words(longest)) >= MIN_TEXT_WORDS and " " in longest:
+            yield longest
+
+
+def _prose(files: Sequence[FileChange]) -> Iterator[str]:
+    """Sentences that are added in comments, docstrings and help texts, the longest first."""
+    found: dict[str, None] = {}
+    for file in files:
+        block: list[str] = []
+        last = -2
+        for line in file.added:
+            comment = _COMMENT.match(line.text)
+            text = comment[1] if comment is not None else line.text.strip() if _is_sentence(line.text) else ""
+            if text and line.number == last + 1:
+                block.append(text)
+            else:
+                found.setdefault(" ".join(block))
+                block = [text] if text else []
+            last = line.number
+            if not text:
+                for fragment in _fragments(line.text):
+                    if _HELP.search(line.text) or len(words(fragment)) >= 5:
+                        found.setdefault(fragment)
+        found.setdefault(" ".join(block))
+    sentences = [text[:400] for text in found if len(words(text)) >= 5]
+    yield from sorted(dict.fromkeys(sentences), key=lambda text: -min(len(text), 400))
+
+
+_CODE_MARKS = lazy_pattern(r"[;{}=()\[\]<>|&]|=>|->|::")
+
+
+def _is_sentence(line: str) -> bool:
+    """Whether a line is prose, such as one of a docstring: several plain words, and hardly any marks of code."""
+    text = line.strip()
+    if len(text) < 25 or text[0] in "\"'@<{":
+        return False
+    plain = [word for word in text.split() if word.strip(".,:;`'\"()").isalpha()]
+    return len(plain) >= 5 and len(_CODE_MARKS.findall(text)) <= 2

@@ -1,0 +1,84 @@
+"""What a change of code means for documentation: findings, their evidence, and additions that no page has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+EvidenceKind = Literal["names", "texts", "title", "paths", "links", "co-change", "prose"]
+"""Kinds of evidence. ``names``: names in the changed lines. ``texts``: messages and help texts in them. ``title``: the
+subject of the commit or pull request, searched. ``paths``: the words of the changed paths. ``links``: pages that name
+a changed file. ``co-change``: pages that changed together with these files before. ``prose``: comments and help texts
+that the change adds, searched."""
+KINDS: frozenset[EvidenceKind] = frozenset(get_args(EvidenceKind))
+"""All kinds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One reason why a change concerns a section, or a page as a whole.
+
+    ``path``: the page, as in the index. ``heading_path``: the breadcrumb of the section; None for the page as a whole.
+    ``strength``: 0 to 1. ``reason``: a clause for people, such as ``names `--max-size```. ``line``: where the page says
+    it, 1-based, if that is known. ``subject``: what the evidence is about; of several about the same in a section, the
+    strongest counts.
+    """
+
+    kind: EvidenceKind
+    path: str
+    heading_path: str | None
+    strength: float
+    reason: str
+    line: int | None = None
+    subject: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A section that a change probably concerns.
+
+    ``path``: the page, from the documentation folder. ``line``: 1-based, in the source file; None where the text stands
+    in none. ``confidence``: 0 to 1. ``reasons``: clauses for people, the strongest first. ``kinds``: of the evidence.
+    """
+
+    path: str
+    heading_path: str
+    title: str
+    line: int | None
+    confidence: float
+    reasons: tuple[str, ...]
+    kinds: tuple[EvidenceKind, ...]
+
+
+AdditionKind = Literal["flag", "setting", "variable", "route"]
+
+
+@dataclass(frozen=True, slots=True)
+class Undocumented:
+    """A public name that the change adds and no page has: a flag, setting, environment variable or route. ``path`` and
+    ``line``: where the code adds it, from the repository's root."""
+
+    kind: AdditionKind
+    name: str
+    path: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Impact:
+    """What a change means for the documentation.
+
+    ``findings``: sections that it probably makes wrong, best first. ``undocumented``: additions that no page has.
+    ``done``: sections that the same change edits. ``notes``: sentences on what could not be examined. ``files``: number
+    of changed files that were examined.
+    """
+
+    findings: tuple[Finding, ...]
+    undocumented: tuple[Undocumented, ...] = ()
+    done: tuple[Finding, ...] = ()
+    notes: tuple[str, ...] = ()
+    files: int = 0
+
+    def at_least(self, confidence: float) -> tuple[Finding, ...]:
+        """The findings of this confidence and above."""
+        return tuple(finding for finding in self.findings if finding.confidence >= confidence)
