@@ -11,7 +11,7 @@ import os
 import re
 import unicodedata
 from bisect import bisect_left
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
@@ -193,31 +193,27 @@ class Repository:
                 commit = parents[0] if parents and self._git.get(parents[0]) is not None else None
         return last
 
-    @property
-    def trees(self) -> Trees:
-        """The trees of this repository, by id."""
-        return self._trees
+    def steps(self, start: str, limit: int, paths: Sequence[str]) -> Iterator[tuple[str, tuple[object, ...]]]:
+        """(root tree, what is at each of ``paths`` in it) of commits along the first parents from ``start`` back,
+        ``limit`` at most. What is at a path is its object's id, None for nothing; ``""`` is the root itself.
 
-    def steps(self, start: str, limit: int) -> Iterator[tuple[str | None, str]]:
-        """(root tree before, root tree after) of each step along the first parents from ``start`` back, ``limit`` at
-        most. The first commit has None before it. The last one of a shallow clone, whose parent is missing, is left
-        out."""
-        commit: str | None = start
+        Of a shallow clone, those commits that it has.
+        """
         with failures("The history cannot be read"):
-            after = self._commit(start)
+            commit: str | None = start
             for _ in range(limit):
-                if commit is None:
+                if commit is None or self._git.get(commit) is None:
                     return
-                parent = after[1][0] if after[1] else None
-                if parent is not None and self._git.get(parent) is None:
-                    return
-                if parent is None:
-                    if not self.is_shallow:
-                        yield None, after[2]
-                    return
-                earlier = self._commit(parent)
-                yield earlier[2], after[2]
-                commit, after = parent, earlier
+                _, parents, root = self._commit(commit)
+                tree = self._git[root]
+                yield root, tuple(_at(tree, path) for path in paths)
+                commit = parents[0] if parents else None
+
+    def changed(self, old: object, new: object) -> set[str]:
+        """The paths in the folder ``new`` that are not in ``old``, or have another content there. Both are ids as
+        :meth:`steps` gives them; of anything but a folder, nothing."""
+        with failures("The history cannot be read"):
+            return self._trees.changed(None if old is None else str(old), None if new is None else str(new))
 
     def patch(self, base: str | None, *, staged: bool = False, max_bytes: int) -> str:
         """The unified diff from a commit to the work tree, or to what is ``staged``; as ``git diff``, with renames.
@@ -458,6 +454,16 @@ class Repository:
         commit_object = self._git[commit].peel(pygit2.Commit)
         parents = tuple(map(str, commit_object.parent_ids))
         return commit_object.commit_time, parents, str(commit_object.tree_id)
+
+
+def _at(tree: pygit2.Object, path: str) -> object:
+    """The id of the file or folder at a path of a root tree; None where there is none."""
+    if not path:
+        return tree.id
+    try:
+        return tree[path].id  # type: ignore[index] - a tree
+    except KeyError:
+        return None
 
 
 def _text(file: Path) -> str | None:

@@ -121,7 +121,7 @@ class _Change:
         from anvil.documents.file_selection import Selection
 
         self._selection = Selection(anvil_.config.source)
-        self._docs = docs
+        self.docs = docs
         self._files = files
         self.pages = [file for file in files if self._kind(file.path) == "page"]
         changed = [file for file in files if not file.submodule]
@@ -136,11 +136,11 @@ class _Change:
         )
 
     def _kind(self, path: str) -> file_kinds.FileKind:
-        return file_kinds.kind(path, self._docs, self.is_page(self._inside(path)))
+        return file_kinds.kind(path, self.docs, self.is_page(self._inside(path)))
 
     def _inside(self, path: str) -> str:
         """A path from the documentation folder."""
-        return path[len(self._docs) + 1 :] if self._docs and path.startswith(f"{self._docs}/") else path
+        return path[len(self.docs) + 1 :] if self.docs and path.startswith(f"{self.docs}/") else path
 
     def is_page(self, path: str) -> bool:
         """Whether a path from the documentation folder is that of a page."""
@@ -208,8 +208,7 @@ def _history(git: Repository, change: _Change, before: str | None, notes: list[s
     if start is None:
         return co_change.History()
     try:
-        steps = (co_change.Step(old, new) for old, new in git.steps(start, co_change.MAX_STEPS))
-        history = co_change.read(steps, git.trees, change.code_paths, change._docs, change.is_page, still_wanted)
+        history = co_change.read(git, start, change.code_paths, change.docs, change.is_page, still_wanted)
     except GitError as error:
         notes.append(f"The history could not be read: {error}")
         return co_change.History()

@@ -1,7 +1,7 @@
 """Pages that changed together with files of code before, from the history of the repository.
 
 The unit is a step along the first parents of a commit: a commit, or a merged branch as a whole. Small steps say more than
-large ones, and later steps more than earlier ones. Of each step only the folders that matter are compared.
+large ones, and later steps more than earlier ones. Of each step only the paths that matter are compared.
 """
 
 from __future__ import annotations
@@ -9,11 +9,9 @@ from __future__ import annotations
 import math
 import posixpath
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
-
-from anvil.git.objects import Trees
+from typing import Protocol
 
 MAX_STEPS = 2_000
 """Steps of the history that are read."""
@@ -25,21 +23,26 @@ MAX_PAGES_OF_STEP = 20
 """A step that changes more pages is a renovation of all of them, and says nothing."""
 MAX_FILES_OF_STEP = 100
 """A step that changes more files likewise."""
-PRIOR_STEPS = 2.0
+SMALL_FILES, SMALL_PAGES = 5, 3
+"""Files and pages of a small step: of a larger one, each pair counts less, by the root of how much larger it is."""
+PRIOR_STEPS = 1.0
 """Steps without any page that each file is thought to have had besides: one joint change alone says little."""
 
 
-class Step(NamedTuple):
-    """A step of the history: the root tree before it (None for the first) and after it."""
+class Past(Protocol):
+    """The history of a repository; see :class:`anvil.git.repository.Repository`."""
 
-    before: str | None
-    after: str
+    def steps(self, start: str, limit: int, paths: Sequence[str]) -> Iterator[tuple[str, tuple[object, ...]]]:
+        """(root tree, id at each path) of commits, the newest first."""
+
+    def changed(self, old: object, new: object) -> set[str]:
+        """The paths in which two folders differ."""
 
 
 @dataclass(frozen=True, slots=True)
 class Together:
-    """How often a page changed together with a file or folder of code. ``both`` of ``all`` steps that changed the code;
-    ``share``: the same, decayed and discounted, 0 to 1."""
+    """How often a page changed together with a file, or with a folder, which ends in ``/``. ``both`` of ``all`` steps
+    that changed the code; ``share``: the same, decayed and discounted, 0 to 1."""
 
     source: str
     both: int
@@ -49,8 +52,8 @@ class Together:
 
 @dataclass
 class History:
-    """What the steps say. ``joint``: page -> its strongest :class:`Together` for a file or folder, the strongest first.
-    ``often``: page -> the share of the steps with pages that changed it, decayed. ``steps``: number of steps read."""
+    """What the steps say. ``joint``: page -> its :class:`Together` with each file and folder, the strongest first.
+    ``often``: page -> its share of the changes of pages, decayed. ``steps``: number of steps that were read."""
 
     joint: dict[str, tuple[Together, ...]] = field(default_factory=dict)
     often: dict[str, float] = field(default_factory=dict)
@@ -58,91 +61,61 @@ class History:
 
 
 def read(
-    steps: Iterable[Step],
-    trees: Trees,
-    files: Collection[str],
+    past: Past,
+    start: str,
+    files: Sequence[str],
     docs: str,
     is_page: Callable[[str], bool],
     check: Callable[[], None] = lambda: None,
 ) -> History:
-    """What the history says of these files of code, and of the folders that have them.
+    """What the history up to the commit ``start`` says of these files of code, and of the folders that they are in.
 
     ``docs``: the documentation folder from the root, ``""`` for the root itself. ``is_page``: whether a path from that
     folder is a page. ``check`` is called for each step, and may raise to cancel.
     """
-    sources = list(dict.fromkeys(list(files)[:MAX_FILES]))
-    folders = list(dict.fromkeys(folder for file in sources if (folder := posixpath.dirname(file)) and folder != docs))
+    sources = list(dict.fromkeys(files[:MAX_FILES]))
+    folders = {posixpath.dirname(file) for file in sources} - {"", docs}
+    sources += sorted(f"{folder}/" for folder in folders)
     of_source: dict[str, float] = defaultdict(float)
     count: dict[str, int] = defaultdict(int)
-    together: dict[tuple[str, str], list[float]] = defaultdict(lambda: [0.0, 0.0])
+    value_of: dict[tuple[str, str], float] = defaultdict(float)
+    both: dict[tuple[str, str], int] = defaultdict(int)
     often: dict[str, float] = defaultdict(float)
     history = History()
-    all_often = 0.0
-    for number, step in enumerate(steps):
+    newer: tuple[str, tuple[object, ...]] | None = None
+    paths = [docs, *(source.rstrip("/") for source in sources)]
+    for older in past.steps(start, MAX_STEPS + 1, paths):
         check()
-        history.steps = number + 1
-        if step.before is None or step.before == step.after:
+        step, newer = newer, older
+        if step is None:
             continue
-        touched = _touched(trees, step, sources, folders)
-        old, new = trees.folder(step.before, docs), trees.folder(step.after, docs)
-        pages: list[str] = []
-        if old != new and new is not None:
-            pages = sorted(path for path in trees.changed(old, new) if is_page(path))
-        if not touched and not pages:
+        history.steps += 1
+        (root, (old_docs, *old)), (new_root, (new_docs, *new)) = older, step
+        touched = [source for source, a, b in zip(sources, old, new, strict=True) if a != b]
+        pages: Collection[str] = ()
+        if old_docs != new_docs and new_docs is not None:
+            pages = sorted(path for path in past.changed(old_docs, new_docs) if is_page(path))
+        if not (touched or pages) or len(pages) > MAX_PAGES_OF_STEP:
             continue
-        decay = 0.5 ** (number / HALF_LIFE_STEPS)
-        if len(pages) > MAX_PAGES_OF_STEP:
+        decay: float = 0.5 ** (history.steps / HALF_LIFE_STEPS)
+        size = len(past.changed(root, new_root)) if touched and pages else 0
+        if size > MAX_FILES_OF_STEP:
             continue
-        size = 1
-        if touched:
-            size = len(trees.changed(step.before, step.after))
-            if size > MAX_FILES_OF_STEP:
-                continue
-        # A step of many files says less of each pair; that it says of a file at all is counted in the same way.
-        value = decay / math.sqrt(max(1.0, size / 5))
         for source in touched:
-            of_source[source] += value
+            of_source[source] += decay
             count[source] += 1
-        if pages:
-            all_often += decay
+        value = decay / math.sqrt(max(1.0, size / SMALL_FILES) * max(1.0, len(pages) / SMALL_PAGES))
         for page in pages:
             often[page] += decay / len(pages)
             for source in touched:
-                pair = together[source, page]
-                pair[0] += value / math.sqrt(max(1.0, len(pages) / 3))
-                pair[1] += 1
-    by_page: dict[str, list[Together]] = defaultdict(list)
-    for (source, page), (value, both) in together.items():
-        share = value / (of_source[source] + PRIOR_STEPS * _recent(count[source]))
-        by_page[page].append(Together(source, int(both), count[source], share))
-    history.joint = {
-        page: tuple(sorted(each, key=lambda pair: (-pair.share, pair.source))) for page, each in sorted(by_page.items())
-    }
-    history.often = {page: value / all_often for page, value in sorted(often.items())}
+                value_of[source, page] += value
+                both[source, page] += 1
+    joint: dict[str, list[Together]] = defaultdict(list)
+    for (source, page), value in value_of.items():
+        share = value / (of_source[source] + PRIOR_STEPS)
+        joint[page].append(Together(source, both[source, page], count[source], share))
+    for page, pairs in sorted(joint.items()):
+        history.joint[page] = tuple(sorted(pairs, key=lambda pair: (-pair.share, pair.source)))
+    total = sum(often.values())
+    history.often = {page: value / total for page, value in sorted(often.items())}
     return history
-
-
-def _recent(steps: int) -> float:
-    """The weight of a step of the prior: less where much is known."""
-    return 0.5 if steps else 1.0
-
-
-def _touched(trees: Trees, step: Step, files: Collection[str], folders: Collection[str]) -> list[str]:
-    """The files and folders among these that a step changed."""
-    assert step.before is not None
-    changed = []
-    differing: dict[str, bool] = {}
-    for folder in folders:
-        differing[folder] = trees.folder(step.before, folder) != trees.folder(step.after, folder)
-        if differing[folder]:
-            changed.append(f"{folder}/")
-    inside = [file for file in files if differing.get(posixpath.dirname(file), True)]
-    if inside:
-        before, after = trees.entries(step.before, inside), trees.entries(step.after, inside)
-        changed += [file for file in inside if before[file] != after[file]]
-    return changed
-
-
-def shares(history: History) -> Mapping[str, float]:
-    """Page -> how often it changed at all, for a comparison."""
-    return history.often
