@@ -33,6 +33,7 @@ COMMANDS = {
     "verify": CommandEntry("Check", "Check the contents of an index file.", "anvil.cli.verify:command"),
     "test": CommandEntry("Check", "Ask the questions of a suite.", "anvil.doc_tests.cli:command"),
     "lint": CommandEntry("Check", "Find broken links and more in the pages.", "anvil.lint.cli:command"),
+    "impact": CommandEntry("Check", "Find sections that a change of code makes wrong.", "anvil.impact.cli:command"),
     "questions": CommandEntry(
         "Check", "Print logged questions without answer.", "anvil.doc_tests.cli:questions_command"
     ),
@@ -63,6 +64,7 @@ PARTS = {
     "unrun plugin": "anvil.doctor.mkdocs_project:find",
     # what one capability uses of another that uses it
     "notes of a CI job": "anvil.ci.annotations:lint_notes",
+    "impact notes of a CI job": "anvil.ci.annotations:impact_notes",
     "runner of a CI job": "anvil.ci.hosts:GitHub",
     "indexes that hooks name": "anvil.doctor.pre_commit_hooks:named_indexes",
     # where pages and indexes come from

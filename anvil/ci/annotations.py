@@ -16,6 +16,7 @@ from anvil.values import Changes, Document
 
 if TYPE_CHECKING:
     from anvil.api import Anvil
+    from anvil.impact.values import Finding, Undocumented
     from anvil.index_file.reader import Reader
     from anvil.lint.values import LintFinding
 
@@ -63,6 +64,16 @@ def lint_notes(findings: Iterable[LintFinding], opened: Anvil) -> Iterator[Note]
     for finding in findings:
         level: Level = "notice" if finding.level == "note" else finding.level
         yield Note(level, f"{finding.message} [{finding.rule}]", in_checkout(opened, finding.path), finding.line)
+
+
+def impact_notes(findings: Iterable[Finding], undocumented: Iterable[Undocumented], opened: Anvil) -> Iterator[Note]:
+    """A note for each section that a change probably concerns, and for each addition that no page has."""
+    for finding in findings:
+        why = "; ".join(finding.reasons[:2])
+        message = f"This section may be wrong after this change (confidence {finding.confidence:.2f}): it {why}."
+        yield Note("notice", message, in_checkout(opened, finding.path), finding.line)
+    for addition in undocumented:
+        yield Note("notice", f"No page has the {addition.kind} {addition.name}.", addition.path, addition.line)
 
 
 def _line(path: str, opened: Anvil, reader: Reader) -> int:

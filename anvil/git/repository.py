@@ -199,13 +199,15 @@ class Repository:
 
         Of a shallow clone, those commits that it has.
         """
+        import pygit2
+
         with failures("The history cannot be read"):
             commit: str | None = start
             for _ in range(limit):
                 if commit is None or self._git.get(commit) is None:
                     return
                 _, parents, root = self._commit(commit)
-                tree = self._git[root]
+                tree = self._git[root].peel(pygit2.Tree)
                 yield root, tuple(_at(tree, path) for path in paths)
                 commit = parents[0] if parents else None
 
@@ -220,18 +222,15 @@ class Repository:
 
         ``base``: None for the empty tree, before the first commit. After ``max_bytes`` further files are left out.
         """
+        import pygit2
         from pygit2.enums import DiffOption
 
         flags = DiffOption.NORMAL
         with failures("The change cannot be read"):
-            if base is None:
-                tree = self._git[self._git.TreeBuilder().write()]
-            else:
-                tree = self._git[self._commit(base)[2]]
-            if staged:
-                diff = tree.diff_to_index(self.staging.current(), flags)
-            else:
-                diff = tree.diff_to_workdir(flags)
+            root = self._git.TreeBuilder().write() if base is None else self._commit(base)[2]
+            tree = self._git[root].peel(pygit2.Tree)
+            staging = self.staging.current() if staged else None
+            diff = tree.diff_to_workdir(flags) if staging is None else tree.diff_to_index(staging, flags)
             diff.find_similar()
             parts: list[str] = []
             size = 0
@@ -245,13 +244,22 @@ class Repository:
                 parts.append(data.decode("utf-8", "replace"))
         return "".join(parts)
 
-    def subject(self, commit: str) -> str:
-        """The first line of a commit's message."""
+    def subjects(self, head: str, base: str, limit: int) -> list[str]:
+        """The first lines of the messages of commits along the first parents from ``head`` back to ``base``, which is
+        left out; ``limit`` at most."""
         import pygit2
 
-        with failures(f"The commit {commit[:12]} cannot be read"):
-            message = self._git[commit].peel(pygit2.Commit).message
-            return next((line.strip() for line in message.splitlines() if line.strip()), "")
+        subjects: list[str] = []
+        with failures("The history cannot be read"):
+            commit: str | None = head
+            while commit is not None and commit != base and len(subjects) < limit:
+                found = self._git.get(commit)
+                if found is None:
+                    break
+                message = found.peel(pygit2.Commit).message
+                subjects.append(next((line.strip() for line in message.splitlines() if line.strip()), ""))
+                commit = next(map(str, found.peel(pygit2.Commit).parent_ids), None)
+        return subjects
 
     def short(self, commit: str) -> str:
         """The shortest unique form of an id, as git prints it; seven digits for a commit that is not in this clone."""
@@ -456,12 +464,12 @@ class Repository:
         return commit_object.commit_time, parents, str(commit_object.tree_id)
 
 
-def _at(tree: pygit2.Object, path: str) -> object:
+def _at(tree: pygit2.Tree, path: str) -> object:
     """The id of the file or folder at a path of a root tree; None where there is none."""
     if not path:
         return tree.id
     try:
-        return tree[path].id  # type: ignore[index] - a tree
+        return tree[path].id
     except KeyError:
         return None
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from anvil.errors import AnvilError, ConfigError, GitError
+from anvil.formats import globs
 from anvil.impact import co_change, diff, evidence, file_kinds, names, ranking
 from anvil.impact.documentation import IndexDocumentation
 from anvil.impact.undocumented import additions
@@ -120,6 +121,9 @@ class _Change:
     def __init__(self, files: Sequence[diff.FileChange], docs: str, anvil_: Anvil) -> None:
         from anvil.documents.file_selection import Selection
 
+        options = anvil_.config.impact
+        self._ignored_pages = [globs.compile(pattern) for pattern in options.ignore]
+        self._ignored_code = [globs.compile(pattern) for pattern in options.ignore_code]
         self._selection = Selection(anvil_.config.source)
         self.docs = docs
         self._files = files
@@ -136,6 +140,8 @@ class _Change:
         )
 
     def _kind(self, path: str) -> file_kinds.FileKind:
+        if any(glob.matches(path) for glob in self._ignored_code):
+            return "other"
         return file_kinds.kind(path, self.docs, self.is_page(self._inside(path)))
 
     def _inside(self, path: str) -> str:
@@ -150,7 +156,7 @@ class _Change:
         """Whether nothing is said of a page, such as of a changelog: each change may stand in it."""
         from anvil.search.page_kinds import is_record
 
-        return is_record(path)
+        return is_record(path) or any(glob.matches(path) for glob in self._ignored_pages)
 
     def edited(self, docs: IndexDocumentation) -> dict[str, frozenset[str]]:
         """Page -> the breadcrumbs of the sections that the change edits."""

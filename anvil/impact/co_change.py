@@ -1,7 +1,7 @@
 """Pages that changed together with files of code before, from the history of the repository.
 
-The unit is a step along the first parents of a commit: a commit, or a merged branch as a whole. Small steps say more than
-large ones, and later steps more than earlier ones. Of each step only the paths that matter are compared.
+The unit is a step along the first parents of a commit: a commit, or a merged branch as a whole. Small steps say more
+than large ones, and later steps more than earlier ones. Of each step only the paths that matter are compared.
 """
 
 from __future__ import annotations

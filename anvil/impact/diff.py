@@ -79,8 +79,8 @@ _NULL = "/dev/null"
 
 
 def parse(text: str) -> tuple[FileChange, ...]:
-    """The changed files, in the order of the diff. An empty text has none. Raises :class:`ConfigError` for a text without
-    any change in it."""
+    """The changed files, in the order of the diff. An empty text has none. Raises :class:`ConfigError` for a text
+    without any change in it."""
     files = list(_files(text))
     if not files and text.strip():
         first = next(line for line in text.splitlines() if line.strip())

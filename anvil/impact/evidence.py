@@ -22,8 +22,8 @@ Check = Callable[[], None]
 
 # How much a way of naming says, 0 to 1. Guesses; ``benchmarks/impact.py`` measures them.
 AS_WRITTEN, RESPELLED, BY_WORDS, PLAIN_WORD = 1.0, 0.8, 0.35, 0.12
-"""A name as the code writes it; with other separators or case (``max_size`` for ``--max-size``); as words of a sentence;
-a single common word that is not marked as code."""
+"""A name as the code writes it; with other separators or case (``max_size`` for ``--max-size``); as words of a
+sentence; a single common word that is not marked as code."""
 IN_HEADING = 1.4
 """A section whose heading has the name is about it."""
 TEXT_STRENGTH = {"removed": 1.0, "touched": 0.5, "added": 0.6}
@@ -56,7 +56,8 @@ def rarity(holders: int, all_passages: int) -> float:
     """How much it says that a passage has a name that so many passages have: 1 for one alone, 0 for all."""
     if holders <= 1:
         return 1.0
-    return max(0.0, 1.0 - math.log(holders) / math.log(max(all_passages, holders + 1))) ** 1.5
+    share = 1.0 - math.log(holders) / math.log(max(all_passages, holders + 1))
+    return max(0.0, share) * math.sqrt(max(0.0, share))
 
 
 def of_names(names: Iterable[Name], docs: Documentation, check: Check = lambda: None) -> Iterator[Evidence]:
@@ -151,8 +152,13 @@ def find(name: str, docs: Documentation, *, anything: bool = False) -> list[_Mat
 
 def _is_marked(text: str, start: int, end: int) -> bool:
     """Whether a word stands as code: beside a mark such as a backtick or a bracket."""
-    return (
-        text[start - 1 : start] in _BESIDE_CODE and start > 0 or text[end : end + 1] in ("`", "(", "'", '"', "=", ":")
+    return (text[start - 1 : start] in _BESIDE_CODE and start > 0) or text[end : end + 1] in (
+        "`",
+        "(",
+        "'",
+        '"',
+        "=",
+        ":",
     )
 
 
@@ -249,15 +255,17 @@ def _spellings(file: str) -> Iterator[tuple[str, float, str]]:
     parts = file.split("/")
     stem, _ = posixpath.splitext(file)
     yield file, FULL_PATH, "the file"
-    if len(parts) > 2:
+    is_usual = posixpath.splitext(parts[-1])[0].lower() in _USUAL_FILES
+    if len(parts) > 2 and not (is_usual and parts[-2] in _USUAL_FOLDERS):
         yield "/".join(parts[-2:]), TWO_PARTS, "the file"
-    if len(parts) > 1 and "." in parts[-1] and posixpath.splitext(parts[-1])[0].lower() not in _USUAL_FILES:
+    if len(parts) > 1 and "." in parts[-1] and not is_usual:
         yield parts[-1], BASENAME, "the file"
     module = stem.removesuffix("/__init__").removeprefix("src/").removeprefix("lib/")
     if "/" in module and file.endswith(".py"):
         yield module.replace("/", "."), MODULE, "the module"
 
 
+_USUAL_FOLDERS = frozenset({"src", "lib", "app", "cmd", "pkg"})
 _USUAL_FILES = frozenset("__init__ index main mod lib readme setup package cli utils types config".split())  # noqa: SIM905
 
 

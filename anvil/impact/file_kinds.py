@@ -43,6 +43,8 @@ def words_path(path: str) -> str:
 
 
 _USUAL = frozenset(
-    "src lib libs app apps pkg packages crates internal cmd main index mod init __init__ core common utils util "
-    "helpers types impl java python go rust js ts com org io net".split()  # noqa: SIM905 - a list of words is not read
+    """
+    src lib libs app apps pkg packages crates internal cmd main index mod init __init__ core common utils util helpers
+    types impl java python go rust js ts com org io net
+    """.split()  # noqa: SIM905 - a list of quoted words is not read
 )

@@ -1,7 +1,8 @@
 """Names in the changed lines of code, what they are, and how they changed. For any language, by regular expressions.
 
-A name that documentation may have is one that users meet: a function, class, flag, setting, environment variable, route,
-or the text of a message. What a name is, is guessed from the line; the evidence weighs it by how rare it is in the pages.
+A name that documentation may have is one that users meet: a function, class, flag, setting, environment variable,
+route, or the text of a message. What a name is, is guessed from the line; the evidence weighs it by how rare it is in
+the pages.
 """
 
 from __future__ import annotations
@@ -71,7 +72,8 @@ _HELP = lazy_pattern(r"(?i)\b(?:help|description|about|usage|doc|summary|title|m
 _PLACEHOLDER = lazy_pattern(r"\{[^{}]*\}|\$\{[^{}]*\}|%[-+#0-9.]*[a-zA-Z]|\\[nrt]|\\\"")
 _FLAG_DEFINITION = lazy_pattern(
     r"add_argument|option\(|Option\(|argument\(|Flags?\(\)|flag\.\w+\(|\.\w+VarP?\(|addOption|\.option\(|"
-    r"long\s*[=(]|#\[(?:arg|clap|structopt)|Flag\(|flags?:|new Option|DEFINE_\w+\(|parser\.on|add_flag|add_option|\.arg\("
+    r"long\s*[=(]|#\[(?:arg|clap|structopt)|Flag\(|flags?:|new Option|DEFINE_\w+\(|parser\.on|add_flag|"
+    r"add_option|\.arg\("
 )
 _LONG = lazy_pattern(r'\blong\s*[=(]\s*"(?P<name>[a-z][\w-]*)"')
 _GO_FLAG = lazy_pattern(
@@ -83,15 +85,15 @@ _ROUTE_DEFINITION = lazy_pattern(
 )
 _STOP = frozenset(
     """
-    abstract and any args array as assert async auto await bool boolean break byte case catch char class const continue
-    data def default del delete do done double dict elif else end enum err error except export extends false final
-    finally float for foreach fn from func function get go goto has id if impl implements import in index init inline int
-    interface is item items it iter key keys kwargs lambda len let list local long loop main map match mod module mut
-    name namespace new next nil node none not null num number obj object of ok option or out override package panic pass
-    path print private process protected pub public raise readonly ref required result return returns run self set
-    short signed sizeof some static str string struct super switch test then this throw throws to trait true try tuple
-    type typeof types undefined union unit unsafe unsigned use using val value values var vec virtual void where while
-    with yield
+    abstract and any args array as assert async auto await bool boolean break byte case catch char class const
+    continue data def default del delete dict do done double elif else end enum err error except export extends
+    false final finally float fn for foreach from func function get go goto has id if impl implements import in
+    index init inline int interface is it item items iter key keys kwargs lambda len let list local long loop
+    main map match mod module mut name namespace new next nil node none not null num number obj object of ok
+    option or out override package panic pass path print private process protected pub public raise readonly ref
+    required result return returns run self set short signed sizeof some static str string struct super switch
+    test then this throw throws to trait true try tuple type typeof types undefined union unit unsafe unsigned
+    use using val value values var vec virtual void where while with yield
     """.split()  # noqa: SIM905 - a list of quoted words is not read
 )
 """Words of programming languages, and names that are in each program: they say nothing alone."""
@@ -147,7 +149,7 @@ HOW_WEIGHT: dict[How, float] = {
     "touched": 0.4,
     "near": 0.25,
 }
-"""How much a change of a name says that text about it is wrong. Guesses, in this order; see ``benchmarks/impact.py``."""
+"""How much a change of a name says that text about it is wrong. Guesses; see ``benchmarks/impact.py``."""
 KIND_WEIGHT: dict[NameKind, float] = {
     "flag": 1.0,
     "variable": 1.0,
@@ -159,7 +161,7 @@ KIND_WEIGHT: dict[NameKind, float] = {
     "identifier": 0.45,
     "word": 0.4,
 }
-"""How likely a name of a kind is one that readers know. Guesses, in this order; see ``benchmarks/impact.py``."""
+"""How likely a name of a kind is one that readers know. Guesses; see ``benchmarks/impact.py``."""
 
 
 def weight(name: Name) -> float:

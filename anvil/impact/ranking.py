@@ -18,8 +18,8 @@ WEIGHTS: dict[EvidenceKind, float] = {
     "co-change": 0.7,
     "prose": 0.3,
 }
-"""What a full-strength piece of each kind makes of the probability. First guesses; ``benchmarks/impact.py`` measures each
-kind alone and left out."""
+"""What a full-strength piece of each kind makes of the probability. First guesses; ``benchmarks/impact.py`` measures
+each kind alone and left out."""
 NEXT = 0.5
 """What a second piece of the same kind counts, of the first; a third counts this of the second, and so on."""
 MAX_PIECES = 5
@@ -82,7 +82,6 @@ def _of_page(
     """The findings of one page: its best sections, or the page where no section is known."""
     sections = docs.sections(path)
     lines = {section.heading_path: section.start_line for section in sections}
-    titles = {section.heading_path: section.title for section in sections}
     if not headings:
         headings = [sections[0].heading_path if sections else ROOT]
     everywhere = [each for heading in headings for each in of_section.get((path, heading), ())]
@@ -102,7 +101,7 @@ def _of_page(
             Finding(
                 path,
                 heading,
-                titles.get(heading, docs.titles.get(path, "")),
+                docs.titles.get(path, ""),
                 line if line is not None else lines.get(heading),
                 round(probability, 3),
                 reasons,

@@ -37,8 +37,9 @@ class Evidence:
 class Finding:
     """A section that a change probably concerns.
 
-    ``path``: the page, from the documentation folder. ``line``: 1-based, in the source file; None where the text stands
-    in none. ``confidence``: 0 to 1. ``reasons``: clauses for people, the strongest first. ``kinds``: of the evidence.
+    ``path``: the page, from the documentation folder. ``title``: of the page. ``line``: 1-based, in the source file;
+    None where the text stands in none. ``confidence``: 0 to 1. ``reasons``: clauses
+    for people, the strongest first. ``kinds``: of the evidence.
     """
 
     path: str

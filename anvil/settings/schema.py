@@ -456,6 +456,21 @@ class LintOptions:
         _within("lint.max_page_chars", self.max_page_chars, 1)
 
 
+@dataclass(frozen=True, slots=True)
+class ImpactOptions:
+    """What ``anvil impact`` reports."""
+
+    min_confidence: float = 0.5
+    """Findings with a lower confidence are left out. From 0, which keeps all, to 1."""
+    ignore: tuple[str, ...] = ()
+    """Globs of pages of which nothing is reported. Changelogs and other records of changes are always left out."""
+    ignore_code: tuple[str, ...] = ()
+    """Globs of changed files, from the repository's root, that are not examined, such as generated ones."""
+
+    def __post_init__(self) -> None:
+        _within("impact.min_confidence", self.min_confidence, 0, 1)
+
+
 _COLLECTION_NAME = re.compile(r"(@[A-Za-z0-9][A-Za-z0-9._-]*/)?[A-Za-z0-9][A-Za-z0-9._-]*")
 MAX_COLLECTION_NAME, MAX_VERSION = 100, 60
 """Characters."""
@@ -530,6 +545,7 @@ class Config:
     library: LibraryOptions = field(default_factory=LibraryOptions)
     context: ContextOptions = field(default_factory=ContextOptions)
     lint: LintOptions = field(default_factory=LintOptions)
+    impact: ImpactOptions = field(default_factory=ImpactOptions)
     deps: DepsOptions = field(default_factory=DepsOptions)
     collections: tuple[Collection, ...] = ()
     """Indexes that answer together, by name; see below."""

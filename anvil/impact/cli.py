@@ -1,0 +1,128 @@
+"""``anvil impact``."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from anvil import registry
+from anvil.cli import options, output
+from anvil.cli.output import NO, OK
+from anvil.requests import OpenRequest
+from anvil.values import at_line
+from anvil.wording import counted, full_heading
+
+if TYPE_CHECKING:
+    from anvil.api import Anvil
+    from anvil.impact.values import Finding, Impact
+
+
+@click.command("impact", epilog="Example: git diff main... | anvil impact - --docs docs")
+@options.common
+@click.option(
+    "--base",
+    metavar="REV",
+    help="The change of the work tree since the branch left REV (default: the remote's default branch, else HEAD).",
+)
+@click.option("--staged", is_flag=True, help="The change that is staged for the next commit.")
+@click.option(
+    "--title", metavar="TEXT", default="", help="The subject of the change (default: the subjects of its commits)."
+)
+@click.option(
+    "--min-confidence",
+    type=click.FloatRange(0, 1),
+    help="Findings with a lower confidence are left out (default: impact.min_confidence).",
+)
+@click.option("--github", is_flag=True, help="Print annotations, as GitHub Actions reads them.")
+@click.option(
+    "--fail/--no-fail",
+    "fails",
+    default=None,
+    help="Exit with 1 when a section is likely concerned (default: yes; with --github: no).",
+)
+@options.as_json
+@options.quiet
+@click.argument("diff", metavar="[DIFF|-]", required=False)
+def command(
+    given: OpenRequest,
+    base: str | None,
+    staged: bool,
+    title: str,
+    min_confidence: float | None,
+    github: bool,
+    fails: bool | None,
+    as_json: bool,
+    quiet: bool,
+    diff: str | None,
+) -> int:
+    """List the sections of the documentation that a change of code probably makes wrong, without a model.
+
+    DIFF is a file with a unified diff, and '-' reads it from standard input. Without it, the change in this git
+    repository is examined. Exit code 0: nothing is likely, 1: something is, 2: an error.
+    """
+    from anvil.impact import assess, change
+
+    if sum((diff is not None, base is not None, staged)) > 1:
+        raise click.UsageError("DIFF, --base and --staged name different changes. Give one of them.")
+    if as_json and github:
+        raise click.UsageError("--json and --github both print to standard output. Give one of them.")
+    here = Path.cwd()
+    chosen = change.from_text(diff) if diff is not None else change.from_git(here, base, staged)
+    with options.open_index(given) as opened:
+        impact = assess(chosen.diff, opened, title=title or chosen.title, repository=here, before=chosen.before)
+        least = opened.config.impact.min_confidence if min_confidence is None else min_confidence
+        likely = impact.at_least(least)
+        if as_json:
+            output.print_json(
+                {
+                    "likely": bool(likely),
+                    "findings": likely,
+                    "undocumented": impact.undocumented,
+                    "done": impact.done,
+                    "files": impact.files,
+                    "notes": impact.notes,
+                }
+            )
+        elif github:
+            host = registry.part("runner of a CI job")(output.say, None, None)
+            for note in registry.part("impact notes of a CI job")(likely, impact.undocumented, opened):
+                host.annotate(*note)
+        else:
+            _print(impact, likely, opened, chosen.name, quiet)
+    fails = not github if fails is None else fails
+    return NO if likely and fails else OK
+
+
+def _print(impact: Impact, likely: tuple[Finding, ...], opened: Anvil, name: str, quiet: bool) -> None:
+    folder = output.relative(os.path.abspath(opened.folder or "."))
+    for number, finding in enumerate(likely, 1):
+        place = output.style(_place(finding, folder), "cyan")
+        output.say(f"{number}. {place}  confidence {finding.confidence:.2f}")
+        output.say(f"   {full_heading(finding.title, finding.heading_path)}")
+        for reason in finding.reasons:
+            output.say(f"   - {reason}")
+        output.say()
+    if impact.undocumented:
+        output.say("No page has:")
+        for addition in impact.undocumented:
+            output.say(f"   {output.style(addition.name, 'bold')}  {addition.path}:{addition.line}")
+        output.say()
+    if quiet:
+        return
+    if impact.done:
+        output.say("The change edits already:")
+        for finding in impact.done:
+            output.say(f"   {_place(finding, folder)}  {full_heading(finding.title, finding.heading_path)}")
+        output.say()
+    examined = f"{counted(impact.files, 'changed file')} of code in {name}"
+    sections = counted(len(likely), "section")
+    output.say(f"{examined}: {sections if likely else 'no section'} probably concerned.")
+    for note in impact.notes:
+        output.warn(note)
+
+
+def _place(finding: Finding, folder: str) -> str:
+    return at_line(os.path.join(folder, finding.path) if folder != "." else finding.path, finding.line)

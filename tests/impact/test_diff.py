@@ -1,0 +1,157 @@
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from anvil.errors import ConfigError
+from anvil.impact import diff
+from anvil.impact.diff import Line
+
+MODIFIED = """\
+diff --git a/src/a.py b/src/a.py
+index 1111111..2222222 100644
+--- a/src/a.py
++++ b/src/a.py
+@@ -10,3 +10,4 @@ def run(size: int) -> None:
+ first
+-old
++new
++more
+ last
+"""
+
+
+def test_lines_have_their_numbers_and_the_hunk_its_function() -> None:
+    (file,) = diff.parse(MODIFIED)
+    assert (file.path, file.old_path, file.status) == ("src/a.py", "src/a.py", "modified")
+    assert file.removed == (Line(11, "old"),)
+    assert file.added == (Line(11, "new"), Line(12, "more"))
+    assert file.hunks[0].header == "def run(size: int) -> None:"
+    assert file.hunks[0].context == (Line(10, "first"), Line(13, "last"))
+
+
+def test_a_removed_line_of_dashes_is_no_header() -> None:
+    text = "--- a/x.sql\n+++ b/x.sql\n@@ -1,2 +1,2 @@\n--- comment\n-- more\n+++ plus\n+- kept\n"
+    (file,) = diff.parse(text)
+    assert [line.text for line in file.removed] == ["-- comment", "- more"]
+    assert [line.text for line in file.added] == ["++ plus", "- kept"]
+
+
+def test_a_new_file_a_removed_one_and_a_rename_without_content() -> None:
+    text = (
+        "diff --git a/new.py b/new.py\nnew file mode 100644\nindex 0000000..1111111\n--- /dev/null\n+++ b/new.py\n"
+        "@@ -0,0 +1 @@\n+x\n"
+        "diff --git a/gone.py b/gone.py\ndeleted file mode 100644\n--- a/gone.py\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n"
+        "diff --git a/old name.py b/new name.py\nsimilarity index 100%\nrename from old name.py\nrename to new name.py\n"
+    )
+    files = diff.parse(text)
+    assert [(file.path, file.old_path, file.status) for file in files] == [
+        ("new.py", None, "added"),
+        ("gone.py", "gone.py", "removed"),
+        ("new name.py", "old name.py", "renamed"),
+    ]
+
+
+def test_binary_files_and_submodules_are_named_and_have_no_lines_that_count() -> None:
+    text = (
+        "diff --git a/logo.png b/logo.png\nindex 1..2 100644\nBinary files a/logo.png and b/logo.png differ\n"
+        "diff --git a/data.bin b/data.bin\nindex 1..2 100644\nGIT binary patch\nliteral 3\nKcmZQzWMT#Y01f~L\n\nliteral 0\n"
+        "diff --git a/vendor/x b/vendor/x\nindex 1111111..2222222 160000\n--- a/vendor/x\n+++ b/vendor/x\n"
+        "@@ -1 +1 @@\n-Subproject commit 1111111\n+Subproject commit 2222222\n"
+    )
+    logo, data, submodule = diff.parse(text)
+    assert logo.binary and data.binary and not logo.added
+    assert submodule.submodule
+
+
+def test_quoted_paths_are_read() -> None:
+    text = 'diff --git "a/caf\\303\\251.py" "b/caf\\303\\251.py"\n--- "a/caf\\303\\251.py"\n+++ "b/caf\\303\\251.py"\n@@ -1 +1 @@\n-a\n+b\n'
+    assert diff.parse(text)[0].path == "café.py"
+
+
+@pytest.mark.parametrize("text", ["hello", "def f():\n    return 1\n", "{}", "+++ b\n--- a\n"])
+def test_a_text_that_is_no_diff_is_refused(text: str) -> None:
+    with pytest.raises(ConfigError, match="This is not a diff"):
+        diff.parse(text)
+
+
+@pytest.mark.parametrize("text", ["", "\n \n"])
+def test_an_empty_text_has_no_change(text: str) -> None:
+    assert diff.parse(text) == ()
+
+
+def test_a_diff_that_was_cut_keeps_what_is_there() -> None:
+    (file,) = diff.parse(MODIFIED[:-10])
+    assert file.path == "src/a.py"
+    assert file.removed == (Line(11, "old"),)
+
+
+def test_a_huge_file_is_cut() -> None:
+    count = diff.MAX_FILE_LINES + 10
+    added = "".join(f"+{number}\n" for number in range(count))
+    (file,) = diff.parse(f"--- a/x\n+++ b/x\n@@ -0,0 +1,{count} @@\n{added}")
+    assert (len(file.added), file.cut) == (5000, True)
+
+
+def test_windows_line_ends() -> None:
+    (file,) = diff.parse(MODIFIED.replace("\n", "\r\n"))
+    assert file.removed == (Line(11, "old"),)
+
+
+def test_the_subject_of_a_mail_or_of_git_show() -> None:
+    mail = "From 1 Mon\nFrom: A <a@example.org>\nSubject: [PATCH 1/2] Rename the\n option\n\n---\n" + MODIFIED
+    assert diff.title(mail) == "Rename the option"
+    assert diff.title(f"commit 123\nAuthor: A\nDate: now\n\n    Rename it\n\n    Body\n\n{MODIFIED}") == "Rename it"
+    assert diff.title(MODIFIED) == ""
+    assert diff.parse(mail) == diff.parse(MODIFIED)
+
+
+@given(st.text(alphabet="+- @a/b\n\\123,diffgt", max_size=300))
+@settings(max_examples=200)
+def test_no_text_breaks_the_reader(text: str) -> None:
+    for head in ("", "diff --git a/x b/x\n", "--- a/x\n+++ b/x\n@@ -1,3 +1,2 @@\n"):
+        try:
+            diff.parse(head + text)
+        except ConfigError:
+            pass
+
+
+def test_it_reads_what_git_writes(tmp_path: Path) -> None:
+    """Each kind of change that git knows, with spaces and other characters in names."""
+
+    def git(*arguments: str) -> str:
+        command = ["git", "-c", "user.name=a", "-c", "user.email=a@example.org", *arguments]
+        return subprocess.run(
+            command, cwd=tmp_path, check=True, capture_output=True, text=True, encoding="utf-8"
+        ).stdout
+
+    git("init", "-q")
+    (tmp_path / "keep.py").write_text("one\ntwo\nthree\n" * 4)
+    (tmp_path / "with space.py").write_text("a\nb\n")
+    (tmp_path / "ümlaut.py").write_text("a\n")
+    (tmp_path / "move me.py").write_text("same\n" * 30)
+    (tmp_path / "data.bin").write_bytes(b"\0\1\2")
+    git("add", "-A")
+    git("commit", "-qm", "first")
+    (tmp_path / "keep.py").write_text("one\n2\nthree\n" * 4)
+    (tmp_path / "with space.py").unlink()
+    (tmp_path / "ümlaut.py").write_text("b\n")
+    (tmp_path / "move me.py").rename(tmp_path / "moved.py")
+    (tmp_path / "data.bin").write_bytes(b"\0\3\2")
+    (tmp_path / "new.py").write_text("no line end")
+    git("add", "-A")
+    files = {file.path: file for file in diff.parse(git("diff", "--cached", "-M"))}
+    assert {path: file.status for path, file in files.items()} == {
+        "data.bin": "modified",
+        "keep.py": "modified",
+        "moved.py": "renamed",
+        "new.py": "added",
+        "with space.py": "removed",
+        "ümlaut.py": "modified",
+    }
+    assert files["moved.py"].old_path == "move me.py"
+    assert files["data.bin"].binary
+    assert [line.number for line in files["keep.py"].added] == [2, 5, 8, 11]
+    assert files["new.py"].added == (Line(1, "no line end"),)
