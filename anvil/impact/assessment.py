@@ -11,7 +11,7 @@ from anvil.formats import globs
 from anvil.impact import co_change, diff, evidence, file_kinds, names, ranking
 from anvil.impact.documentation import IndexDocumentation
 from anvil.impact.undocumented import additions
-from anvil.impact.values import KINDS, Evidence, EvidenceKind, Impact
+from anvil.impact.values import KINDS, Evidence, EvidenceKind, Feature, Impact
 from anvil.system.cancellation import still_wanted
 
 if TYPE_CHECKING:
@@ -94,7 +94,8 @@ def _collect(
     if "links" in kinds:
         yield from evidence.of_links(change.all_paths, docs, still_wanted)
     if "title" in kinds and title.strip():
-        yield from _searched("title", title[:MAX_TITLE_CHARS], "answers the title of the change", copy)
+        yield from evidence.of_title(title[:MAX_TITLE_CHARS], docs, still_wanted)
+        yield from _searched("title search", title[:MAX_TITLE_CHARS], "answers the title of the change", copy)
     if "prose" in kinds:
         for sentence in named.prose[:MAX_PROSE_SEARCHES]:
             still_wanted()
@@ -102,7 +103,7 @@ def _collect(
             yield from _searched("prose", sentence, f'is about "{shown}", which the change adds', copy)
 
 
-def _searched(kind: EvidenceKind, query: str, reason: str, copy: WorkingCopy) -> Iterator[Evidence]:
+def _searched(feature: Feature, query: str, reason: str, copy: WorkingCopy) -> Iterator[Evidence]:
     """The sections that a search finds for a text, with their confidence."""
     from anvil.requests import SearchRequest
 
@@ -112,7 +113,7 @@ def _searched(kind: EvidenceKind, query: str, reason: str, copy: WorkingCopy) ->
     for rank, hit in enumerate(found.hits):
         strength = (hit.confidence or 0.0) / (1.0 + RANK_STEP * rank)
         place = hit.metadata
-        yield Evidence(kind, place.file_path, place.heading_path, strength, reason, place.start_line, query)
+        yield Evidence(feature, place.file_path, place.heading_path, strength, reason, place.start_line, query)
 
 
 class _Change:

@@ -125,7 +125,6 @@ class IndexDocumentation:
         return self._sections[document]
 
 
-def page_words(path: str, title: str) -> list[str]:
-    """The words of a page's path and title, in lower case."""
-    stem = posixpath.splitext(path)[0]
-    return [word.lower() for word in lexicon.words(f"{stem} {title}")]
+def page_words(path: str) -> list[str]:
+    """The words of a page's path, in lower case."""
+    return [word.lower() for word in lexicon.words(posixpath.splitext(path)[0])]

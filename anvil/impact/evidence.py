@@ -5,16 +5,16 @@ from __future__ import annotations
 import math
 import posixpath
 import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from anvil.impact import names as naming
 from anvil.impact.co_change import History
-from anvil.impact.documentation import Documentation, Passage, page_words
+from anvil.impact.documentation import Documentation, Passage, Spot, page_words
 from anvil.impact.file_kinds import words_path
-from anvil.impact.names import Name, Text
-from anvil.impact.values import Evidence
+from anvil.impact.names import How, Name, Text
+from anvil.impact.values import Evidence, Feature
 from anvil.text import query as lexicon
 
 Check = Callable[[], None]
@@ -30,12 +30,6 @@ TEXT_STRENGTH = {"removed": 1.0, "touched": 0.5, "added": 0.6}
 """How much a message that a page quotes says, by how it changed."""
 FULL_PATH, TWO_PARTS, BASENAME, MODULE = 1.0, 0.8, 0.35, 0.7
 """How much a page says of a file that it names: by its whole path; by its name and folder; by its name; as a module."""
-OFTEN = 0.25
-"""How much the share says that a page has of all changes of pages, beside joint changes with these files."""
-FOLDER = 0.6
-"""How much joint changes with the folder say, of what those with the file itself do."""
-PATH_WORDS = 0.6
-"""How much all words of a page's name in the path of a changed file say."""
 MAX_MATCHES = 20
 """Places of a name in one passage that are looked at."""
 MAX_LINKED_FILES = 60
@@ -64,42 +58,71 @@ def of_names(names: Iterable[Name], docs: Documentation, check: Check = lambda: 
     """Sections that have a name of the changed lines: as it is written, respelled, or by its words."""
     for name in names:
         check()
-        matches = find(name.text, docs, anything=name.kind in ("flag", "variable", "route"))
-        holders = len({match.passage.row for match in matches if match.degree >= RESPELLED}) or len(matches)
-        common = rarity(holders, docs.passages)
-        best: dict[tuple[str, str], tuple[float, _Match]] = {}
-        for match in matches:
-            spot = docs.spot(match.passage, match.offset)
-            degree = match.degree * (IN_HEADING if _is_in(name.text, spot.heading_path) else 1.0)
-            key = (match.passage.path, spot.heading_path)
-            if key not in best or degree > best[key][0]:
-                best[key] = (degree, match)
-        ranked = sorted(best.items(), key=lambda item: (-item[1][0], item[0]))[:MAX_SPOTS_OF_NAME]
-        for (path, heading), (degree, match) in ranked:
-            strength = min(1.0, naming.weight(name) * common * degree)
-            spot = docs.spot(match.passage, match.offset)
-            yield Evidence(
-                "names", path, heading, strength, _names_reason(name), spot.line, "".join(naming.parts(name.text))
-            )
+        reason = f"which the change {_VERBS[name.how]} ({name.path}:{name.line})"
+        is_shown = name.kind in ("flag", "variable", "route")
+        for path, spot, degree in _places(name.text, docs, anything=is_shown):
+            strength = min(1.0, naming.weight(name) * degree)
+            said = f"names `{name.text}`, {reason}"
+            subject = "".join(naming.parts(name.text))
+            yield Evidence(FEATURE_OF[name.how], path, spot.heading_path, strength, said, spot.line, subject)
 
 
-def _names_reason(name: Name) -> str:
-    what = f"names `{name.text}`"
-    if name.how == "renamed" and name.other:
-        return f"{what}, which the change renames ({name.path}:{name.line})"
-    verb = {
-        "removed": "removes",
-        "renamed": "renames",
-        "value": "gives another value",
-        "added": "adds",
-        "touched": "edits",
-        "near": "edits near it",
-    }[name.how]
-    return (
-        f"{what}, which the change {verb} ({name.path}:{name.line})"
-        if name.how != "near"
-        else (f"{what}, which the change is next to ({name.path}:{name.line})")
-    )
+FEATURE_OF: dict[How, Feature] = {
+    "removed": "name gone",
+    "renamed": "name gone",
+    "value": "name gone",
+    "added": "name new",
+    "touched": "name touched",
+    "near": "name near",
+}
+_VERBS: dict[How, str] = {
+    "removed": "removes",
+    "renamed": "renames",
+    "value": "gives another value",
+    "added": "adds",
+    "touched": "edits",
+    "near": "is next to",
+}
+
+
+def _places(name: str, docs: Documentation, *, anything: bool) -> Iterator[tuple[str, Spot, float]]:
+    """(page, place, strength) of the sections that have a name: by how it is written there, and how rare it is."""
+    matches = find(name, docs, anything=anything)
+    holders = len({match.passage.row for match in matches if match.degree >= RESPELLED}) or len(matches)
+    common = rarity(holders, docs.passages)
+    best: dict[tuple[str, str], tuple[float, Spot]] = {}
+    for match in matches:
+        spot = docs.spot(match.passage, match.offset)
+        degree = match.degree * (IN_HEADING if _is_in(name, spot.heading_path) else 1.0)
+        key = (match.passage.path, spot.heading_path)
+        if key not in best or degree > best[key][0]:
+            best[key] = (degree, spot)
+    ranked = sorted(best.items(), key=lambda item: (-item[1][0], item[0]))
+    for (path, _), (degree, spot) in ranked[:MAX_SPOTS_OF_NAME]:
+        yield path, spot, degree * common
+
+
+def of_title(title: str, docs: Documentation, check: Check = lambda: None) -> Iterator[Evidence]:
+    """Sections that have a name in the title, and pages whose path and title have its words."""
+    names = list(dict.fromkeys(match[0].strip(".:") for match in _TITLE_NAME.finditer(title)))
+    for name in names[:MAX_TITLE_NAMES]:
+        check()
+        is_marked = name.startswith("-") or f"`{name}`" in title or len(naming.parts(name)) > 1
+        if not is_marked and (len(name) < 4 or name.lower() in lexicon.STOP):
+            continue
+        for path, spot, degree in _places(name, docs, anything=is_marked):
+            strength = min(1.0, degree * (1.0 if is_marked else PLAIN_TITLE_WORD))
+            reason = f"names `{name}`, which is in the title of the change"
+            yield Evidence("title name", path, spot.heading_path, strength, reason, spot.line, name.lower())
+    words = {_singular(word.lower()) for word in lexicon.words(title)} - lexicon.STOP
+    for path, strength in _word_shares(words, docs).items():
+        yield Evidence("title path", path, None, strength, "has words of the title of the change in its path")
+
+
+_TITLE_NAME = re.compile(r"--?[A-Za-z][\w-]*|[A-Za-z_$][\w$]*(?:[-./][\w$]+)*")
+MAX_TITLE_NAMES = 30
+PLAIN_TITLE_WORD = 0.6
+"""What a plain word of the title in a section counts, of what a name does."""
 
 
 def _is_in(name: str, heading: str) -> bool:
@@ -181,7 +204,7 @@ def of_texts(texts: Iterable[Text], docs: Documentation, check: Check = lambda: 
             strength = TEXT_STRENGTH[text.how] * common * length
             shown = text.text if len(text.text) <= 60 else f"{text.text[:57]}..."
             yield Evidence(
-                "texts",
+                "text",
                 passage.path,
                 spot.heading_path,
                 strength,
@@ -192,31 +215,45 @@ def of_texts(texts: Iterable[Text], docs: Documentation, check: Check = lambda: 
 
 
 def of_paths(files: Sequence[str], docs: Documentation) -> Iterator[Evidence]:
-    """Pages whose path and title have the words of a changed file's path."""
-    pages = {path: page_words(path, title) for path, title in docs.titles.items()}
-    frequency = Counter(word for words in pages.values() for word in set(words))
-    if not pages:
-        return
-    value = {word: rarity(count, len(pages)) for word, count in frequency.items()}
+    """Pages that are called like a changed file, and pages whose path has the words of a changed file's path."""
+    stems: dict[str, list[str]] = defaultdict(list)
+    for path in docs.titles:
+        stems[_stem(path)].append(path)
     best: dict[str, tuple[float, str]] = {}
     for file in files:
-        own = [word for part in naming.parts(words_path(file)) for word in {part, _singular(part)}]
-        stem = set(naming.parts(posixpath.basename(words_path(file))))
-        wanted = {word: 1.0 if word in stem else 0.5 for word in own if word in value or f"{word}s" in value}
-        total = sum(sorted((weight for weight in wanted.values()), reverse=True)[:4])
-        if not total:
-            continue
-        for path, words in pages.items():
-            plain = {_singular(word) for word in words} | set(words)
-            hit = sum(
-                weight * value.get(word, value.get(f"{word}s", 0.0)) for word, weight in wanted.items() if word in plain
-            )
-            if hit > 0:
-                strength = min(1.0, hit / total)
-                if strength > best.get(path, (0.0, ""))[0]:
-                    best[path] = (strength, file)
+        stem = _stem(file)
+        if stem not in USUAL_STEMS:
+            for path in stems.get(stem, ()):
+                strength = 1.0 / len(stems[stem])
+                yield Evidence("same name", path, None, strength, f"is called like {file}", None, stem)
+        words = {_singular(part) for part in naming.parts(words_path(file))}
+        for path, strength in _word_shares(words, docs).items():
+            if strength > best.get(path, (0.0, ""))[0]:
+                best[path] = (strength, file)
     for path, (strength, file) in sorted(best.items()):
-        yield Evidence("paths", path, None, PATH_WORDS * strength, f"has the words of the path {file}", None, file)
+        yield Evidence("path words", path, None, strength, f"has words of the path {file}")
+
+
+def _word_shares(words: Collection[str], docs: Documentation) -> dict[str, float]:
+    """Page -> the share of the words of its path that are among ``words``, each by how rare it is; pages with any."""
+    pages = {path: {_singular(word) for word in page_words(path)} for path in docs.titles}
+    frequency = Counter(word for own in pages.values() for word in own)
+    value = {word: math.log((len(pages) + 1) / (count + 0.5)) for word, count in frequency.items()}
+    shares = {}
+    for path, own in pages.items():
+        if both := own.intersection(words):
+            all_values = sum(value[word] for word in own)
+            shares[path] = max(0.0, sum(value[word] for word in both) / all_values) if all_values > 0 else 0.0
+    return shares
+
+
+def _stem(path: str) -> str:
+    """The name of a file without its ending and marks."""
+    return "".join(naming.parts(posixpath.splitext(posixpath.basename(path))[0]))
+
+
+USUAL_STEMS = frozenset("index readme main mod lib init utils util types config common core base app".split())  # noqa: SIM905
+"""Names of files that say nothing."""
 
 
 def _singular(word: str) -> str:
@@ -240,14 +277,14 @@ def of_links(files: Sequence[str], docs: Documentation, check: Check = lambda: N
                 is_directive = passage.text.rfind(":::", max(0, match.start() - 8), match.start()) >= 0
                 value = 1.0 if is_directive else strength * common
                 yield Evidence(
-                    "links", passage.path, spot.heading_path, value, f"names {phrase} {said}", spot.line, file
+                    "link", passage.path, spot.heading_path, value, f"names {phrase} {said}", spot.line, file
                 )
         if "." in base and base in all_hidden:
             tail = "/".join(file.split("/")[-2:])
             named = [(path, tail in text or file in text) for path, text in hidden if base in text]
             for path, is_sure in named:
                 value = (TWO_PARTS if is_sure else BASENAME) * rarity(len(named), max(len(docs.titles), 2))
-                yield Evidence("links", path, None, value, f"links to {tail if is_sure else base}", None, file)
+                yield Evidence("link", path, None, value, f"links to {tail if is_sure else base}", None, file)
 
 
 def _spellings(file: str) -> Iterator[tuple[str, float, str]]:
@@ -270,15 +307,15 @@ _USUAL_FILES = frozenset("__init__ index main mod lib readme setup package cli u
 
 
 def of_history(history: History, docs: Documentation) -> Iterator[Evidence]:
-    """Pages that changed together with the changed files before; weaker, those that change often."""
+    """Pages that changed together with the changed files, or with their folders, before; pages that change often."""
     for page, pairs in history.joint.items():
         if page not in docs.titles:
             continue
-        for pair in pairs[:3]:
-            strength = pair.share * (FOLDER if pair.source.endswith("/") else 1.0)
+        for pair in pairs:
+            feature: Feature = "joint folder" if pair.source.endswith("/") else "joint change"
             reason = f"changed together with {pair.source} in {pair.both} of {pair.all} commits"
-            yield Evidence("co-change", page, None, min(1.0, strength), reason, None, pair.source)
+            yield Evidence(feature, page, None, min(1.0, pair.share), reason, None, pair.source)
+    most = max(history.often.values(), default=1.0)
     for page, share in history.often.items():
         if page in docs.titles:
-            reason = "is edited often"
-            yield Evidence("co-change", page, None, OFTEN * min(1.0, share * 3), reason, None, "")
+            yield Evidence("often changed", page, None, share / most, "is edited often")

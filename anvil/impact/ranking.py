@@ -1,45 +1,51 @@
-"""All evidence of a change together: which sections it probably concerns, best first, and how sure that is."""
+"""All evidence of a change together: which sections it probably concerns, best first, and how sure that is.
+
+The features of a page are summed with fixed weights, and a logistic function makes a probability of the sum. The
+weights are those of a logistic regression; see :data:`WEIGHTS`.
+"""
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
 from anvil.impact.documentation import Documentation
-from anvil.impact.values import Evidence, EvidenceKind, Finding
+from anvil.impact.values import Evidence, EvidenceKind, Feature, Finding
 from anvil.values import ROOT
 
-WEIGHTS: dict[EvidenceKind, float] = {
-    "names": 0.55,
-    "texts": 0.7,
-    "title": 0.5,
-    "paths": 0.25,
-    "links": 0.7,
-    "co-change": 0.7,
-    "prose": 0.3,
+INTERCEPT = -5.0
+"""The log-odds of a page without any evidence."""
+WEIGHTS: dict[Feature, float] = {
+    "name gone": 3.0,
+    "name new": 2.0,
+    "name touched": 2.0,
+    "name near": 2.0,
+    "text": 3.0,
+    "title search": 2.0,
+    "title name": 2.0,
+    "title path": 2.0,
+    "same name": 2.0,
+    "path words": 1.5,
+    "link": 2.0,
+    "joint change": 5.0,
+    "joint folder": 3.0,
+    "often changed": 1.0,
+    "prose": 1.0,
 }
-"""What a full-strength piece of each kind makes of the probability. First guesses; ``benchmarks/impact.py`` measures
-each kind alone and left out."""
-NEXT = 0.5
-"""What a second piece of the same kind counts, of the first; a third counts this of the second, and so on."""
-MAX_PIECES = 5
-"""Pieces of a kind in a section that count."""
-PAGE_SHARE = 0.5
-"""What the evidence in other sections of a page counts for each of them."""
+"""Feature -> what it adds to the log-odds that a page is concerned, at full strength."""
 MAX_SECTIONS_OF_PAGE = 3
 """Sections of a page that are named."""
 SECTION_FLOOR = 0.6
-"""A further section of a page is named with at least this share of the confidence of its first."""
+"""A further section of a page is named with at least this share of the evidence of its first."""
 EDITED_PAGE = 0.6
 """What is left of the confidence in a section of a page that the same change edits elsewhere: its author saw it."""
 MAX_FINDINGS = 60
 """Findings of a change."""
 MAX_REASONS = 4
 """Reasons of a finding."""
-MIN_CONFIDENCE = 0.05
+MIN_CONFIDENCE = 0.02
 """Weaker findings are left out."""
-
-_Scores = dict[EvidenceKind, list[float]]
 
 
 def findings(
@@ -50,90 +56,78 @@ def findings(
 ) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
     """The findings, best first, and those in sections that the change edits. ``edited``: page -> breadcrumbs of the
     sections that the change edits. ``kinds``: the evidence that counts."""
-    of_section: dict[tuple[str, str], list[Evidence]] = defaultdict(list)
     of_page: dict[str, list[Evidence]] = defaultdict(list)
     for each in evidence:
-        if each.kind not in kinds:
-            continue
-        if each.heading_path is None:
+        if each.kind in kinds and each.strength > 0:
             of_page[each.path].append(each)
-        else:
-            of_section[each.path, each.heading_path].append(each)
     ranked: list[Finding] = []
-    by_page: dict[str, list[str]] = defaultdict(list)
-    for path, heading in of_section:
-        by_page[path].append(heading)
-    for path in sorted({*by_page, *of_page}):
-        ranked += _of_page(path, sorted(by_page[path]), of_section, of_page[path], docs, edited.get(path))
+    for path in sorted(of_page):
+        ranked += _of_page(path, of_page[path], docs, edited.get(path))
     ranked.sort(key=lambda finding: (-finding.confidence, finding.path, finding.line or 0, finding.heading_path))
     done = [finding for finding in ranked if finding.heading_path in edited.get(finding.path, ())]
     rest = [finding for finding in ranked if finding.heading_path not in edited.get(finding.path, ())]
     return tuple(rest[:MAX_FINDINGS]), tuple(done[:MAX_FINDINGS])
 
 
-def _of_page(
-    path: str,
-    headings: list[str],
-    of_section: Mapping[tuple[str, str], list[Evidence]],
-    whole: list[Evidence],
-    docs: Documentation,
-    edited: frozenset[str] | None,
-) -> list[Finding]:
-    """The findings of one page: its best sections, or the page where no section is known."""
+def features(evidence: Iterable[Evidence]) -> dict[Feature, float]:
+    """Feature -> its strength over all evidence of a page or section: the root of the sum of squares, so that many weak
+    pieces do not make a strong one. Of pieces about the same subject, the strongest counts."""
+    strongest: dict[tuple[Feature, str], float] = {}
+    for each in evidence:
+        key = (each.feature, each.subject)
+        strongest[key] = max(strongest.get(key, 0.0), each.strength)
+    squares: dict[Feature, float] = defaultdict(float)
+    for (feature, _), strength in strongest.items():
+        squares[feature] += strength * strength
+    return {feature: math.sqrt(square) for feature, square in squares.items()}
+
+
+def log_odds(strengths: Mapping[Feature, float]) -> float:
+    """The log-odds that a page with these features is concerned."""
+    return INTERCEPT + sum(WEIGHTS[feature] * strength for feature, strength in sorted(strengths.items()))
+
+
+def probability(odds: float) -> float:
+    """The probability for log-odds."""
+    return 1.0 / (1.0 + math.exp(-odds)) if odds > -700 else 0.0
+
+
+def _of_page(path: str, evidence: list[Evidence], docs: Documentation, edited: frozenset[str] | None) -> list[Finding]:
+    """The findings of one page: its best sections, or its first one where no section is known."""
+    confidence = probability(log_odds(features(evidence)))
+    if confidence < MIN_CONFIDENCE:
+        return []
     sections = docs.sections(path)
     lines = {section.heading_path: section.start_line for section in sections}
-    if not headings:
-        headings = [sections[0].heading_path if sections else ROOT]
-    everywhere = [each for heading in headings for each in of_section.get((path, heading), ())]
-    page_missing = missing([*everywhere, *whole])
+    of_section: dict[str, list[Evidence]] = defaultdict(list)
+    for each in evidence:
+        if each.heading_path is not None:
+            of_section[each.heading_path].append(each)
+    if not of_section:
+        of_section[sections[0].heading_path if sections else ROOT] = []
+    weight = {heading: log_odds(features(own)) - INTERCEPT for heading, own in of_section.items()}
+    order = sorted(weight, key=lambda heading: (-weight[heading], lines.get(heading) or 0, heading))
+    whole = [each for each in evidence if each.heading_path is None]
     found = []
-    for heading in headings:
-        own = of_section.get((path, heading), [])
-        here = missing([*own, *whole])
-        # What other sections of the page say counts in part: the page is about the change, and one section more so.
-        probability = 1.0 - here * (page_missing / here if here else 1.0) ** PAGE_SHARE
-        if edited is not None and heading not in edited:
-            probability *= EDITED_PAGE
-        strongest = sorted([*own, *whole], key=lambda each: (-each.strength * WEIGHTS[each.kind], each.reason))
-        line = next((each.line for each in strongest if each.line is not None and each.heading_path == heading), None)
-        reasons = tuple(dict.fromkeys(each.reason for each in strongest if each.strength > 0))[:MAX_REASONS]
+    for number, heading in enumerate(order):
+        share = weight[heading] / weight[order[0]] if weight[order[0]] else 1.0
+        is_edited = edited is not None and heading in edited
+        if number and not is_edited and (number >= MAX_SECTIONS_OF_PAGE or share < SECTION_FLOOR):
+            continue
+        own_confidence = confidence * share * (EDITED_PAGE if edited is not None and not is_edited else 1.0)
+        strongest = sorted(
+            [*of_section[heading], *whole], key=lambda each: (-each.strength * WEIGHTS[each.feature], each.reason)
+        )
+        line = next((each.line for each in strongest if each.line is not None), lines.get(heading))
         found.append(
             Finding(
                 path,
                 heading,
                 docs.titles.get(path, ""),
-                line if line is not None else lines.get(heading),
-                round(probability, 3),
-                reasons,
+                line,
+                round(own_confidence, 4),
+                tuple(dict.fromkeys(each.reason for each in strongest))[:MAX_REASONS],
                 tuple(dict.fromkeys(each.kind for each in strongest)),
             )
         )
-    found.sort(key=lambda finding: (-finding.confidence, finding.line or 0, finding.heading_path))
-    best = found[0].confidence if found else 0.0
-    return [
-        finding
-        for number, finding in enumerate(found)
-        if finding.confidence >= MIN_CONFIDENCE
-        and (
-            number == 0
-            or finding.heading_path in (edited or ())
-            or (number < MAX_SECTIONS_OF_PAGE and finding.confidence >= SECTION_FLOOR * best)
-        )
-    ]
-
-
-def missing(evidence: Iterable[Evidence]) -> float:
-    """The probability that none of the evidence means anything: each piece is taken as independent of those of other
-    kinds, and further pieces of a kind count less and less. Of pieces about the same, the strongest counts."""
-    strongest: dict[tuple[EvidenceKind, str], float] = {}
-    for each in evidence:
-        key = (each.kind, each.subject)
-        strongest[key] = max(strongest.get(key, 0.0), each.strength)
-    scores: _Scores = defaultdict(list)
-    for (kind, _), strength in strongest.items():
-        scores[kind].append(strength)
-    product = 1.0
-    for kind, values in sorted(scores.items()):
-        for number, strength in enumerate(sorted(values, reverse=True)[:MAX_PIECES]):
-            product *= 1.0 - min(0.98, WEIGHTS[kind] * strength * NEXT**number)
-    return product
+    return found

@@ -7,11 +7,48 @@ from typing import Literal, get_args
 
 EvidenceKind = Literal["names", "texts", "title", "paths", "links", "co-change", "prose"]
 """Kinds of evidence. ``names``: names in the changed lines. ``texts``: messages and help texts in them. ``title``: the
-subject of the commit or pull request, searched. ``paths``: the words of the changed paths. ``links``: pages that name
-a changed file. ``co-change``: pages that changed together with these files before. ``prose``: comments and help texts
-that the change adds, searched."""
+subject of the commit or pull request. ``paths``: the words of the changed paths. ``links``: pages that name a changed
+file. ``co-change``: pages that changed together with these files before. ``prose``: comments and help texts that the
+change adds, searched."""
 KINDS: frozenset[EvidenceKind] = frozenset(get_args(EvidenceKind))
 """All kinds."""
+
+Feature = Literal[
+    "name gone",
+    "name new",
+    "name touched",
+    "name near",
+    "text",
+    "title search",
+    "title name",
+    "title path",
+    "same name",
+    "path words",
+    "link",
+    "joint change",
+    "joint folder",
+    "often changed",
+    "prose",
+]
+"""What is weighed: each kind of evidence has one or several. The functions of :mod:`anvil.impact.evidence` say what
+each one is."""
+KIND_OF: dict[Feature, EvidenceKind] = {
+    "name gone": "names",
+    "name new": "names",
+    "name touched": "names",
+    "name near": "names",
+    "text": "texts",
+    "title search": "title",
+    "title name": "title",
+    "title path": "title",
+    "same name": "paths",
+    "path words": "paths",
+    "link": "links",
+    "joint change": "co-change",
+    "joint folder": "co-change",
+    "often changed": "co-change",
+    "prose": "prose",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,13 +61,18 @@ class Evidence:
     strongest counts.
     """
 
-    kind: EvidenceKind
+    feature: Feature
     path: str
     heading_path: str | None
     strength: float
     reason: str
     line: int | None = None
     subject: str = ""
+
+    @property
+    def kind(self) -> EvidenceKind:
+        """The kind that the feature is of."""
+        return KIND_OF[self.feature]
 
 
 @dataclass(frozen=True, slots=True)
