@@ -17,8 +17,8 @@ from anvil.lint.values import LEVELS
 @click.command("ci", epilog="Example: anvil ci build --docs docs --keep anvil-index")
 @click.argument(
     "mode",
-    metavar="build|check|lint|test|deps|plan|artifact",
-    type=click.Choice(["build", "check", "lint", "test", "deps", "plan", "artifact"]),
+    metavar="build|check|lint|test|impact|deps|plan|artifact",
+    type=click.Choice(["build", "check", "lint", "test", "impact", "deps", "plan", "artifact"]),
 )
 @options.docs
 @options.index
@@ -54,6 +54,16 @@ from anvil.lint.values import LEVELS
     type=click.Choice(LEVELS),
     help="With lint: the lowest level of finding that fails (default: lint.fail_level, else error).",
 )
+@click.option(
+    "--base", metavar="REV", help="With impact: what the change is compared with (default: the pull request's branch)."
+)
+@click.option(
+    "--fail-impact",
+    metavar="true/false",
+    type=bool,
+    default=False,
+    help="With impact: exit with 1 when a section is probably wrong (default: false).",
+)
 @click.option("--artifact-name", metavar="NAME", help="With artifact: the name of the uploaded artifact.")
 @click.option("--artifact-url", metavar="URL", help="With artifact: its download address.")
 @click.option("--summary", metavar="FILE", help="Add the summary to this file (default on GitHub: the step's summary).")
@@ -65,8 +75,9 @@ def command(
 
     On GitHub it writes workflow commands, elsewhere plain lines. An empty option counts as not given. The mode
     'deps' does what 'anvil deps sync' does. 'plan' prints the folder in which to keep the index, and its cache keys.
-    'artifact' adds the place of the uploaded index to the summary. Exit code 0: done, 1: stale, questions are not
-    answered, findings reach the fail level, or documentation of dependencies is missing, 2: an error.
+    'artifact' adds the place of the uploaded index to the summary. 'impact' names the sections that a pull request
+    probably makes wrong. Exit code 0: done, 1: stale, questions are not answered, findings reach the fail level, or
+    documentation of dependencies is missing, 2: an error.
     """
     from anvil.ci import hosts, run
     from anvil.ci.summary import artifact, failure

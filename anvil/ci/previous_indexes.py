@@ -144,6 +144,22 @@ def base_commit(opened: Anvil) -> str | None:
     return None
 
 
+def pull_request_title() -> str:
+    """The title of the pull request that the run is for, as GitHub tells it in a file; ``""`` elsewhere."""
+    import json
+
+    from anvil.system import safe_read
+
+    event = os.environ.get("GITHUB_EVENT_PATH")
+    try:
+        payload = json.loads(safe_read.text(Path(event))) if event else {}
+    except (OSError, ValueError):  # no title: the subjects of the commits are there
+        return ""
+    request = payload.get("pull_request") if isinstance(payload, dict) else None
+    title = request.get("title") if isinstance(request, dict) else None
+    return title if isinstance(title, str) else ""
+
+
 def _revisions() -> list[str]:
     """Where the branch of a pull request is found: below the merge that GitHub checks out, or as fetched."""
     merge = os.environ.get("GITHUB_SHA") if os.environ.get("GITHUB_REF", "").endswith("/merge") else None

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from anvil.ci import previous_indexes, question_summary, summary
+from anvil.ci import impact_summary, previous_indexes, question_summary, summary
 from anvil.ci import previous_indexes as previous
-from anvil.ci.annotations import in_checkout, lint_notes, shown, stale_notes
+from anvil.ci.annotations import impact_notes, in_checkout, lint_notes, shown, stale_notes
 from anvil.ci.hosts import Host
 from anvil.cli.progress_lines import ProgressLines
 from anvil.errors import BuildError
@@ -37,7 +37,9 @@ class CiOptions(OpenRequest):
     """The options of ``anvil ci``. ``keep``: the folder that is kept between runs, of the index or of dependencies'
     documentation. ``kept_key``: the cache key from which it was restored. ``mark_stale``: whether stale pages get a
     warning. ``tests``: a file of questions; ``true`` for the nearest ``anvil-tests.toml``. ``fail_level``: the lowest
-    level of finding that fails; None for that of the configuration. ``site``: the folder of a built site."""
+    level of finding that fails; None for that of the configuration. ``site``: the folder of a built site. ``base``: the
+    commit that a change is compared with; None for the branch of the pull request. ``fail_impact``: whether sections
+    that a change probably makes wrong fail the job."""
 
     previous: tuple[str, ...] = ()
     shard: str | None = None
@@ -46,6 +48,8 @@ class CiOptions(OpenRequest):
     kept_key: str | None = None
     tests: str | None = None
     fail_level: FindingLevel | None = None
+    base: str | None = None
+    fail_impact: bool = False
 
 
 def plan(order: CiOptions, host: Host) -> tuple[bool, dict[str, str]]:
@@ -231,6 +235,42 @@ def lint(order: CiOptions, host: Host) -> tuple[bool, dict[str, str]]:
     return not failing, values
 
 
+def impact(order: CiOptions, host: Host) -> tuple[bool, dict[str, str]]:
+    """Name the sections that the change of a pull request probably makes wrong, in annotations and the summary; quiet
+    where there are none. Whether that is so, or does not matter."""
+    from anvil.impact import assess, change
+
+    with _opened(order, host) as opened:
+        base = order.base
+        if base is None and previous_indexes.base_branch() is not None:
+            base = previous_indexes.base_commit(opened)
+            if base is None:
+                host.annotate(
+                    "warning",
+                    "What the change means for the documentation is not examined: this checkout lacks the commits of "
+                    f"{previous_indexes.base_branch()}. Set fetch-depth: 0 for actions/checkout.",
+                )
+        if base is None:
+            if previous_indexes.base_branch() is None:
+                host.line("There is no pull request to examine. Name a commit with --base.")
+            return True, {"impact": "0"}
+        chosen = change.from_git(opened.folder or Path.cwd(), base, False)
+        title = previous_indexes.pull_request_title() or chosen.title
+        report = assess(chosen.diff, opened, title=title, before=chosen.before)
+        likely = report.at_least(opened.config.impact.min_confidence)
+        for note in [*impact_notes(likely, report.undocumented, opened)][:MAX_WARNINGS]:
+            host.annotate(*note)
+        pages_url = _pages_url(opened)
+    for sentence in report.notes:
+        host.line(sentence)
+    values = {"impact": str(len(likely))}
+    host.output(values)
+    if said := impact_summary.render(likely, report, pages_url):
+        host.summarize(said)
+    host.line(f"{impact_summary.headline(likely, report)} ({counted(report.files, 'changed file')} of code).")
+    return not (likely and order.fail_impact), values
+
+
 def deps(order: CiOptions, host: Host) -> tuple[bool, dict[str, str]]:
     """Fetch or build the documentation that ``anvil.lock`` names, with an error for each entry that fails.
 
@@ -332,6 +372,7 @@ MODES: Mapping[str, Callable[[CiOptions, Host], tuple[bool, dict[str, str]]]] = 
     "check": check,
     "lint": lint,
     "test": test,
+    "impact": impact,
     "deps": deps,
     "plan": plan,
 }

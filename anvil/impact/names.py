@@ -67,7 +67,9 @@ _TAG = lazy_pattern(
 _ENVIRONMENT = lazy_pattern(
     r"(?i)environ|getenv|env::|process\.env|env\(|envvar|env_var|\benv\b|lookupenv|env\.|Deno\.env"
 )
-_COMMENT = lazy_pattern(r"^\s*(?:#+(?![\[!]|define|include|if|pragma)|//[/!]?|/\*+|\*+/?|--(?=\s)|;+|<!--|%+|\"\"\"|''')\s?(.*?)(?:\*/|-->|\"\"\")?\s*$")
+_COMMENT = lazy_pattern(
+    r"^\s*(?:#+(?![\[!]|define|include|if|pragma)|//[/!]?|/\*+|\*+/?|--(?=\s)|;+|<!--|%+|\"\"\"|''')\s?(.*?)(?:\*/|-->|\"\"\")?\s*$"
+)
 _HELP = lazy_pattern(r"(?i)\b(?:help|description|about|usage|doc|summary|title|message|msg|long_about|short)\b")
 _PLACEHOLDER = lazy_pattern(r"\{[^{}]*\}|\$\{[^{}]*\}|%[-+#0-9.]*[a-zA-Z]|\\[nrt]|\\\"")
 _FLAG_DEFINITION = lazy_pattern(
