@@ -108,6 +108,15 @@ class Repository:
             raise GitError(f"{broken} is not a complete repository: it has no HEAD. Clone again or remove it.")
         return None
 
+    @classmethod
+    def bare(cls, path: Path) -> Repository | None:
+        """The repository whose own folder is ``path``, without a work tree, for its commits; None for another folder.
+        Raises :class:`GitError` for one that cannot be read."""
+        folder = Path(os.path.realpath(path))
+        if not ((folder / "HEAD").is_file() and (folder / "objects").is_dir()):
+            return None
+        return cls(open_repository(folder), folder)
+
     def relative(self, path: Path) -> str:
         """The path below ``root``, POSIX, ``.`` for the root itself. Raises :class:`SourceError` for another path."""
         try:
@@ -229,8 +238,10 @@ class Repository:
         with failures("The change cannot be read"):
             root = self._git.TreeBuilder().write() if base is None else self._commit(base)[2]
             tree = self._git[root].peel(pygit2.Tree)
-            staging = self.staging.current() if staged else None
-            diff = tree.diff_to_workdir(flags) if staging is None else tree.diff_to_index(staging, flags)
+            diff = tree.diff_to_index(self.staging.current(), flags)
+            if not staged:  # as git does: a file that is staged or committed since counts, and no other new one
+                self._git.index.read()
+                diff.merge(self._git.index.diff_to_workdir(flags))
             diff.find_similar()
             parts: list[str] = []
             size = 0

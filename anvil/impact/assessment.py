@@ -191,7 +191,7 @@ def _repository(folder: Path | None) -> tuple[Repository | None, list[str]]:
     if folder is None:
         return None, []
     try:
-        git = Repository.discover(folder)
+        git = Repository.discover(folder) or Repository.bare(folder)
     except GitError as error:
         return None, [f"The history is not read: {error}"]
     if git is None:

@@ -104,7 +104,8 @@ _STOP = frozenset(
 @dataclass(frozen=True, slots=True)
 class Name:
     """A name in a change. ``path`` and ``line``: where it is, in the new file or, when removed, in the old one.
-    ``other``: of a rename, the name on the other side. ``defined``: the line defines it, so that users can meet it."""
+    ``other``: of a rename, the name on the other side. ``defined``: the line defines it, so that users can meet it.
+    ``is_new``: no removed line has it."""
 
     text: str
     kind: NameKind
@@ -113,6 +114,7 @@ class Name:
     line: int
     other: str | None = None
     defined: bool = False
+    is_new: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +210,8 @@ def read(files: Iterable[FileChange]) -> Named:
                 how = "added"
             else:
                 how = "value" if spot.text in valued else "touched"
-            keep(Name(spot.text, spot.kind, how, file.path, spot.line, sources.get(spot.text), spot.defined))
+            is_new = spot.text not in removed
+            keep(Name(spot.text, spot.kind, how, file.path, spot.line, sources.get(spot.text), spot.defined, is_new))
         for spot in _around(hunk, file.path):
             if spot.text not in added and spot.text not in removed:
                 keep(Name(spot.text, spot.kind, "near", file.path, spot.line, None, spot.defined))

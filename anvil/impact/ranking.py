@@ -44,6 +44,8 @@ MAX_FINDINGS = 60
 """Findings of a change."""
 MAX_REASONS = 4
 """Reasons of a finding."""
+REASON_SHARE = 0.15
+"""A reason is named that weighs at least this share of the strongest."""
 MIN_CONFIDENCE = 0.02
 """Weaker findings are left out."""
 
@@ -118,6 +120,8 @@ def _of_page(path: str, evidence: list[Evidence], docs: Documentation, edited: f
         strongest = sorted(
             [*of_section[heading], *whole], key=lambda each: (-each.strength * WEIGHTS[each.feature], each.reason)
         )
+        least = REASON_SHARE * (strongest[0].strength * WEIGHTS[strongest[0].feature] if strongest else 0.0)
+        telling = [each for each in strongest if each.strength * WEIGHTS[each.feature] >= least]
         line = next((each.line for each in strongest if each.line is not None), lines.get(heading))
         found.append(
             Finding(
@@ -126,7 +130,7 @@ def _of_page(path: str, evidence: list[Evidence], docs: Documentation, edited: f
                 docs.titles.get(path, ""),
                 line,
                 round(own_confidence, 4),
-                tuple(dict.fromkeys(each.reason for each in strongest))[:MAX_REASONS],
+                tuple(dict.fromkeys(each.reason for each in telling))[:MAX_REASONS],
                 tuple(dict.fromkeys(each.kind for each in strongest)),
             )
         )

@@ -24,7 +24,7 @@ PUBLIC: dict[NameKind, AdditionKind] = {
 def additions(names: Iterable[Name], docs: Documentation, added_prose: str = "") -> Iterator[Undocumented]:
     """The new public names that no page has, by file and line. ``added_prose``: the lines that the same change adds to
     pages and other texts, which the index may not have yet."""
-    new = [name for name in names if name.how == "added" and name.defined and name.kind in PUBLIC]
+    new = [name for name in names if name.is_new and name.defined and name.kind in PUBLIC]
     found = [name for name in new if not _is_known(name, docs, added_prose)]
     for name in sorted(found, key=lambda name: (name.path, name.line, name.text))[:MAX_ADDITIONS]:
         yield Undocumented(PUBLIC[name.kind], name.text, name.path, name.line)

@@ -1,0 +1,194 @@
+"""Whole assessments, over real repositories and indexes without a model."""
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+import anvil
+from anvil.errors import ConfigError
+from anvil.impact import assess
+from anvil.impact.values import KINDS, EvidenceKind, Impact
+from anvil.settings.schema import Config, EmbeddingSettings, ImpactOptions
+from tests.support.repositories import commit, head, isolated, run, write
+
+__all__ = ["isolated"]
+
+PAGES = {
+    "docs/limits.md": "# Limits\n\nWhat the server refuses.\n\n## Size\n\nUse `--max-size` to refuse large files. The "
+    "default is 100.\n\n## Time\n\nA request may take a minute.\n",
+    "docs/install.md": "# Install\n\nRun pip.\n\nThe message `the archive has no index file` means: it is damaged.\n",
+    "docs/api.md": "# API\n\n::: app.client\n\nCall `fetch_all()` first.\n",
+    "docs/worktrees.md": "# Working trees\n\nA page about trees.\n",
+    "docs/changelog.md": "# Changes\n\n`--max-size` is new.\n",
+    **{f"docs/other/{number}.md": f"# Other {number}\n\nSome words about nothing much.\n" for number in range(12)},
+}
+CODE = {
+    "app/cli.py": 'import click\n\n\n@click.option("--max-size", default=100)\ndef upload(max_size):\n    return 1\n',
+    "app/client.py": "def fetch_all():\n    return 1\n",
+    "app/archive.py": 'def read():\n    raise ValueError("the archive has no index file")\n',
+    "app/worktrees.py": "A = 1\n",
+}
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A repository with code and pages, in one commit."""
+    root = tmp_path / "repo"
+    root.mkdir()
+    run(root, "init", "-q", "-b", "main")
+    for path, text in {**PAGES, **CODE}.items():
+        write(root / path, text)
+    commit(root, "first", at=1_700_000_000)
+    return root
+
+
+def edited(root: Path, files: Mapping[str, tuple[str, str]]) -> str:
+    """The diff of replacements in files."""
+    for path, (old, new) in files.items():
+        text = (root / path).read_text()
+        assert old in text
+        write(root / path, text.replace(old, new))
+    return run(root, "diff")
+
+
+def assessed(root: Path, diff: str, title: str = "", **more: object) -> Impact:
+    config = Config(embedding=EmbeddingSettings(provider="none"), **more)  # type: ignore[arg-type]
+    with anvil.open(root / "docs", config=config) as opened:
+        return assess(f"{diff}\n", opened, title=title)
+
+
+def test_a_default_that_changes_finds_the_section_about_it(root: Path) -> None:
+    impact = assessed(root, edited(root, {"app/cli.py": ("default=100", "default=200")}))
+    first = impact.findings[0]
+    assert (first.path, first.heading_path, first.title) == ("limits.md", "Limits > Size", "Limits")
+    assert first.line == 7
+    assert "names `--max-size`, which the change gives another value (app/cli.py:4)" in first.reasons
+    assert impact.files == 1
+    assert not any(finding.path == "changelog.md" for finding in impact.findings)
+
+
+@pytest.mark.parametrize(
+    ("files", "kind", "path"),
+    [
+        ({"app/cli.py": ("--max-size", "--size-limit")}, "names", "limits.md"),
+        ({"app/archive.py": ("the archive has no index file", "nothing")}, "texts", "install.md"),
+        ({"app/client.py": ("return 1", "return 2")}, "links", "api.md"),
+        ({"app/worktrees.py": ("A = 1", "A = 2")}, "paths", "worktrees.md"),
+    ],
+)
+def test_each_kind_of_evidence_alone_finds_its_page(
+    root: Path, files: Mapping[str, tuple[str, str]], kind: EvidenceKind, path: str
+) -> None:
+    diff = edited(root, files)
+    with anvil.open(root / "docs", provider="none") as opened:
+        alone = assess(f"{diff}\n", opened, kinds=frozenset({kind}))
+        without = assess(f"{diff}\n", opened, kinds=KINDS - {kind})
+    assert alone.findings[0].path == path
+    assert alone.findings[0].kinds == (kind,)
+    assert all(kind not in finding.kinds for finding in without.findings)
+
+
+def test_the_title_alone(root: Path) -> None:
+    diff = edited(root, {"app/worktrees.py": ("A = 1", "B = 2")})
+    with anvil.open(root / "docs", provider="none") as opened:
+        impact = assess(f"{diff}\n", opened, title="Refuse files by `--max-size`", kinds=frozenset({"title"}))
+    assert impact.findings[0].path == "limits.md"
+    assert impact.findings[0].heading_path == "Limits > Size"
+
+
+def test_history_alone_and_only_before_the_change(root: Path) -> None:
+    for number in range(4):
+        write(root / "app/worktrees.py", f"A = {number + 10}\n")
+        write(root / "docs/other/3.md", f"# Other 3\n\nText {number}.\n")
+        commit(root, f"both {number}", at=1_700_000_100 + number)
+    before = head(root)
+    write(root / "app/worktrees.py", "A = 99\n")
+    write(root / "docs/other/4.md", "# Other 4\n\nIn the commit itself.\n")
+    commit(root, "the change", at=1_700_000_200)
+    diff = run(root, "diff", before, "HEAD", "--", "app")
+    with anvil.open(root / "docs", provider="none") as opened:
+        impact = assess(f"{diff}\n", opened, before=before, kinds=frozenset({"co-change"}))
+    assert impact.findings[0].path == "other/3.md"
+    assert impact.findings[0].reasons[0] == "changed together with app/worktrees.py in 4 of 4 commits"
+    assert "other/4.md" not in [finding.path for finding in impact.findings]
+
+
+def test_a_section_that_the_change_edits_is_done(root: Path) -> None:
+    diff = edited(
+        root, {"app/cli.py": ("default=100", "default=200"), "docs/limits.md": ("default is 100", "default is 200")}
+    )
+    impact = assessed(root, diff)
+    assert [(finding.path, finding.heading_path) for finding in impact.done] == [("limits.md", "Limits > Size")]
+    assert "Limits > Size" not in [finding.heading_path for finding in impact.findings]
+
+
+def test_additions_that_no_page_has(root: Path) -> None:
+    diff = edited(
+        root,
+        {
+            "app/cli.py": ("def upload", '@click.option("--brand-new")\n@click.option("--said-here")\ndef upload'),
+            "app/client.py": ("return 1", 'return os.environ["APP_SECRET_MODE"]'),
+            "docs/limits.md": ("What the server", "Use `--said-here`. What the server"),
+        },
+    )
+    found = assessed(root, diff).undocumented
+    assert [(each.kind, each.name, each.path, each.line) for each in found] == [
+        ("flag", "--brand-new", "app/cli.py", 5),
+        ("variable", "APP_SECRET_MODE", "app/client.py", 2),
+    ]
+
+
+def test_tests_pages_and_locks_are_no_code(root: Path) -> None:
+    write(root / "tests/test_cli.py", 'assert "--max-size"\n')
+    write(root / "uv.lock", "--max-size\n")
+    write(root / "notes.md", "--max-size\n")
+    run(root, "add", "-A")
+    assert assessed(root, run(root, "diff", "--cached")) == Impact((), files=0)
+
+
+def test_the_configuration_leaves_pages_and_files_out(root: Path) -> None:
+    diff = edited(root, {"app/cli.py": ("default=100", "default=200")})
+    no_page = assessed(root, diff, impact=ImpactOptions(ignore=("lim*.md",)))
+    assert "limits.md" not in [finding.path for finding in no_page.findings]
+    assert assessed(root, diff, impact=ImpactOptions(ignore_code=("app/**",))).files == 0
+
+
+def test_a_shallow_clone_says_what_is_missing(root: Path, tmp_path: Path) -> None:
+    for number in range(3):
+        commit(root, f"more {number}", at=1_700_000_100 + number)
+    run(tmp_path, "clone", "-q", "--depth", "1", root.as_uri(), "shallow")
+    shallow = tmp_path / "shallow"
+    impact = assessed(shallow, edited(shallow, {"app/cli.py": ("default=100", "default=200")}))
+    assert impact.findings[0].path == "limits.md"
+    (note,) = impact.notes
+    assert "is shallow" in note and "fetch-depth: 0" in note
+
+
+def test_pages_outside_of_the_repository(root: Path, tmp_path: Path) -> None:
+    """The pages as they were, written to another folder, with the history of the repository."""
+    diff = edited(root, {"app/cli.py": ("default=100", "default=200")})
+    shutil.copytree(root / "docs", tmp_path / "elsewhere/pages")
+    with anvil.open(tmp_path / "elsewhere/pages", provider="none") as opened:
+        impact = assess(f"{diff}\n", opened, repository=root, before=head(root), docs_path="docs")
+    assert impact.findings[0].path == "limits.md"
+    assert impact.notes == ()
+
+
+def test_without_a_repository_it_says_so(root: Path) -> None:
+    diff = edited(root, {"app/cli.py": ("default=100", "default=200")})
+    shutil.rmtree(root / ".git")
+    impact = assessed(root, diff)
+    assert impact.findings[0].path == "limits.md"
+    assert "is in no git repository" in impact.notes[0]
+
+
+def test_a_text_that_is_no_diff_is_refused(root: Path) -> None:
+    with pytest.raises(ConfigError, match="not a diff"):
+        assessed(root, "hello")
+
+
+def test_the_same_change_gives_the_same_result(root: Path) -> None:
+    diff = edited(root, {"app/cli.py": ("default=100", "default=200"), "app/client.py": ("return 1", "return 2")})
+    assert assessed(root, diff, "Change both") == assessed(root, diff, "Change both")

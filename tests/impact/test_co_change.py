@@ -1,0 +1,86 @@
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from anvil.impact import co_change
+
+
+class Past:
+    """A history of steps, the newest first: each is the set of files that it changed."""
+
+    def __init__(self, *steps: set[str]) -> None:
+        self._steps = steps
+
+    def _version(self, path: str, number: int) -> int:
+        """How often a file, or one in a folder, has changed before step ``number`` from the end."""
+        inside = f"{path}/" if path else ""
+        return sum(any(file == path or file.startswith(inside) for file in step) for step in self._steps[number:])
+
+    def steps(self, start: str, limit: int, paths: Sequence[str]) -> Iterator[tuple[str, tuple[object, ...]]]:
+        for number in range(min(limit, len(self._steps) + 1)):
+            yield f"{number}", tuple(_Id(number, path, self._version(path, number)) for path in paths)
+
+    def changed(self, old: object, new: object) -> set[str]:
+        if isinstance(new, str):  # whole trees
+            return self._steps[int(new)]
+        assert isinstance(new, _Id)
+        folder = f"{new.path}/"
+        return {file.removeprefix(folder) for file in self._steps[new.step] if file.startswith(folder)}
+
+
+@dataclass(frozen=True)
+class _Id:
+    """An id that knows its step, and is equal to that of another step with the same content."""
+
+    step: int = field(compare=False)
+    path: str
+    version: int
+
+
+def read(past: Past, *files: str) -> co_change.History:
+    return co_change.read(past, "HEAD", files, "docs", lambda path: path.endswith(".md"))
+
+
+def test_pages_that_changed_with_a_file() -> None:
+    past = Past(
+        {"src/a.py", "docs/a.md"},
+        {"src/b.py", "docs/b.md"},
+        {"src/a.py"},
+        {"src/a.py", "docs/a.md", "docs/image.png"},
+    )
+    history = read(past, "src/a.py")
+    assert list(history.joint) == ["a.md", "b.md"], "the folder src/ changed with b.md"
+    of_file = next(pair for pair in history.joint["a.md"] if pair.source == "src/a.py")
+    assert (of_file.both, of_file.all) == (2, 3)
+    assert 0.4 < of_file.share < 0.6
+    assert [pair.source for pair in history.joint["b.md"]] == ["src/"]
+    assert history.steps == 4
+    assert history.often["a.md"] > history.often["b.md"]
+    assert 0.5 < history.page_share < 1
+
+
+def test_one_joint_change_says_less_than_many() -> None:
+    once = read(Past({"a.py", "docs/a.md"}), "a.py").joint["a.md"][0].share
+    often = read(Past(*[{"a.py", "docs/a.md"}] * 9), "a.py").joint["a.md"][0].share
+    assert once < 0.6 < often
+
+
+def test_old_steps_and_large_steps_count_less() -> None:
+    both, other = {"a.py", "docs/a.md"}, {"a.py"}
+    late = read(Past(both, *[other] * 800), "a.py").joint["a.md"][0].share
+    early = read(Past(*[other] * 800, both), "a.py").joint["a.md"][0].share
+    assert early < late
+    large = {"a.py", "docs/a.md", *(f"x{number}.py" for number in range(60))}
+    assert read(Past(large), "a.py").joint["a.md"][0].share < read(Past(both), "a.py").joint["a.md"][0].share
+
+
+def test_steps_that_change_everything_say_nothing() -> None:
+    pages = {f"docs/{number}.md" for number in range(30)}
+    files = {f"{number}.py" for number in range(200)}
+    assert read(Past({"a.py", *pages}), "a.py").joint == {}
+    assert read(Past({"a.py", "docs/a.md", *files}), "a.py").joint == {}
+
+
+def test_it_reads_a_bounded_history() -> None:
+    past = Past(*[{"b.py"}] * 2100, {"a.py", "docs/a.md"})
+    assert read(past, "a.py").joint == {}
+    assert read(past, "a.py").steps == 2000
