@@ -35,7 +35,7 @@ class SearchRequest:
     file_filter: str | None = None
     """A glob over paths."""
     max_chars: int | None = None
-    """The budget for all contents together; None: that of each rank."""
+    """The budget for all contents together; None: one by the number of results."""
     mode: Mode = "hybrid"
     min_confidence: float = 0.0
     """Results with a lower confidence are left out; 0: none is."""

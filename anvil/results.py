@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from anvil.values import OPAQUE, OPTIONAL, SEVERAL, USUAL, ChunkMetadata, PageChunk
+from anvil.values import OPAQUE, OPTIONAL, SEVERAL, UNSENT, USUAL, ChunkMetadata, PageChunk
 
 Mode = Literal["hybrid", "semantic", "keyword"]
 WORKING_TREE = "working tree"
@@ -17,25 +17,28 @@ WORKING_TREE = "working tree"
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A section of the page of a result: its breadcrumb, anchor and lines, None where it stands in no file."""
+    """A section of the page of a result: its breadcrumb, anchor and lines, None where it stands in no file, and its
+    text, or the passage of it that matches."""
 
     heading_path: str
-    anchor: str
+    anchor: str = field(metadata=UNSENT)
     start_line: int | None = field(metadata=USUAL)
     end_line: int | None = field(metadata=USUAL)
+    content: str
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
     """One search result; ``score`` is a cosine in semantic mode, else within 0..1.
 
-    ``content`` is a chunk, or the matching lines of one. ``metadata`` names the section in it that matched: breadcrumb,
-    level, URL, and lines and characters; of a long section, those of the part that is this chunk. ``truncated``:
-    ``content`` is cut, or does not hold that section whole. ``title``: the page's.
+    ``content`` is a chunk, or the section in it that matched, or a passage of that below its heading. ``metadata``
+    names the section: breadcrumb, level, URL, and lines and characters; of a long section, those of the part that is
+    this chunk. ``anchor`` is the section's. ``truncated``: ``content`` does not hold that section whole. ``lines``: the
+    first and last line of the passage; None where ``content`` is not cut, or stands in no file. ``title``: the page's.
     ``confidence``: the probability that this answers the query, 0..1, independent of the other results; None if
-    unknown. ``also``: further sections of the page that match; None without any. ``versions``: other versions of a
-    site that have this page, the newest first; None without any. ``collection`` and ``version``: where it comes from;
-    None unless there are several collections.
+    unknown. ``also``: further sections of the page that match nearly as well; None without any. ``versions``: other
+    versions of a site that have this page, the newest first; None without any. ``collection`` and ``version``: where
+    it comes from; None unless there are several collections.
     """
 
     content: str
@@ -44,6 +47,8 @@ class Hit:
     truncated: bool = field(default=False, metadata={"usual": False})
     title: str = ""
     confidence: float | None = field(default=None, metadata=USUAL)
+    lines: tuple[int, int] | None = field(default=None, metadata=SEVERAL)
+    anchor: str = field(default="", metadata=UNSENT)
     also: tuple[Place, ...] | None = field(default=None, metadata=SEVERAL)
     versions: tuple[str, ...] | None = field(default=None, metadata=SEVERAL)
     collection: str | None = field(default=None, metadata=SEVERAL)

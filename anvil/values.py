@@ -34,6 +34,9 @@ schemas."""
 USUAL = {"usual": None}
 """Metadata of a field that an answer of a tool leaves out when it is None. Elsewhere it is always there."""
 
+UNSENT = {"unsent": True}
+"""Metadata of a field that no answer of a tool has, because another one says the same. Elsewhere it is always there."""
+
 OPAQUE = {"opaque": True}
 """Metadata of a field whose own fields are not in the tools' schemas, which agents pay for, but in their reference."""
 

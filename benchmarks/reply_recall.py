@@ -64,6 +64,10 @@ def reached(opened: anvil.Anvil, question: dict[str, Any]) -> Reached:
                 section = min(section, start)
             elif own and (at := hit["content"].find(own)) >= 0:
                 section = min(section, start + len(text(hit["content"][:at])))
+            for further in hit.get("also", ()):
+                path = bare(further["heading_path"])
+                if path == breadcrumb or path.startswith(f"{breadcrumb} > "):
+                    section = min(section, start + text(hit).index(text(further)))
     return Reached(
         question["group"],
         len(reply),

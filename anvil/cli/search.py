@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from anvil.values import Progress
 
 MAX_SNIPPET_CHARS = 400
+WHOLE = 10**9
+"""A budget in characters that cuts nothing."""
 BLANK_LINES = re.compile(r"(?:[^\S\r\n]*(?:\r\n?|\n))+")
 
 
@@ -39,7 +41,7 @@ BLANK_LINES = re.compile(r"(?:[^\S\r\n]*(?:\r\n?|\n))+")
 @click.option(
     "--max-chars",
     type=int,
-    help="Budget for the text of all results, in characters, of which the first get most (default: 12000).",
+    help="Characters of the text of all results (default, with --json: 1500, and more with --top-k).",
 )
 @click.option(
     "--min-confidence",
@@ -69,6 +71,8 @@ def command(
         file_glob = None if file_filter is None else page_paths.glob(opened, file_filter)
         if language is not None and opened.is_several:
             raise click.UsageError("--language is for one index. Name it with --site, --docs or --index.")
+        if max_chars is None and not as_json:
+            max_chars = WHOLE  # the lines to print are chosen below
         explained = opened.explain(
             query, top_k, file_glob, max_chars, mode, min_confidence, version=version, language=language
         )

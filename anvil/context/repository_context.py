@@ -43,8 +43,7 @@ FIRST_READING_S = 60.0
 MAX_NAMED_FILES = 5
 """Skipped files that one note names."""
 MAX_CHARS = 24_000
-"""Characters of all contents of a search answer. Lower ranks are cut to the matching lines. Twice the default,
-so that a chunk of the usual 800 characters is whole at each rank."""
+"""Characters of all contents of a search answer: a chunk of the usual 800 characters is whole at each rank."""
 
 logger = logging.getLogger(__name__)
 
@@ -159,7 +158,9 @@ class Context:
                     content=hit.content,
                     type=artifacts[hit.metadata.file_path].type,
                     heading=hit.metadata.heading_path,
-                    startLine=(span.line or 1) - snippets.lines_before(hit.content, span.start),
+                    startLine=hit.lines[0]
+                    if hit.lines
+                    else (span.line or 1) - snippets.lines_before(hit.content, span.start),
                     truncated=hit.truncated,
                     title=artifacts[hit.metadata.file_path].title,
                 )

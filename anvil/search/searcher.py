@@ -23,8 +23,8 @@ from anvil.index_file import row_ids
 from anvil.index_file.reader_protocol import IndexReader
 from anvil.index_file.rows import edition
 from anvil.requests import SearchRequest
-from anvil.results import Freshness, Hit, Place, SearchResult
-from anvil.search import confidence, page_versions, pages, ranking, score_scales, scoring, section_match, snippets
+from anvil.results import Freshness, Hit, SearchResult
+from anvil.search import confidence, page_versions, pages, ranking, reply_budget, score_scales, scoring, section_match
 from anvil.search.confidence import Evidence, Fit, Fits
 from anvil.search.page_versions import Versions
 from anvil.search.ranking import CANDIDATES, ENOUGH, SCORE_DIGITS, CandidateIndex, Near, Ranked, Weights
@@ -49,8 +49,6 @@ NEAREST = 60
 """Chunks nearest to a query that a semantic search ranks with their pages."""
 MATCHING = 0.5
 """Share of the best score from which on a page has a place before the further sections of better pages."""
-MAX_ALSO = 3
-"""Further sections of its page that a result names."""
 MAX_NAMED_PAGES = 8
 """Pages whose second names are read for a query that is a name."""
 SHORTLIST = 5
@@ -282,13 +280,9 @@ class Searcher:
                 return str(aliases[name])
         return name
 
-    def hits(
-        self, results: Sequence[Ranked], query: str, found: Candidates, likely: Sequence[Ranked] = ()
-    ) -> list[tuple[Hit, Span]]:
-        """Some results of ``found`` with their whole chunks, each with the section that fits best. The first of a page
-        names those sections of the ``likely`` ones that are no results of their own."""
+    def hits(self, results: Sequence[Ranked], query: str, found: Candidates) -> list[tuple[Hit, Span]]:
+        """Some results of ``found`` with their whole chunks, each with the section that fits best."""
         reader = self.index.reader
-        others = self._others(results, likely)
         stored = reader.chunks([result.row for result in results])
         chunks = [stored[result.row] for result in results]
         places = reader.sections_in((c.document_id, c.start, c.start + len(c.content)) for c in chunks)
@@ -307,32 +301,9 @@ class Searcher:
             page_anchor = sections[0].anchor if sections else ""
             confidence_ = self.fits.confidence(result.evidence)
             hit, span = section_match.hit(chunk, result.score, confidence_, section, page_anchor)
-            also = [
-                place for place in others.pop(chunk.document_id, ()) if place.heading_path != hit.metadata.heading_path
-            ]
             versions = page_versions.others(self.versions, chunk.document_id)
-            hits.append((replace(hit, also=tuple(also) or None, versions=versions or None), span))
+            hits.append((replace(hit, versions=versions) if versions else hit, span))
         return hits
-
-    def _others(self, results: Sequence[Ranked], likely: Sequence[Ranked]) -> dict[int, list[Place]]:
-        """Document -> the sections of the next best chunks of a page that are not among the ``results``."""
-        shown, pages = {result.row for result in results}, {page_of(result) for result in results}
-        rows: dict[int, list[int]] = {page: [] for page in pages}
-        for result in likely:
-            page = page_of(result)
-            if result.row in shown or page not in pages or len(rows[page]) >= MAX_ALSO:
-                continue
-            if self.fits.confidence(result.evidence) >= confidence.UNLIKELY:
-                rows[page].append(result.row)
-        stored = self.index.reader.chunks([row for of_page in rows.values() for row in of_page])
-        chunks = [stored[row] for of_page in rows.values() for row in of_page]
-        places: dict[int, list[Place]] = {}
-        found = self.index.reader.sections_in((c.document_id, c.start, c.start + len(c.content)) for c in chunks)
-        for chunk, sections in zip(chunks, found, strict=True):
-            for each in sections[:1]:
-                place = Place(each.heading_path, each.anchor, each.start_line, each.end_line)
-                places.setdefault(chunk.document_id, []).append(place)
-        return places
 
     def _section_chooser(self, weights: Weights) -> SectionChooser:
         query, tokens = weights.query, weights.tokens
@@ -399,9 +370,8 @@ def _answer(
     if not total:
         readers = [searcher.index.reader for searcher in searchers]
         notes += pages.none_chosen(readers, request.file_filter, request.version, request.language)
-    hits, spans = within_budget(
-        _hits(searchers, shown, request.query, candidates, likely), request.query, request.max_chars
-    )
+    texts = _hits(searchers, [*shown, *_further(shown, likely)], request.query, candidates)
+    hits, spans = reply_budget.within_budget(texts[: len(shown)], texts[len(shown) :], request.query, request.max_chars)
     return Found(
         hits,
         total_chunks=total,
@@ -507,18 +477,32 @@ def _hits(
     results: Sequence[_Result],
     query: str,
     candidates: Mapping[int, Candidates],
-    likely: Sequence[_Result],
 ) -> list[tuple[Hit, Span]]:
-    """The results with their texts, in the same order. ``likely``: the results that may be named as further ones."""
+    """The results with their texts, in the same order."""
     hits: dict[tuple[int, int], tuple[Hit, Span]] = {}
     for place in dict.fromkeys(result.place for result in results):
         own = [result for result in results if result.place == place]
-        further = [result.ranked for result in likely if result.place == place]
-        texts = searchers[place].hits([result.ranked for result in own], query, candidates[place], further)
+        texts = searchers[place].hits([result.ranked for result in own], query, candidates[place])
         for result, (hit, span) in zip(own, texts, strict=True):
             own_hit = hit if hit.score == result.score else replace(hit, score=result.score)
             hits[place, result.ranked.row] = own_hit, span
     return [hits[result.place, result.ranked.row] for result in results]
+
+
+def _further(shown: Sequence[_Result], likely: Sequence[_Result]) -> list[_Result]:
+    """The results that are nearly as good as the best one and of the page of one that is shown, the best of each
+    page. Two of them may be parts of one section."""
+    best = max((result.score for result in shown), default=0.0)
+    rows = {(result.place, result.ranked.row) for result in shown}
+    left = {(result.place, page_of(result.ranked)): 2 * reply_budget.MAX_ALSO for result in shown}
+    further = []
+    for result in likely:
+        page = result.place, page_of(result.ranked)
+        if (result.place, result.ranked.row) in rows or result.score < reply_budget.NEAR * best or not left.get(page):
+            continue
+        left[page] -= 1
+        further.append(result)
+    return further
 
 
 def _parts(result: _Result) -> ScoreParts:
@@ -558,48 +542,3 @@ def fits_for(model_digest: str) -> Fits:
     table = json.loads(text)
     vectors = next((model["fit"] for model in table["models"] if model["digest"] == model_digest), None)
     return Fits(words=Fit(**table["words"]["fit"]), vectors=None if vectors is None else Fit(**vectors))
-
-
-DEFAULT_MAX_CHARS = 12_000
-"""The budget of a search that gives none."""
-RANK_CHARS = (4000, 2000, 500)
-"""Characters of the first result, of the second, and of each other one, with this budget. Of 67 questions that
-one of five results answers, the first two answer 57; ``benchmarks/agents.py`` counts what an agent reads."""
-
-
-def within_budget(
-    hits: Sequence[tuple[Hit, Span]], query: str, max_chars: int | None
-) -> tuple[tuple[Hit, ...], tuple[Span, ...]]:
-    """The hits, with contents of at most ``max_chars`` together: the last hits are cut first, to lines of the named
-    section that match.
-
-    Each hit is first cut to the size of its rank in :data:`RANK_CHARS`, which grows with a larger budget than
-    :data:`DEFAULT_MAX_CHARS`. Then a hit keeps at least its fair share of the budget. Metadata and the number of hits
-    stay.
-    """
-    stems = snippets.query_stems(query)
-    shortened = list(hits)
-    if max_chars is None:
-        max_chars = DEFAULT_MAX_CHARS
-    for rank, (hit, span) in enumerate(hits):
-        size = RANK_CHARS[min(rank, len(RANK_CHARS) - 1)] * max(max_chars, DEFAULT_MAX_CHARS) // DEFAULT_MAX_CHARS
-        shortened[rank] = _cut(hit, span, stems, size)
-    total = sum(len(hit.content) for hit, _ in shortened)
-    share = max(max_chars // max(len(hits), 1), 1)
-    for index in reversed(range(len(shortened))):
-        if total <= max_chars:
-            break
-        hit, span = shortened[index]
-        shortened[index] = _cut(hit, span, stems, max(share, len(hit.content) - (total - max_chars)))
-        total -= len(hit.content) - len(shortened[index][0].content)
-    return tuple(hit for hit, _ in shortened), tuple(span for _, span in shortened)
-
-
-def _cut(hit: Hit, span: Span, stems: Collection[str], size: int) -> tuple[Hit, Span]:
-    """A hit with at most ``size`` characters, of the section that it names."""
-    if len(hit.content) <= size:
-        return hit, span
-    own = hit.content[span.start : span.end]
-    start, end = snippets.section_snippet(own, stems, size)
-    cut = Span(0, end - start, span.line_at(own, start), span.parallel)
-    return replace(hit, content=own[start:end], truncated=True), cut

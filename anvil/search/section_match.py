@@ -118,4 +118,5 @@ def hit(
     before, own = chunk.content[: max(start, 0)], chunk.content[max(start, 0) : end]
     before, own, after = visible_text.shown(before), visible_text.shown(own), visible_text.shown(chunk.content[end:])
     span = Span(len(before), len(before) + len(own), named.start_line, parallel)
-    return Hit(before + own + after, score, named, not whole, chunk.title, confidence), span
+    content = before + own + after
+    return Hit(content, score, named, not whole, chunk.title, confidence, anchor=section.anchor), span

@@ -6,11 +6,9 @@ Used to shorten replies of tools, and for results on a terminal.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import lru_cache
 from itertools import chain, groupby
-from operator import attrgetter
 from typing import NamedTuple
 
 from anvil.text.query import CJK, STOP, bounded, pairs
@@ -88,6 +86,11 @@ def lines_before(text: str, at: int) -> int:
     return sum(1 for line_end in _END.finditer(text) if line_end.end() <= at)
 
 
+def line_ends(text: str) -> int:
+    """Number of line ends in a text."""
+    return sum(1 for _ in _END.finditer(text))
+
+
 def best_snippet(text: str, stems: Collection[str], size: int) -> tuple[int, int]:
     """The span of whole lines, at most ``size`` characters, with the most different ``stems``.
 
@@ -154,21 +157,7 @@ def _best_span(lines: Sequence[_MatchedLine], size: int) -> tuple[int, int]:
     return best
 
 
-def section_snippet(text: str, stems: Collection[str], size: int) -> tuple[int, int]:
-    """The span of whole lines, at most ``size`` characters, that stands for a section: its beginning, which says what
-    it is about, if it has two thirds of the different ``stems`` of :func:`best_snippet`; else that."""
-    if len(text) <= size:
-        return 0, len(text)
-    lines = _matched_lines(text, stems)
-    start, end = _best_span(lines, size)
-    first = bisect_right(lines, size, key=attrgetter("end"))
-    beginning = lines[first - 1].end if first else 0
-    inside = [line for line in lines if start <= line.start < end]
-    if inside[-1].end > end:  # one line, cut
-        inside = _matched_lines(text[start:end], stems)
-    found, best = _count_stems(lines[:first]), _count_stems(inside)
-    return (0, beginning) if beginning and 3 * found >= 2 * best else (start, end)
-
-
-def _count_stems(lines: Iterable[_MatchedLine]) -> int:
-    return len(frozenset().union(*(line.stems for line in lines)))
+def matches(text: str, stems: Collection[str]) -> list[str]:
+    """The ``stems`` in a text, each as often as it is there."""
+    words = (_ASCII_WORD if text.isascii() else _WORD).findall(text)
+    return [key for word in words for key in _keys(word) if key in stems]

@@ -55,7 +55,7 @@ TOOLS: tuple[Tool, ...] = (
             Parameter("file_filter", "Folder, or glob over file_path: guides, **/api.md."),
             Parameter(
                 "max_chars",
-                "Characters of all results; the first get most. Null: 12000.",
+                "Characters of all texts. Null: few, most where the answer is likely.",
                 "integer",
                 minimum=1,
                 maximum=NO_LIMIT,

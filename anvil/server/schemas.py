@@ -14,7 +14,7 @@ from functools import cache
 from typing import Any
 
 _SIMPLE: dict[Any, str] = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
-_LEFT_OUT = {"optional", "usual"}
+_LEFT_OUT = {"optional", "usual", "unsent"}
 ARRAY_KEY = "result"
 """The key of an array in structured content, which must be an object. The official SDK uses the same key."""
 
@@ -41,7 +41,7 @@ def _object(kind: Any, whole: bool) -> dict[str, Any]:
     hints = typing.get_type_hints(kind)
     properties = {}
     for field in dataclasses.fields(kind):
-        if field.metadata.get("several") and not whole:
+        if (field.metadata.get("several") and not whole) or field.metadata.get("unsent"):
             continue
         schema = properties[field.name] = _schema(hints[field.name], whole)
         if field.metadata.get("optional") or field.metadata.get("usual", ...) is None:
@@ -85,7 +85,7 @@ def plain(value: Any, *, lean: bool = False) -> Any:
             name: item if type(item := getattr(value, name)) in _SIMPLE else plain(item, lean=lean) for name in names
         }
         for name, usual in _left_out(kind, lean):
-            if fields[name] == usual:
+            if fields[name] == usual or usual is ...:
                 del fields[name]
         return fields
     if isinstance(value, (tuple, list)):
@@ -97,11 +97,12 @@ def plain(value: Any, *, lean: bool = False) -> Any:
 
 @cache
 def _left_out(kind: Any, lean: bool) -> tuple[tuple[str, Any], ...]:
-    """The fields of a dataclass that are left out, each with the value at which it is."""
+    """The fields of a dataclass that are left out, each with the value at which it is; ``...``: at any."""
     if not dataclasses.is_dataclass(kind):
         return ()
     names = _LEFT_OUT if lean else {"optional"}
-    return tuple((f.name, f.metadata.get("usual")) for f in dataclasses.fields(kind) if f.metadata.keys() & names)
+    fields = [field for field in dataclasses.fields(kind) if field.metadata.keys() & names]
+    return tuple((f.name, ... if f.metadata.get("unsent") else f.metadata.get("usual")) for f in fields)
 
 
 @cache

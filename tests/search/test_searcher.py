@@ -22,8 +22,8 @@ from anvil.errors import ConfigError, ModelError
 from anvil.index_file import verify
 from anvil.index_file.reader import Reader
 from anvil.requests import SearchRequest
-from anvil.results import Mode
-from anvil.search import snippets
+from anvil.results import Hit, Mode
+from anvil.search import reply_budget
 from anvil.search.confidence import UNLIKELY
 from anvil.search.file_index import FileIndex
 from anvil.search.searcher import Found, Searcher
@@ -163,6 +163,10 @@ def test_results_are_of_different_pages_and_name_the_further_sections(
     found = ask(searcher, "rotate the lantern", 3).hits
     assert len({hit.metadata.file_path for hit in found}) == 3
     assert all(len(hit.also or ()) == 1 for hit in found)
+    for hit in found:
+        (further,) = hit.also or ()
+        assert "lantern" in further.content and further.heading_path != hit.metadata.heading_path
+        assert (further.start_line, further.end_line) in ((3, 8), (9, 14))
     more = ask(searcher, "rotate the lantern", 6).hits
     assert [hit.score for hit in more] == sorted((hit.score for hit in more), reverse=True)
     assert all(hit.also is None for hit in more), "all sections are results of their own"
@@ -618,34 +622,43 @@ def test_a_reply_stays_within_its_budget(lighthouse: Searcher, max_chars: int) -
     whole = ask(lighthouse, query, 20, max_chars=10**9)
     found = ask(lighthouse, query, 20, max_chars=max_chars)
     total = sum(len(hit.content) for hit in whole.hits)
-    assert total > 3000 and sum(len(hit.content) for hit in found.hits) <= max(max_chars, len(found.hits))
+    assert total > 3000 and sum(map(chars, found.hits)) <= max(max_chars, len(found.hits))
     assert [(hit.metadata, hit.score) for hit in found.hits] == [(hit.metadata, hit.score) for hit in whole.hits]
     for before, after in zip(whole.hits, found.hits, strict=True):
-        assert after.truncated == (after.content != before.content)
         assert after.content in before.content and after.content
-    cut = [hit.truncated for hit in found.hits]
-    assert any(cut) == (max_chars < total)
-    below = found.hits[cut.index(True) :] if any(cut) else ()  # the lower ranks first, but for what is short anyway
-    assert all(hit.truncated or len(hit.content) <= max(max_chars // len(found.hits), 1) for hit in below)
+        assert after.truncated <= (after.content != before.content) and (after.lines is not None) == after.truncated
+    assert (max_chars < total) == any(
+        before.content != after.content for before, after in zip(whole.hits, found.hits, strict=True)
+    )
 
 
-def test_what_is_left_is_whole_lines_that_matched(opened: Opener, keywords: EmbeddingProvider) -> None:
-    filler = "".join(f"Line {i} speaks of other things altogether, as lines do.\n" for i in range(40))
-    pages = {f"{i}.md": f"# Page {i}\n\n{filler}The zebra is here on page {i}.\n{filler}" for i in range(5)}
+def chars(hit: Hit) -> int:
+    """The characters of a result's texts."""
+    return len(hit.content) + sum(len(place.content) for place in hit.also or ())
+
+
+FILLER = "".join(f"Line {i} speaks of other things altogether, as lines do.\n" for i in range(150))
+
+
+def test_what_is_left_is_whole_lines_that_matched_and_says_which(opened: Opener, keywords: EmbeddingProvider) -> None:
+    pages = {f"{i}.md": f"# Page {i}\n\n{FILLER}\nThe zebra is here on page {i}.\n{FILLER}" for i in range(5)}
     found = ask(opened(pages, keywords), "zebra", max_chars=6000, mode="keyword")
-    assert [hit.truncated for hit in found.hits][-1] and sum(len(hit.content) for hit in found.hits) <= 6000
+    assert all(hit.truncated for hit in found.hits) and sum(len(hit.content) for hit in found.hits) <= 6000
     for hit in found.hits:
-        assert "The zebra is here on page" in hit.content
-        lines = pages[hit.metadata.file_path].splitlines(keepends=True)
-        assert all(line in lines for line in hit.content.splitlines(keepends=True))
+        assert hit.content.startswith("The zebra is here on page"), "it begins where the match is"
+        assert hit.lines is not None
+        first, last = hit.lines
+        lines = pages[hit.metadata.file_path].splitlines()
+        assert "\n".join(lines[first - 1 : last]) == hit.content
+        assert hit.metadata.start_line is not None and hit.metadata.start_line <= first
 
 
-def test_giving_the_default_budget_is_giving_none(opened: Opener, keywords: EmbeddingProvider) -> None:
-    filler = "".join(f"Line {i} speaks of other things altogether, as lines do.\n" for i in range(150))
-    pages = {f"{i}.md": f"# Page {i}\n\n{filler}The zebra is here on page {i}.\n{filler}" for i in range(25)}
+def test_no_budget_is_a_budget_by_the_number_of_results(opened: Opener, keywords: EmbeddingProvider) -> None:
+    pages = {f"{i}.md": f"# Page {i}\n\n{FILLER}The zebra is here on page {i}.\n{FILLER}" for i in range(25)}
     searcher = opened(pages, keywords)
     for top_k in (1, 5, 20):
-        assert ask(searcher, "zebra", top_k, max_chars=12_000).hits == ask(searcher, "zebra", top_k).hits
+        given = reply_budget.default_budget(top_k)
+        assert ask(searcher, "zebra", top_k, max_chars=given).hits == ask(searcher, "zebra", top_k).hits
     of_size = {
         max_chars: [len(hit.content) for hit in ask(searcher, "zebra", 5, max_chars=max_chars).hits]
         for max_chars in (600, 3000, 12_000, 24_000, 10**6)
@@ -654,36 +667,17 @@ def test_giving_the_default_budget_is_giving_none(opened: Opener, keywords: Embe
         assert all(few <= many for few, many in zip(smaller, larger, strict=True)) and sum(smaller) < sum(larger)
 
 
-def test_without_a_budget_later_results_are_shorter(opened: Opener, keywords: EmbeddingProvider) -> None:
-    filler = "".join(f"Line {i} speaks of other things altogether, as lines do.\n" for i in range(150))
-    pages = {f"{i}.md": f"# Page {i}\n\n{filler}The zebra is here on page {i}.\n{filler}" for i in range(25)}
-    pages["short.md"] = "# Short\n\nA zebra.\n"
-    found = ask(opened(pages, keywords), "zebra", 20, max_chars=None, mode="keyword")
-    sizes = [len(hit.content) for hit in found.hits]
-    assert len(sizes) == 20 and max(sizes[2:]) <= 500 < sizes[1] <= 2000 < max(sizes[0], 2001) <= 4000
-    assert sum(sizes) <= 12_000 and all("zebra" in hit.content for hit in found.hits)
-    (short,) = (hit for hit in found.hits if hit.metadata.file_path == "short.md")
-    assert not short.truncated and short.content == pages["short.md"]
-    whole = ask(opened(pages, keywords), "zebra", 2, max_chars=100_000, mode="keyword")
-    assert all(cut.content in hit.content for cut, hit in zip(found.hits, whole.hits, strict=False))
-
-
-def test_a_section_is_cut_to_its_beginning_unless_another_passage_has_more_of_the_words() -> None:
-    lines = [f"Line {number} is of no interest at all.\n" for number in range(50)]
-    stems = snippets.query_stems("zebra crossing lights")
-
-    def cut(beginning: str, passage: str) -> str:
-        text = "".join([beginning, *lines, passage, *lines])
-        start, end = snippets.section_snippet(text, stems, 200)
-        assert end - start <= 200 and text[start:end].endswith("\n")
-        return text[start:end]
-
-    passage = "The zebra crossing has lights.\n"
-    assert cut("## A zebra crossing\n", passage).startswith("## A zebra")
-    assert passage in cut("## A zebra\n", passage) and passage in cut("## Streets\n", passage)
-    assert cut("## A zebra\n", "A crossing.\n").startswith("## A zebra")
-    long = "x" * 300 + " zebra\n"
-    assert snippets.section_snippet(long + "zebra\n", stems, 100) == snippets.best_snippet(long + "zebra\n", stems, 100)
+def test_a_result_that_is_clearly_the_best_has_nearly_all_of_the_text(
+    opened: Opener, keywords: EmbeddingProvider
+) -> None:
+    text = FILLER.replace("\n", "\n\n")[:2000]
+    pages = {f"{i}.md": f"# Page {i}\n\n{text}\n\nThe zebra is here on page {i}.\n\n{text}" for i in range(4)}
+    searcher = opened(pages, keywords)
+    near = [len(hit.content) for hit in ask(searcher, "zebra crossing", 4, mode="keyword").hits]
+    assert min(near) > max(near) / 2, "equals share it"
+    pages["best.md"] = f"# Zebra crossing\n\n{text}\n\nA zebra crossing is here.\n\n{text}"
+    best = [len(hit.content) for hit in ask(opened(pages, keywords), "zebra crossing", 5, mode="keyword").hits]
+    assert best[0] > 700 and max(best[1:]) < 200
 
 
 @pytest.mark.parametrize("max_chars", [0, -1, 1])

@@ -1,0 +1,106 @@
+"""Excerpts: where they begin and end, and what is in front of them."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from anvil.search import snippets
+from anvil.search.excerpts import excerpt
+
+OTHER = "Nothing of interest is said in this paragraph, and it is of some length.\n\n"
+
+
+def shown(text: str, question: str, size: int) -> str:
+    part = excerpt(text, snippets.query_stems(question), size)
+    return part.before + text[part.start : part.end].rstrip() + part.after
+
+
+def test_a_short_text_is_whole() -> None:
+    assert shown("# A\n\nzebra\n", "zebra", 100) == "# A\n\nzebra"
+
+
+def test_an_excerpt_begins_with_the_paragraph_that_matches() -> None:
+    text = f"## Animals\n\n{OTHER * 5}The zebra is striped.\nIt runs.\n\n{OTHER * 5}"
+    assert shown(text, "zebra", 120) == f"The zebra is striped.\nIt runs.\n\n{OTHER.strip()}"
+    assert shown(text, "zebra", 60) == "The zebra is striped.\nIt runs."
+    early = f"## Animals\n\nThe zebra.\n\n{OTHER * 5}"
+    assert shown(early, "zebra", 60) == "## Animals\n\nThe zebra."
+    assert shown(early, "zebra", 40) == "The zebra.", "the heading would take more than a quarter"
+
+
+def test_the_beginning_stands_for_the_section_if_it_has_two_thirds_of_the_words() -> None:
+    lines = OTHER * 10
+
+    def begins(beginning: str, passage: str) -> bool:
+        return shown(
+            f"## Streets\n\n{beginning}\n\n{lines}{passage}\n\n{lines}", "zebra crossing lights", 200
+        ).startswith(f"## Streets\n\n{beginning}")
+
+    assert begins("A zebra crossing.", "The zebra crossing has lights.")
+    assert not begins("A zebra.", "The zebra crossing has lights.")
+    assert begins("A zebra.", "A crossing.")
+    assert not begins("Nothing.", "A crossing.")
+
+
+def test_a_match_near_the_end_has_what_stands_before_it() -> None:
+    text = f"## Animals\n\n{OTHER * 5}First this.\n\nThen the zebra.\n"
+    assert shown(text, "zebra", 60) == "First this.\n\nThen the zebra."
+
+
+def test_a_fence_is_whole_or_properly_opened_and_closed() -> None:
+    code = "".join(f"value_{number} = {number}\n" for number in range(20))
+    text = f"## Setup\n\n{OTHER * 3}```python\n{code}zebra = 1\n{code}```\n\n{OTHER * 3}"
+    part = shown(text, "zebra", 120)
+    assert part.startswith("```python\nzebra = 1\n") and part.endswith("\n```")
+    assert len(part) <= 120 and part.count("```") == 2
+    short = f"## Setup\n\n{OTHER * 3}```python\nzebra = 1\n```\n\n{OTHER * 3}"
+    assert shown(short, "zebra", 60) == "```python\nzebra = 1\n```"
+    indented = f"## Setup\n\n{OTHER * 3}- step\n\n    ~~~~sh\n{code}    zebra\n{code}    ~~~~\n"
+    part = shown(indented, "zebra", 120)
+    assert "    ~~~~sh\n    zebra\n" in part and part.endswith("\n    ~~~~")
+
+
+def test_rows_of_a_table_have_its_head() -> None:
+    rows = "".join(f"| option_{number} | does something else |\n" for number in range(30))
+    text = f"| name | does |\n|---|---|\n{rows}| zebra | stripes |\n{rows}"
+    part = shown(text, "zebra", 200)
+    assert part.startswith("| name | does |\n|---|---|\n| zebra | stripes |\n| option_0 |")
+    assert len(part) <= 200 and part.endswith("|")
+
+
+def test_an_item_of_a_list_is_a_block() -> None:
+    items = "".join(f"- option {number}, of no interest\n" for number in range(30))
+    text = f"## Options\n\n{items}- zebra: stripes\n  on horses\n{items}"
+    assert shown(text, "zebra", 40) == "- zebra: stripes\n  on horses"
+
+
+def test_a_long_line_is_cut_at_a_sentence_and_a_long_sentence_at_a_space() -> None:
+    sentence = "This sentence says nothing about anything. "
+    text = f"## Animals\n\n{sentence * 20}The zebra is striped. {sentence * 20}"
+    assert shown(text, "zebra", 60) == "The zebra is striped."
+    words = "word " * 100
+    part = shown(f"{words}zebra {words}", "zebra", 40)
+    assert "zebra" in part and len(part) <= 40 and set(part.split()) == {"word", "zebra"}
+
+
+@pytest.mark.parametrize("size", [1, 2, 7])
+def test_a_tiny_size_is_kept(size: int) -> None:
+    assert 0 < len(shown(f"## Animals\n\n```sh\nzebra {OTHER}\n```\n", "zebra", size)) <= size
+
+
+LINES = "# A\n@## Zebra\n@```py\n@```\n@~~~\n@- zebra item\n@\n@\r\n@text of a line\n@    indented zebra\n@> quoted\n"
+OTHERS = ("| a | zebra |\n", "|---|---|\n", "x" * 70 + "\n", "one. zebra! three? ", "\u56db\u3002\u4e94\u3002", " ")
+PIECES = st.sampled_from([*LINES.split("@"), *OTHERS])
+
+
+@given(st.lists(PIECES, max_size=40).map("".join), st.integers(1, 200))
+def test_an_excerpt_is_never_longer_than_its_size_and_its_lines_are_lines_of_the_text(text: str, size: int) -> None:
+    part = excerpt(text, snippets.query_stems("zebra"), size)
+    passage = text[part.start : part.end]
+    assert 0 <= part.start <= part.end <= len(text)
+    assert len(part.before) + len(passage.rstrip()) + len(part.after) <= size
+    assert {line.strip() for line in part.before.splitlines()} <= {line.strip() for line in text.splitlines()} | {""}
+    if text.strip():
+        assert part.end > part.start
