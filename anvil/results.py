@@ -58,12 +58,12 @@ class Hit:
 @dataclass(frozen=True, slots=True)
 class SearchResult:
     """Results: the best section of each page, best first, then further sections of these pages. ``total_chunks``:
-    number of chunks that pass the filter."""
+    number of chunks that pass the filter. ``freshness`` is first, because its notes may say that nothing answers."""
 
+    freshness: Freshness = field(metadata={**OPAQUE, "usual": {}})
     results: tuple[Hit, ...]
     total_chunks: int
     query_ms: float
-    freshness: Freshness = field(metadata={**OPAQUE, "usual": {}})
 
     @property
     def confidence(self) -> float | None:

@@ -46,7 +46,10 @@ def default_budget(results: int) -> int:
 
 
 def within_budget(
-    hits: Sequence[tuple[Hit, Span]], further: Sequence[tuple[Hit, Span]], query: str, max_chars: int | None
+    hits: Sequence[tuple[Hit, Span]],
+    further: Sequence[tuple[Hit, Span]],
+    query: str,
+    max_chars: int | None,
 ) -> tuple[tuple[Hit, ...], tuple[Span, ...]]:
     """The hits, with contents of at most ``max_chars`` together, each with the ``further`` sections of its page.
 
@@ -63,7 +66,19 @@ def within_budget(
             of_page.append(_Entry(hit, span, _evidence(hit.score, best)))
     budget = default_budget(len(hits)) if max_chars is None else max_chars
     _divide([*entries, *(entry for of_page in beside.values() for entry in of_page)], budget)
-    stems = snippets.query_stems(query)
+    return _shortened(entries, beside, snippets.query_stems(query))
+
+
+def lines(hits: Sequence[tuple[Hit, Span]], query: str) -> tuple[tuple[Hit, ...], tuple[Span, ...]]:
+    """The hits with a line of text each: the reply to a question that nothing answers."""
+    entries = [_Entry(hit, span, 0.0, LINE_CHARS) for hit, span in hits]
+    return _shortened(entries, {}, snippets.query_stems(query))
+
+
+def _shortened(
+    entries: Sequence[_Entry], beside: dict[tuple[str, ...], list[_Entry]], stems: Collection[str]
+) -> tuple[tuple[Hit, ...], tuple[Span, ...]]:
+    """The hits of some entries with texts of their sizes, the first of a page with the sections ``beside`` it."""
     cut, spans = [], []
     for entry in entries:
         hit, span = _cut(entry, stems)

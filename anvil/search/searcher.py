@@ -32,6 +32,8 @@ from anvil.search.score_scales import Vocabulary
 from anvil.search.scoring import ScoreParts
 from anvil.search.section_match import QueryWeights, SectionChooser, Span
 from anvil.text import query as lexicon
+from anvil.values import address
+from anvil.wording import full_heading
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -97,7 +99,7 @@ class Found:
     def explained(self, freshness: Freshness, started_at: float) -> Explained:
         """The answer. ``started_at``: as :func:`time.perf_counter`."""
         query_ms = round((time.perf_counter() - started_at) * 1000, 3)
-        result = SearchResult(self.hits, self.total_chunks, query_ms, freshness)
+        result = SearchResult(freshness, self.hits, self.total_chunks, query_ms)
         return Explained(result, self.parts, self.spans, self.evidence)
 
 
@@ -365,13 +367,19 @@ def _answer(
     chosen = best_first(likely, lambda result: (result.place, page_of(result.ranked)), lambda result: result.score)
     shown = sorted(chosen[: request.top_k], key=likely.index)  # still in descending score
     notes = list(dict.fromkeys(found.failure for found in candidates.values() if found.failure))
-    if warning := confidence.note(map(confidence_of, shown or results), request.min_confidence):
-        notes.append(warning)
+    warning = confidence.note(map(confidence_of, shown or results), request.min_confidence)
     if not total:
         readers = [searcher.index.reader for searcher in searchers]
         notes += pages.none_chosen(readers, request.file_filter, request.version, request.language)
     texts = _hits(searchers, [*shown, *_further(shown, likely)], request.query, candidates)
-    hits, spans = reply_budget.within_budget(texts[: len(shown)], texts[len(shown) :], request.query, request.max_chars)
+    own, further = texts[: len(shown)], texts[len(shown) :]
+    is_covered = max(map(confidence_of, shown), default=1.0) >= confidence.NOT_COVERED
+    if is_covered or request.max_chars is not None:
+        hits, spans = reply_budget.within_budget(own, further, request.query, request.max_chars)
+    else:
+        hits, spans = reply_budget.lines(own, request.query)
+    if warning is not None:
+        notes.append(warning if is_covered else f"{warning} The nearest page is {_named(hits[0])}.")
     return Found(
         hits,
         total_chunks=total,
@@ -503,6 +511,13 @@ def _further(shown: Sequence[_Result], likely: Sequence[_Result]) -> list[_Resul
         left[page] -= 1
         further.append(result)
     return further
+
+
+def _named(hit: Hit) -> str:
+    """The page and section of a hit, for people."""
+    place = hit.metadata
+    page = address(place.file_path, hit.collection, hit.version)
+    return f"{page} ({full_heading(hit.title, place.heading_path)})"
 
 
 def _parts(result: _Result) -> ScoreParts:

@@ -23,7 +23,7 @@ from anvil.index_file import verify
 from anvil.index_file.reader import Reader
 from anvil.requests import SearchRequest
 from anvil.results import Hit, Mode
-from anvil.search import reply_budget
+from anvil.search import confidence, reply_budget
 from anvil.search.confidence import UNLIKELY
 from anvil.search.file_index import FileIndex
 from anvil.search.searcher import Found, Searcher
@@ -582,6 +582,21 @@ def test_an_answer_is_confident_and_nothing_is_not(lighthouse: Searcher, mode: M
     foreign = ask(lighthouse, "which sourdough flour do Windows 95 users prefer for pizza?", mode=mode)
     assert all(hit.confidence is not None and hit.confidence < UNLIKELY for hit in foreign.hits)
     assert len(foreign.hits) == 0 or "Probably nothing here answers this" in foreign.notes[0]
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "semantic"])
+def test_a_question_that_nothing_answers_names_the_nearest_page_and_has_no_texts(
+    lighthouse: Searcher, mode: Mode
+) -> None:
+    query = "which sourdough flour do Windows 95 users prefer for pizza?"
+    found = ask(lighthouse, query, mode=mode)
+    (first, *_), (note,) = found.hits, found.notes
+    assert len(found.hits) == 5 and all(chars(hit) <= reply_budget.LINE_CHARS for hit in found.hits)
+    assert all(hit.confidence is not None and hit.confidence < confidence.NOT_COVERED for hit in found.hits)
+    assert note.startswith("Probably nothing here answers this: the highest confidence of a result is 0.0")
+    assert f"The nearest page is {first.metadata.file_path} ({first.title}" in note
+    asked_for = ask(lighthouse, query, mode=mode, max_chars=3000)
+    assert asked_for.notes == found.notes and sum(map(chars, asked_for.hits)) > 1000, "texts are there when asked for"
 
 
 def test_confidence_does_not_depend_on_the_other_results(lighthouse: Searcher) -> None:

@@ -120,7 +120,7 @@ def test_a_link_in_place_of_the_log_is_not_followed(tmp_path: Path) -> None:
 
 
 def _nothing() -> SearchResult:
-    return SearchResult((), 0, 0.0, Freshness(None, None))
+    return SearchResult(Freshness(None, None), (), 0, 0.0)
 
 
 def test_reports(docs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
