@@ -9,7 +9,7 @@ from __future__ import annotations
 import html
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, NamedTuple
@@ -166,29 +166,77 @@ class References:
 def read(text: str) -> References:
     """What ``text``, without front matter, refers to, and what can be referred to in it."""
     starts = tuple(line_starts(text))
-    pieces: list[str] = []
     fences: list[Fence] = []
     directives: list[Directive] = []
-    definitions: list[Span] = []
-    at = 0
-    for span in spans(text):
+    prose, hidden = _prose(text)
+    for span in hidden:
         start, end, kind = span
         if kind in ("fence", "open fence"):
             fences.append(_fence(text, span, bisect_right(starts, start)))
-        elif kind == "comment":
-            if directive := _COMMENT.fullmatch(text, start, end):
-                rules = tuple(re.findall(r"[\w-]+", directive[2]))
-                directives.append(Directive(bisect_right(starts, start), directive[1], rules))
-        elif kind == "definition":
-            definitions.append(span)
-        elif not (kind == "code" or _UNSEEN_TAG.match(text, start)):
+        elif kind == "comment" and (directive := _COMMENT.fullmatch(text, start, end)):
+            rules = tuple(re.findall(r"[\w-]+", directive[2]))
+            directives.append(Directive(bisect_right(starts, start), directive[1], rules))
+    definitions = [span for span in hidden if span.kind == "definition"]
+    links, undefined = _links(text, prose, definitions, starts)
+    return References(text, prose, starts, tuple(links), tuple(undefined), tuple(fences), tuple(directives))
+
+
+def _prose(text: str) -> tuple[str, list[Span]]:
+    """The text with blanks for what holds no links, and the spans of that: code, comments, definitions, scripts."""
+    pieces: list[str] = []
+    hidden: list[Span] = []
+    at = 0
+    for span in spans(text):
+        start, end, kind = span
+        if kind in ("tag", "block tag") and not _UNSEEN_TAG.match(text, start):
             continue
+        hidden.append(span)
         if start >= at:
             pieces += text[at:start], _IN_LINE.sub(lambda part: " " * len(part[0]), text[start:end])
             at = end
-    prose = "".join([*pieces, text[at:]])
-    links, undefined = _links(text, prose, definitions, starts)
-    return References(text, prose, starts, tuple(links), tuple(undefined), tuple(fences), tuple(directives))
+    return "".join([*pieces, text[at:]]), hidden
+
+
+def with_targets(text: str, changed: Callable[[str], str]) -> str:
+    """``text`` with other targets of its links and images. Code, comments and scripts stay as they are.
+
+    ``changed`` gets a target as it is meant (escapes resolved). Where it returns the same, the text is not touched.
+    """
+    prose, hidden = _prose(text)
+    edits: list[tuple[int, int, str]] = []
+
+    def edit(start: int, end: int, target: str, written: Callable[[str], str]) -> None:
+        if target and (new := changed(target)) != target:
+            edits.append((start, end, written(new)))
+
+    for span in hidden:
+        if span.kind == "definition" and (found := _DEFINITION.match(text, span.start, span.end)):
+            edit(*found.span(2), _unescaped(found[2].removeprefix("<").removesuffix(">")), _as_destination)
+    if "[" in prose:
+        for bracket in _brackets(text, prose):
+            if bracket.target is not None and not bracket.is_shortcode:
+                edit(bracket.start, bracket.end, bracket.target, _as_destination)
+    for tag in _TAG.finditer(prose) if "<" in prose else ():
+        wanted = {"a": "href", "img": "src"}.get(tag[1].lower())
+        for attribute in _ATTRIBUTE.finditer(tag[2]) if wanted else ():
+            value = attribute[2] or ""
+            if attribute[1].lower() == wanted and not value.startswith("{"):
+                start, end = (tag.start(2) + at for at in attribute.span(2))
+                edit(start, end, html.unescape(value.strip("\"'")), lambda new: f'"{html.escape(new)}"')
+    at = 0
+    pieces: list[str] = []
+    for start, end, new in sorted(edits):
+        if start >= at:  # not in another target, such as a link in the title of a definition
+            pieces += text[at:start], new
+            at = end
+    return "".join([*pieces, text[at:]])
+
+
+_UNSAFE_IN_DESTINATION = {ord(character): f"%{ord(character):02X}" for character in ' ()<>"\\\r\n\t'}
+
+
+def _as_destination(target: str) -> str:
+    return target.translate(_UNSAFE_IN_DESTINATION)
 
 
 def _fence(text: str, span: Span, line: int) -> Fence:
@@ -210,13 +258,13 @@ def _links(
             links.append(Link(bisect_right(starts, span.start), target, "definition", definition[1]))
     used: list[tuple[int, str]] = []
     if "[" in prose:
-        for start, kind, inside, leads_to, reference in _brackets(text, prose):
-            if leads_to is not None:
-                links.append(Link(bisect_right(starts, start), leads_to, kind, inside))
-            elif reference is not None:
-                used.append((start, reference))
-                if kind == "image" and not inside.strip():
-                    links.append(Link(bisect_right(starts, start), "", kind, inside))
+        for found in _brackets(text, prose):
+            if found.target is not None:
+                links.append(Link(bisect_right(starts, found.offset), found.target, found.kind, found.inside))
+            elif found.label is not None:
+                used.append((found.offset, found.label))
+                if found.kind == "image" and not found.inside.strip():
+                    links.append(Link(bisect_right(starts, found.offset), "", found.kind, found.inside))
     if "[[" in prose:
         for wiki in _WIKI.finditer(prose):
             links.append(Link(bisect_right(starts, wiki.start()), wiki[2].strip(), "wiki", wiki[2]))
@@ -227,8 +275,22 @@ def _links(
     return links, undefined
 
 
-def _brackets(text: str, prose: str) -> Iterator[tuple[int, LinkKind, str, str | None, str | None]]:
-    """(offset, kind, text in the brackets, target, label) of each link with a target, and of each with a label."""
+class _Bracketed(NamedTuple):
+    """A link or image in brackets: where it begins, the text in the brackets, its target or its label. ``start`` and
+    ``end``: of the target as written. ``is_shortcode``: Hugo finds the target."""
+
+    offset: int
+    kind: LinkKind
+    inside: str
+    target: str | None = None
+    label: str | None = None
+    start: int = 0
+    end: int = 0
+    is_shortcode: bool = False
+
+
+def _brackets(text: str, prose: str) -> Iterator[_Bracketed]:
+    """Each link with a target, and each with a label."""
     openers: list[re.Match[str]] = []
     for token in _TOKEN.finditer(prose):
         mark = token[0]
@@ -243,18 +305,22 @@ def _brackets(text: str, prose: str) -> Iterator[tuple[int, LinkKind, str, str |
             kind: LinkKind = "image" if opener[0] == "![" else "link"
             following = prose[end : end + 1]
             if following == "(":
+                inside = text[opener.end() : token.start()]
                 if shortcode := _SHORTCODE_TARGET.match(prose, end):
-                    yield opener.start(), kind, text[opener.end() : token.start()], shortcode[1], None
+                    yield _Bracketed(opener.start(), kind, inside, shortcode[1], is_shortcode=True)
                     continue
                 target = LINK_TARGET.match(prose, end, end + MAX_TARGET_CHARS)
                 if target and not _NO_PARAGRAPH.search(target[0]):
-                    yield opener.start(), kind, text[opener.end() : token.start()], _destination(target[0]), None
+                    first, last = _destination(target[0])
+                    written = target[0][first:last]
+                    meant = _unescaped(written[1:-1] if written.startswith("<") else written)
+                    yield _Bracketed(opener.start(), kind, inside, meant, None, end + first, end + last)
             elif following == "[" and (reference := LINK_LABEL.match(prose, end, end + MAX_TARGET_CHARS)):
                 before = prose[opener.start() - 1 : opener.start()] if opener.start() else ""
                 inside = text[opener.end() : token.start()]
                 name = reference[1].strip() or inside
                 if not before.isalnum() and before not in ("]", ")", "_") and name and "^" not in (name[0], inside[:1]):
-                    yield opener.start(), kind, inside, None, name
+                    yield _Bracketed(opener.start(), kind, inside, None, name)
 
 
 def _html_links(prose: str, starts: tuple[int, ...]) -> Iterator[Link]:
@@ -277,12 +343,13 @@ def _attributes(source: str) -> dict[str, str]:
     }
 
 
-def _destination(target: str) -> str:
-    """What ``(destination "title")`` leads to."""
-    inside = target[1:-1].strip()
+def _destination(target: str) -> tuple[int, int]:
+    """The span of the destination in ``(destination "title")``."""
+    inside = target[1:-1].lstrip()
+    start = len(target) - 1 - len(inside)
     if inside.startswith("<"):
-        return _unescaped(inside[1 : inside.find(">")])
-    return _unescaped(inside.split(maxsplit=1)[0]) if inside else ""
+        return start, start + inside.find(">") + 1
+    return start, start + (len(inside.split(maxsplit=1)[0]) if inside.strip() else 0)
 
 
 def _unescaped(target: str) -> str:

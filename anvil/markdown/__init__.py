@@ -1,0 +1,1 @@
+"""Pages as Markdown files, for agents that have only files and HTTP."""

@@ -1,0 +1,96 @@
+"""A page as a Markdown file: front matter, and the text that readers see. Pure: values in, text out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from anvil.text import front_matter, markdown_parser, references, visible_text
+from anvil.values import Document
+
+UNKNOWN_TIME = "1970-01-01T00:00:00Z"
+"""The time of documents that have none."""
+_NOT_PLAIN = re.compile(r"[\"\\\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
+"""Characters that a quoted value of YAML has as an escape."""
+
+
+@dataclass(frozen=True, slots=True)
+class MarkdownPage:
+    """A page for readers of Markdown.
+
+    ``path``: of its file, POSIX, in the folder of all such files. ``text``: Markdown without front matter, with
+    a heading of level 1. ``last_modified``: ISO 8601 in UTC. ``above``: the titles of the sections over it in the
+    navigation; None for a page that is in none. What is empty or None is not known.
+    """
+
+    path: str
+    title: str
+    text: str
+    url: str | None = None
+    description: str = ""
+    version: str | None = None
+    language: str | None = None
+    last_modified: str | None = None
+    above: tuple[str, ...] | None = None
+
+
+def page_of(document: Document, path: str, above: tuple[str, ...] | None = None) -> MarkdownPage:
+    """The page of a document. A text without a heading of level 1 gets the title as one."""
+    declared, begin = front_matter.split(document.text)
+    text = document.text[begin:]
+    metadata = {**declared, **document.metadata}
+    first = markdown_parser.parse(text)
+    title = document.title or _text(metadata, "title") or first.title or document.path
+    if document.cleaned:
+        text = visible_text.without_hidden_lines(visible_text.masked(text, site=True))
+    if not any(section.heading_level == 1 for section in first.sections):
+        text = f"# {_line(title)}\n\n{text.lstrip()}"
+    modified = document.last_modified
+    return MarkdownPage(
+        path=path,
+        title=_line(title),
+        text=text.strip("\r\n") + "\n",
+        url=document.url,
+        description=_line(_text(metadata, "description") or ""),
+        version=_text(metadata, "version"),
+        language=_text(metadata, "language"),
+        last_modified=modified if modified and modified != UNKNOWN_TIME else None,
+        above=above,
+    )
+
+
+def render(page: MarkdownPage, link: Callable[[str], str]) -> str:
+    """The text of the page's file. ``link``: a target of a link or an image of the page -> the target in the file."""
+    known = {
+        "title": page.title,
+        "url": page.url,
+        "description": page.description,
+        "version": page.version,
+        "language": page.language,
+        "last_modified": page.last_modified,
+    }
+    head = "".join(f"{key}: {_quoted(value)}\n" for key, value in known.items() if value)
+    return f"---\n{head}---\n\n{references.with_targets(page.text, link)}"
+
+
+def _text(metadata: dict[str, object], key: str) -> str | None:
+    value = metadata.get(key)
+    return value.strip() or None if isinstance(value, str) else None
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _quoted(value: str) -> str:
+    """A value as a double-quoted scalar of YAML, which no reader takes for a number, a date or a Boolean."""
+    return f'"{_NOT_PLAIN.sub(_escape, value)}"'
+
+
+def _escape(match: re.Match[str]) -> str:
+    character = match[0]
+    if character in '"\\':
+        return f"\\{character}"
+    code = ord(character)
+    return "\\uFFFD" if 0xD800 <= code <= 0xDFFF else f"\\u{code:04X}"
