@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from anvil.embedding.provider import EmbeddingProvider
     from anvil.index_file.reader import Reader
     from anvil.lint.values import LintReport
+    from anvil.markdown.site_files import MarkdownReport
     from anvil.requests import SearchRequest
     from anvil.results import GrepMatch, GrepResult, Hit, Mode, Page, PageList, PageSummary, SearchResult, SectionText
     from anvil.search.content_health import ContentHealth
@@ -521,6 +522,26 @@ class Anvil:
         path = self.index_path.relative_to(folder.absolute()).as_posix() if inside else ""
         access = SiteAccess(f"{address}/" if address else "", path, mcp_url)
         return tuple(index_skill.publish(self.index_path, folder, name or self._project_name(), access))
+
+    def publish_markdown(
+        self, name: str | None = None, *, link_html: bool = False, mcp_url: str | None = None
+    ) -> MarkdownReport:
+        """Write each page of a built site as Markdown beside its HTML, and ``llms.txt`` and ``llms-full.txt``. The site
+        is the one that this index was built from, and is indexed first.
+
+        ``name``: of the project; ``link_html``: each HTML page gets a link to its Markdown in its head; ``mcp_url``: a
+        server over these pages. Raises :class:`ConfigError` without a site, and :class:`BuildError`.
+        """
+        site = self.only.site_pages(self.only.request.progress)
+        report: MarkdownReport = registry.part("markdown of a site")(
+            self.index_path,
+            site,
+            name or self._project_name(),
+            link_html=link_html,
+            mcp_url=mcp_url,
+            progress=self.only.request.progress,
+        )
+        return report
 
     def _project_name(self) -> str:
         """The name of the project of these documents; of an index alone, the name of its host or file."""

@@ -84,6 +84,7 @@ PARTS = {
     "map of a site": "anvil.agents.documentation_map",
     "skill": "anvil.agents.skill",
     "skill of an index": "anvil.agents.index_skill",
+    "markdown of a site": "anvil.markdown.publishing:publish",
     "topics": "anvil.agents.topics:topics",
     "suite": "anvil.doc_tests.suite",
     "suite file": "anvil.doc_tests.suite_file",

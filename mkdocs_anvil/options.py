@@ -103,6 +103,8 @@ class AnvilConfig(base.Config):  # type: ignore[no-untyped-call]
     embedding = options.SubConfig(Embedding)
     llms_txt = options.Type(bool, default=False)
     """Whether `llms.txt`, `llms-full.txt` and the Markdown of each page are added to the site."""
+    link_markdown = options.Type(bool, default=False)
+    """Whether `llms_txt` is on, and the head of each HTML page has a link to its Markdown."""
     skill = options.Type(bool, default=False)
     """Whether an Agent Skill of the pages is published with the site, as `.well-known/agent-skills/index.json` and the
     `SKILL.md` that it names."""

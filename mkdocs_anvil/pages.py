@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 from mkdocs.utils import is_markdown_file
 
 from anvil.formats import globs
+from anvil.markdown.twins import Place
+from anvil.sites import page_addresses
 from anvil.sites.content_words import words
-from anvil.text import front_matter, visible_text
+from anvil.text import front_matter
 from anvil.text.rendered_anchors import Heading
 from anvil.values import SEPARATOR, Document
-from mkdocs_anvil import llms, rendering
+from mkdocs_anvil import rendering
 
 if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig
@@ -22,18 +24,16 @@ Expand = Callable[[str], str]
 AUTO = "auto"
 
 
-def entry(page: Page, document: Document) -> llms.Entry:
-    """The entry of a page for ``llms.txt`` and the other files. A page without an h1 gets its title as one."""
-    _, begin = front_matter.split(document.text)
-    text = document.text[begin:]
-    if document.cleaned:
-        text = visible_text.without_hidden_lines(visible_text.masked(text, site=True))
-    title = document.title or document.path
-    if not any(level == 1 for level, _, _ in document.headings or ()):
-        text = f"# {title}\n\n{text.lstrip()}"
-    above = None if document.nav_path is None else tuple(str(s.title) for s in reversed(list(page.ancestors)))
-    about = page.meta.get("description")
-    return llms.Entry(title, above, page.file.dest_uri, document.url, str(about) if about else "", text)
+def placed(page: Page, document: Document) -> Place:
+    """Where a page is in the site. The links in a text that is that of its file start from the file."""
+    html = page.file.dest_uri
+    address = page_addresses.of_file(html)
+    return Place(html, address, page.file.src_uri if document.cleaned else address)
+
+
+def above(page: Page, document: Document) -> tuple[str, ...] | None:
+    """The titles of the sections above a page in the navigation; None for one that is not in it."""
+    return None if document.nav_path is None else tuple(str(each.title) for each in reversed(list(page.ancestors)))
 
 
 class Choice:

@@ -10,8 +10,8 @@ from __future__ import annotations
 import contextlib
 import logging
 import shutil
-import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,13 +29,16 @@ from anvil.cli.progress_lines import StageLines
 from anvil.doc_tests import suite_report
 from anvil.errors import AnvilError, BuildError
 from anvil.formats.control_characters import log_line
-from anvil.index_file import manifest_file, publish
+from anvil.index_file import manifest_file, publish, verify
+from anvil.markdown import llms, site_files, twins
+from anvil.markdown.page_file import page_of
+from anvil.markdown.site_files import PlacedPage
 from anvil.settings.schema import Config
 from anvil.sites.site_source import GeneratedSiteSource
 from anvil.system import safe_write
 from anvil.values import BuildReport, Document
 from anvil.wording import counted
-from mkdocs_anvil import llms, options, pages, rendering
+from mkdocs_anvil import options, pages, rendering
 
 log = get_plugin_logger(__name__)
 
@@ -58,7 +61,6 @@ class AnvilPlugin(BasePlugin[options.AnvilConfig]):  # type: ignore[no-untyped-c
     """Builds the index of the site's pages and puts it into the site."""
 
     def __init__(self) -> None:
-        self._llms_written: dict[Path, int] = {}
         self._serving = self._dirty = False
         self._opened: anvil.Anvil | None = None
         self._settings: Config | None = None
@@ -68,7 +70,6 @@ class AnvilPlugin(BasePlugin[options.AnvilConfig]):  # type: ignore[no-untyped-c
 
     def _forget(self) -> None:
         self._depth = 0
-        self._began = time.time()
         self._shown: dict[str, tuple[Page, str]] = {}
         self._unread: set[str] = set()
         self._order: dict[str, int] = {}
@@ -126,9 +127,9 @@ class AnvilPlugin(BasePlugin[options.AnvilConfig]):  # type: ignore[no-untyped-c
             return
         try:
             documents = self._documents(config)
-            if self.config.llms_txt:
-                self._write_llms(config, documents)
             report = self._build(documents)
+            if self.config.llms_txt or self.config.link_markdown:
+                self._write_markdown(config, documents, Path(report.index_path))
             target = Path(config.site_dir) / self.config.index_path
             self._put(Path(report.index_path), target)
             if self.config.skill:
@@ -238,32 +239,32 @@ class AnvilPlugin(BasePlugin[options.AnvilConfig]):  # type: ignore[no-untyped-c
             log.warning(warning)
         return files
 
-    def _write_llms(self, config: MkDocsConfig, documents: list[Document]) -> None:
+    def _write_markdown(self, config: MkDocsConfig, documents: list[Document], index: Path) -> None:
+        with verify.open_checked(index) as reader:
+            times = reader.times()
         last = len(self._order)
         ordered = sorted(documents, key=lambda document: (self._order.get(document.path, last), document.path))
-        entries = [pages.entry(self._shown[document.path][0], document) for document in ordered]
+        places = {each.path: pages.placed(self._shown[each.path][0], each) for each in ordered}
+        layout = twins.lay_out(places.values())
         root = (config.site_url or "").rstrip("/")
-        taken = []
-        files = llms.files(
-            config.site_name, config.site_description or "", f"{root}/" if root else "", entries, self.config.mcp_url
+        url = f"{root}/" if root else ""
+        links = twins.TwinLinks(places.values(), layout, url, sources={path: at.html for path, at in places.items()})
+        report = site_files.write(
+            Path(config.site_dir),
+            llms.Site(config.site_name, config.site_description or "", url, self.config.mcp_url),
+            (
+                PlacedPage(places[each.path], page_of(timed, files[0], pages.above(self._shown[each.path][0], each)))
+                for each in ordered
+                if (files := layout.files[places[each.path].html])
+                and (timed := replace(each, last_modified=times.get(each.path, ("", ""))[1]))
+            ),
+            layout,
+            links,
+            link_html=self.config.link_markdown,
+            partial=bool(self._unread),  # the lists would lack the pages that a dirty build skipped
         )
-        for path, text in files.items():
-            if self._unread and path in llms.SITE_FILES:  # it would lack the pages that a dirty build skipped
-                continue
-            target = Path(config.site_dir, *path.split("/"))
-            is_ours = target.exists() and self._llms_written.get(target) == target.stat().st_mtime_ns
-            if target.exists() and not is_ours and target.stat().st_mtime > self._began - 1:
-                taken.append(path)
-                continue
-            with _writing(target):
-                target.parent.mkdir(parents=True, exist_ok=True)
-                safe_write.write_file(target, text, replace=True, flush=False)
-                self._llms_written[target] = target.stat().st_mtime_ns
-        if taken:
-            log.warning(
-                f"llms_txt: {', '.join(taken)} was not written, because the documents or another plugin has the file. "
-                "Set llms_txt to false, or remove the other file."
-            )
+        for note in report.notes:
+            log.warning(f"llms_txt: {note}")
 
     def _put(self, kept: Path, target: Path) -> None:
         with _writing(target):

@@ -14,6 +14,7 @@ from anvil.wording import counted
 
 if TYPE_CHECKING:
     from anvil.api import Anvil
+    from anvil.markdown.site_files import MarkdownReport
     from anvil.values import BuildReport
 
 MAX_FAILURES_SHOWN = 10
@@ -26,6 +27,14 @@ MAX_FAILURES_SHOWN = 10
 @options.site_url
 @click.option(
     "--skill", is_flag=True, help="With --site: also publish an Agent Skill of the site in its .well-known folder."
+)
+@click.option(
+    "--markdown",
+    is_flag=True,
+    help="With --site: also write each page as Markdown beside its HTML, and llms.txt and llms-full.txt.",
+)
+@click.option(
+    "--link-markdown", is_flag=True, help="With --site: --markdown, and a link to it in the head of each HTML page."
 )
 @options.tree
 @click.option("--shard", metavar="N/COUNT", help="Only this share of the pages, such as 3/8; see 'anvil merge'.")
@@ -46,6 +55,8 @@ MAX_FAILURES_SHOWN = 10
 def command(
     given: OpenRequest,
     skill: bool,
+    markdown: bool,
+    link_markdown: bool,
     staged: bool,
     ref: str | None,
     shard: str | None,
@@ -86,7 +97,10 @@ def command(
             skipped = registry.part("pages left out of a site")(report.skipped)
         published = _publish(opened) if skill else ()
         left_out = () if is_site and quiet else tuple(skipped)
-        return Built(report, next_step, tuple(updated), unstaged, left_out, published)
+        site, pages = opened.config.site, None
+        if markdown or link_markdown or (is_site and (site.markdown or site.link_markdown)):
+            pages = _write_markdown(opened, is_site, shard, link_markdown or site.link_markdown)
+        return Built(report, next_step, tuple(updated), unstaged, left_out, published, pages)
 
     with output.progress(quiet) as progress:
         outcomes = list(options.for_each_own(build, given, progress))
@@ -100,7 +114,7 @@ def command(
 
 class Built(NamedTuple):
     """A build; what is left to do for the index in git, for the map of agents, and for that map in git; messages on
-    files that are left out; and the files of the published skill."""
+    files that are left out; the files of the published skill; and the Markdown of a site."""
 
     report: BuildReport
     next_step: str | None
@@ -108,6 +122,7 @@ class Built(NamedTuple):
     unstaged: str | None
     left_out: tuple[str, ...] = ()
     published: tuple[str, ...] = ()
+    markdown: MarkdownReport | None = None
 
     @property
     def code(self) -> int:
@@ -126,6 +141,17 @@ def _publish(opened: Anvil) -> tuple[str, ...]:
     return tuple(output.relative(site / path) for path in opened.publish_skill(site))
 
 
+def _write_markdown(opened: Anvil, is_site: bool, shard: str | None, link_html: bool) -> MarkdownReport:
+    """Write the Markdown of a site. Raises :class:`ConfigError` without one, or for a part of it."""
+    from anvil.errors import ConfigError
+
+    if not is_site:
+        raise ConfigError("--markdown writes the pages of a built site. Name its folder with --site.")
+    if shard is not None:
+        raise ConfigError("--markdown writes all pages of a site, and --shard has some. Leave one of them out.")
+    return opened.publish_markdown(link_html=link_html)
+
+
 def _print(built: Built, before: str, quiet: bool) -> None:
     """Print a build. ``before``: the collection that each message begins with, where there are several."""
     report = built.report
@@ -133,6 +159,8 @@ def _print(built: Built, before: str, quiet: bool) -> None:
         output.warn(f"{before}{reason}")
     for line in built.left_out:
         output.warn(f"{before}{line}")
+    for note in built.markdown.notes if built.markdown else ():
+        output.warn(f"{before}{note}")
     for failure in report.failed[:MAX_FAILURES_SHOWN]:
         output.warn(f"{before}not embedded, found by keyword only: {failure.path}: {failure.reason}")
     if len(report.failed) > MAX_FAILURES_SHOWN:
@@ -149,6 +177,8 @@ def _print(built: Built, before: str, quiet: bool) -> None:
         output.say(f"The map for agents was updated in {', '.join(built.updated)}.")
     if built.published:
         output.say(f"The skill for agents is in {', '.join(built.published)}.")
+    if built.markdown:
+        output.say(f"{before}{built.markdown}")
     if built.unstaged:
         output.say(f"The map for agents is not in the commit yet. Run: {built.unstaged}")
 

@@ -91,8 +91,12 @@ class DocsCorpus:
 
     def documents(self, progress: Progress = silent) -> DocumentSource | None:
         """What is indexed: the pages of the site, else the documents in :attr:`folder`."""
+        return self.tree if self.site_folder is None else self.site_pages(progress)
+
+    def site_pages(self, progress: Progress = silent) -> SiteFolder:
+        """The built site whose pages are indexed. Raises :class:`ConfigError` without one."""
         if self.site_folder is None:
-            return self.tree
+            raise ConfigError("There is no built site. Name the folder of the site with --site, or set site.folder.")
         if self._site_source is None:
             self._site_source = self._site_in(self.site_folder, progress)
         return self._site_source

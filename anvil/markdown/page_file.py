@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from anvil.text import front_matter, markdown_parser, references, visible_text
+from anvil.text.references import TargetSpan
 from anvil.values import Document
 
 UNKNOWN_TIME = "1970-01-01T00:00:00Z"
@@ -40,11 +41,17 @@ def page_of(document: Document, path: str, above: tuple[str, ...] | None = None)
     declared, begin = front_matter.split(document.text)
     text = document.text[begin:]
     metadata = {**declared, **document.metadata}
-    first = markdown_parser.parse(text)
-    title = document.title or _text(metadata, "title") or first.title or document.path
+    first = markdown_parser.leading_title(text, 0)
+    title = document.title or _text(metadata, "title") or first
+    has_heading = first is not None
+    if not has_heading and (not title or markdown_parser.may_have_heading(text, 0, 1)):
+        parsed = document.page or markdown_parser.parse(text)
+        title = title or parsed.title or document.path
+        has_heading = any(section.heading_level == 1 for section in parsed.sections)
+    assert title
     if document.cleaned:
-        text = visible_text.without_hidden_lines(visible_text.masked(text, site=True))
-    if not any(section.heading_level == 1 for section in first.sections):
+        text = visible_text.without_hidden_lines(_mask(text))
+    if not has_heading:
         text = f"# {_line(title)}\n\n{text.lstrip()}"
     modified = document.last_modified
     return MarkdownPage(
@@ -60,8 +67,9 @@ def page_of(document: Document, path: str, above: tuple[str, ...] | None = None)
     )
 
 
-def render(page: MarkdownPage, link: Callable[[str], str]) -> str:
-    """The text of the page's file. ``link``: a target of a link or an image of the page -> the target in the file."""
+def render(page: MarkdownPage, link: Callable[[str], str], spans: Sequence[TargetSpan] | None = None) -> str:
+    """The text of the page's file. ``link``: a target of a link or an image of the page -> the target in the file.
+    ``spans``: the targets in its text, if they are known."""
     known = {
         "title": page.title,
         "url": page.url,
@@ -71,7 +79,19 @@ def render(page: MarkdownPage, link: Callable[[str], str]) -> str:
         "last_modified": page.last_modified,
     }
     head = "".join(f"{key}: {_quoted(value)}\n" for key, value in known.items() if value)
-    return f"---\n{head}---\n\n{references.with_targets(page.text, link)}"
+    text = references.with_targets(page.text, references.target_spans(page.text) if spans is None else spans, link)
+    return f"---\n{head}---\n\n{text}"
+
+
+def _mask(text: str) -> str:
+    """The text with a mask over what readers do not see. Definitions of links stay: links need them."""
+    mask, at = visible_text.masked(text, site=True), 0
+    pieces: list[str] = []
+    for span in visible_text.spans(text, site=True):
+        if span.kind == "definition" and text[span.start : span.end].lstrip(" \t>").startswith("["):
+            pieces += mask[at : span.start], text[span.start : span.end]
+            at = span.end
+    return "".join([*pieces, mask[at:]])
 
 
 def _text(metadata: dict[str, object], key: str) -> str | None:

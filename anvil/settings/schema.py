@@ -127,6 +127,11 @@ class SiteOptions:
     """Names of the versions that are indexed, of a site that has them in folders such as ``1.2/``; empty means all."""
     languages: tuple[str, ...] = ()
     """The languages that are indexed, as the pages name theirs, such as ``en``; empty means all."""
+    markdown: bool = False
+    """Whether a build of the site also writes each page as Markdown beside its HTML, and ``llms.txt`` and
+    ``llms-full.txt``."""
+    link_markdown: bool = False
+    """Whether it does so, and puts a link to the Markdown into the head of each HTML page."""
 
     def __post_init__(self) -> None:
         _one_of("site.rule", self.rule, Rule)

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from urllib.parse import SplitResult, quote, unquote, urljoin, urlsplit
 
+_OTHER_FOLDER = frozenset("\\:\0")
 _SAFE = "/:@!$&'()*+,;=~-._"
 
 
@@ -20,6 +21,12 @@ def key(address: str) -> str:
     for ending in (".html", ".htm"):
         path = path.removesuffix(ending)
     return "" if path == "index" else path.removesuffix("/index")
+
+
+def is_plain(path: str) -> bool:
+    """Whether a path of a file in a site names that file on all systems. On Windows a backslash or a colon leads to
+    another folder, a drive, a network share or a second stream of a file."""
+    return _OTHER_FOLDER.isdisjoint(path) and ".." not in path.split("/")
 
 
 def of_file(path: str) -> str:

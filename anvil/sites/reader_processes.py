@@ -18,7 +18,7 @@ from typing import NamedTuple
 from urllib.parse import quote, unquote, urljoin, urlsplit
 
 from anvil.formats.canonical_json import canonical
-from anvil.sites import content_words, copies, html_tree
+from anvil.sites import content_words, copies, html_tree, own_markdown, page_addresses
 from anvil.sites.html_page import read_page
 from anvil.sites.page_choice import PageFacts
 from anvil.sites.page_content import PageRules
@@ -67,6 +67,9 @@ def load(folder: Path, path: str, twin: str | None) -> Loaded:
     Raises :class:`OSError` when the file cannot be read."""
     data = (folder / path).read_bytes()
     linked = linked_twins(data, path)
+    if linked:
+        own = own_markdown.paths(folder)
+        linked = tuple(each for each in linked if each not in own)
     for candidate in (next((each for each in linked if is_inside(folder, each)), None), twin):
         if candidate is not None:
             with suppress(OSError):  # deleted since it was listed
@@ -77,7 +80,7 @@ def load(folder: Path, path: str, twin: str | None) -> Loaded:
 def is_inside(folder: Path, path: str) -> bool:
     """Whether a path is a file in a folder that no link leads to. A path to elsewhere is not looked at: on Windows that
     alone connects to a network share."""
-    if not is_plain(path):
+    if not page_addresses.is_plain(path):
         return False
     real = os.path.realpath(folder)
     file = os.path.join(real, *path.split("/"))
@@ -169,7 +172,6 @@ class ReadFile(NamedTuple):
 
 _TWIN_LINK = re.compile(rb"<link\b[^>]{0,500}\btext/markdown\b[^>]{0,500}>", re.I)
 _HREF = re.compile(rb"\shref\s*=\s*(?:\"([^\">]*)\"|'([^'>]*)'|([^\s\"'>]+))", re.I)
-_OTHER_FOLDER = frozenset("\\:\0")
 MIN_PASSAGE_WORDS = 8
 """Words of a passage that is looked for in other pages."""
 _HEADING_LINE = re.compile(r"^#{1,6} .*\n?", re.M)
@@ -192,15 +194,9 @@ def linked_twins(data: bytes, path: str) -> tuple[str, ...]:
     except ValueError:
         return ()
     parts = posixpath.normpath(address).strip("/").split("/")
-    if not parts[-1].endswith(".md") or not is_plain("/".join(parts)):
+    if not parts[-1].endswith(".md") or not page_addresses.is_plain("/".join(parts)):
         return ()
     return tuple("/".join(parts[above:]) for above in range(min(len(parts), MAX_FOLDERS_ABOVE + 1)))
-
-
-def is_plain(path: str) -> bool:
-    """Whether a path of a file in a site names that file on all systems. On Windows a backslash or a colon leads to
-    another folder, a drive, a network share or a second stream of a file."""
-    return _OTHER_FOLDER.isdisjoint(path) and ".." not in path.split("/")
 
 
 def digest_of(data: bytes, twin: bytes | None) -> str:

@@ -280,6 +280,10 @@ class SiteFolder:
         """Path of a page of the last scan -> that of its HTML."""
         return {path: page.file for path, page in self._pages.items()}
 
+    def pages(self) -> Mapping[str, SitePage]:
+        """Path of a page of the last scan -> the page."""
+        return self._pages
+
     def base_path(self) -> str | None:
         """The path of the site where it is published, with slashes at both ends; None if its pages do not say it."""
         for page in self._pages.values():

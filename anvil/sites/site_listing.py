@@ -15,7 +15,7 @@ from pathlib import Path
 
 from anvil.documents.stat_cache import Signature, is_stable, signature, written_back
 from anvil.errors import SourceError
-from anvil.sites import page_addresses
+from anvil.sites import own_markdown, page_addresses
 from anvil.sites.page_cache import KnownFile
 from anvil.values import Skipped
 
@@ -79,6 +79,7 @@ def list_site(folder: Path, max_page_bytes: int) -> SiteListing:
     young: set[str] = set()
     fresh: set[str] = set()
     began_ns = time.time_ns()
+    own = own_markdown.paths(folder)
     for path, entry in _files(folder):
         if entry.is_symlink():
             if path.lower().endswith(ENDINGS) or entry.is_dir():
@@ -88,7 +89,7 @@ def list_site(folder: Path, max_page_bytes: int) -> SiteListing:
             left_out.append(Skipped(ascii(path)[1:-1], "its name has characters that cannot be shown"))
             continue
         is_html = path.lower().endswith(ENDINGS)
-        if not is_html and not _is_about_pages(path):
+        if not is_html and (path in own or not _is_about_pages(path)):
             continue
         try:
             state = entry.stat(follow_symlinks=False)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import html
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, NamedTuple
@@ -197,46 +197,58 @@ def _prose(text: str) -> tuple[str, list[Span]]:
     return "".join([*pieces, text[at:]]), hidden
 
 
-def with_targets(text: str, changed: Callable[[str], str]) -> str:
-    """``text`` with other targets of its links and images. Code, comments and scripts stay as they are.
+class TargetSpan(NamedTuple):
+    """The target of a link or image: where it is written, and what is meant (escapes resolved). ``in_tag``: as the
+    value of an attribute."""
 
-    ``changed`` gets a target as it is meant (escapes resolved). Where it returns the same, the text is not touched.
-    """
+    start: int
+    end: int
+    target: str
+    in_tag: bool
+
+
+def target_spans(text: str) -> tuple[TargetSpan, ...]:
+    """The targets of links, images and definitions in order. None is in code, comments or scripts."""
     prose, hidden = _prose(text)
-    edits: list[tuple[int, int, str]] = []
-
-    def edit(start: int, end: int, target: str, written: Callable[[str], str]) -> None:
-        if target and (new := changed(target)) != target:
-            edits.append((start, end, written(new)))
-
+    found: list[TargetSpan] = []
     for span in hidden:
-        if span.kind == "definition" and (found := _DEFINITION.match(text, span.start, span.end)):
-            edit(*found.span(2), _unescaped(found[2].removeprefix("<").removesuffix(">")), _as_destination)
+        if span.kind == "definition" and (match := _DEFINITION.match(text, span.start, span.end)):
+            meant = _unescaped(match[2].removeprefix("<").removesuffix(">"))
+            found.append(TargetSpan(*match.span(2), meant, False))
     if "[" in prose:
-        for bracket in _brackets(text, prose):
-            if bracket.target is not None and not bracket.is_shortcode:
-                edit(bracket.start, bracket.end, bracket.target, _as_destination)
+        for link in _brackets(text, prose):
+            if link.target and not link.is_shortcode:
+                found.append(TargetSpan(link.start, link.end, link.target, False))
     for tag in _TAG.finditer(prose) if "<" in prose else ():
         wanted = {"a": "href", "img": "src"}.get(tag[1].lower())
         for attribute in _ATTRIBUTE.finditer(tag[2]) if wanted else ():
             value = attribute[2] or ""
             if attribute[1].lower() == wanted and not value.startswith("{"):
                 start, end = (tag.start(2) + at for at in attribute.span(2))
-                edit(start, end, html.unescape(value.strip("\"'")), lambda new: f'"{html.escape(new)}"')
+                found.append(TargetSpan(start, end, html.unescape(value.strip("\"'")), True))
+    found.sort()
+    return tuple(span for before, span in zip((None, *found), found, strict=False) if _is_behind(span, before))
+
+
+def _is_behind(span: TargetSpan, before: TargetSpan | None) -> bool:
+    return before is None or span.start >= before.end  # else it is in another, such as a link in a title
+
+
+def with_targets(text: str, spans: Iterable[TargetSpan], changed: Callable[[str], str]) -> str:
+    """``text`` with other targets at the places that :func:`target_spans` found. Where ``changed`` returns the same,
+    the text is not touched."""
     at = 0
     pieces: list[str] = []
-    for start, end, new in sorted(edits):
-        if start >= at:  # not in another target, such as a link in the title of a definition
-            pieces += text[at:start], new
+    for start, end, target, in_tag in spans:
+        new = changed(target)
+        if new != target:
+            written = f'"{html.escape(new)}"' if in_tag else new.translate(_UNSAFE_IN_DESTINATION)
+            pieces += text[at:start], written
             at = end
     return "".join([*pieces, text[at:]])
 
 
 _UNSAFE_IN_DESTINATION = {ord(character): f"%{ord(character):02X}" for character in ' ()<>"\\\r\n\t'}
-
-
-def _as_destination(target: str) -> str:
-    return target.translate(_UNSAFE_IN_DESTINATION)
 
 
 def _fence(text: str, span: Span, line: int) -> Fence:

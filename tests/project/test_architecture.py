@@ -84,6 +84,10 @@ PURE_NAMES = (
     "anvil.settings.index_url",
     "anvil.settings.layers",
     "anvil.settings.schema",
+    "anvil.markdown.html_links",
+    "anvil.markdown.llms",
+    "anvil.markdown.page_file",
+    "anvil.markdown.twins",
     "anvil.sites.callouts",
     "anvil.sites.code_blocks",
     "anvil.sites.content_words",
@@ -191,6 +195,7 @@ MAY_IMPORT = {
     "git_drivers": {"agents"},  # merges the map, too
     "library": {"server"},  # its tools, and uploads
     "lint": {"sites"},  # a built site
+    "markdown": {"sites"},  # its pages, and what it knows of the files that were written into it
     "server": {"agents", "doc_tests"},  # the skill as a resource; the log of questions
 }
 """Capability -> the capabilities that it may import. There is no circle."""

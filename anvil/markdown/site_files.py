@@ -1,0 +1,299 @@
+"""Markdown written into the folder of a built site: beside each page, ``llms.txt`` and ``llms-full.txt``.
+
+Only files that Anvil wrote are replaced or removed (:mod:`anvil.sites.own_markdown`); others stay, and are named. A
+file whose content is the same is not written. Files are put in place by a rename.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial as partial_function
+from pathlib import Path
+from typing import NamedTuple
+
+from anvil.errors import BuildError
+from anvil.markdown import html_links, llms
+from anvil.markdown.llms import Site
+from anvil.markdown.page_file import MarkdownPage, render
+from anvil.markdown.twins import Layout, Place, TwinLinks
+from anvil.sites import own_markdown
+from anvil.sites.own_markdown import RECORD, Record
+from anvil.system import safe_read, safe_write
+from anvil.text import references
+from anvil.values import Progress, silent
+from anvil.wording import counted, first_of
+
+MAX_WAITING_BYTES = 64_000_000
+"""Bytes of files that wait until the record of them is written."""
+MAX_HTML_BYTES = 50_000_000
+"""Size of an HTML file that gets a link."""
+MAX_PATHS_SHOWN = 3
+_NO_LINK = "no link to the Markdown, because the page has no end of its head, a <base>, or another such link"
+_BLOCK_BYTES = 1 << 20
+
+
+class PlacedPage(NamedTuple):
+    """A page, and where it is in the site."""
+
+    place: Place
+    page: MarkdownPage
+
+
+@dataclass(frozen=True, slots=True)
+class MarkdownReport:
+    """What was done to the Markdown of a site. ``files``: that it has now; ``notes``: sentences for people on files
+    that could not be written."""
+
+    pages: int
+    files: int
+    written: int
+    removed: int
+    notes: tuple[str, ...]
+
+    def __str__(self) -> str:
+        changes = [(self.written, "written"), (self.removed, "removed")]
+        counts = ", ".join(f"{count:,} {word}" for count, word in changes if count) or "unchanged"
+        return f"Markdown of {counted(self.pages, 'page')} in {counted(self.files, 'file')}: {counts}."
+
+
+def write(
+    folder: Path,
+    site: Site,
+    pages: Iterable[PlacedPage],
+    layout: Layout,
+    links: TwinLinks,
+    *,
+    link_html: bool = False,
+    partial: bool = False,
+    progress: Progress = silent,
+) -> MarkdownReport:
+    """Write the Markdown of all pages, in the order of ``llms.txt``.
+
+    ``link_html``: each HTML file gets a link to its Markdown; links of an earlier build are removed otherwise.
+    ``partial``: the pages are not all of the site: nothing is removed, and no list of them is written.
+    Raises :class:`BuildError` when nothing can be written.
+    """
+    files = _Files(folder)
+    listed: list[MarkdownPage] = []
+    full = _Full(site)
+    linked: list[tuple[Place, str]] = []
+    for done, (place, page) in enumerate(pages):
+        progress("writing Markdown", done, len(layout.files))
+        spans = references.target_spans(page.text)
+        by_folder: dict[str, str] = {}  # a text for each folder: the links start from there
+        for path in layout.files[place.html]:
+            above = path.rpartition("/")[0]
+            if above not in by_folder:
+                by_folder[above] = render(page, links.of(place.base, path), spans)
+            files.want(path, by_folder[above])
+        listed.append(replace(page, text=""))
+        if not partial:
+            full.add(page, references.with_targets(page.text, spans, links.of(place.base, llms.FULL)))
+        linked.append((place, page.path))
+    if not partial:
+        text = full.text()
+        if text is not None:
+            files.want(llms.FULL, text)
+        files.want(llms.LIST, llms.list_file(site, listed, text is not None))
+    files.finish(partial)
+    html = files.link_html([each for each in linked if each[1] in files.own] if link_html else [], partial)
+    files.save(html)
+    return MarkdownReport(
+        len(listed), len(files.own), files.written, files.removed, (*_collisions(layout), *full.notes, *files.notes())
+    )
+
+
+class _Full:
+    """``llms-full.txt``, page by page, up to its limit."""
+
+    def __init__(self, site: Site) -> None:
+        self._pieces: list[str] = [llms.head(site)]
+        self._size = 0
+        self.notes: list[str] = []
+
+    def add(self, page: MarkdownPage, text: str) -> None:
+        part = llms.part_of_full(page, text)
+        self._size += len(part.encode(errors="replace"))
+        if self._size <= llms.MAX_FULL_BYTES:
+            self._pieces.append(part)
+        elif self._pieces:
+            self._pieces.clear()
+            size = f"{llms.MAX_FULL_BYTES // 1_000_000} MB"
+            self.notes.append(f"{llms.FULL} is not written: the text of all pages is larger than {size}.")
+
+    def text(self) -> str | None:
+        """The file; None for a larger site."""
+        return "".join(self._pieces) or None
+
+
+def _collisions(layout: Layout) -> list[str]:
+    if not layout.refused:
+        return []
+    named = [f"{path} of {html}" for path, html in sorted(layout.refused.items())]
+    return [f"Another page has this Markdown file too, so it is not written: {first_of(named, MAX_PATHS_SHOWN)}."]
+
+
+class _Files:
+    """The Markdown files of a site, as they are and as they will be. ``own``: path -> digest of those that Anvil wrote
+    and that are there."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._root = os.path.realpath(folder)
+        self._record = own_markdown.read(folder)
+        self._known = self._record
+        self._waiting: dict[str, bytes] = {}
+        self._size = 0
+        self._inside: dict[str, bool] = {}
+        self._problems: dict[str, list[str]] = {}
+        self._kept: set[str] = set()
+        self.own: dict[str, str] = {}
+        self.written = self.removed = 0
+
+    def want(self, path: str, text: str) -> None:
+        """A file shall have this text."""
+        data = text.encode(errors="replace")
+        digest = hashlib.sha256(data).hexdigest()
+        try:
+            before = self._digest(path)
+        except (OSError, BuildError) as error:
+            self._refuse(path, error)
+            return
+        if before == digest:
+            self.own[path] = digest
+        elif before is not None and not self._record.is_own(path, before):
+            self._problem(path, "not a file of Anvil, so it stays as it is")
+        else:
+            self._waiting[path] = data
+            self._size += len(data)
+            if self._size > MAX_WAITING_BYTES:
+                self._write_waiting()
+
+    def _digest(self, path: str) -> str | None:
+        """The SHA-256 (hex) of the file that is there; None without one. Raises :class:`BuildError` for a link or a
+        folder, and for a folder above that leads out of the site, and :class:`OSError`."""
+        above = path.rpartition("/")[0]
+        if above not in self._inside:
+            real = os.path.realpath(self._folder / above)
+            self._inside[above] = Path(real).is_relative_to(self._root)
+        if not self._inside[above]:
+            raise BuildError(f"{self._folder / above} is a link that leads out of {self._folder}.")
+        file = self._folder / path
+        if safe_write.regular_file(file) is None:
+            return None
+        with open(file, "rb", opener=safe_write.opener) as stream:
+            digest = hashlib.sha256()
+            while block := stream.read(_BLOCK_BYTES):
+                digest.update(block)
+        return digest.hexdigest()
+
+    def _write_waiting(self) -> None:
+        """Write the files that wait; first the record of them."""
+        if not self._waiting:
+            return
+        coming = {path: hashlib.sha256(data).hexdigest() for path, data in self._waiting.items()}
+        self._write_record(replace(self._known, unfinished={**self._record.unfinished, **self.own, **coming}))
+        for path, data in sorted(self._waiting.items()):
+            try:
+                safe_write.write_file(self._folder / path, data, flush=False)
+            except (OSError, BuildError) as error:
+                self._refuse(path, error)
+            else:
+                self.own[path] = coming[path]
+                self.written += 1
+        self._waiting, self._size = {}, 0
+
+    def finish(self, partial: bool) -> None:
+        """Write what waits, and remove the files of pages that are gone. ``partial``: they stay."""
+        self._write_waiting()
+        for path in sorted({*self._record.files, *self._record.unfinished} - self.own.keys()):
+            try:
+                digest = self._digest(path)
+            except (OSError, BuildError):
+                continue  # it is another file now
+            if digest is None or not self._record.is_own(path, digest):
+                continue
+            if partial or path in self._kept:
+                self.own[path] = digest
+                continue
+            try:
+                (self._folder / path).unlink()
+            except OSError as error:
+                self.own[path] = digest
+                self._refuse(path, error)
+                continue
+            self.removed += 1
+            with suppress(OSError):  # it has other files
+                (self._folder / path).parent.rmdir()
+
+    def link_html(self, wanted: Sequence[tuple[Place, str]], partial: bool) -> list[str]:
+        """Put a link to its Markdown into the HTML of each page, and remove it from others; the files that have one."""
+        linked = []
+        for place, path in wanted:
+            if self._edit(place.html, partial_function(html_links.added, target=html_links.target(place, path))):
+                linked.append(place.html)
+        for html in sorted(set(self._record.linked) - set(linked)):
+            if partial:
+                linked.append(html)
+            else:
+                self._edit(html, html_links.removed)
+        return sorted(linked)
+
+    def _edit(self, html: str, change: Callable[[bytes], bytes | None]) -> bool:
+        """Change an HTML file. Its time stays: it tells which pages are older than their source. Returns whether it
+        is as wanted."""
+        file = self._folder / html
+        try:
+            if self._digest(html) is None:
+                return False
+            state = file.stat()
+            data = safe_read.data(file, MAX_HTML_BYTES)
+            new = change(data)
+            if new is None:
+                self._problem(
+                    html,
+                    _NO_LINK,
+                )
+                return False
+            if new != data:
+                safe_write.write_file(file, new, flush=False)
+                os.utime(file, ns=(state.st_atime_ns, state.st_mtime_ns))
+        except (OSError, BuildError) as error:
+            self._refuse(html, error)
+            return False
+        return True
+
+    def save(self, linked: Sequence[str]) -> None:
+        """Write the record."""
+        record = Record(self.own, {}, tuple(linked))
+        if record != self._known:
+            self._write_record(record)
+
+    def _write_record(self, record: Record) -> None:
+        file = self._folder / RECORD
+        try:
+            safe_write.ensure_inside_parent(file.parent)
+            file.parent.mkdir(exist_ok=True)
+            safe_write.write_file(file, record.text(), flush=False)
+        except OSError as error:
+            raise BuildError(
+                f"The Markdown cannot be written into {self._folder}: {error.strerror}. Change the permissions of "
+                f"{error.filename or file}."
+            ) from None
+        self._known = record
+
+    def _refuse(self, path: str, error: Exception) -> None:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        self._problem(path, f"it cannot be written ({reason.rstrip('.')})")
+        self._kept.add(path)
+
+    def _problem(self, path: str, reason: str) -> None:
+        self._problems.setdefault(reason, []).append(path)
+
+    def notes(self) -> list[str]:
+        """A sentence for each reason that files are not as wanted."""
+        return [f"{first_of(paths, MAX_PATHS_SHOWN)}: {reason}." for reason, paths in sorted(self._problems.items())]
