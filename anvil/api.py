@@ -524,19 +524,26 @@ class Anvil:
         return tuple(index_skill.publish(self.index_path, folder, name or self._project_name(), access))
 
     def publish_markdown(
-        self, name: str | None = None, *, link_html: bool = False, mcp_url: str | None = None
+        self,
+        name: str | None = None,
+        *,
+        version: str | None = None,
+        link_html: bool = False,
+        mcp_url: str | None = None,
     ) -> MarkdownReport:
         """Write each page of a built site as Markdown beside its HTML, and ``llms.txt`` and ``llms-full.txt``. The site
         is the one that this index was built from, and is indexed first.
 
-        ``name``: of the project; ``link_html``: each HTML page gets a link to its Markdown in its head; ``mcp_url``: a
-        server over these pages. Raises :class:`ConfigError` without a site, and :class:`BuildError`.
+        ``name``: of the project; ``version``: of pages without one of their own, by default that of the index;
+        ``link_html``: each HTML page gets a link to its Markdown in its head; ``mcp_url``: a server over these pages.
+        Raises :class:`ConfigError` without a site, and :class:`BuildError`.
         """
         site = self.only.site_pages(self.only.request.progress)
         report: MarkdownReport = registry.part("markdown of a site")(
             self.index_path,
             site,
             name or self._project_name(),
+            version=version,
             link_html=link_html,
             mcp_url=mcp_url,
             progress=self.only.request.progress,

@@ -56,6 +56,14 @@ OPTIONS = {
         "Whether an Agent Skill of the pages is published with the site, as `.well-known/agent-skills/index.json` and "
         "the `SKILL.md` that it names.",
     ),
+    "anvil_markdown": Option(
+        False,
+        (bool,),
+        "Whether each page is also written as Markdown beside its HTML, with `llms.txt` and `llms-full.txt`.",
+    ),
+    "anvil_link_markdown": Option(
+        False, (bool,), "Whether that is done, and the head of each HTML page has a link to its Markdown."
+    ),
     "anvil_on_error": Option(
         "warn",
         (str,),
@@ -101,9 +109,18 @@ def _built(app: Sphinx) -> BuildReport:
         site_url=app.config.html_baseurl or None,
         progress=StageLines(_info),
     ) as opened:
-        report = opened.index(previous=[Path(app.confdir, path) for path in app.config.anvil_previous])
+        previous = [Path(app.confdir, path) for path in app.config.anvil_previous]
+        report = opened.index(previous=previous)
         if app.config.anvil_skill:
             opened.publish_skill(app.outdir, app.config.project)
+        link_html = app.config.anvil_link_markdown or opened.config.site.link_markdown
+        if app.config.anvil_markdown or link_html or opened.config.site.markdown:
+            written = opened.publish_markdown(
+                app.config.project, version=app.config.version or None, link_html=link_html
+            )
+            for note in written.notes:
+                _warn(note, "markdown")
+            _info(str(written))
         return report
 
 

@@ -26,6 +26,12 @@ from anvil.lint.values import LEVELS
 @options.provider
 @options.site
 @click.option(
+    "--markdown",
+    type=click.Choice(["true", "false", ""]),
+    metavar="true/false",
+    help="With build and --site: also write the pages as Markdown beside their HTML (default: site.markdown).",
+)
+@click.option(
     "--previous",
     metavar="SOURCE",
     multiple=True,

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 from urllib.parse import quote
 
 from anvil.ci import impact_summary, previous_indexes, question_summary, summary
@@ -16,7 +16,7 @@ from anvil.ci import previous_indexes as previous
 from anvil.ci.annotations import impact_notes, in_checkout, lint_notes, shown, stale_notes
 from anvil.ci.hosts import Host
 from anvil.cli.progress_lines import ProgressLines
-from anvil.errors import BuildError
+from anvil.errors import BuildError, ConfigError
 from anvil.lint.values import LEVELS
 from anvil.requests import OpenRequest
 from anvil.settings.schema import Level as FindingLevel
@@ -39,7 +39,8 @@ class CiOptions(OpenRequest):
     warning. ``tests``: a file of questions; ``true`` for the nearest ``anvil-tests.toml``. ``fail_level``: the lowest
     level of finding that fails; None for that of the configuration. ``site``: the folder of a built site. ``base``: the
     commit that a change is compared with; None for the branch of the pull request. ``fail_impact``: whether sections
-    that a change probably makes wrong fail the job."""
+    that a change probably makes wrong fail the job. ``markdown``: whether the pages of a site are written as Markdown;
+    None for what the configuration says."""
 
     previous: tuple[str, ...] = ()
     shard: str | None = None
@@ -50,6 +51,7 @@ class CiOptions(OpenRequest):
     fail_level: FindingLevel | None = None
     base: str | None = None
     fail_impact: bool = False
+    markdown: Literal["true", "false"] | None = None
 
 
 def plan(order: CiOptions, host: Host) -> tuple[bool, dict[str, str]]:
@@ -87,6 +89,7 @@ def build(order: CiOptions, host: Host) -> tuple[bool, dict[str, str]]:
         _warn(report, opened, host)
         if report.nothing_embedded:  # such an index must not be kept for the next run, or published
             raise BuildError(report.nothing_embedded_because)
+        _write_markdown(opened, order, host)
         index = opened.index_path
         new = stack.enter_context(verify.open_checked(index))
         sha256 = verified_cache.sha256(index)
@@ -348,6 +351,20 @@ def _pages_url(opened: Anvil) -> str | None:
 def _size(reader: Reader, path: Path) -> summary.Size:
     counts = reader.counts()
     return summary.Size(counts["documents"], counts["sections"], counts["chunks"], path.stat().st_size)
+
+
+def _write_markdown(opened: Anvil, order: CiOptions, host: Host) -> None:
+    """Write the pages of the site as Markdown, if that is wanted."""
+    site = opened.config.site
+    configured = site.folder is not None and (site.markdown or site.link_markdown)
+    if order.markdown == "false" or (order.markdown is None and not configured):
+        return
+    if order.shard is not None:
+        raise ConfigError("The Markdown of a site is written from all of its pages, and a shard has some.")
+    written = opened.publish_markdown(link_html=site.link_markdown)
+    for note in written.notes:
+        host.annotate("warning", note)
+    host.line(str(written))
 
 
 def _warn(report: BuildReport, opened: Anvil, host: Host) -> None:

@@ -29,12 +29,13 @@ def publish(
     site: SiteFolder,
     name: str,
     *,
+    version: str | None = None,
     link_html: bool = False,
     mcp_url: str | None = None,
     progress: Progress = silent,
 ) -> MarkdownReport:
     """Write the pages of the index of a site into its folder. ``site``: as it was read for this index. ``name``: of the
-    project. Raises :class:`ArtifactError` for the index, and :class:`BuildError`."""
+    project. ``version``: of pages without one of their own. Raises :class:`ArtifactError` for the index, and :class:`BuildError`."""
     if not site.pages():
         site.scan()
     with verify.open_checked(index) as reader:
@@ -50,6 +51,7 @@ def publish(
             url = ""
         first = next((document for document in stored if places[document.file_path].address == ""), None)
         summary = first.metadata.get("description") if first is not None else None
+        version = version or reader.meta().get("version")
         of_site = _descriptions_of_the_site(document for document in stored if document is not first)
         base_path = "/"
         if not url:
@@ -60,7 +62,7 @@ def publish(
             site.folder,
             llms.Site(name, summary if isinstance(summary, str) else "", url, mcp_url),
             (
-                PlacedPage(place, page_of(_document(document, text, of_site), files[0]))
+                PlacedPage(place, page_of(_document(document, text, version, of_site), files[0]))
                 for document, text in _texts(reader, stored)
                 if (files := layout.files[(place := places[document.file_path]).html])
             ),
@@ -92,11 +94,12 @@ def _descriptions_of_the_site(stored: Iterable[StoredDocument]) -> frozenset[obj
     return frozenset(description for description, count in counts.items() if count > 1)
 
 
-def _document(stored: StoredDocument, text: str, of_site: Collection[object]) -> Document:
-    """The page as a document, without a description of ``of_site``."""
-    metadata = stored.metadata
+def _document(stored: StoredDocument, text: str, version: str | None, of_site: Collection[object]) -> Document:
+    """The page as a document, without a description of ``of_site``. ``version``: of all pages without one of their
+    own."""
+    metadata = {"version": version, **stored.metadata}
     if metadata.get("description") in of_site:
-        metadata = {key: value for key, value in metadata.items() if key != "description"}
+        del metadata["description"]
     return Document(
         stored.file_path,
         stored.blob_id,

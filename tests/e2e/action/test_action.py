@@ -150,6 +150,9 @@ def test_a_site_is_indexed_with_its_sources(checkout: Path, job: NewJob) -> None
     assert done.succeeded, done.log
     assert done.outputs["index-path"] == str(site / "anvil/index.db") and done.outputs["pages"] == "3"
     assert "left out 404.html: it is the page for addresses that do not exist" in done.log
+    again = work.use(ROOT, site="site", docs="pages", provider="none", markdown="true", upload="false")
+    assert again.succeeded and "Markdown of 3 pages in 7 files: 7 written." in again.log, again.log
+    assert (site / "guide/install.md").is_file() and not (site / "404.md").exists()
     write(checkout / "pages", {"index.md": "# Start\n\nEdited.\n"})
     stale = work.use(ROOT, site="site", docs="pages", provider="none", mode="check")
     assert not stale.succeeded and "anvil build --site site" in stale.log
