@@ -7,10 +7,15 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 MAX_PAGES = 5000
-_INDEX = re.compile(r"(?:[^/]+/)*(?:anvil/index\.db|[^/]*\.anvil\.db)")
-_LLMS = re.compile(r"(?:[^/]+/)*llms-full\.txt", re.IGNORECASE)
-_PAGE = re.compile(r"(?:[^/]+/){0,3}(?:docs?|documentation)/.*\.(?:md|mdx|markdown)", re.IGNORECASE)
-_NO_DOCUMENTATION = re.compile(r"(?:^|/)(?:node_modules|[^/]*\.dist-info|tests?|templates?|examples?)/", re.IGNORECASE)
+_INDEX = re.compile(r"(?P<above>(?:[^/]+/)*?)(?:anvil/index\.db|[^/]*\.anvil\.db)")
+_LLMS = re.compile(r"(?P<above>(?:[^/]+/)*?)llms-full\.txt", re.IGNORECASE)
+_PAGE = re.compile(r"(?P<above>(?:[^/]+/)*?)(?:docs?|documentation)/.*\.(?:md|mdx|markdown)", re.IGNORECASE)
+_MAX_ABOVE = 3
+"""Folders above a folder of pages that no ``AGENTS.md`` is beside."""
+_POINTER = re.compile(r"(?P<above>(?:[^/]+/)*)AGENTS\.md", re.IGNORECASE)
+_NO_DOCUMENTATION = re.compile(r"(?:^|/)(?:node_modules|tests?|templates?|examples?)/", re.IGNORECASE)
+_METADATA = re.compile(r"(?:^|/)[^/]*\.dist-info/", re.IGNORECASE)
+"""The folder of a wheel's metadata, which also has licences. Pages in it count only beside an ``AGENTS.md``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,16 +32,33 @@ class Carried:
 
 
 def find(paths: Collection[str]) -> Carried:
-    """What the files of a package carry. Of several indexes the one nearest to the top counts."""
-    fit = sorted(
-        (path for path in paths if not _NO_DOCUMENTATION.search(path)), key=lambda path: (path.count("/"), path)
+    """What the files of a package carry. Of several indexes the one nearest to the top counts.
+
+    Pages are those in folders ``docs``. Where an ``AGENTS.md`` is beside such a folder, as publishers put it there for
+    agents, only the pages of these folders count.
+    """
+    pointers = {match["above"].lower() for path in paths if (match := _POINTER.fullmatch(path))}
+
+    def above(pattern: re.Pattern[str], path: str) -> str | None:
+        """The folders above what is documentation; None where it is none. What is below may have any name."""
+        match = pattern.fullmatch(path)
+        if match is None or _NO_DOCUMENTATION.search(match["above"]):
+            return None
+        is_metadata = _METADATA.search(match["above"]) and match["above"].lower() not in pointers
+        return None if is_metadata else match["above"]
+
+    def nearest(pattern: re.Pattern[str]) -> str | None:
+        fit = (path for path in paths if above(pattern, path) is not None)
+        return min(fit, key=lambda path: (path.count("/"), path), default=None)
+
+    folders = {path: folder.lower() for path in paths if (folder := above(_PAGE, path)) is not None}
+    is_pointed = any(folder in pointers for folder in folders.values())
+    pages = sorted(
+        path
+        for path, folder in folders.items()
+        if (folder in pointers if is_pointed else folder.count("/") <= _MAX_ABOVE)
     )
-    pages = sorted(path for path in fit if _PAGE.fullmatch(path))
-    return Carried(
-        index=next((path for path in fit if _INDEX.fullmatch(path)), None),
-        pages=tuple(pages[:MAX_PAGES]),
-        llms=next((path for path in fit if _LLMS.fullmatch(path)), None),
-    )
+    return Carried(index=nearest(_INDEX), pages=tuple(pages[:MAX_PAGES]), llms=nearest(_LLMS))
 
 
 def sections(text: str) -> list[tuple[str, str]]:

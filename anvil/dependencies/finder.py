@@ -39,12 +39,17 @@ from anvil.index_file import manifest, manifest_file, verified_cache, verify
 from anvil.requests import BuildRequest
 from anvil.settings.schema import ChunkingOptions, Config, Slugs, SourceOptions
 from anvil.system import installation
+from anvil.text import front_matter
 from anvil.values import Document, Progress, Scan, Skipped, silent
 from anvil.wording import counted
 
 if TYPE_CHECKING:
     from anvil.documents.document_source import DocumentSource
     from anvil.embedding.provider import EmbeddingProvider
+
+
+MAX_URL_CHARS = 2000
+"""Characters of a page's address."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -496,9 +501,18 @@ class PackedPages:
         data = self._pages.get(path)
         if data is None:
             return Skipped(printable(path), f"not in the {self.name}")
-        return Document(path, self._ids[path], data.decode("utf-8-sig"), len(data), self._TIME)
+        text = data.decode("utf-8-sig")
+        return Document(path, self._ids[path], text, len(data), self._TIME, url=_stated_url(text))
 
     def last_modified(
         self, paths: Collection[str], known: Mapping[str, tuple[str, str]], since: str | None
     ) -> dict[str, str]:
         return dict.fromkeys(paths, self._TIME)
+
+
+def _stated_url(text: str) -> str | None:
+    """The address that a page's front matter states as ``url``: pages that were made from a site have it."""
+    url = front_matter.split(text)[0].get("url")
+    if not isinstance(url, str) or len(url) > MAX_URL_CHARS or not url.startswith(("https://", "http://")):
+        return None
+    return url if url.isprintable() and " " not in url else None

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from anvil.dependencies import lockfiles, project_files
+from anvil.dependencies import lockfiles, npm, project_files
 from anvil.dependencies.pypi import PythonEnvironment
 from anvil.dependencies.values import Dependency, Ecosystem
 
@@ -42,13 +42,9 @@ def dependencies(base: Path) -> list[Dependency]:
         base, direct["pypi"], {each.name for each in locked if each.ecosystem == "pypi"}, has_python_lock
     )
     known = {(each.ecosystem, each.name) for each in locked}
-    bare = [
-        Dependency(ecosystem, name, None, True, "pyproject.toml" if ecosystem == "pypi" else "package.json")
-        for ecosystem, names in direct.items()
-        for name in names
-        if (ecosystem, name) not in known
-    ]
-    marked = {replace(each, direct=each.direct or each.name in direct[each.ecosystem]) for each in (*locked, *bare)}
+    bare = [_unlocked(base, ecosystem, name) for ecosystem, names in direct.items() for name in names]
+    locked += [each for each in bare if (each.ecosystem, each.name) not in known]
+    marked = {replace(each, direct=each.direct or each.name in direct[each.ecosystem]) for each in locked}
     return sorted(marked, key=lambda each: (each.ecosystem, each.name, each.version or "", each.origin))
 
 
@@ -62,6 +58,13 @@ def _chosen(names: Iterable[str]) -> list[str]:
         if not group or (group[0] not in _ORDER and name not in _ORDER):
             group.append(name)
     return [name for group in chosen.values() for name in group]
+
+
+def _unlocked(base: Path, ecosystem: Ecosystem, name: str) -> Dependency:
+    """A package that the project names and no lockfile has. Python's are known from the environment already."""
+    version = npm.installed_version(base, name) if ecosystem == "npm" else None
+    origin = "node_modules" if version else "package.json" if ecosystem == "npm" else "pyproject.toml"
+    return Dependency(ecosystem, name, version, True, origin)
 
 
 def _installed(base: Path, direct: set[str], locked: set[str], has_lock: bool) -> list[Dependency]:

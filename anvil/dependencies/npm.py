@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from anvil.dependencies.package_names import is_version
 from anvil.dependencies.project_urls import ProjectUrls, of_npm
 from anvil.dependencies.registry import PackageArchive, Registry, Release, get, json_object
 from anvil.errors import FetchError, NotFound
@@ -58,13 +59,9 @@ def _digest(dist: Mapping[str, Any]) -> str | None:
 
 def installed(base: Path, name: str, version: str) -> tuple[ProjectUrls, dict[str, Path]] | None:
     """The addresses and files of the package in the project's ``node_modules``; None when it has another version."""
-    folder = base.joinpath("node_modules", *name.split("/"))
-    manifest = folder / "package.json"
-    try:
-        package = json.loads(safe_read.text(manifest, MAX_PACKAGE_JSON_BYTES))
-    except (OSError, ValueError, RecursionError):
-        return None
-    if not isinstance(package, dict) or (package.get("name"), package.get("version")) != (name, version):
+    folder = _folder(base, name)
+    package = _package_json(folder)
+    if package is None or (package.get("name"), package.get("version")) != (name, version):
         return None
     files: dict[str, Path] = {}
     for place, folders, names in os.walk(folder):
@@ -75,3 +72,23 @@ def installed(base: Path, name: str, version: str) -> tuple[ProjectUrls, dict[st
         if len(files) > MAX_FILES:
             break
     return of_npm(package), files
+
+
+def installed_version(base: Path, name: str) -> str | None:
+    """The version of the package in the project's ``node_modules``; None where it is not there."""
+    package = _package_json(_folder(base, name)) or {}
+    version: object = package.get("version")
+    is_there = package.get("name") == name and is_version(version)
+    return str(version) if is_there else None
+
+
+def _folder(base: Path, name: str) -> Path:
+    return base.joinpath("node_modules", *name.split("/"))
+
+
+def _package_json(folder: Path) -> dict[str, Any] | None:
+    try:
+        package = json.loads(safe_read.text(folder / "package.json", MAX_PACKAGE_JSON_BYTES))
+    except (OSError, ValueError, RecursionError):
+        return None
+    return package if isinstance(package, dict) else None

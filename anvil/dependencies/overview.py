@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,7 @@ from anvil.dependencies.package_files import installed
 from anvil.dependencies.project_urls import ProjectUrls
 from anvil.dependencies.pypi import PythonEnvironment
 from anvil.dependencies.values import Dependency, Ecosystem, LockedDocs
+from anvil.wording import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +77,9 @@ def _described(urls: ProjectUrls, files: Mapping[str, Path]) -> str:
     there = docs_in_package.find(files.keys())
     if there.index is not None:
         return f"carries {there.index}"
-    if there:
-        return "carries pages"
+    if there.pages:
+        place = posixpath.commonpath(there.pages)
+        return f"carries {counted(len(there.pages), 'page')}{f' in {place}' if place else ''}"
+    if there.llms is not None:
+        return f"carries {there.llms}"
     return f"repository {urls.repository}" if urls.repository else "names no repository"

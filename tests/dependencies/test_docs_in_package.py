@@ -16,6 +16,26 @@ def test_what_counts() -> None:
     )
 
 
+def test_what_other_publishers_carry() -> None:
+    next_js = ["AGENTS.md", "dist/docs/01-app/index.md", "dist/docs/02-pages/01-guides/forms.md", "dist/README.md"]
+    assert docs_in_package.find(next_js).pages == (next_js[1], next_js[2])
+    leadtype = ["AGENTS.md", "README.md", "docs/guides/testing.md", "src/docs/notes.md", "docs/readability.json"]
+    assert docs_in_package.find(leadtype).pages == ("docs/guides/testing.md",)
+    modern_js = ["docs/tutorials/examples/csr.md", "docs/templates/a.md", "docs/llms.txt"]
+    assert docs_in_package.find(modern_js).pages == (modern_js[1], modern_js[0])
+
+
+def test_pages_beside_an_agents_md_count_alone_and_anywhere() -> None:
+    deep = ["a/b/c/d/e/AGENTS.md", "a/b/c/d/e/docs/x.md", "docs/internal.md"]
+    assert docs_in_package.find(deep).pages == ("a/b/c/d/e/docs/x.md",)
+    assert docs_in_package.find(deep[1:]).pages == ("docs/internal.md",)
+    metadata = ["lib-1.0.dist-info/extra_metadata/docs/a.md", "lib-1.0.dist-info/extra_metadata/docs.anvil.db"]
+    assert not docs_in_package.find(metadata)
+    found = docs_in_package.find([*metadata, "lib-1.0.dist-info/extra_metadata/AGENTS.md"])
+    assert (found.index, found.pages) == (metadata[1], (metadata[0],))
+    assert not docs_in_package.find(["lib/templates/new/AGENTS.md", "lib/templates/new/docs/index.md"])
+
+
 def test_a_llms_full_txt_is_cut_into_pages() -> None:
     text = "Preface\n\n# Install\n\n```bash\n# a comment\n```\n\n## Linux\n\n# Use\n\nx\n\n# Install\n\ny\n"
     assert dict(docs_in_package.sections(text)) == {

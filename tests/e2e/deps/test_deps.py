@@ -353,6 +353,29 @@ def test_the_list_reads_this_machine_alone(project: Path, server: Server) -> Non
     assert server.requests == []
 
 
+def test_an_installed_npm_package_needs_no_lockfile_and_no_network(tmp_path: Path, server: Server) -> None:
+    package = tmp_path / "node_modules/@acme/beacon"
+    page = "---\ntitle: Lamp\nurl: https://beacon.example/lamp/\n---\n\nThe beacon has a lamp.\n"
+    for name, text in {
+        "package.json": json.dumps({"name": "@acme/beacon", "version": "2.1.0"}),
+        "AGENTS.md": "Read docs.\n",
+        "docs/lamp.md": page,
+        "docs/examples/mirror.md": "# Mirror\n",
+    }.items():
+        (package / name).parent.mkdir(parents=True, exist_ok=True)
+        (package / name).write_text(text, encoding="utf-8")
+    (tmp_path / "package.json").write_text(json.dumps({"dependencies": {"@acme/beacon": "^2", "other": "1"}}), "utf-8")
+    assert program("deps", cwd=tmp_path).stdout.splitlines() == [
+        "@acme/beacon 2.1.0  npm   carries 2 pages in docs",
+        "other (no version)  npm   not installed here",
+        "2 packages, 0 in anvil.lock.",
+    ]
+    program("deps", "add", "@acme/beacon", cwd=tmp_path)
+    (hit,) = printed("search", "beacon lamp", "--top-k", "1", "--json", cwd=tmp_path)["results"]
+    assert (hit["metadata"]["file_path"], hit["metadata"]["url"]) == ("docs/lamp.md", "https://beacon.example/lamp/")
+    assert server.requests == []
+
+
 def test_the_cache_is_shared_between_projects(project: Path, upstream: Path, tmp_path: Path) -> None:
     add = ("deps", "add", "beacon", "--repository", upstream.as_uri())
     program(*add, cwd=project)
