@@ -41,6 +41,7 @@ COMMANDS = {
     "merge": CommandEntry("Build", "Join the shards of a build.", "anvil.git_drivers.cli:merge_command"),
     "pull": CommandEntry("Share", "Fetch a published index.", "anvil.fetch.cli:command"),
     "deps": CommandEntry("Find", "Documentation of the project's dependencies.", "anvil.dependencies.cli:command"),
+    "bundle": CommandEntry("Share", "Write the documentation for a package.", "anvil.bundle.cli:command"),
     "export": CommandEntry("Share", "Export an index to Milvus.", "anvil.milvus.cli:command"),
     "git": CommandEntry("Share", "Let git show and merge an index.", "anvil.git_drivers.cli:command"),
     "init": CommandEntry("Build", "Set up a project, or MCP clients.", "anvil.clients.cli:command"),

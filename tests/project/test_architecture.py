@@ -24,6 +24,10 @@ PURE_NAMES = (
     "anvil.agents.skill",
     "anvil.agents.topics",
     "anvil.agents.values",
+    "anvil.bundle.file_names",
+    "anvil.bundle.page_targets",
+    "anvil.bundle.pointer",
+    "anvil.bundle.values",
     "anvil.clients.jsonc",
     "anvil.clients.known_clients",
     "anvil.clients.toml_tables",
@@ -179,6 +183,7 @@ ENGINE = set(
 )
 MAY_IMPORT = {
     "agents": {"lint"},  # the map resolves links as lint does
+    "bundle": {"lint", "markdown", "sites"},  # links as lint and a site resolve them; pages as files of Markdown
     "ci": {
         "agents",
         "dependencies",

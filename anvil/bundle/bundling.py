@@ -1,0 +1,289 @@
+"""The files of a bundle from the pages of a documentation. Nothing is written here."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import quote
+
+from anvil.bundle import file_names, pointer
+from anvil.bundle.page_targets import SiteTargets, SourceTargets, Targets
+from anvil.bundle.pointer import PointedPage
+from anvil.bundle.values import INDEX, PAGES, POINTER, Bundle, Project
+from anvil.errors import BuildError, ConfigError, SourceError
+from anvil.formats import globs
+from anvil.git.objects import blob_id
+from anvil.lint import generator_settings
+from anvil.lint.link_targets import Site
+from anvil.lint.linted_page import LintPage
+from anvil.markdown import page_file
+from anvil.requests import BuildRequest
+from anvil.text import front_matter, page_urls, references
+from anvil.values import Document, Progress, Scan, Skipped, silent
+from anvil.wording import counted
+
+if TYPE_CHECKING:
+    from anvil.documents.document_source import DocumentSource
+    from anvil.members import Member
+    from anvil.settings.schema import Config
+
+MAX_NAMED = 10
+"""Pages that one note names."""
+_PICTURES = frozenset(
+    f".{ending}"
+    for ending in "apng avif bmp gif ico jpeg jpg mov mp4 png svg webm webp".split()  # noqa: SIM905
+)
+_NOTHING = references.read("")
+
+
+class BundledPage(NamedTuple):
+    """A page in a bundle: the document without its text, and its file."""
+
+    document: Document
+    file: str
+    text: str
+
+
+def collect(
+    member: Member,
+    project: Project,
+    exclude: Collection[str] = (),
+    with_index: bool = False,
+    progress: Progress = silent,
+) -> Bundle:
+    """The bundle of a documentation. ``exclude``: globs of pages that are left out, by their paths in the documentation
+    or in the bundle. ``with_index``: with an index of its pages. Raises :class:`SourceError` where no page is left."""
+    source = member.documents(progress)
+    if source is None:
+        raise SourceError(
+            "There are no pages to bundle. Name the documentation folder with --docs, or a site with --site."
+        )
+    documents, skipped = _documents(source, member.config, progress)
+    notes = _first(f"{item.path} is left out: {item.reason}." for item in skipped)
+    names, name_notes = file_names.page_files(documents)
+    files = {
+        path: f"{PAGES}/{name}"
+        for path, name in names.items()
+        if not any(globs.matches(glob, each) for glob in exclude for each in (path, f"{PAGES}/{name}"))
+    }
+    if not files:
+        left = " --exclude leaves all out." if documents else ""
+        raise SourceError(f"There is no page to bundle in the {source.name}.{left}")
+    notes += _first(note for path, note in name_notes.items() if path in files)
+    links = _Links(_targets(member, documents), documents, files)
+    pages = []
+    for done, (path, file) in enumerate(files.items()):
+        progress("writing pages", done, len(files))
+        document = documents.pop(path)
+        text = page_file.render(page_file.page_of(document, file), links.of_page(path))
+        pages.append(BundledPage(replace(document, text="", page=None, source=None), file, text))
+    notes += links.notes()
+    content = {page.file: _bytes(page) for page in pages}
+    pointed = [PointedPage(page.file, _title(page)) for page in pages]
+    published = member.config.site.url or links.start(pointer.start_page(pointed))
+    content[POINTER] = pointer.text(project, pointed, published, with_index).encode()
+    if with_index:
+        content[INDEX] = _index(member, pages, project.version, source.commit(), progress)
+    return Bundle(project, dict(sorted(content.items())), len(pages), tuple(notes))
+
+
+def ensure_apart(out: Path, member: Member) -> None:
+    """Raise :class:`ConfigError` where the pages of a bundle in ``out`` would be among those that it is made from."""
+    pages = Path(os.path.realpath(out / PAGES))
+    for folder in (member.folder, member.site_folder):
+        read = Path(os.path.realpath(folder)) if folder is not None else None
+        if read is not None and (pages.is_relative_to(read) or read.is_relative_to(pages)):
+            raise ConfigError(
+                f"The pages would be in {out / PAGES}, among the documentation that they are made from. Name another "
+                "folder, such as dist."
+            )
+
+
+def largest(bundle: Bundle, max_size: int) -> tuple[str, ...]:
+    """What could be left out so that a bundle has at most ``max_size`` bytes: the index, folders and pages, largest
+    first."""
+    lines = [f"{len(bundle.files[INDEX]):>12,}  {INDEX}: leave out --index"] if INDEX in bundle.files else []
+    folders: Counter[str] = Counter()
+    pages: list[tuple[int, str]] = []
+    for path, data in bundle.files.items():
+        if path.startswith(f"{PAGES}/"):
+            folder = path.split("/")[1] if path.count("/") > 1 else ""
+            folders[folder] += len(data)
+            pages.append((-len(data), path))
+    rows = [(-size, f"{PAGES}/{folder}/**") for folder, size in folders.items() if folder and size * 20 > bundle.size]
+    rows += sorted(pages)[:MAX_NAMED]
+    lines += [f"{-size:>12,}  --exclude '{path}'" for size, path in sorted(rows)]
+    return (*lines, f"{bundle.size - max_size:>12,}  bytes are too many")
+
+
+def _first(notes: Iterable[str]) -> list[str]:
+    listed = list(notes)
+    more = len(listed) - MAX_NAMED
+    return listed if more <= 1 else [*listed[:MAX_NAMED], f"The same is true of {more:,} further pages."]
+
+
+def _documents(source: DocumentSource, config: Config, progress: Progress) -> tuple[dict[str, Document], list[Skipped]]:
+    """All pages by their paths, with the times of their commits and their addresses."""
+    scan = source.scan()
+    skipped = list(scan.skipped) if source.name != "site" else []  # of a site, most are no pages
+    times = source.last_modified(sorted(scan.entries), {}, None) if source.commit() is not None else {}
+    documents: dict[str, Document] = {}
+    for done, path in enumerate(sorted(scan.entries)):
+        progress("reading pages", done, len(scan.entries))
+        document = source.read(path)
+        if isinstance(document, Skipped):
+            skipped.append(document)
+            continue
+        metadata = {**front_matter.split(document.text)[0], **document.metadata}
+        url = document.url or page_urls.address(config.site, path, metadata)
+        # Outside of git the time is that of the file, which a copy of the folder changes.
+        documents[path] = replace(document, url=url, last_modified=times.get(path, ""))
+    return documents, skipped
+
+
+def _targets(member: Member, documents: Mapping[str, Document]) -> Targets:
+    if member.site_folder is not None:
+        from anvil.sites.site_folder import SiteFolder
+
+        site = member.documents()
+        assert isinstance(site, SiteFolder)
+        urls = {path: document.url for path, document in documents.items() if document.url}
+        return SiteTargets(site.html_of_pages(), urls, site.base_path())
+    from anvil.documents import file_names as names_around
+
+    assert member.folder is not None and member.tree is not None
+    files = names_around.of(member.tree, member.folder, names_around.repository_of(member.folder))
+    pages = {
+        path: LintPage(path, _NOTHING, (), {**front_matter.split(document.text)[0], **document.metadata})
+        for path, document in documents.items()
+    }
+    options = member.config.site
+    return SourceTargets(Site(pages, generator_settings.site_rules(files, options), files), options)
+
+
+class _Links:
+    """The targets of links in the files of a bundle, and what could not be kept."""
+
+    def __init__(self, targets: Targets, documents: Mapping[str, Document], files: Mapping[str, str]) -> None:
+        self._targets = targets
+        self._urls = {path: document.url for path, document in documents.items()}
+        self._files = files
+        self._pictures: set[str] = set()
+        self._dropped: set[str] = set()
+
+    def of_page(self, path: str) -> Callable[[str], str]:
+        """The function that gives the targets of the page at ``path``."""
+        folder = posixpath.dirname(self._files[path])
+
+        def link(target: str) -> str:
+            found = self._targets.destination(path, target)
+            _, mark, fragment = target.partition("#")
+            if found.page is not None and found.page in self._files:
+                file = self._files[found.page]
+                relative = "" if found.page == path and mark else quote(posixpath.relpath(file, folder), safe=_PLAIN)
+                return f"{relative}{mark}{fragment}"
+            url = found.url
+            if found.page is not None and (page_url := self._urls[found.page]) is not None:
+                url = f"{page_url}{mark}{fragment}"
+            is_picture = posixpath.splitext(target.partition("#")[0].partition("?")[0])[1].lower() in _PICTURES
+            if is_picture and "://" not in target and not target.startswith(("//", "data:")):
+                (self._pictures if url else self._dropped).add(f"{path} {target}")
+                return url or ""
+            return url or target
+
+        return link
+
+    def start(self, page: PointedPage | None) -> str | None:
+        """The address of the page to begin with."""
+        paths = {file: path for path, file in self._files.items()}
+        return self._urls.get(paths[page.path]) if page is not None else None
+
+    def notes(self) -> list[str]:
+        """What became of images."""
+        notes = []
+        if self._pictures:
+            notes.append(f"{counted(len(self._pictures), 'image', 'are')} not copied: their links lead to the site.")
+        if self._dropped:
+            notes.append(
+                f"{counted(len(self._dropped), 'image', 'are')} not copied, and have no address: their alternative "
+                "text stays. Say where the site is with --site-url."
+            )
+        return notes
+
+
+_PLAIN = "".join(map(chr, range(33, 127))).translate({ord(character): None for character in "%#?"})
+
+
+def _title(page: BundledPage) -> str:
+    title = front_matter.split(page.text)[0].get("title")
+    return title if isinstance(title, str) else ""
+
+
+def _index(
+    member: Member, pages: Sequence[BundledPage], version: str | None, commit: str | None, progress: Progress
+) -> bytes:
+    """An index of the files of the pages: its results lead to these files. Raises :class:`BuildError`."""
+    from anvil.build import builder
+
+    with tempfile.TemporaryDirectory(prefix="anvil-") as folder:
+        path = Path(folder, INDEX)
+        request = BuildRequest(version=version, progress=progress)
+        report = builder.build(BundledPages(pages, commit), path, member.provider, member.chunking, request)
+        if report.nothing_embedded:
+            raise BuildError(report.nothing_embedded_because)
+        return path.read_bytes()
+
+
+class BundledPages:
+    """The files of a bundle's pages as a :class:`DocumentSource`."""
+
+    name = "bundle"
+    root_path = "."
+    problem: str | None = None
+    excluded_hashes: frozenset[str] | None = None
+
+    def __init__(self, pages: Sequence[BundledPage], commit: str | None) -> None:
+        self._pages = {page.file: page for page in pages}
+        self._commit = commit
+
+    def commit(self) -> str | None:
+        """See :class:`DocumentSource`, as for all below."""
+        return self._commit
+
+    def scan(self, indexed: Mapping[str, str] | None = None) -> Scan:
+        return Scan({path: blob_id(_bytes(page)) for path, page in sorted(self._pages.items())})
+
+    def read(self, path: str) -> Document | Skipped:
+        return self.text(path)
+
+    def text(self, path: str) -> Document | Skipped:
+        page = self._pages.get(path)
+        if page is None:
+            return Skipped(path, "not in the bundle")
+        data = _bytes(page)
+        aliases = page.document.metadata.get("aliases")
+        return Document(
+            path,
+            blob_id(data),
+            page.text,
+            len(data),
+            page.document.last_modified or page_file.UNKNOWN_TIME,
+            url=page.document.url,
+            metadata={} if aliases is None else {"aliases": aliases},
+            headings=page.document.headings,
+        )
+
+    def last_modified(
+        self, paths: Collection[str], known: Mapping[str, tuple[str, str]], since: str | None
+    ) -> dict[str, str]:
+        return {path: self._pages[path].document.last_modified or page_file.UNKNOWN_TIME for path in paths}
+
+
+def _bytes(page: BundledPage) -> bytes:
+    return page.text.encode("utf-8", "replace")

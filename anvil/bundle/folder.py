@@ -1,0 +1,182 @@
+"""The folder of a bundle: what changed is written, what is gone is removed, and nothing of somebody else is touched.
+
+The manifest names the files of the bundle with their digests. A file counts as the bundle's own only if it has a digest
+of the manifest. No link is followed below the folder.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import stat
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from anvil._version import __version__
+from anvil.bundle.values import MANIFEST, Bundle, BundledFile, Written
+from anvil.errors import BuildError
+from anvil.formats.canonical_json import canonical
+from anvil.system import safe_read, safe_write
+from anvil.values import Progress, silent
+
+FORMAT = 1
+MAX_MANIFEST_BYTES = 20_000_000
+MAX_FILE_BYTES = 2_000_000_000
+
+
+def manifest_text(bundle: Bundle, before: Mapping[str, str] | None = None) -> str:
+    """The manifest in canonical JSON. ``before``: path -> digest of files that a write may still find as they were."""
+    rows = [BundledFile(path, _digest(data), len(data)) for path, data in sorted(bundle.files.items())]
+    values: dict[str, Any] = {
+        "anvil_version": __version__,
+        "files": [row._asdict() for row in rows],
+        "format": FORMAT,
+        "name": bundle.project.name,
+        "pages": bundle.pages,
+        "version": bundle.project.version,
+    }
+    return canonical({**values, "before": before} if before else values) + "\n"
+
+
+def write(out: Path, bundle: Bundle, progress: Progress = silent) -> Written:
+    """Bring the folder ``out`` in line with the bundle.
+
+    A file that is there already stays as it is. One with another content, which the manifest does not name with its
+    digest, is not overwritten and not removed. Raises :class:`BuildError` where the folder cannot be written, and for
+    a link or a file in place of a folder; then nothing is written.
+    """
+    own = _own(out)
+    _ensure_plain_folders(out, {*bundle.files, *own, MANIFEST})
+    kept: dict[str, str] = {}
+    waiting: dict[str, bytes] = {}
+    for path, data in bundle.files.items():
+        problem = _state(out / path, {_digest(data)}, own.get(path, frozenset()))
+        if problem is None:
+            waiting[path] = data
+        elif problem:
+            kept[path] = problem
+    gone = []
+    for path in sorted(own.keys() - bundle.files.keys()):
+        problem = _state(out / path, frozenset(), own[path])
+        if problem is None and os.path.lexists(out / path):
+            gone.append(path)
+        elif problem:
+            kept[path] = problem
+    final = manifest_text(bundle)
+    with _writing(out):
+        if waiting or gone:
+            changed = {
+                path: digest for path, digests in own.items() for digest in digests if path in waiting or path in gone
+            }
+            _put(out / MANIFEST, manifest_text(bundle, changed).encode())
+        for done, (path, data) in enumerate(waiting.items()):
+            progress("writing files", done, len(waiting))
+            _put(out / path, data)
+        for path in gone:
+            (out / path).unlink()
+            _remove_empty(out, path)
+        if _content(out / MANIFEST) != final.encode():
+            _put(out / MANIFEST, final.encode())
+    unchanged = len(bundle.files) - len(waiting) - sum(path in bundle.files for path in kept)
+    return Written(tuple(sorted(waiting)), unchanged, tuple(gone), dict(sorted(kept.items())))
+
+
+def _own(out: Path) -> dict[str, frozenset[str]]:
+    """Path -> digests with which a file is the bundle's own.
+
+    Raises :class:`BuildError` for another file at the place of the manifest.
+    """
+    path = out / MANIFEST
+    try:
+        values = json.loads(safe_read.text(path, MAX_MANIFEST_BYTES))
+        rows = [(row["path"], row["sha256"]) for row in values["files"]] + list(values.get("before", {}).items())
+        if values["format"] != FORMAT or not all(_is_inside(name) and isinstance(digest, str) for name, digest in rows):
+            raise ValueError
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    except OSError as error:
+        raise BuildError(f"{path} cannot be read: {safe_read.reason(error)}.") from None
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        raise BuildError(
+            f"{path} is not a manifest of a bundle that this Anvil can read. Remove it, or name another folder."
+        ) from None
+    own: dict[str, set[str]] = {}
+    for name, digest in rows:
+        own.setdefault(name, set()).add(digest)
+    return {name: frozenset(digests) for name, digests in own.items()}
+
+
+def _is_inside(name: object) -> bool:
+    return (
+        isinstance(name, str)
+        and name.isprintable()
+        and not set("\\:") & set(name)
+        and all(part not in ("", ".", "..") for part in name.split("/"))
+    )
+
+
+def _ensure_plain_folders(out: Path, paths: set[str]) -> None:
+    """Raise :class:`BuildError` for a link or a file in place of a folder below ``out``."""
+    folders = {path.rsplit("/", depth)[0] for path in paths for depth in range(1, path.count("/") + 1)}
+    for folder in sorted(folders):
+        with suppress(FileNotFoundError, NotADirectoryError):
+            mode = os.lstat(out / folder).st_mode
+            if not stat.S_ISDIR(mode):
+                kind = "a link" if stat.S_ISLNK(mode) else "no folder"
+                raise BuildError(f"{out / folder} is {kind}, so nothing is written there. Remove it, and try again.")
+
+
+def _state(path: Path, same: set[str] | frozenset[str], own: frozenset[str]) -> str | None:
+    """None: the path is free, or holds a file of the bundle; ``""``: it holds what it should; else why it stays."""
+    try:
+        mode = os.lstat(path).st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        return f"it cannot be read: {safe_read.reason(error)}"
+    if not stat.S_ISREG(mode):
+        return "it is a link" if stat.S_ISLNK(mode) else "it is no regular file"
+    data = _content(path)
+    digest = None if data is None else _digest(data)
+    if digest in same:
+        return ""
+    return None if digest in own else "it was changed since" if own else "somebody else put it there"
+
+
+def _content(path: Path) -> bytes | None:
+    with suppress(OSError):
+        return safe_read.data(path, MAX_FILE_BYTES)
+    return None
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def _put(path: Path, data: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    safe_write.write_file(path, data, flush=False)
+
+
+def _remove_empty(out: Path, path: str) -> None:
+    """Remove the folders above a removed file that have nothing left in them, up to ``out``."""
+    for folder in (out / path).parents:
+        if folder == out or any(os.scandir(folder)):
+            return
+        folder.rmdir()
+
+
+@contextmanager
+def _writing(out: Path) -> Iterator[None]:
+    """One message for a folder that cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        place = error.filename or out
+        raise BuildError(
+            f"{place} cannot be written ({safe_read.reason(error)}). What is written so far stays. Correct this, and "
+            "run the command again."
+        ) from None
