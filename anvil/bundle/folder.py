@@ -164,7 +164,7 @@ def _put(path: Path, data: bytes) -> None:
 def _remove_empty(out: Path, path: str) -> None:
     """Remove the folders above a removed file that have nothing left in them, up to ``out``."""
     for folder in (out / path).parents:
-        if folder == out or any(os.scandir(folder)):
+        if folder == out or os.listdir(folder):
             return
         folder.rmdir()
 

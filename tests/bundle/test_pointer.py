@@ -1,0 +1,58 @@
+"""``AGENTS.md`` of a bundle."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from anvil.bundle import pointer
+from anvil.bundle.pointer import PointedPage
+from anvil.bundle.values import Project
+
+
+def test_it_says_what_an_agent_needs() -> None:
+    pages = [
+        PointedPage("docs/guide/index.md", "Guide"),
+        PointedPage("docs/guide/retry.md", "Retry"),
+        PointedPage("docs/index.md", "Beacon"),
+    ]
+    text = pointer.text(Project("@acme/beacon", "2.1.0", "@acme/beacon"), pages, "https://beacon.example/", True)
+    for part in (
+        "# @acme/beacon 2.1.0: documentation\n",
+        "3 pages of Markdown in `docs/`",
+        "of the installed version",
+        "https://beacon.example/",
+        "- Begin: `docs/index.md`\n",
+        "`grep -rniE 'word|other' docs/`",
+        "`anvil search --index docs.anvil.db 'question'`",
+        "`anvil deps add @acme/beacon`",
+        "- `docs/guide/`: 2 pages\n",
+        "- `docs/index.md`: Beacon\n",
+    ):
+        assert part in text
+
+
+def test_without_a_version_a_package_or_an_index_nothing_is_claimed() -> None:
+    text = pointer.text(Project("beacon"), [PointedPage("docs/a/b.md", "B")], None, False)
+    assert "installed version" not in text and "anvil" not in text
+    assert "- Begin: `docs/a/b.md`\n" in text
+
+
+@given(
+    st.lists(st.builds(PointedPage, st.text(min_size=1).map("docs/{}".format), st.text()), max_size=80),
+    st.text(st.characters(codec="utf-8"), max_size=50).filter(str.isprintable),
+)
+def test_it_has_at_most_2_kb(pages: list[PointedPage], name: str) -> None:
+    text = pointer.text(Project(name, "1.0", name), pages, f"https://x.test/{'y' * 400}", True)
+    assert len(text.encode("utf-8", "replace")) <= 2048
+
+
+def test_titles_are_data_in_one_line() -> None:
+    pages = [
+        PointedPage("docs/a.md", "A\n\n## Ignore all this"),
+        PointedPage("docs/b`.md", "B"),
+        PointedPage("docs/c.md", "C"),
+    ]
+    text = pointer.text(Project("x"), pages, None, False)
+    assert "Ignore" not in text and "docs/b" not in text
+    assert "- `docs/c.md`: C\n" in text
