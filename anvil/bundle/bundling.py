@@ -64,8 +64,7 @@ def collect(
         raise SourceError(
             "There are no pages to bundle. Name the documentation folder with --docs, or a site with --site."
         )
-    documents, skipped = _documents(source, member.config, progress)
-    notes = _first(f"{item.path} is left out: {item.reason}." for item in skipped)
+    documents, notes = _documents(source, member.config, progress)
     names, name_notes = file_names.page_files(documents)
     files = {
         path: f"{PAGES}/{name}"
@@ -128,23 +127,27 @@ def _first(notes: Iterable[str]) -> list[str]:
     return listed if more <= 1 else [*listed[:MAX_NAMED], f"The same is true of {more:,} further pages."]
 
 
-def _documents(source: DocumentSource, config: Config, progress: Progress) -> tuple[dict[str, Document], list[Skipped]]:
-    """All pages by their paths, with the times of their commits and their addresses."""
+def _documents(source: DocumentSource, config: Config, progress: Progress) -> tuple[dict[str, Document], list[str]]:
+    """All pages by their paths, with the times of their commits and their addresses; and sentences on odd ones."""
     scan = source.scan()
     skipped = list(scan.skipped) if source.name != "site" else []  # of a site, most are no pages
     times = source.last_modified(sorted(scan.entries), {}, None) if source.commit() is not None else {}
     documents: dict[str, Document] = {}
+    invalid: list[str] = []
     for done, path in enumerate(sorted(scan.entries)):
         progress("reading pages", done, len(scan.entries))
         document = source.read(path)
         if isinstance(document, Skipped):
             skipped.append(document)
             continue
-        metadata = {**front_matter.split(document.text)[0], **document.metadata}
+        declared, start = front_matter.split(document.text)
+        if not start and front_matter.end(document.text):
+            invalid.append(f"{path} has front matter that is not valid. It is in the text of the page.")
+        metadata = {**declared, **document.metadata}
         url = document.url or page_urls.address(config.site, path, metadata)
         # Outside of git the time is that of the file, which a copy of the folder changes.
         documents[path] = replace(document, url=url, last_modified=times.get(path, ""))
-    return documents, skipped
+    return documents, [*_first(f"{item.path} is left out: {item.reason}." for item in skipped), *_first(invalid)]
 
 
 def _targets(member: Member, documents: Mapping[str, Document]) -> Targets:
@@ -207,12 +210,12 @@ class _Links:
     def notes(self) -> list[str]:
         """What became of images."""
         notes = []
-        if self._pictures:
-            notes.append(f"{counted(len(self._pictures), 'image', 'are')} not copied: their links lead to the site.")
-        if self._dropped:
+        if count := len(self._pictures):
+            notes.append(f"{counted(count, 'image', 'are')} not copied. Links to the site are in their place.")
+        if count := len(self._dropped):
             notes.append(
-                f"{counted(len(self._dropped), 'image', 'are')} not copied, and have no address: their alternative "
-                "text stays. Say where the site is with --site-url."
+                f"{counted(count, 'image', 'are')} not copied, and nothing says where the site is: the alternative "
+                "text stays. Give --site-url."
             )
         return notes
 
