@@ -24,6 +24,7 @@ from anvil.lint.link_targets import Site
 from anvil.lint.linted_page import LintPage
 from anvil.markdown import page_file
 from anvil.requests import BuildRequest
+from anvil.system import safe_read
 from anvil.text import front_matter, page_urls, references
 from anvil.values import Document, Progress, Scan, Skipped, silent
 from anvil.wording import counted
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from anvil.members import Member
     from anvil.settings.schema import Config
 
+MAX_INDEX_BYTES = 2_000_000_000
 MAX_NAMED = 10
 """Pages that one note names."""
 _PICTURES = frozenset(
@@ -240,7 +242,7 @@ def _index(
         report = builder.build(BundledPages(pages, commit), path, member.provider, member.chunking, request)
         if report.nothing_embedded:
             raise BuildError(report.nothing_embedded_because)
-        return path.read_bytes()
+        return safe_read.data(path, MAX_INDEX_BYTES)
 
 
 class BundledPages:
