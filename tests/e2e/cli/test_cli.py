@@ -41,6 +41,7 @@ COMMANDS = [
     "merge",
     "pull",
     "deps",
+    "bundle",
     "export",
     "git",
     "init",
