@@ -138,6 +138,7 @@ DOORS = {
     "tokenizers": ("anvil.embedding.local",),
     "huggingface_hub": ("anvil.embedding",),
     "ray": ("anvil.ray.driver",),
+    "pydantic": ("anvil.server.mcp_app",),  # whose errors the SDK raises; mcp brings it
     "openai": ("anvil.embedding.openai",),
     "yaml": ("anvil.formats.yaml_values", "anvil.clients.yaml_mappings"),
     "click": ("anvil.cli", *COMMANDS),
