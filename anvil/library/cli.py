@@ -111,6 +111,8 @@ def list_(given: LibraryOptions, library: str | None, limit: int, offset: int, l
             documents = counted(item.document_count, "document")
             output.say(f"{item.library}  {documents}, {counted(item.chunk_count, 'passage')}")
         return
+    if not listed.documents:
+        output.say("No documents. To see where there are some: anvil library list --libraries", err=True)
     for item in listed.documents:
         output.say(f"{item.doc_id}  {item.library}  {item.source}  {item.title}")
     if offset + listed.count < listed.total:

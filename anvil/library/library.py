@@ -11,6 +11,7 @@ import hashlib
 import os
 import threading
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -55,7 +56,7 @@ from anvil.settings.schema import Config
 from anvil.system.cancellation import still_wanted
 from anvil.text.chunks_in_parts import DocumentPart
 from anvil.values import Progress, silent
-from anvil.wording import counted
+from anvil.wording import counted, first_of
 
 if TYPE_CHECKING:
     from anvil.embedding.provider import EmbeddingProvider
@@ -68,6 +69,8 @@ DEFAULT_CONCURRENCY = 4
 MAX_CONVERTER_PROCESSES = 8
 MIN_CONVERTER_PROCESSES = 2
 """Two, so that a bad file does not hold up the next one."""
+MAX_NAMED = 5
+"""Libraries that one sentence names."""
 MAX_LISTED_DOCUMENTS = 1000
 COMMAND_LINE = "command line"
 """The transport of a library that a command opened: its errors name commands."""
@@ -421,7 +424,20 @@ class Library:
 
                 self._searcher = LibrarySearcher(reader, self.provider)
             self._searcher.refresh()
-            return self._searcher.find(query, top_k, conditions, question)
+            passages = self._searcher.find(query, top_k, conditions, question)
+            if passages.results:
+                return passages
+            return replace(passages, notes=(*passages.notes, *self._why_none(reader, library, bool(filter))))
+
+    def _why_none(self, reader: LibraryReader, library: str | None, is_filtered: bool) -> Iterator[str]:
+        """A sentence on a search that has no passage to search in."""
+        names = [each.library for each in reader.libraries()]
+        if not names:
+            yield "There is no document yet. Add some, as with 'anvil ingest FOLDER' or ingest_file."
+        elif library is not None and metadata_filter.library_name(library) not in names:
+            yield f"There is no library {library!r}. There are: {first_of(names, MAX_NAMED)}."
+        elif is_filtered:
+            yield "No passage fits the question and the filter. Search without the filter, or see list_documents."
 
     def list_documents(self, library: str | None = None, limit: int = 20, offset: int = 0) -> LibraryDocumentList:
         """Documents by library and source; ``limit`` is clamped to 1..1000."""

@@ -62,6 +62,17 @@ def sources(opened: Library, query: str, **more: Any) -> list[str]:
     return [each.source for each in opened.search(query, **more).results]
 
 
+def test_a_search_that_finds_nothing_says_why(library: Library) -> None:
+    assert library.search("noon").notes[1:] == (  # the first: there are no vectors
+        "There is no document yet. Add some, as with 'anvil ingest FOLDER' or ingest_file.",
+    )
+    library.ingest_content(GUIDE, "guide.md", library="tides")
+    assert library.search("noon", library="tide").notes[1:] == ("There is no library 'tide'. There are: tides.",)
+    _, note = library.search("noon", filter={"file_type": "pfd"}).notes
+    assert note.startswith("No passage fits the question and the filter.")
+    assert library.search("noon", library="tides").notes[1:] == ()
+
+
 # --- one document ------------------------------------------------------------------------------------------------
 
 
