@@ -20,7 +20,7 @@ from typing import NamedTuple
 import apsw
 
 from anvil.errors import ArtifactMissing, ArtifactRejected, BuildError, IndexBusy
-from anvil.settings.schema import SITE_INDEX
+from anvil.settings.schema import INDEX_FOLDER, INDEX_NAME, SITE_INDEX
 
 MAGIC = b"SQLite format 3\0"
 APPLICATION_ID = 0x414E564C  # "ANVL"
@@ -124,8 +124,11 @@ def open_artifact(path: Path) -> apsw.Connection:
         with path.open("rb") as file:
             magic = file.read(16)
     except FileNotFoundError:
-        of_site = path.as_posix().endswith(f"/{SITE_INDEX}")
-        command = f"anvil build --site {path.parent.parent}" if of_site else "anvil build"
+        command = "anvil build"
+        if path.as_posix().endswith(f"/{SITE_INDEX}"):
+            command = f"anvil build --site {path.parent.parent}"
+        elif path.parts[-2:] != (INDEX_FOLDER, INDEX_NAME):
+            command = f"anvil build --index {path}"
         raise ArtifactMissing(f"There is no index at {path}.", f"Build it with '{command}'.") from None
     except OSError as error:
         raise ArtifactRejected(f"{path} cannot be read ({error.strerror}). Check the path.") from error

@@ -13,7 +13,7 @@ from anvil.build.builder import build
 from anvil.documents.open_tree import working_tree
 from anvil.embedding.provider import EmbeddingProvider
 from anvil.errors import AnvilError, ArtifactError, ArtifactMissing, ArtifactRejected, BuildError, FormatTooNew
-from anvil.index_file import publish, verify
+from anvil.index_file import connection, publish, verify
 from anvil.requests import BuildRequest
 from anvil.settings.schema import ChunkingOptions
 
@@ -60,6 +60,16 @@ def test_an_index_of_pages_with_included_files_is_sound(tmp_path: Path) -> None:
 def test_nothing_can_be_written_through_it(index: Path) -> None:
     with verify.open_checked(index) as reader, pytest.raises(Exception, match=r"(?i)read.?only"):
         reader.connection.execute("DELETE FROM chunks")
+
+
+@pytest.mark.parametrize(
+    ("place", "options"),
+    [("docs/.anvil/index.db", ""), ("site/anvil/index.db", " --site site"), ("d.db", " --index d.db")],
+)
+def test_a_missing_index_is_built_where_it_was_looked_for(place: str, options: str) -> None:
+    with pytest.raises(ArtifactMissing) as caught:
+        connection.open_artifact(Path(place))
+    assert str(caught.value) == f"There is no index at {Path(place)}. Build it with 'anvil build{options}'."
 
 
 def test_a_missing_file_names_the_command(tmp_path: Path) -> None:
