@@ -91,8 +91,8 @@ class AutoUpdater(IndexLocation):
             return []
         if self._problem is None:
             return list(fetched.notes)
-        age = _age(fetched)
-        return [f"This is the index as fetched before, last confirmed {age} ago: {self._problem}", *fetched.notes]
+        when = _confirmed(fetched)
+        return [f"This is the index as fetched before, last confirmed {when}: {self._problem}", *fetched.notes]
 
     @property
     def published_at(self) -> str | None:  # type: ignore[override]
@@ -181,11 +181,13 @@ class AutoUpdater(IndexLocation):
         self._progress(stage, done, total)
 
 
-def _age(fetched: FetchResult) -> str:
-    """The time since the publisher confirmed that this index is the newest."""
+def _confirmed(fetched: FetchResult) -> str:
+    """When the publisher confirmed that this index is the newest, as a part of a sentence."""
     then = datetime.fromisoformat((fetched.checked_at or "").replace("Z", "+00:00")).timestamp()
-    minutes = int(time.time() - then) // 60
-    for size, name in ((1440, "day"), (60, "hour"), (1, "minute")):
-        if minutes >= size:
-            return counted(minutes // size, name)
-    return "less than a minute"
+    seconds = time.time() - then
+    if seconds < -60:
+        return f"at {fetched.checked_at}, which is in the future by this machine's clock"
+    for size, name in ((86400, "day"), (3600, "hour"), (60, "minute")):
+        if seconds >= size:
+            return f"{counted(int(seconds) // size, name)} ago"
+    return "less than a minute ago"

@@ -14,6 +14,7 @@ import contextlib
 import dataclasses
 import hashlib
 import json
+import math
 import os
 import re
 import shutil
@@ -55,6 +56,18 @@ class CacheState:
     revision: str | None = None
     commit: str | None = None
     file: str | None = None
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether each value has its type, and times are numbers of a calendar."""
+        texts = (self.shown, self.place, self.sha256)
+        optional = (self.etag, self.modified, self.revision, self.commit, self.file)
+        return (
+            all(isinstance(each, str) for each in texts)
+            and all(each is None or isinstance(each, str) for each in optional)
+            and isinstance(self.vouched, bool)
+            and all(type(each) in (int, float) and math.isfinite(each) for each in (self.fetched, self.checked))
+        )
 
 
 class Cache:
@@ -143,14 +156,21 @@ class CacheEntry:
     def state(self) -> CacheState | None:
         """The current index of the source, if it is in the cache and not damaged."""
         for _ in range(2 if self.index.is_file() else 1):
-            try:
-                state = CacheState(**json.loads((self.folder / "state.json").read_text(encoding="utf-8")))
-                if verified_cache.sha256(self.index) == state.sha256:
+            with contextlib.suppress(OSError):
+                state = self.stored_state()
+                if state is not None and verified_cache.sha256(self.index) == state.sha256:
                     return state
-            except (OSError, ValueError, TypeError):
-                pass  # never fetched, by another version, or damaged: it is fetched again
             time.sleep(0.1)  # without the lock, this can be between two renames
         return None
+
+    def stored_state(self) -> CacheState | None:
+        """What :meth:`confirm` stored last, without a look at the index; None if it was never fetched, or by another
+        version, or the file is damaged: then it is fetched again."""
+        try:
+            state = CacheState(**json.loads((self.folder / "state.json").read_text(encoding="utf-8")))
+            return state if state.is_sound else None
+        except (OSError, ValueError, TypeError, RecursionError):
+            return None
 
     def manifest(self, state: CacheState) -> Manifest:
         """The manifest of :attr:`index`, written when it was fetched."""

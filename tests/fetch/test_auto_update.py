@@ -108,6 +108,9 @@ def test_what_was_fetched_before_answers_while_a_newer_one_is_looked_for(
     one.ensure_fetched(False)
     (note,) = one.notes()
     assert note == "This is the index as fetched before, last confirmed 1 day ago: a newer one is being looked for."
+    aged(one.path, -52 * 3600)
+    one._take_cached("The clock went back.")
+    assert one.notes()[0].endswith("Z, which is in the future by this machine's clock: The clock went back.")
     gate.set()
     one._thread.join(20)
     assert one.notes() == []

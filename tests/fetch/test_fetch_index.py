@@ -207,6 +207,27 @@ def test_a_damaged_cache_heals(server: Server, index: Path, get: Callable[..., F
     assert again.downloaded and again.path.read_bytes() == index.read_bytes()
 
 
+def test_a_clock_that_went_back_hides_no_newer_index(
+    server: Server, index: Path, indexes: list[bytes], get: Callable[..., FetchResult]
+) -> None:
+    server.publish(index)
+    state = get(server.url).path.with_name("state.json")
+    in_a_year = {"checked": time.time() + 365 * 86400}
+    state.write_text(json.dumps({**json.loads(state.read_text()), **in_a_year}))
+    published(server, index, indexes[1])
+    assert get(server.url).path.read_bytes() == indexes[1]
+
+
+@pytest.mark.parametrize("wrong", ['{"checked": "soon"}', '{"checked": NaN}', '{"fetched": 1e999}', '{"shown": 1}'])
+def test_a_damaged_state_heals(wrong: str, server: Server, index: Path, get: Callable[..., FetchResult]) -> None:
+    server.publish(index)
+    state = get(server.url).path.with_name("state.json")
+    state.write_text(json.dumps({**json.loads(state.read_text()), **json.loads(wrong)}))
+    assert get(server.url).path.read_bytes() == index.read_bytes()
+    state.write_text("[" * 100_000)
+    assert get(server.url).path.read_bytes() == index.read_bytes()
+
+
 def test_progress_is_told_in_thousands_of_bytes(server: Server, index: Path, get: Callable[..., FetchResult]) -> None:
     server.publish(index)
     told: list[tuple[str, int, int]] = []
