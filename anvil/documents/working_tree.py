@@ -38,6 +38,9 @@ _VANISHED = "vanished"
 
 _MAX_REREAD_FILES = 64
 """Recently written files that are read at each scan. Other such files are read once more when they are old enough."""
+_CLOCK_STEP_NS = 1_000_000_000
+"""How far the clock may go back. After that a file can get a time stamp again that it had before, where time stamps are
+whole seconds."""
 
 
 class _Seen(NamedTuple):
@@ -103,6 +106,7 @@ class WorkingTree:
         self._stat_cache: StatCache | None = None
         self._last = Scan({})
         self._times: tuple[str | None, dict[str, _Committed]] = (None, {})
+        self._clock_ns = _clock_ns()
 
     @property
     def problem(self) -> str | None:
@@ -124,8 +128,10 @@ class WorkingTree:
         with self._lock:
             self._indexed = indexed or {}
             folder = os.path.realpath(self._absolute)
-            if long_path(folder) != self._root:  # a deployment changed a link on the path
-                self._reset(folder)
+            clock_ns = _clock_ns()
+            if long_path(folder) != self._root or clock_ns < self._clock_ns - _CLOCK_STEP_NS:
+                self._reset(folder)  # a deployment changed a link on the path, or the clock was set back
+            self._clock_ns = max(self._clock_ns, clock_ns)
             if self._due and min(self._due.values()) <= time.time_ns():
                 self._stat_cache = None
                 for path in [path for path, due in self._due.items() if due <= time.time_ns()]:
@@ -419,6 +425,11 @@ class WorkingTree:
     def _rule_files(self) -> list[str]:
         git = self._around.git
         return [] if git is None else [str(git.staging.file), *map(str, git.rule_files(self.root_path))]
+
+
+def _clock_ns() -> int:
+    """The time by the clock that can be set, from a start that stays the same in a process."""
+    return time.time_ns() - time.monotonic_ns()
 
 
 def expanded_document(path: str, blob: str, size: int, expanded: includes.Expanded) -> Document:

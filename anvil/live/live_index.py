@@ -330,7 +330,8 @@ class LiveIndex:
             return copy
         if self._reading:
             return copy  # the pages read so far
-        if self._compared_at < asked_at:  # else another thread compared while this one waited for the lock
+        # Else another thread compared while this one waited for the lock. A clock of 16 ms can give both the same time.
+        if self._compared_at <= asked_at:
             began_at = time.monotonic()
             try:
                 self._compare(copy)

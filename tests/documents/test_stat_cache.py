@@ -112,3 +112,17 @@ def test_a_page_just_written_is_not_trusted(tree: WorkingTree, docs: Path) -> No
     for number in range(20):  # faster than the clock of the file system ticks
         write(docs, {"index.md": f"# Number {number % 10}\n"})
         assert tree.scan().entries == open_tree.working_tree(docs).scan().entries
+
+
+def test_all_pages_are_read_again_after_the_clock_went_back(
+    tree: WorkingTree, docs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str] = []
+    look = WorkingTree._look
+    monkeypatch.setattr(WorkingTree, "_look", lambda self, path, real: (read.append(path), look(self, path, real))[1])
+    pages, now = sorted(tree.scan().entries), time.time_ns
+    for seconds, expected in ((3600, pages), (3600, []), (3599.5, []), (3598, pages), (3598, [])):
+        read.clear()
+        monkeypatch.setattr(time, "time_ns", lambda seconds=seconds: now() + int(seconds * 1e9))
+        tree.scan()
+        assert sorted(read) == expected, seconds
