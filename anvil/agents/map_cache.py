@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from anvil.agents.values import DocumentationMap
+from anvil.errors import ConfigError
 from anvil.system import safe_write, user_folders
 
 MAX_FILES = 100
@@ -35,7 +36,7 @@ def load(state: str) -> str | None:
         with open(folder() / state, "rb") as file:
             data = file.read(MAX_BYTES + 1)
         return data.decode() if len(data) <= MAX_BYTES else None
-    except (OSError, UnicodeDecodeError):
+    except (OSError, UnicodeDecodeError, ConfigError):
         return None
 
 
@@ -43,8 +44,8 @@ def save(state: str, text: str) -> None:
     """Keep a text for a state; where the folder cannot be written, it is made again next time."""
     if len(text) > MAX_BYTES:
         return
-    with contextlib.suppress(OSError):
-        folder().mkdir(parents=True, exist_ok=True)
+    with contextlib.suppress(OSError, ConfigError):
+        user_folders.make(folder())
         safe_write.write_file(folder() / state, text, flush=False)
         names = sorted(os.scandir(folder()), key=lambda entry: entry.stat().st_mtime_ns)
         for entry in names[:-MAX_FILES]:

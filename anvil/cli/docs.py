@@ -49,6 +49,8 @@ def _opened(progress: Progress) -> Anvil:
             f"Install it again: {installation.line(installation.reinstall(installation.DISTRIBUTION))}"
         )
     index = user_folders.cache() / "own-docs" / "index.db"
+    with suppress(OSError):  # such as a read-only file system: see below
+        user_folders.make(index.parent)
     opened = anvil.open(docs, index, config=Config(), progress=progress)
     with suppress(BuildError):  # the answer is from the pages then, and has a note
         opened.index()  # also in place of one that is damaged, or of an Anvil with another format

@@ -55,7 +55,7 @@ def copy(source: Cache, target: Cache, entries: Iterable[LockedDocs], options: F
             if path is None:
                 continue
             if find(target, entry) is None:
-                target.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+                user_folders.make(target.folder)
                 with tempfile.TemporaryDirectory(prefix="new-", dir=target.folder) as folder:
                     keep(target, Path(shutil.copyfile(path, Path(folder, "index.db"))), entry)
             for name in _attestations([entry], options, base):

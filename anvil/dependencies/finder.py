@@ -38,7 +38,7 @@ from anvil.http.client import HttpClient, Limits
 from anvil.index_file import manifest, manifest_file, verified_cache, verify
 from anvil.requests import BuildRequest
 from anvil.settings.schema import ChunkingOptions, Config, Slugs, SourceOptions
-from anvil.system import installation
+from anvil.system import installation, user_folders
 from anvil.text import front_matter
 from anvil.values import Document, Progress, Scan, Skipped, silent
 from anvil.wording import counted
@@ -445,7 +445,7 @@ class DocsFinder:
     @contextmanager
     def _workplace(self) -> Iterator[Path]:
         """The path of a new file in the cache's folder, so that it can be renamed into place."""
-        self.cache.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        user_folders.make(self.cache.folder)
         with tempfile.TemporaryDirectory(prefix="new-", dir=self.cache.folder) as folder:
             yield Path(folder, "index.db")
 

@@ -97,7 +97,7 @@ class Cache:
     def keep(self, file: Path, sha256: str) -> Path:
         """Move a verified file into the cache."""
         target = self.folder / "objects" / f"{sha256}.db"
-        target.parent.mkdir(parents=True, exist_ok=True)
+        user_folders.make(target.parent)
         os.replace(file, target)
         return target
 
@@ -148,7 +148,7 @@ class CacheEntry:
     def lock(self, timeout_s: float) -> Iterator[None]:
         """Lock this source for other processes. Raises :class:`IndexBusy` after the timeout, and :class:`OSError` or
         :class:`BuildError` when the folder cannot be written."""
-        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        user_folders.make(self.folder)
         os.utime(self.folder)
         with lock.exclusive(self.index, timeout_s):
             yield
@@ -189,7 +189,7 @@ class CacheEntry:
 
     def replace(self, file: Path, described: Manifest, state: CacheState) -> None:
         """Make an index file of the cache the current one of this source."""
-        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        user_folders.make(self.folder)
         fresh = self.index.with_name("index.db.new")
         fresh.unlink(missing_ok=True)
         try:
@@ -207,7 +207,7 @@ class CacheEntry:
 
 
 def _written(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
+    user_folders.make(path.parent)
     safe_write.write_file(path, text)
 
 

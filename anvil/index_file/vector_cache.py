@@ -18,6 +18,7 @@ from pathlib import Path
 
 import apsw
 
+from anvil.errors import ConfigError
 from anvil.system import user_folders
 
 MAX_BYTES = 512 << 20
@@ -141,12 +142,12 @@ class VectorCache:
             yield
         except (apsw.BusyError, apsw.LockedError) as error:
             logger.debug("The vector cache is busy: %s", error)
-        except (apsw.Error, OSError) as error:
+        except (apsw.Error, OSError, ConfigError) as error:
             self._give_up(error)
 
     def _open(self) -> apsw.Connection:
-        path = self._path or default_path()
-        path.parent.mkdir(parents=True, exist_ok=True)
+        self._path = path = self._path or default_path()
+        user_folders.make(path.parent)
         path.touch(mode=0o600)  # vectors tell something about the text
         connection = apsw.Connection(os.fspath(path))
         try:

@@ -13,6 +13,7 @@ import os
 from pathlib import Path
 
 from anvil._version import __version__
+from anvil.errors import ConfigError
 from anvil.index_file.connection import FORMAT_VERSION
 from anvil.system import user_folders
 
@@ -33,30 +34,25 @@ def sha256(path: Path) -> str:
 
 def contains(digest: str, thorough: bool = False) -> bool:
     """Whether a file with this SHA-256 passed the check of this version. The thorough check includes the other one."""
-    cache = folder()
-    return _is_private(cache) and any((cache / _name(digest, kind)).is_file() for kind in {thorough, True})
+    with contextlib.suppress(ConfigError):
+        cache = folder()
+        if user_folders.is_private(cache):  # another user could vouch for a file
+            return any((cache / _name(digest, kind)).is_file() for kind in {thorough, True})
+    return False
 
 
 def remember(digest: str, thorough: bool = False) -> None:
     """Add a file with this SHA-256 to the cache."""
-    cache = folder()
-    with contextlib.suppress(OSError):  # without a cache that can be written, the next opening checks again
-        cache.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if not _is_private(cache):
+    # Without a cache that can be written, the next opening checks again.
+    with contextlib.suppress(OSError, ConfigError):
+        cache = folder()
+        user_folders.make(cache)
+        if not user_folders.is_private(cache):
             return
         (cache / _name(digest, thorough)).touch()
         names = sorted(os.scandir(cache), key=lambda entry: entry.stat().st_mtime_ns)
         for entry in names[:-MAX_FILES]:
             os.unlink(entry.path)
-
-
-def _is_private(cache: Path) -> bool:
-    """Whether only this user can add an entry: another one could vouch for a file."""
-    try:
-        state = cache.stat()
-    except OSError:
-        return False
-    return os.name == "nt" or (not state.st_mode & 0o022 and state.st_uid == os.geteuid())
 
 
 def _name(digest: str, thorough: bool) -> str:

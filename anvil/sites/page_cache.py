@@ -93,7 +93,7 @@ class SiteCache:
         stored = {"head": self._head, "pages": dict(sorted(self._known.items())), "files": dict(sorted(files.items()))}
         text = json.dumps(stored, ensure_ascii=True, separators=(",", ":"))
         try:
-            self._file.parent.mkdir(parents=True, exist_ok=True)
+            user_folders.make(self._file.parent)
             safe_write.write_file(self._file, text, replace=True, flush=False)
         except OSError:
             return

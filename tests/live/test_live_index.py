@@ -121,7 +121,8 @@ def test_a_small_change_is_answered_with_its_vectors(serving: anvil.Anvil, built
 def test_an_edit_within_one_tick_of_the_clock_is_seen(
     serving: anvil.Anvil, built: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(time, "monotonic", lambda now=time.monotonic(): now)  # as on Windows, for 16 ms
+    now = time.monotonic()
+    monkeypatch.setattr(time, "monotonic", lambda: now)  # as on Windows, for 16 ms
     serving.search("quagga", mode="keyword")
     write(built, {"new.md": "# Quagga\n"})
     assert serving.search("quagga", mode="keyword").freshness.refreshed == ("new.md",)
