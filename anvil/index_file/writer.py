@@ -20,7 +20,7 @@ from anvil.index_file.reader import BARE_WINDOW, OWN_WINDOWS, UNCUT, Reader
 from anvil.index_file.rows import BareWindow, ChunkText, StoredDocument
 from anvil.text import titles, visible_text
 from anvil.text.query import derived_terms
-from anvil.values import Chunk, Document, ParsedPage, Section, Window
+from anvil.values import Chunk, Document, ParsedPage, Window
 
 if TYPE_CHECKING:
     import apsw
@@ -66,9 +66,9 @@ def chunk_values(row: int, key: bytes, document: int, title: str, chunk: Chunk, 
     )
 
 
-def _lines(part: Chunk | Section) -> tuple[int, int]:
+def _lines(chunk: Chunk) -> tuple[int, int]:
     """The columns of a place in the source file; 0 for a text that stands in none."""
-    return part.start_line or 0, part.end_line or 0
+    return chunk.start_line or 0, chunk.end_line or 0
 
 
 def title_of(document: Document, page: ParsedPage) -> str:
@@ -76,7 +76,7 @@ def title_of(document: Document, page: ParsedPage) -> str:
 
     Front matter can contain a NUL character, where SQLite's functions end a text. It is replaced.
     """
-    headings = [(section.heading_level, section.title) for section in page.sections if section.heading_level]
+    headings = ((section.heading_level, section.title) for section in page.sections if section.heading_level)
     return titles.of_page(document.path, document.title or page.title, headings).replace("\0", "\ufffd")
 
 
@@ -144,8 +144,8 @@ class Writer:
         self.connection.executemany(
             "INSERT INTO sections VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
-                (id_, s.ordinal, s.heading_path, s.heading_level, s.anchor, s.start, s.end, *_lines(s))
-                for s in page.sections
+                (id_, ordinal, path, level, anchor, start, end, start_line or 0, end_line or 0)
+                for ordinal, path, level, _, anchor, start, end, start_line, end_line in page.sections
             ),
         )
         places = row_ids.ChunkRows(id_)

@@ -91,10 +91,14 @@ class Documentation:
         """The links in the pages' own files, without those in included files."""
         uses = []
         for page in self.site.pages.values():
+            targets: dict[tuple[str, str], Target] = {}
             for link in page.references.links:
                 line = page.source_line(link.line)
                 if line is not None and link.target:
-                    uses.append(Use(page, line, link, self.site.resolve(page, link)))
+                    written = link.kind, link.target
+                    if written not in targets:
+                        targets[written] = self.site.resolve(page, link)
+                    uses.append(Use(page, line, link, targets[written]))
         return tuple(uses)
 
     def look_up(self, use: Use) -> Lookup | None:
@@ -194,9 +198,12 @@ def broken_link(documentation: Documentation) -> Iterator[Issue]:
         elif lookup is None and use.target.kind == "missing" and not _is_built(use.target.file, site):
             missing.append((use, ""))
     moved = documentation.moved(sorted({use.target.file for use, _ in missing if use.target.file}))
+    hints: dict[str, str] = {}
     for use, seen in missing:
-        kind = "image" if use.link.kind in ("image", "html image") else "link"
-        reason, hint = seen or use.target.reason, _where_now(use, site, moved)
+        kind, file = "image" if use.link.kind in ("image", "html image") else "link", use.target.file
+        if file not in hints:
+            hints[file] = _where_now(file, site, moved)
+        reason, hint = seen or use.target.reason, hints[file]
         message = f"Broken {kind} {_code(use.link.target)}: {reason}.{hint}"
         yield Issue(use.page.path, use.line, message, seen=bool(seen))
 
@@ -206,9 +213,8 @@ def _is_built(file: str, site: Site) -> bool:
     return bool(file) and not file.startswith("../") and site.files.is_ignored(file)
 
 
-def _where_now(use: Use, site: Site, moved: Mapping[str, str]) -> str:
+def _where_now(file: str, site: Site, moved: Mapping[str, str]) -> str:
     """A hint where the missing page or file is: by redirects, history, upper and lower case, or its name."""
-    file = use.target.file
     if not file:
         return ""
     inside = site.shown(file)

@@ -33,8 +33,7 @@ MAX_PAGE_CHARACTERS = 400_000
 MAX_INCLUDES = 200
 """Files that are read for one page, each as often as it is named."""
 MAX_UNREAD = 200
-"""Names in one page for which there is no file that can be included. Each is looked for once, in up to seven
-folders."""
+"""Names in one page for which there is no file that can be included. Each is looked for once."""
 MAX_INCLUDE_DEPTH = 2
 """An included Markdown file can include others, which include nothing more."""
 MAX_LINE_CHARACTERS = 400

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 
 BOM = "\ufeff"
-MAX_HEADINGS = 100_000
-"""Headings of one page. What follows them is text of the last section: a page of nothing but headings has half a
-million in a megabyte, and each is a row of the index."""
+MAX_HEADINGS = 50_000
+"""Headings of one page. What follows the last of them is text of its section. Each heading is a row of the index, and
+half a million of them fit into a megabyte."""
 _FIRST_HEADING = re.compile(r"(?:[ \t]*(?:\r\n?|\n))* {0,3}(#[ \t][^\[\r\n]*)(?:[\r\n]|\Z)")
 """A heading of the first level above all other text. Without brackets, its text depends on nothing else."""
 _HEADING_SIGNS = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 _NO_TITLES = frozenset({"", "_index", "default", "index", "readme", "untitled"})
 
@@ -13,7 +13,7 @@ def says_nothing(title: str) -> bool:
     return posixpath.splitext(title.strip().lower())[0] in _NO_TITLES
 
 
-def of_page(path: str, given: str | None, headings: Sequence[tuple[int, str]]) -> str:
+def of_page(path: str, given: str | None, headings: Iterable[tuple[int, str]]) -> str:
     """The title of a page: the one that it was ``given`` or has as h1, else the name of its file.
 
     The name of the folder is used instead of one that says nothing, and for ``README.md`` or ``index.md`` also instead
@@ -22,7 +22,10 @@ def of_page(path: str, given: str | None, headings: Sequence[tuple[int, str]]) -
     folder, name = posixpath.split(path)
     stem = posixpath.splitext(name)[0]
     own = given or ""
-    is_of_part = any(text == own for level, text in headings if level == 1) and headings[0][1] != own
-    candidates = ["" if is_of_part and says_nothing(stem) else own, stem, posixpath.basename(folder), own]
-    candidates += [text for _, text in headings[:1]]
+    following = iter(headings)
+    first = next(following, None)
+    is_below = says_nothing(stem) and first is not None and first[1] != own
+    is_of_part = is_below and any(text == own for level, text in following if level == 1)
+    candidates = ["" if is_of_part else own, stem, posixpath.basename(folder), own]
+    candidates += [first[1]] if first is not None else []
     return next((title for title in candidates if not says_nothing(title)), own or stem)

@@ -140,11 +140,48 @@ def test_markdown_that_is_included_may_include_once_more() -> None:
     assert added(text, expanded(text, **files)) == ['--8<-- "deep.md"', "deep", '--8<-- "parts.md"']
 
 
+@pytest.mark.parametrize(
+    ("line", "looks"),
+    [
+        ("{!no.py!}\n", 3),  # once in each folder that the path can start from
+        ('--8<-- "no.md"\n', 3),
+        ("<<< @/no.py\n", 2),
+        ("--8<--\nno.txt\n--8<--\n", 3),
+        ("{!large.py!}\n", 1),
+        ('--8<-- "f.py:nowhere"\n', 200),
+        ("{!f.py [ln:2000] !}\n", 200),
+        ("<<< @/f.py#nowhere\n", 1 + 200),
+    ],
+)
+def test_what_includes_nothing_is_looked_for_a_bounded_number_of_times(line: str, looks: int) -> None:
+    files = {"f.py": "x = 1\n" * 10, "large.py": None}
+    looked: list[str] = []
+
+    def look(path: str) -> Found:
+        looked.append(path)
+        return Found("id", files[path]) if path in files else Found("", None)
+
+    made = expand(line * 3000, "a/p.md", "docs", look)
+    assert len(looked) == looks and not made.inserted
+    assert len(made.missing) == (3000 if "no." in line else 0)
+
+
+def test_a_page_names_no_more_than_200_files_that_there_are_not() -> None:
+    looked: list[str] = []
+
+    def look(path: str) -> Found:
+        looked.append(path)
+        return Found("", None)
+
+    made = expand("".join(f"{{!{number}.py!}}\n" for number in range(5000)), "a/p.md", "docs", look)
+    assert len(looked) == len(made.files) == 200 * 3 and len(made.missing) == 200
+
+
 def test_a_page_includes_no_more_than_its_bounds() -> None:
     text = '--8<-- "x.txt"\n' * 500
-    assert len(expanded(text, xDOTtxt="x\n").inserted) == includes.MAX_INCLUDES
+    assert len(expanded(text, xDOTtxt="x\n").inserted) == 200
     large = expanded(text, xDOTtxt="x" * 99_999 + "\n")
-    assert len(large.text) < includes.MAX_PAGE_CHARACTERS + len(text) + 1000
+    assert len(large.text) < 400_000 + len(text) + 1000
 
 
 def test_time_grows_with_the_text_alone() -> None:

@@ -186,6 +186,13 @@ def test_break_points() -> None:
     ]
 
 
+def test_headings_after_fifty_thousand_are_text_of_the_last_section() -> None:
+    page = parse("# a\n" * 50_000 + "## b\n\nEnd.\n")
+    assert len(page.sections) == 50_000
+    assert page.text[page.sections[-1].start : page.sections[-1].end] == "# a\n## b\n\nEnd.\n"
+    assert len(parse("# a\n" * 49_999 + "## b\n").sections) == 50_000
+
+
 def test_ten_thousand_lines_and_a_million_in_a_fence() -> None:
     page = "# A\n\nSome *text* here, with `code`.\n\n- item\n- [ ] task\n\n| a |\n|---|\n| b |\n" * 1_000
     began = time.thread_time()
