@@ -64,14 +64,15 @@ def assess(
         docs = IndexDocumentation(copy.reader)
         named = names.read(change.code)
         found: list[Evidence] = []
+        title = title or diff.title(diff_text)
         if change.code:
-            title = title or diff.title(diff_text)
             found += _collect(change, named, docs, copy, title, kinds)
             if "co-change" in kinds and git is not None:
                 history = _history(git, change, before, notes)
                 found += evidence.of_history(history, docs)
         found = [each for each in found if not change.is_left_out(each.path)]
-        findings, done = ranking.findings(found, docs, change.edited(docs), kinds)
+        extent = change.extent(named, title if "title" in kinds else "")
+        findings, done = ranking.findings(found, docs, change.edited(docs), kinds, extent)
         new = tuple(additions(named.names, docs, change.added_prose)) if change.code else ()
     return Impact(findings, new, done, tuple(notes), len(change.code))
 
@@ -173,6 +174,13 @@ class _Change:
                 and (not lines or any(section.start_line <= line <= section.end_line for line in lines))
             )
         return edited
+
+    def extent(self, named: names.Named, title: str) -> ranking.Extent:
+        """The change as a whole."""
+        new_words = sum(name.is_new and name.kind == "word" for name in named.names)
+        gone = any(names.is_public(name) and not name.is_new and name.how in evidence.GONE for name in named.names)
+        lines = sum(len(file.added) + len(file.removed) for file in self.code)
+        return ranking.Extent(title, len(self.code), lines, new_words, gone)
 
     def notes(self) -> list[str]:
         """Sentences on what of the diff is not examined."""

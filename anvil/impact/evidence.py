@@ -61,12 +61,16 @@ def of_names(names: Iterable[Name], docs: Documentation, check: Check = lambda: 
         reason = f"which the change {_VERBS[name.how]} ({name.path}:{name.line})"
         is_shown = name.kind in ("flag", "variable", "route")
         for path, spot, degree in _places(name.text, docs, anything=is_shown):
-            strength = min(1.0, naming.weight(name) * degree)
+            strength = min(1.0, naming.KIND_WEIGHT[name.kind] * degree)
             said = f"names `{name.text}`, {reason}"
             subject = "".join(naming.parts(name.text))
-            yield Evidence(FEATURE_OF[name.how], path, spot.heading_path, strength, said, spot.line, subject)
+            gone = naming.is_public(name) and name.how in GONE and not name.is_new
+            feature: Feature = "public name gone" if gone else FEATURE_OF[name.how]
+            yield Evidence(feature, path, spot.heading_path, strength, said, spot.line, subject)
 
 
+GONE: frozenset[How] = frozenset({"removed", "renamed", "value"})
+"""What makes text about a public name wrong."""
 FEATURE_OF: dict[How, Feature] = {
     "removed": "name gone",
     "renamed": "name gone",

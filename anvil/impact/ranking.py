@@ -9,31 +9,46 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
+from anvil.formats.lazy_pattern import lazy_pattern
 from anvil.impact.documentation import Documentation
 from anvil.impact.values import Evidence, EvidenceKind, Feature, Finding
 from anvil.values import ROOT
 
-INTERCEPT = -5.0
-"""The log-odds of a page without any evidence."""
+INTERCEPT, OF_PAGES = -5.4, -0.25
+"""The log-odds of a page without any evidence, and what is added for the natural logarithm of the number of pages."""
 WEIGHTS: dict[Feature, float] = {
-    "name gone": 3.0,
-    "name new": 2.0,
-    "name touched": 2.0,
-    "name near": 2.0,
-    "text": 3.0,
-    "title search": 2.0,
-    "title name": 2.0,
-    "title path": 2.0,
-    "same name": 2.0,
-    "path words": 1.5,
-    "link": 2.0,
-    "joint change": 5.0,
-    "joint folder": 3.0,
-    "often changed": 1.0,
-    "prose": 1.0,
+    "public name gone": 5.0,
+    "name gone": 0.4,
+    "name new": 0.2,
+    "name touched": 1.3,
+    "name near": 1.1,
+    "text": 1.0,
+    "title search": 3.0,
+    "title name": 2.7,
+    "title path": 2.3,
+    "same name": 0.6,
+    "path words": 1.6,
+    "link": 0.4,
+    "joint change": 2.9,
+    "joint folder": 2.0,
+    "often changed": 2.2,
+    "prose": 0.9,
 }
-"""Feature -> what it adds to the log-odds that a page is concerned, at full strength."""
+"""Feature -> what it adds to the log-odds that a page is edited, in a change that concerns pages.
+
+A logistic regression over 210 commits of eslint, poetry, traefik, trivy, uv, vite and wezterm that edited pages: with
+each project left out in turn, .87 of them have a page of theirs in the first three. ``public name gone`` is too rare to
+be fitted (14 of 336 commits): of 58 pages with such a name 17 were edited.
+"""
+CHANGE_INTERCEPT = -1.95
+"""The log-odds that a change of code concerns any page at all, for one in four changes of code that do."""
+TITLE_NEW, TITLE_FIX, JOINT, NEW_WORDS, FILES, LINES, PROSE, PUBLIC_GONE = 1.6, -0.4, 2.3, 0.4, 0.6, -0.27, 0.65, 1.3
+"""What adds to them: a title that says what is new, and one of a fix (half of it is taken off where it does not); the
+strongest joint change; the logarithms of the numbers of new literal words, of changed files and of changed lines; the
+strongest match of added prose; a public name that goes or has another value. From the same 210 commits and 126 more
+that changed code alone."""
 MAX_SECTIONS_OF_PAGE = 3
 """Sections of a page that are named."""
 SECTION_FLOOR = 0.6
@@ -46,8 +61,21 @@ MAX_REASONS = 4
 """Reasons of a finding."""
 REASON_SHARE = 0.15
 """A reason is named that weighs at least this share of the strongest."""
-MIN_CONFIDENCE = 0.02
+MIN_CONFIDENCE = 0.0001
 """Weaker findings are left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """What a change is as a whole. ``title``: its subject, ``""`` where there is none. ``files``, ``lines``: of code.
+    ``new_words``: literal words that only added lines have. ``public_gone``: whether a public name goes, or has another
+    value."""
+
+    title: str = ""
+    files: int = 1
+    lines: int = 1
+    new_words: int = 0
+    public_gone: bool = False
 
 
 def findings(
@@ -55,16 +83,22 @@ def findings(
     docs: Documentation,
     edited: Mapping[str, frozenset[str]],
     kinds: frozenset[EvidenceKind],
+    extent: Extent,
 ) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
     """The findings, best first, and those in sections that the change edits. ``edited``: page -> breadcrumbs of the
-    sections that the change edits. ``kinds``: the evidence that counts."""
+    sections that the change edits. ``kinds``: the evidence that counts. ``extent``: of the change."""
     of_page: dict[str, list[Evidence]] = defaultdict(list)
     for each in evidence:
         if each.kind in kinds and each.strength > 0:
             of_page[each.path].append(each)
+    strengths = {path: features(own) for path, own in of_page.items()}
+    concerned = change_probability(strengths.values(), extent)
+    base = INTERCEPT + OF_PAGES * math.log(max(2, len(docs.titles)))
     ranked: list[Finding] = []
     for path in sorted(of_page):
-        ranked += _of_page(path, of_page[path], docs, edited.get(path))
+        confidence = concerned * probability(base + weight(strengths[path]))
+        if confidence >= MIN_CONFIDENCE:
+            ranked += _of_page(path, confidence, of_page[path], docs, edited.get(path))
     ranked.sort(key=lambda finding: (-finding.confidence, finding.path, finding.line or 0, finding.heading_path))
     done = [finding for finding in ranked if finding.heading_path in edited.get(finding.path, ())]
     rest = [finding for finding in ranked if finding.heading_path not in edited.get(finding.path, ())]
@@ -84,9 +118,34 @@ def features(evidence: Iterable[Evidence]) -> dict[Feature, float]:
     return {feature: math.sqrt(square) for feature, square in squares.items()}
 
 
-def log_odds(strengths: Mapping[Feature, float]) -> float:
-    """The log-odds that a page with these features is concerned."""
-    return INTERCEPT + sum(WEIGHTS[feature] * strength for feature, strength in sorted(strengths.items()))
+def weight(strengths: Mapping[Feature, float]) -> float:
+    """What these features add to the log-odds of a page."""
+    return sum(WEIGHTS[feature] * strength for feature, strength in sorted(strengths.items()))
+
+
+def change_probability(pages: Iterable[Mapping[Feature, float]], extent: Extent) -> float:
+    """How likely a change concerns any page at all. ``pages``: the features of each page."""
+    joint = prose = 0.0
+    for strengths in pages:
+        joint = max(joint, strengths.get("joint change", 0.0))
+        prose = max(prose, strengths.get("prose", 0.0))
+    odds = CHANGE_INTERCEPT + JOINT * joint + PROSE * prose + NEW_WORDS * math.log1p(extent.new_words)
+    odds += FILES * math.log1p(extent.files) + LINES * math.log1p(extent.lines)
+    odds += PUBLIC_GONE if extent.public_gone else 0.0
+    if extent.title:
+        odds += TITLE_NEW * (0.5 if _SAYS_NEW.search(extent.title) else -0.5)
+        odds += TITLE_FIX * (0.5 if _SAYS_FIX.search(extent.title) else -0.5)
+    return probability(odds)
+
+
+_SAYS_NEW = lazy_pattern(
+    r"(?i)\b(?:adds?|added|supports?|allows?|feat|feature|options?|flags?|new|introduce|implement|enable|removes?|removed|"
+    r"deprecated?|rename|default|config|configurable|drop|expose|stabilize)\b"
+)
+_SAYS_FIX = lazy_pattern(
+    r"(?i)\b(?:fix|fixes|fixed|refactor|perf|chore|tests?|ci|internal|cleanup|clean|simplify|move|typo|optimi[sz]e|avoid|"
+    r"panic|crash|bug|unused)\b"
+)
 
 
 def probability(odds: float) -> float:
@@ -94,11 +153,10 @@ def probability(odds: float) -> float:
     return 1.0 / (1.0 + math.exp(-odds)) if odds > -700 else 0.0
 
 
-def _of_page(path: str, evidence: list[Evidence], docs: Documentation, edited: frozenset[str] | None) -> list[Finding]:
+def _of_page(
+    path: str, confidence: float, evidence: list[Evidence], docs: Documentation, edited: frozenset[str] | None
+) -> list[Finding]:
     """The findings of one page: its best sections, or its first one where no section is known."""
-    confidence = probability(log_odds(features(evidence)))
-    if confidence < MIN_CONFIDENCE:
-        return []
     sections = docs.sections(path)
     lines = {section.heading_path: section.start_line for section in sections}
     of_section: dict[str, list[Evidence]] = defaultdict(list)
@@ -107,12 +165,12 @@ def _of_page(path: str, evidence: list[Evidence], docs: Documentation, edited: f
             of_section[each.heading_path].append(each)
     if not of_section:
         of_section[sections[0].heading_path if sections else ROOT] = []
-    weight = {heading: log_odds(features(own)) - INTERCEPT for heading, own in of_section.items()}
-    order = sorted(weight, key=lambda heading: (-weight[heading], lines.get(heading) or 0, heading))
+    weights = {heading: weight(features(own)) for heading, own in of_section.items()}
+    order = sorted(weights, key=lambda heading: (-weights[heading], lines.get(heading) or 0, heading))
     whole = [each for each in evidence if each.heading_path is None]
     found = []
     for number, heading in enumerate(order):
-        share = weight[heading] / weight[order[0]] if weight[order[0]] else 1.0
+        share = weights[heading] / weights[order[0]] if weights[order[0]] else 1.0
         is_edited = edited is not None and heading in edited
         if number and not is_edited and (number >= MAX_SECTIONS_OF_PAGE or share < SECTION_FLOOR):
             continue

@@ -14,6 +14,7 @@ KINDS: frozenset[EvidenceKind] = frozenset(get_args(EvidenceKind))
 """All kinds."""
 
 Feature = Literal[
+    "public name gone",
     "name gone",
     "name new",
     "name touched",
@@ -33,6 +34,7 @@ Feature = Literal[
 """What is weighed: each kind of evidence has one or several. The functions of :mod:`anvil.impact.evidence` say what
 each one is."""
 KIND_OF: dict[Feature, EvidenceKind] = {
+    "public name gone": "names",
     "name gone": "names",
     "name new": "names",
     "name touched": "names",

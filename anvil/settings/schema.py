@@ -465,7 +465,7 @@ class LintOptions:
 class ImpactOptions:
     """What ``anvil impact`` reports."""
 
-    min_confidence: float = 0.5
+    min_confidence: float = 0.2
     """Findings with a lower confidence are left out. From 0, which keeps all, to 1."""
     ignore: tuple[str, ...] = ()
     """Globs of pages of which nothing is reported. Changelogs and other records of changes are always left out."""
