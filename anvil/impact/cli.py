@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from anvil.impact.values import Finding, Impact
 
 
-@click.command("impact", epilog="Example: git diff main... | anvil impact - --docs docs")
+@click.command("impact", epilog="Example: anvil impact --staged --docs docs --provider none")
 @options.common
 @click.option(
     "--base",
