@@ -36,6 +36,7 @@ ROOT = Path(__file__).resolve().parents[3]
 ACTION = ROOT / "action.yml"
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 LINT, TEST = "Lint the documentation", "Test the documentation"
+IMPACT = "Name the documentation that the change concerns"
 ATTEST, BESIDE = "Attest where the index comes from", "Put the attestation beside the index"
 DEPS = [f"{what} the documentation of dependencies" for what in ("Restore", "Sync", "Keep")]
 NewJob = Callable[..., Job]
@@ -119,6 +120,7 @@ def test_builds_installs_uploads_and_keeps(checkout: Path, job: NewJob, tmp_path
     assert [name for name, outcome in done.steps.items() if outcome == "skipped"] == [
         *DEPS,
         LINT,
+        IMPACT,
         TEST,
         ATTEST,
         BESIDE,
