@@ -565,6 +565,26 @@ def test_a_pull_request_is_compared_with_its_base_and_linked(checkout: Path, job
         assert "`anvil pull github:o/r artifact:anvil-index`" in done.summary
 
 
+def test_a_pull_request_is_told_what_its_change_makes_wrong(checkout: Path, job: NewJob) -> None:
+    write(checkout, {"cli.py": 'parser.add_argument("--grace-days")\n'})
+    write(checkout / "docs", {"install.md": PAGES["install.md"] + "\n## Grace\n\nSet `--grace-days`.\n"})
+    commit(checkout, "a flag", at=1_700_000_100)
+    run(checkout, "update-ref", "refs/remotes/origin/main", "HEAD")
+    write(checkout, {"cli.py": 'parser.add_argument("--grace-weeks")\n'})
+    commit(checkout, "Rename --grace-days", at=1_700_000_200)
+    inputs = {"provider": "none", "impact": "true"}
+    done = job("pull_request", **{**PULL, "GITHUB_REF": "refs/heads/topic"}).use(ROOT, **inputs)
+    assert done.succeeded and done.steps[IMPACT] == "success", done.log
+    assert "## Documentation: 1 section may be wrong after this change" in done.summary
+    assert [note.properties["file"] for note in done.annotations if note.level == "notice"] == [
+        "docs/install.md",
+        "cli.py",
+    ]
+    failed = job("pull_request", **{**PULL, "GITHUB_REF": "refs/heads/topic"}).use(ROOT, provider="none", impact="fail")
+    assert not failed.succeeded
+    assert job().use(ROOT, **inputs).steps[IMPACT] == "skipped"
+
+
 QUESTIONS = """\
 [defaults]
 within = 1

@@ -401,3 +401,20 @@ def test_merges_with_and_without_conflicts(checked: Path) -> None:
     call(checked, "git", "commit", "-q", "-m", "no index", SKIP="anvil-check")
     said = call(checked, "git", "merge", "--no-edit", "left", code=None)  # no conflict: pre-merge-commit has its say
     assert "added  new.md" in said
+
+
+def test_impact_names_sections_and_refuses_nothing(tmp_path: Path) -> None:
+    where = tmp_path / "impact"
+    write(where / "docs", {**PAGES, "flags.md": "# Flags\n\n## Days\n\nSet `--grace-days`.\n"})
+    config = '[embedding]\nprovider = "none"\n'
+    code = 'parser.add_argument("--grace-days")\n'
+    write(where, {"anvil.toml": config, "cli.py": code, ".pre-commit-config.yaml": configuration("anvil-impact")})
+    run(where, "init", "-q", "-b", "main")
+    run(where, "add", "-A")
+    run(where, "commit", "-q", "-m", "first", at=1_700_000_000)
+    install_hooks(where, "pre-commit")
+    write(where, {"cli.py": code.replace("days", "weeks")})
+    run(where, "add", "-A")
+    said = call(where, "git", "commit", "-m", "Rename the flag")
+    assert "1. docs/flags.md:5  confidence" in said
+    assert "names `--grace-days`, which the change renames (cli.py:1)" in said
