@@ -6,7 +6,8 @@ EVAL is the folder that ``retrieval.py`` wants. Each question is asked once, as 
 the share of questions for which a result of a right page has begun within so many characters. ``section``, for the
 questions whose section is known: a result that names that section or one below it has begun, or the section's own text
 has begun in another result. A section that is only named, without text, does not count. ``text`` is the JSON that a
-client shows a model, ``wire`` the whole result: that text as a JSON string, then structured content.
+client shows a model, ``wire`` the whole result: that text as a JSON string, then structured content; ``markdown`` is
+what ``anvil serve --text markdown`` sends.
 """
 
 from __future__ import annotations
@@ -24,10 +25,13 @@ from measuring import heading, table
 from retrieval import bare
 
 import anvil
+from anvil.results import Hit
 from anvil.server.answers import called
+from anvil.server.markdown_text import render, rendered_hit
 from anvil.server.schemas import text
 from anvil.text.headings import attributes, plain
 
+FORMS = ("text", "wire", "markdown")
 BUDGETS = (500, 1_000, 2_000, 4_000)
 """Characters."""
 OWN_CHARS = 100
@@ -37,54 +41,55 @@ NEVER = 10**9
 
 @dataclass(frozen=True)
 class Reached:
-    """What one reply holds: its characters, and where the right page and section begin; ``section`` is None where the
-    right section is not known."""
+    """What one reply holds, in each of :data:`FORMS`: its characters, and where the right page and section begin;
+    ``section`` is None where the right section is not known."""
 
     group: str
-    text_chars: int
-    wire_chars: int
-    page: tuple[int, int]
-    section: tuple[int, int] | None
+    chars: tuple[int, ...]
+    page: tuple[int, ...]
+    section: tuple[int, ...] | None
 
 
 def reached(opened: anvil.Anvil, question: dict[str, Any]) -> Reached:
     """The reply to one question, judged."""
-    sent = called(opened.search(question["query"]))
-    reply = sent["content"][0]["text"]
-    page = section = NEVER
+    result = opened.search(question["query"])
+    sent = called(result)
+    reply, markdown = sent["content"][0]["text"], render(result)
+    page, section = [NEVER, NEVER], [NEVER, NEVER]
     gold = _gold(opened, question)
-    for start, hit in _begins(reply, sent["structuredContent"]["results"]):
-        place = hit["metadata"]
-        if place["file_path"] in question["paths"]:
-            page = min(page, start)
-        if gold and place["file_path"] == question["paths"][0]:
-            breadcrumb, own = gold
-            path = bare(place["heading_path"])
-            if hit["content"] and (path == breadcrumb or path.startswith(f"{breadcrumb} > ")):
-                section = min(section, start)
-            elif own and (at := hit["content"].find(own)) >= 0:
-                section = min(section, start + len(text(hit["content"][:at])))
-            for further in hit.get("also", ()):
-                path = bare(further["heading_path"])
-                if path == breadcrumb or path.startswith(f"{breadcrumb} > "):
-                    section = min(section, start + text(hit).index(text(further)))
+    at = [0, 0]
+    for hit, value in zip(result.results, sent["structuredContent"]["results"], strict=True):
+        own = [text(value), rendered_hit(hit).strip()]
+        at = [reply.index(own[0], at[0]), markdown.index(own[1], at[1])]
+        if hit.metadata.file_path in question["paths"]:
+            page = list(map(min, page, at))
+        if gold and hit.metadata.file_path == question["paths"][0]:
+            for begins in _begins(hit, value, own, *gold):
+                section = [min(known, start + offset) for known, start, offset in zip(section, at, begins, strict=True)]
+        at = [start + len(each) for start, each in zip(at, own, strict=True)]
     return Reached(
         question["group"],
-        len(reply),
-        len(text(sent)),
-        (page, _on_wire(reply, page)),
-        (section, _on_wire(reply, section)) if gold else None,
+        (len(reply), len(text(sent)), len(markdown)),
+        (page[0], _on_wire(reply, page[0]), page[1]),
+        (section[0], _on_wire(reply, section[0]), section[1]) if gold else None,
     )
 
 
-def _begins(reply: str, hits: list[dict[str, Any]]) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The results, and where in the reply each begins."""
-    at = 0
-    for hit in hits:
-        own = text(hit)
-        at = reply.index(own, at)
-        yield at, hit
-        at += len(own)
+def _begins(
+    hit: Hit, value: dict[str, Any], own: list[str], breadcrumb: str, beginning: str
+) -> Iterator[tuple[int, int]]:
+    """Where the right section begins in a result: in its JSON, and in its Markdown. ``own``: both."""
+
+    def fits(heading_path: str) -> bool:
+        return f"{bare(heading_path)} > ".startswith(f"{breadcrumb} > ")
+
+    if hit.content and fits(hit.metadata.heading_path):
+        yield 0, 0
+    elif beginning and (found := hit.content.find(beginning)) >= 0:
+        yield len(text(hit.content[:found])), max(own[1].find(beginning), 0)
+    for place, further in zip(hit.also or (), value.get("also", ()), strict=True):
+        if fits(place.heading_path):
+            yield own[0].index(text(further)), own[1].index(f"\n#{place.anchor}")
 
 
 def _on_wire(reply: str, at: int) -> int:
@@ -139,8 +144,8 @@ def main() -> None:
 
 def _rows(group: str, judged: list[Reached]) -> Iterator[tuple[str, ...]]:
     known = [each.section for each in judged if each.section is not None]
-    for place, form in enumerate(("text", "wire")):
-        median = statistics.median(each.wire_chars if place else each.text_chars for each in judged)
+    for place, form in enumerate(FORMS):
+        median = statistics.median(each.chars[place] for each in judged)
         for name, begins in (("page", [each.page for each in judged]), ("section", known)):
             if begins:
                 shares = [sum(b[place] < limit for b in begins) / len(begins) for limit in (*BUDGETS, NEVER)]

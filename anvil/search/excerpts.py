@@ -23,7 +23,7 @@ _HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t]|\Z)")
 _ITEM = re.compile(r"[ \t>]*(?:[-*+]|\d{1,9}[.)])[ \t]")
 _ROW = re.compile(r"[ \t>]*\|")
 _DELIMITER = re.compile(r"[ \t>]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*\Z")
-_SENTENCE = re.compile(r"(?<=[.!?:;])[ \t]+|(?<=[\u3002\uff01\uff1f])")
+_SENTENCE = re.compile(r"(?<=[.!?:;])[ \t]+(?![a-z])|(?<=[\u3002\uff01\uff1f])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +70,8 @@ def excerpt(text: str, stems: Collection[str], size: int) -> Excerpt:
         if (blocks[0].end - blocks[0].start) * LEAD_SHARE > size:
             del blocks[0]
     pieces = [piece for block in blocks for piece in _pieces(text, block, size)]
+    if len(pieces) > 1 and pieces[0].block.is_heading and not _last(pieces, 0, size):
+        del pieces[0]  # a heading alone says nothing
     if not pieces:
         return Excerpt("", 0, size)
     found = [snippets.matches(text[piece.start : piece.end], stems) for piece in pieces]
@@ -122,9 +124,8 @@ def _before(piece: _Piece, room: int) -> str:
 
 def _closing(pieces: list[_Piece], last: int) -> str:
     """The end of a fence that is still open after a piece."""
-    block = pieces[last].block
-    mark = _FENCE.match(block.opening)
-    return f"\n{mark[1]}{mark[2]}" if mark and pieces[last].end < block.end else ""
+    mark = _FENCE.match(pieces[last].block.opening) if pieces[last].inside else None
+    return f"\n{mark[1]}{mark[2]}" if mark else ""
 
 
 def _last(pieces: list[_Piece], first: int, room: int) -> int:
@@ -181,14 +182,16 @@ def _pieces(text: str, block: _Block, room: int) -> Iterator[_Piece]:
     if len(text[block.start : block.end].rstrip()) <= room:
         yield _Piece(block.start, block.end, block)
         return
-    if len(block.opening) * LEAD_SHARE > room:
-        block = block._replace(opening="")
+    first, mark = block.start + len(block.opening), _FENCE.match(block.opening)
+    if mark and len(block.opening) * LEAD_SHARE > room:
+        bare = f"{mark[1]}{mark[2]}\n"
+        block = block._replace(opening=bare if len(bare) * LEAD_SHARE <= room else "")
     room -= 2 * len(block.opening)  # it may be opened and closed
-    for match in _LINE.finditer(text, block.start, block.end):
+    inside = bool(block.opening)
+    for match in _LINE.finditer(text, first, block.end):
         start, end = match.span()
-        inside = bool(block.opening) and start > block.start
-        if not match[0].strip():
-            continue
+        if not match[0].strip() or (inside and end == block.end and _FENCE.match(match[0])):
+            continue  # the end of a fence is put behind its last line
         if len(match[0].rstrip()) <= room:
             yield _Piece(start, end, block, inside)
             continue

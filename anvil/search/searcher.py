@@ -373,7 +373,7 @@ def _answer(
         notes += pages.none_chosen(readers, request.file_filter, request.version, request.language)
     texts = _hits(searchers, [*shown, *_further(shown, likely)], request.query, candidates)
     own, further = texts[: len(shown)], texts[len(shown) :]
-    is_covered = max(map(confidence_of, shown), default=1.0) >= confidence.NOT_COVERED
+    is_covered = not shown or confidence.is_covered(map(confidence_of, shown), shown[0].ranked.evidence)
     if is_covered or request.max_chars is not None:
         hits, spans = reply_budget.within_budget(own, further, request.query, request.max_chars)
     else:

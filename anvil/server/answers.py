@@ -188,7 +188,7 @@ class Answers:
 
     def _list_tools(self, params: dict[str, Any]) -> dict[str, Any]:
         member(params, "cursor", str, optional=True)
-        tools = [described(tool) for tool, _ in self._tools.values()]
+        tools = [described(tool, served.toolset) for tool, served in self._tools.values()]
         return {"tools": tools, "resultType": "complete", "ttlMs": TOOL_LIST_TTL_MS, "cacheScope": "public"}
 
     def _call_tool(self, params: dict[str, Any]) -> dict[str, Any]:
@@ -201,19 +201,20 @@ class Answers:
         try:
             call = tool.bind(arguments or {})
             with timed(name):
-                return called(call(served.target))
+                return called(call(served.target), served.toolset.render)
         except Exception as error:
             return failure(error, tool, served.toolset)
 
 
-def described(tool: Tool) -> dict[str, Any]:
-    """A tool as clients see it."""
+def described(tool: Tool, toolset: Toolset) -> dict[str, Any]:
+    """A tool as clients see it; without the schema of a structured result where results are text alone."""
+    output = {"outputSchema": output_schema(tool.result_type)} if toolset.render is None else {}
     return {
         "name": tool.name,
         "title": tool.title,
         "description": tool.description,
         "inputSchema": tool.input_schema(),
-        "outputSchema": output_schema(tool.result_type),
+        **output,
         "annotations": hints(tool),
     }
 
@@ -230,8 +231,11 @@ def hints(tool: Tool) -> dict[str, bool]:
     }
 
 
-def called(result: Any) -> dict[str, Any]:
-    """A result as structured content, and the same JSON as text. In the text, an array is not wrapped in an object."""
+def called(result: Any, render: Callable[[Any], str] | None = None) -> dict[str, Any]:
+    """A result as structured content, and the same JSON as text. In the text, an array is not wrapped in an object.
+    ``render``: its text, which is then all that is sent."""
+    if render is not None:
+        return {"content": [{"type": "text", "text": render(result)}], "isError": False, "resultType": "complete"}
     value = plain(result, lean=True)
     return {
         "content": [{"type": "text", "text": text(value)}],
@@ -245,7 +249,7 @@ def refusal(message: str, toolset: Toolset | None = None) -> dict[str, Any]:
     """An error as a result of the call, which the model reads (SEP-1303)."""
     if toolset is None or not toolset.errors_as_values:
         return {"content": [{"type": "text", "text": message}], "isError": True, "resultType": "complete"}
-    return {**called({"status": "error", "error": message}), "isError": True}
+    return {**called({"status": "error", "error": message}, toolset.render), "isError": True}
 
 
 def failure(error: Exception, tool: Tool, toolset: Toolset) -> dict[str, Any]:

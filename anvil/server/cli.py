@@ -93,6 +93,14 @@ def names(ctx: click.Context, param: click.Parameter, value: str) -> tuple[str, 
     show_default=True,
     help=f"The sets of tools to offer: {', '.join(TOOLSETS)}.",
 )
+@click.option(
+    "--text",
+    "text_format",
+    type=click.Choice(["json", "markdown"]),
+    default="json",
+    show_default=True,
+    help="The form of answers. Markdown has fewer characters; it is sent alone, without structured content.",
+)
 @click.option("--root", metavar="FOLDER", help="With context: the repository (default: the configuration's folder).")
 @click.option("--library-index", metavar="FILE", help="With library: its file (default: in the user's data folder).")
 @click.option(
@@ -115,6 +123,7 @@ def command(
     log_level: str,
     log_format: str,
     surface: tuple[str, ...],
+    text_format: str,
     ui: bool,
 ) -> None:
     """Serve the documents to MCP clients. If there is no index, the server builds it while it already answers."""
@@ -143,6 +152,10 @@ def command(
     reporter = ProgressReporter()
     with exit_on_signal(), ShutdownDeadline() as shutdown, contextlib.ExitStack() as stack:
         running = [stack.enter_context(open_toolset(name, serve_options, reporter)) for name in surface]
+        if text_format == "markdown":
+            from anvil.server.markdown_text import render
+
+            running = [replace(each, toolset=replace(each.toolset, render=render)) for each in running]
         if ui:
             from anvil.server import playground
 

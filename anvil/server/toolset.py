@@ -197,8 +197,8 @@ class Toolset:
     whose pages become resources. ``errors_as_values``: an error is ``{"status": "error", "error": message}``, as
     structured content and as text, instead of the message alone. ``configured``: the tools for an open object, where
     they depend on its configuration; ``optional``: those that this may add. ``instructions_for``: the instructions
-    for an open object. ``topics``: what the object is about, a
-    sentence that the instructions begin with; ``known_topics``: the same without waiting, or "".
+    for an open object. ``render``: the text of a result, in place of JSON and structured content. ``topics``: what the
+    object is about, a sentence that the instructions begin with; ``known_topics``: the same without waiting, or "".
     """
 
     name: str
@@ -215,6 +215,7 @@ class Toolset:
     known_topics: Callable[[Any], str] | None = None
     optional: tuple[Tool, ...] = ()
     instructions_for: Callable[[Any], str] | None = None
+    render: Callable[[Any], str] | None = None
 
     def about(self, topics: str) -> Toolset:
         """The toolset with instructions that begin with what its object is about."""

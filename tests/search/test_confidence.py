@@ -74,3 +74,10 @@ def test_a_model_without_a_fit_is_judged_by_words() -> None:
 )
 def test_what_is_said_when_nothing_is_likely(confidences: list[float], minimum: float, said: str | None) -> None:
     assert confidence.note(confidences, minimum) == said
+
+
+def test_a_name_is_covered_where_it_stands() -> None:
+    short, long = Evidence(0.2, 0.0, 3, 0.1, 0.1), Evidence(0.2, 0.0, 4, 0.1, 0.1)
+    assert confidence.is_covered([0.0, 0.01], short) and not confidence.is_covered([0.0, 0.01], long)
+    assert not confidence.is_covered([0.01], short._replace(unknown=0.5))
+    assert confidence.is_covered([0.01, confidence.NOT_COVERED], long)

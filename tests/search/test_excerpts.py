@@ -101,6 +101,20 @@ def test_an_excerpt_is_never_longer_than_its_size_and_its_lines_are_lines_of_the
     passage = text[part.start : part.end]
     assert 0 <= part.start <= part.end <= len(text)
     assert len(part.before) + len(passage.rstrip()) + len(part.after) <= size
-    assert {line.strip() for line in part.before.splitlines()} <= {line.strip() for line in text.splitlines()} | {""}
+    lines = [line.strip() for line in text.splitlines()]
+    for line in part.before.splitlines():
+        assert line.strip() in lines or (
+            set(line.strip()) <= {"`", "~"} and any(x.startswith(line.strip()) for x in lines)
+        )
     if text.strip():
         assert part.end > part.start
+
+
+def test_a_heading_or_an_opening_line_is_no_excerpt() -> None:
+    sentence = "The first paragraph is too long for the excerpt if the heading is in front of its sentence."
+    text = f"## Zebras and okapis\n\n{f'{sentence} ' * 4}\n\n{OTHER * 3}"
+    assert shown(text, "zebra okapi", 100) == sentence
+    code = "".join(f"a_long_command --with-option {number}\n" for number in range(9))
+    text = f"Run the zebra:\n\n```sh title='a title that is much too long to be repeated'\n{code}```\n\n{OTHER * 3}"
+    assert shown(text, "zebra", 40) == "Run the zebra:"
+    assert shown(text, "option", 60) == "```\na_long_command --with-option 0\n```"

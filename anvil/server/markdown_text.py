@@ -1,0 +1,114 @@
+"""Results of tools as Markdown, which a model reads with fewer characters than JSON.
+
+A result of a search is a line ``path#anchor (lines 12-40) Title > Heading [0.82]``, the confidence last, and its text.
+Of a text that is cut, the lines are ``lines 12-18 of 10-40``. Results that have no form here are JSON.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import singledispatch
+from typing import Any
+
+from anvil.results import GrepMatch, GrepResult, Hit, Page, PageList, PageSummary, Place, SearchResult, SectionText
+from anvil.search.confidence import UNLIKELY
+from anvil.server.schemas import plain, text
+from anvil.values import SEPARATOR, address, at_line
+from anvil.wording import counted, full_heading
+
+_BLANK_LINES = re.compile(r"\n(?:[ \t]*\n){2,}")
+_HEADING = re.compile(r"\s*#{1,6}[ \t][^\r\n]*")
+
+
+@singledispatch
+def render(result: Any) -> str:
+    """A result as the text of a tool's answer."""
+    return text(plain(result, lean=True))
+
+
+@render.register
+def _(result: SearchResult) -> str:
+    notes = "\n".join(result.freshness.notes)
+    found = [rendered_hit(hit) for hit in result.results] or ["Nothing found."]
+    is_covered = (result.confidence or 0.0) >= UNLIKELY
+    return _joined([*found, notes] if is_covered else [notes, *found])
+
+
+def rendered_hit(hit: Hit) -> str:
+    """A result of a search, and the further sections of its page."""
+    place = hit.metadata
+    page = address(place.file_path, hit.collection, hit.version)
+    likely = "" if hit.confidence is None else f" [{hit.confidence:.2f}]"
+    lines = _lines(place.start_line, place.end_line)
+    if hit.lines is not None:
+        lines = f"{_lines(*hit.lines)[:-1]} of {place.start_line}-{place.end_line})"
+    anchor = f"#{hit.anchor}" if hit.anchor else ""
+    head = f"{page}{anchor}{lines} {full_heading(hit.title, place.heading_path)}{likely}"
+    return "\n".join([f"{head}\n{_body(hit.content)}", *map(_further, hit.also or ())])
+
+
+def _further(place: Place) -> str:
+    lines = _lines(place.start_line, place.end_line)
+    return f"#{place.anchor}{lines} {place.heading_path.rpartition(SEPARATOR)[2]}\n{_body(place.content)}"
+
+
+def _lines(first: int | None, last: int | None) -> str:
+    if first is None or last is None:
+        return ""
+    return f" (line {first})" if first == last else f" (lines {first}-{last})"
+
+
+def _body(content: str) -> str:
+    """A text without its heading, which stands above it, and with one blank line in place of several."""
+    heading = _HEADING.match(content)
+    return _BLANK_LINES.sub("\n\n", content[heading.end() if heading else 0 :]).strip()
+
+
+@render.register
+def _(result: Page) -> str:
+    page = address(result.file_path, result.collection, result.version)
+    whole = "".join(chunk.content for chunk in result.chunks)
+    return _joined([f"{page} {result.title} ({counted(result.total_chars, 'character')})", whole])
+
+
+@render.register
+def _(result: SectionText) -> str:
+    place = result.metadata
+    page = address(place.file_path, result.collection, result.version)
+    lines = _lines(place.start_line, place.end_line)
+    return _joined([f"{page}{lines} {full_heading(result.title, place.heading_path)}", result.content])
+
+
+@render.register
+def _(result: GrepResult) -> str:
+    total = f"{counted(result.total_matches, 'line')} in {counted(result.total_pages, 'page')}"
+    found = "\n".join(map(_match, result.matches))
+    return _joined([found, _counts(total, result.next_offset), *(result.notes or ())])
+
+
+def _match(match: GrepMatch) -> str:
+    page = address(match.file_path, match.collection, match.version)
+    line = f"{at_line(page, match.line)}: {match.text} [{match.heading_path}]"
+    return "\n".join(
+        [*(f"  {each}" for each in match.before or ()), line, *(f"  {each}" for each in match.after or ())]
+    )
+
+
+@render.register
+def _(result: PageList) -> str:
+    found = "\n".join(map(_summary, result.pages))
+    return _joined([found, _counts(counted(result.total_pages, "page"), result.next_offset), *(result.notes or ())])
+
+
+def _summary(page: PageSummary) -> str:
+    headings = "; ".join(page.headings)
+    return f"{address(page.file_path, page.collection, page.version)} | {page.title} | {headings}".rstrip(" |")
+
+
+def _counts(total: str, next_offset: int | None) -> str:
+    return total if next_offset is None else f"{total}; next_offset {next_offset}"
+
+
+def _joined(parts: Iterable[str]) -> str:
+    return "\n\n".join(part.strip("\r\n") for part in parts if part.strip())

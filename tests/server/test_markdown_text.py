@@ -1,0 +1,102 @@
+"""The answers of tools as Markdown."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import anvil
+from anvil.server.answers import Answers
+from anvil.server.docs_toolset import TOOLSET
+from anvil.server.markdown_text import render
+from anvil.server.toolset import RunningToolset
+from tests.conftest import PAGES, write
+
+LONG = "# Rope\n\n" + "".join(f"Paragraph {number} is of something else.\n\n" for number in range(60))
+KNOTS = "## Knots\n\nThe bowline is a knot.\n\n\n\n\nIt holds.\n"
+
+
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[anvil.Anvil]:
+    folder: Path = tmp_path_factory.mktemp("markdown")
+    docs = write(folder / "docs", {**PAGES, "rope.md": f"{LONG}The euphroe spreads an awning.\n\n{KNOTS}"})
+    with anvil.open(docs, folder / "i.db", "none") as found:
+        found.index()
+        yield found
+
+
+@pytest.fixture(scope="module")
+def ask(opened: anvil.Anvil) -> Any:
+    answers = Answers([RunningToolset.of(replace(TOOLSET, render=render), opened)])
+
+    def ask(name: str, **arguments: Any) -> str:
+        result = answers.answer("tools/call", {"name": name, "arguments": arguments})
+        assert list(result) == ["content", "isError", "resultType"], "it is sent once"
+        ((kind, text),) = (tuple(part.values()) for part in result["content"])
+        assert kind == "text" and isinstance(text, str)
+        return text
+
+    return ask
+
+
+def test_tools_promise_no_structured_content(opened: anvil.Anvil) -> None:
+    answers = Answers([RunningToolset.of(replace(TOOLSET, render=render), opened)])
+    tools = answers.answer("tools/list", {})["tools"]
+    assert [tool["name"] for tool in tools] == [tool.name for tool in TOOLSET.tools]
+    assert all("outputSchema" not in tool and "inputSchema" in tool for tool in tools)
+    assert len(json.dumps(tools)) < 3000
+
+
+def test_a_result_is_a_line_with_its_place_and_then_its_text(ask: Any) -> None:
+    assert ask("search_docs", query="bowline", mode="keyword").split("\n") == [
+        "rope.md#knots (lines 125-132) Rope > Knots [0.63]",
+        "The bowline is a knot.",
+        "",
+        "It holds.",
+    ]
+    euphroe = ask("search_docs", query="euphroe awning", max_chars=40, mode="keyword")
+    assert "rope.md#rope (line 123 of 1-124) Rope [" in euphroe
+    assert euphroe.endswith("]\nThe euphroe spreads an awning.")
+    assert ask("search_docs", query="zzz", mode="keyword") == "Nothing found."
+
+
+def test_further_sections_and_notes_stand_below(ask: Any, opened: anvil.Anvil) -> None:
+    result = opened.search("alert", 2)
+    hit = next(hit for hit in result.results if hit.also)
+    (place, *_) = hit.also or ()
+    text = ask("search_docs", query="alert", top_k=2)
+    name = place.heading_path.rpartition(" > ")[2]
+    assert f"\n#{place.anchor} (lines {place.start_line}-{place.end_line}) {name}\n" in text
+    assert result.freshness.notes and text.endswith("\n\n" + "\n".join(result.freshness.notes))
+
+
+def test_what_nothing_answers_is_said_first(opened: anvil.Anvil) -> None:
+    result = opened.search("alerts at night", 2)
+    unlikely = replace(result, results=tuple(replace(hit, confidence=0.01) for hit in result.results))
+    assert render(unlikely).startswith(result.freshness.notes[0])
+
+
+def test_other_answers(ask: Any, opened: anvil.Anvil) -> None:
+    assert ask("get_section", file_path="rope.md", heading_path="knots") == (
+        "rope.md (lines 125-132) Rope > Knots\n\n" + KNOTS.strip()
+    )
+    page = ask("get_page", file_path="rope.md")
+    assert page.startswith("rope.md Rope (2,") and page.endswith(KNOTS.strip()) and LONG.strip() in page
+    assert ask("grep_docs", pattern="bowline") == (
+        "rope.md:127: The bowline is a knot. [Rope > Knots]\n\n1 line in 1 page"
+    )
+    assert ask("grep_docs", pattern="bowline", context=2).split("\n")[:3] == [
+        "  ## Knots",
+        "  ",
+        "rope.md:127: The bowline is a knot. [Rope > Knots]",
+    ]
+    pages = ask("list_pages", limit=1)
+    assert pages.split("\n")[0].count(" | ") == 2 and pages.endswith(
+        f"{len(opened.list_pages().pages)} pages; next_offset 1"
+    )
+    assert json.loads(ask("get_status"))["index"]["total_pages"] == len(opened.list_pages().pages)
