@@ -34,9 +34,11 @@ def publish(
     mcp_url: str | None = None,
     progress: Progress = silent,
 ) -> MarkdownReport:
-    """Write the pages of the index of a site into its folder. ``site``: as it was read for this index. ``name``: of the
-    project. ``version``: of pages without one of their own. Raises :class:`ArtifactError` for the index,
-    and :class:`BuildError`."""
+    """Write the pages of the index of a site into its folder.
+
+    ``site``: as it was read for this index. ``name``: of the project. ``version``: of pages without one of their own.
+    Raises :class:`ArtifactError` for the index, and :class:`BuildError`.
+    """
     if not site.pages():
         site.scan()
     with verify.open_checked(index) as reader:
