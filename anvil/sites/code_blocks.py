@@ -40,8 +40,8 @@ def code_text(pre: Element, skipped: Container[int] = frozenset()) -> str:
             elif node.tag in ("div", "li", "tr", "p") or (not begins and not _LINES.isdisjoint(classes(node))):
                 line_end()
                 ends_line = True
-    lines = "".join(pieces).replace("\xa0", " ").replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    return "\n".join(line.rstrip() for line in lines).strip("\n")
+    lines = "".join(pieces).replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    return "\n".join(line.rstrip() for line in lines).strip("\n")  # generators leave blanks where they took marks out
 
 
 def language_of(pre: Element) -> str:
