@@ -288,10 +288,11 @@ class Anvil:
         collection: str | None = None,
         version: str | None = None,
         language: str | None = None,
+        base_chars: int | None = None,
     ) -> Explained:
         """Like :meth:`search`, with the parts of each score, the span of each matching section, and the evidence behind
-        each confidence."""
-        from anvil.requests import SearchRequest
+        each confidence. ``base_chars``: in place of the 1,000 of a budget of None."""
+        from anvil.requests import BASE_CHARS, SearchRequest
 
         options, by_name = self.config.search, bool(self._default)
         if by_name and language is not None:
@@ -307,6 +308,7 @@ class Anvil:
             threshold=options.threshold,
             version=None if by_name else version,
             language=language,
+            base_chars=BASE_CHARS if base_chars is None else base_chars,
         )
         return self._search_several(members, request) if self.is_several else members[0].live.search(request)
 

@@ -13,8 +13,8 @@ from anvil.results import Hit, Place
 from anvil.search import excerpts, snippets
 from anvil.search.section_match import Span
 
-BASE_CHARS, CHARS_PER_RESULT = 1000, 100
-"""The budget of a search that gives none, in characters: the first, and the second for each result."""
+CHARS_PER_RESULT = 100
+"""Characters for each result in the budget of a search that gives none."""
 LINE_CHARS = 80
 """Characters that each result has at least, if the budget has twice as many for each."""
 STEEPNESS = 6
@@ -40,16 +40,11 @@ class _Entry:
         return len(self.hit.content)
 
 
-def default_budget(results: int) -> int:
-    """The budget for so many results, where none is given."""
-    return BASE_CHARS + CHARS_PER_RESULT * results
-
-
 def within_budget(
     hits: Sequence[tuple[Hit, Span]],
     further: Sequence[tuple[Hit, Span]],
     query: str,
-    max_chars: int | None,
+    max_chars: int,
 ) -> tuple[tuple[Hit, ...], tuple[Span, ...]]:
     """The hits, with contents of at most ``max_chars`` together, each with the ``further`` sections of its page.
 
@@ -64,8 +59,7 @@ def within_budget(
         if _section(hit) not in named and len(of_page) < MAX_ALSO:
             named.add(_section(hit))
             of_page.append(_Entry(hit, span, _evidence(hit.score, best)))
-    budget = default_budget(len(hits)) if max_chars is None else max_chars
-    _divide([*entries, *(entry for of_page in beside.values() for entry in of_page)], budget)
+    _divide([*entries, *(entry for of_page in beside.values() for entry in of_page)], max_chars)
     return _shortened(entries, beside, snippets.query_stems(query))
 
 

@@ -375,7 +375,10 @@ def _answer(
     own, further = texts[: len(shown)], texts[len(shown) :]
     is_covered = not shown or confidence.is_covered(map(confidence_of, shown), shown[0].ranked.evidence)
     if is_covered or request.max_chars is not None:
-        hits, spans = reply_budget.within_budget(own, further, request.query, request.max_chars)
+        budget = request.max_chars
+        if budget is None:
+            budget = request.base_chars + reply_budget.CHARS_PER_RESULT * len(own)
+        hits, spans = reply_budget.within_budget(own, further, request.query, budget)
     else:
         hits, spans = reply_budget.lines(own, request.query)
     if warning is not None:

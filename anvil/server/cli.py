@@ -153,9 +153,9 @@ def command(
     with exit_on_signal(), ShutdownDeadline() as shutdown, contextlib.ExitStack() as stack:
         running = [stack.enter_context(open_toolset(name, serve_options, reporter)) for name in surface]
         if text_format == "markdown":
-            from anvil.server.markdown_text import render
+            from anvil.server.docs_toolset import in_markdown
 
-            running = [replace(each, toolset=replace(each.toolset, render=render)) for each in running]
+            running = [replace(each, toolset=in_markdown(each.toolset)) for each in running]
         if ui:
             from anvil.server import playground
 

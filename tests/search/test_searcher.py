@@ -21,7 +21,7 @@ from anvil.embedding.provider import EmbeddingProvider, Vector
 from anvil.errors import ConfigError, ModelError
 from anvil.index_file import verify
 from anvil.index_file.reader import Reader
-from anvil.requests import SearchRequest
+from anvil.requests import BASE_CHARS, SearchRequest
 from anvil.results import Hit, Mode
 from anvil.search import confidence, reply_budget
 from anvil.search.confidence import UNLIKELY
@@ -672,7 +672,7 @@ def test_no_budget_is_a_budget_by_the_number_of_results(opened: Opener, keywords
     pages = {f"{i}.md": f"# Page {i}\n\n{FILLER}The zebra is here on page {i}.\n{FILLER}" for i in range(25)}
     searcher = opened(pages, keywords)
     for top_k in (1, 5, 20):
-        given = reply_budget.default_budget(top_k)
+        given = BASE_CHARS + reply_budget.CHARS_PER_RESULT * top_k
         assert ask(searcher, "zebra", top_k, max_chars=given).hits == ask(searcher, "zebra", top_k).hits
     of_size = {
         max_chars: [len(hit.content) for hit in ask(searcher, "zebra", 5, max_chars=max_chars).hits]

@@ -12,7 +12,7 @@ import pytest
 
 import anvil
 from anvil.server.answers import Answers
-from anvil.server.docs_toolset import TOOLSET
+from anvil.server.docs_toolset import TOOLSET, in_markdown
 from anvil.server.markdown_text import render
 from anvil.server.toolset import RunningToolset
 from tests.conftest import PAGES, write
@@ -30,9 +30,14 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[anvil.Anvil]:
         yield found
 
 
+def running(opened: anvil.Anvil) -> RunningToolset:
+    served = RunningToolset.of(TOOLSET, opened)
+    return replace(served, toolset=in_markdown(served.toolset))
+
+
 @pytest.fixture(scope="module")
 def ask(opened: anvil.Anvil) -> Any:
-    answers = Answers([RunningToolset.of(replace(TOOLSET, render=render), opened)])
+    answers = Answers([running(opened)])
 
     def ask(name: str, **arguments: Any) -> str:
         result = answers.answer("tools/call", {"name": name, "arguments": arguments})
@@ -45,7 +50,7 @@ def ask(opened: anvil.Anvil) -> Any:
 
 
 def test_tools_promise_no_structured_content(opened: anvil.Anvil) -> None:
-    answers = Answers([RunningToolset.of(replace(TOOLSET, render=render), opened)])
+    answers = Answers([running(opened)])
     tools = answers.answer("tools/list", {})["tools"]
     assert [tool["name"] for tool in tools] == [tool.name for tool in TOOLSET.tools]
     assert all("outputSchema" not in tool and "inputSchema" in tool for tool in tools)

@@ -440,3 +440,16 @@ finally:
     modules = done.stderr.decode().splitlines()
     assert not LATE & set(modules)
     assert sum(name.startswith("anvil") for name in modules) <= MOST_MODULES
+
+
+def test_answers_as_markdown_are_sent_once(docs: Path) -> None:
+    pipe = Pipe(docs, "--text", "markdown")
+    pipe.begin()
+    pipe.send(
+        {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}, call(2, "search_docs", query="silence alerts at night")
+    )
+    assert all("outputSchema" not in tool for tool in pipe.answer(1)["result"]["tools"])
+    result = pipe.answer(2)["result"]
+    assert "structuredContent" not in result
+    assert result["content"][0]["text"].startswith("guides/alerts.md#silence-at-night (lines ")
+    pipe.end()
