@@ -32,6 +32,11 @@ STALL_TIMEOUT_S = 120.0
 """Seconds without a new byte after which a fetch is given up."""
 POLL_S = 0.05
 MAX_TAGS = 200_000
+MAX_LIST_MEMORY_KB = 1_000_000
+"""Memory of git while it lists tags, all of which it holds before it prints one: enough for three million."""
+_LIMITED = 'ulimit -v "$0" 2>/dev/null; exec "$@"'
+"""A script for sh: a program with this limit of memory, in kB, where the system has such limits."""
+_NO_MEMORY = ("out of memory", "cannot allocate memory")
 _TAG_LINE = re.compile(r"([0-9a-f]{40}|[0-9a-f]{64})\trefs/tags/([^\x00-\x20\x7f]+?)(\^\{\})?")
 _LOCAL = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES")
 """Variables of a hook that would lead git to another repository."""
@@ -70,6 +75,9 @@ _SETTINGS = {
 }
 
 
+_OTHER = "Check the address, or take the documentation from elsewhere."
+
+
 class _TooLarge(FetchError):
     """More was sent than is allowed."""
 
@@ -103,7 +111,7 @@ class RemoteRepository:
         self.folder = Path()
         self._commit = ""
         self._absent: set[str] = set()
-        self._advice = "Its server cannot send a part of a repository, so all files came. Raise the limit."
+        self._advice = _OTHER
 
     def __enter__(self) -> RemoteRepository:
         temporary = tempfile.TemporaryDirectory(prefix="anvil-git-", ignore_cleanup_errors=True)
@@ -117,7 +125,8 @@ class RemoteRepository:
     def tags(self) -> dict[str, str]:
         """Tag -> the commit it leads to."""
         tags: dict[str, str] = {}
-        for line in self._run("ls-remote", "--tags", "--", self.url).decode("utf-8", "replace").splitlines():
+        listed = self._run("ls-remote", "--tags", "--", self.url, memory_kb=MAX_LIST_MEMORY_KB)
+        for line in listed.decode("utf-8", "replace").splitlines():
             match = _TAG_LINE.fullmatch(line)
             if match and (match[3] or match[2] not in tags) and len(tags) < MAX_TAGS:
                 tags[match[2]] = match[1]  # the line with ^{} follows, and has the commit of an annotated tag
@@ -125,6 +134,7 @@ class RemoteRepository:
 
     def fetch(self, commit: str, tag: str | None = None) -> None:
         """Fetch a commit and its trees. ``tag``: for servers that do not send a commit by its id."""
+        self._advice = "Its server cannot send a part of a repository, so all files came. Raise the limit."
         wanted = [commit, *([f"refs/tags/{tag}"] if tag else [])]
         for attempt, reference in enumerate(wanted):
             try:
@@ -195,14 +205,16 @@ class RemoteRepository:
             "LC_ALL": "C",
         }
 
-    def _run(self, *arguments: str, stdin: bytes = b"") -> bytes:
-        """The output of git. Raises :class:`FetchError`."""
+    def _run(self, *arguments: str, stdin: bytes = b"", memory_kb: int | None = None) -> bytes:
+        """The output of git. ``memory_kb``: the most memory that it may use. Raises :class:`FetchError`."""
         options = [word for key, value in self._settings.items() for word in ("-c", f"{key}={value}")]
+        shell = shutil.which("sh") if memory_kb is not None and os.name == "posix" else None
+        limit = [] if shell is None else [shell, "-c", _LIMITED, str(memory_kb)]
         with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors, tempfile.TemporaryFile() as data:
             data.write(stdin)
             data.seek(0)
             process = subprocess.Popen(
-                [self._program, *options, *arguments],
+                [*limit, self._program, *options, *arguments],
                 cwd=self.folder,
                 stdin=data,
                 stdout=output,
@@ -220,16 +232,21 @@ class RemoteRepository:
             output.seek(0)
             errors.seek(0)
             if process.returncode:
-                raise self._error(errors.read(20_000).decode("utf-8", "replace"))
+                text = errors.read(20_000).decode("utf-8", "replace")
+                if limit and any(sign in text.lower() for sign in _NO_MEMORY):
+                    raise _TooLarge(f"{self.shown} lists more tags than git can hold in {memory_kb} kB. {_OTHER}")
+                raise self._error(text)
             return output.read()
 
     def _watch(self, process: subprocess.Popen[bytes], output: int) -> None:
         """Wait for git, within the limits of size and of time without progress."""
         size, changed = -1, time.monotonic()
         pause = 0.002
-        while process.poll() is None:
+        runs = True
+        while runs:
             time.sleep(pause)
             pause = min(pause * 2, POLL_S)
+            runs = process.poll() is None  # before the size: what it wrote last counts too
             now, before = time.monotonic(), size
             size = _size(self.folder) + os.fstat(output).st_size
             if size > self._max_bytes:
@@ -239,7 +256,7 @@ class RemoteRepository:
             if size != before:
                 changed = now
                 self._progress(STAGE, size // 1000, self._max_bytes // 1000)
-            elif now - changed > STALL_TIMEOUT_S:
+            elif runs and now - changed > STALL_TIMEOUT_S:
                 raise Unreachable(f"{self.shown} sent nothing for {STALL_TIMEOUT_S:.0f} s. Try again later.")
 
     def _error(self, text: str) -> FetchError:

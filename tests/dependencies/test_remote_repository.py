@@ -112,6 +112,50 @@ def test_a_connection_that_fails_is_no_wrong_address(
             there.tags()
 
 
+def test_a_list_of_tags_has_a_limit(upstream: Path) -> None:
+    """git prints the list at once, when it has all of it: the last bytes count, too."""
+    commit = repositories.run(upstream, "rev-parse", "HEAD")
+    tags = "".join(f"{commit} refs/tags/v{number:06}\n" for number in range(20_000))
+    (upstream / ".git" / "packed-refs").write_text(f"# pack-refs with: peeled fully-peeled sorted \n{tags}")
+    with RemoteRepository(upstream.as_uri(), ["file"]) as there:
+        assert len(there.tags()) == 20_001
+    for _ in range(5):
+        with (
+            RemoteRepository(upstream.as_uri(), ["file"], max_bytes=1_000_000) as there,
+            pytest.raises(
+                FetchError, match=r"sends more than 1,000,000 bytes \(deps\.max_fetch_bytes\)\. Check the add"
+            ),
+        ):
+            there.tags()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the system has no limit of a program's memory")
+def test_a_list_of_tags_without_end_does_not_fill_the_memory(
+    upstream: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    script = tmp_path / "ssh"
+    script.write_text(
+        f"#!{sys.executable}\n"
+        "import sys\n"
+        "def line(text):\n"
+        "    return b'%04x' % (len(text) + 4) + text\n"
+        "sys.stdout.buffer.write(line(b'a' * 40 + b' HEAD\\0agent=git/2.39\\n'))\n"
+        "number = 0\n"
+        "while True:\n"
+        "    number += 1\n"
+        "    sys.stdout.buffer.write(line(b'a' * 40 + b' refs/tags/v%d\\n' % number))\n"
+    )
+    script.chmod(0o755)
+    monkeypatch.setenv("GIT_SSH_COMMAND", str(script))
+    monkeypatch.setattr(remote_repository, "STALL_TIMEOUT_S", 20)
+    monkeypatch.setattr(remote_repository, "MAX_LIST_MEMORY_KB", 150_000)
+    with (
+        RemoteRepository("ssh://127.0.0.1/x", ["ssh"]) as there,
+        pytest.raises(FetchError, match=r"ssh://127\.0\.0\.1/x lists more tags than git can hold in 150000 kB\. Check"),
+    ):
+        there.tags()
+
+
 def test_a_refusal_is_no_failure_of_the_server(upstream: Path) -> None:
     """git says of both that the RPC failed, and that the server hung up."""
     for status, message in ((401, "needs credentials"), (403, r"refuses access \(status 403\)")):
