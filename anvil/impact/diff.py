@@ -19,6 +19,8 @@ MAX_FILE_LINES = 5_000
 """Added and removed lines of one file that are kept; such a file is generated, or moved as a whole."""
 MAX_LINES = 60_000
 """Added and removed lines that are kept of a whole diff."""
+MAX_PATH_CHARS = 4_096
+"""Characters of a path. No file has a longer one: such a change is left out."""
 MAX_LINE_CHARS = 1_000
 """Characters of a line that are kept: longer ones are data."""
 
@@ -71,7 +73,9 @@ class FileChange:
 _GIT = re.compile(r"diff --(?:git|cc|combined) (.*)")
 _QUOTED = r'"(?:[^"\\]|\\.)*"'
 _PAIR = re.compile(rf"({_QUOTED}|\S.*?) ({_QUOTED}|\S.*)")
-_HUNK = re.compile(r"(@@+) -(\d+)(?:,(\d+))? (?:-\d+(?:,\d+)? )*\+(\d+)(?:,(\d+))? @@+ ?(.*)")
+_HUNK = re.compile(
+    r"(@@+) -(\d{1,9})(?:,(\d{1,9}))? (?:-\d{1,9}(?:,\d{1,9})? )*\+(\d{1,9})(?:,(\d{1,9}))? @@+ ?(.{0,400})"
+)
 _ESCAPE = re.compile(r"\\([0-7]{3}|.)")
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
 _PREFIX = re.compile(r"(?:[abciwo12])/")
@@ -123,7 +127,7 @@ class _Open:
     def closed(self) -> FileChange | None:
         """The value; None where no path is known."""
         path = self.new or self.old
-        if path is None:
+        if path is None or len(path) > MAX_PATH_CHARS or len(self.old or "") > MAX_PATH_CHARS:
             return None
         status: Status = self.status
         if self.new is None:

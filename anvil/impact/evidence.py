@@ -119,7 +119,7 @@ def of_title(title: str, docs: Documentation, check: Check = lambda: None) -> It
             reason = f"names `{name}`, which is in the title of the change"
             yield Evidence("title name", path, spot.heading_path, strength, reason, spot.line, name.lower())
     words = {_singular(word.lower()) for word in lexicon.words(title)} - lexicon.STOP
-    for path, strength in _word_shares(words, docs).items():
+    for path, strength in sorted(_PathWords(docs).shares(words).items()):
         yield Evidence("title path", path, None, strength, "has words of the title of the change in its path")
 
 
@@ -224,31 +224,42 @@ def of_paths(files: Sequence[str], docs: Documentation) -> Iterator[Evidence]:
     for path in docs.titles:
         stems[_stem(path)].append(path)
     best: dict[str, tuple[float, str]] = {}
-    for file in files:
+    path_words = _PathWords(docs)
+    for file in files[:MAX_LINKED_FILES]:
         stem = _stem(file)
         if stem not in USUAL_STEMS:
             for path in stems.get(stem, ()):
                 strength = 1.0 / len(stems[stem])
                 yield Evidence("same name", path, None, strength, f"is called like {file}", None, stem)
         words = {_singular(part) for part in naming.parts(words_path(file))}
-        for path, strength in _word_shares(words, docs).items():
+        for path, strength in path_words.shares(words).items():
             if strength > best.get(path, (0.0, ""))[0]:
                 best[path] = (strength, file)
     for path, (strength, file) in sorted(best.items()):
         yield Evidence("path words", path, None, strength, f"has words of the path {file}")
 
 
-def _word_shares(words: Collection[str], docs: Documentation) -> dict[str, float]:
-    """Page -> the share of the words of its path that are among ``words``, each by how rare it is; pages with any."""
-    pages = {path: {_singular(word) for word in page_words(path)} for path in docs.titles}
-    frequency = Counter(word for own in pages.values() for word in own)
-    value = {word: math.log((len(pages) + 1) / (count + 0.5)) for word, count in frequency.items()}
-    shares = {}
-    for path, own in pages.items():
-        if both := own.intersection(words):
-            all_values = sum(value[word] for word in own)
-            shares[path] = max(0.0, sum(value[word] for word in both) / all_values) if all_values > 0 else 0.0
-    return shares
+class _PathWords:
+    """The words of the paths of all pages, each with how much it says."""
+
+    def __init__(self, docs: Documentation) -> None:
+        words = {path: {_singular(word) for word in page_words(path)} for path in docs.titles}
+        frequency = Counter(word for own in words.values() for word in own)
+        self._value = {word: math.log((len(words) + 1) / (count + 0.5)) for word, count in frequency.items()}
+        self._all = {path: sum(self._value[word] for word in sorted(own)) for path, own in words.items()}
+        self._pages: dict[str, list[str]] = defaultdict(list)
+        for path, own in words.items():
+            for word in own:
+                self._pages[word].append(path)
+
+    def shares(self, words: Collection[str]) -> dict[str, float]:
+        """Page -> the share of the words of its path that are among ``words``, each by how rare it is; pages with
+        any."""
+        both: dict[str, float] = defaultdict(float)
+        for word in sorted(set(words)):
+            for path in self._pages.get(word, ()):
+                both[path] += self._value[word]
+        return {path: max(0.0, value / self._all[path]) for path, value in both.items() if self._all[path] > 0}
 
 
 def _stem(path: str) -> str:

@@ -40,7 +40,7 @@ _LITERAL = lazy_pattern(
     r'"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'|`[^`\n]*`|\b\d[\w.]*\b|\b(?:[Tt]rue|[Ff]alse|[Nn]one|null|nil)\b'
 )
 _VARIABLE = lazy_pattern(r"[A-Z][A-Z0-9]{1,}(?:_[A-Z0-9]+)+")
-_ROUTE = lazy_pattern(r"/(?:[\w.~:@$*<>{}\[\]-]+/?)+")
+_ROUTE = lazy_pattern(r"/[\w.~:@$*<>{}\[\]/-]+")
 _DEFINITION = lazy_pattern(
     r"^\s*(?:(?:export|default|pub(?:\([^)]*\))?|public|private|protected|internal|static|final|abstract|async|unsafe|"
     r"const|override|virtual|inline|extern|open|sealed|data|declare|suspend|@\w+)\s+)*"
@@ -68,8 +68,9 @@ _ENVIRONMENT = lazy_pattern(
     r"(?i)environ|getenv|env::|process\.env|env\(|envvar|env_var|\benv\b|lookupenv|env\.|Deno\.env"
 )
 _COMMENT = lazy_pattern(
-    r"^\s*(?:#+(?![\[!]|define|include|if|pragma)|//[/!]?|/\*+|\*+/?|--(?=\s)|;+|<!--|%+|\"\"\"|''')\s?(.*?)(?:\*/|-->|\"\"\")?\s*$"
+    r"\s*(?:#+(?![\[!]|define|include|if|pragma)|//[/!]?|/\*+|\*+/?|--(?=\s)|;+|<!--|%+|\"\"\"|''')(.*)"
 )
+_COMMENT_ENDS = ("*/", "-->", '"""', "'''")
 _HELP = lazy_pattern(r"(?i)\b(?:help|description|about|usage|doc|summary|title|message|msg|long_about|short)\b")
 _PLACEHOLDER = lazy_pattern(r"\{[^{}]*\}|\$\{[^{}]*\}|%[-+#0-9.]*[a-zA-Z]|\\[nrt]|\\\"")
 _FLAG_DEFINITION = lazy_pattern(
@@ -392,7 +393,11 @@ def _prose(files: Sequence[FileChange]) -> Iterator[str]:
         last = -2
         for line in file.added:
             comment = _COMMENT.match(line.text)
-            text = comment[1] if comment is not None else line.text.strip() if _is_sentence(line.text) else ""
+            text = line.text.strip() if comment is None and _is_sentence(line.text) else ""
+            if comment is not None:
+                text = comment[1].strip()
+                for end in _COMMENT_ENDS:
+                    text = text.removesuffix(end).rstrip()
             if text and line.number == last + 1:
                 block.append(text)
             else:
