@@ -182,6 +182,12 @@ def test_prompts_are_code() -> None:
     assert ">>> 1\n1" in read_page(html).markdown
 
 
+def test_a_no_break_space_in_code_stays() -> None:
+    page = read_page("<main><h1>x</h1><pre><code>\u2502\xa0\xa0 a\n\xa0\nb \n</code></pre></main>")
+    assert page.markdown == "# x\n\n```\n\u2502\xa0\xa0 a\n\nb\n```\n"
+
+
+
 @pytest.mark.parametrize("name", [*CASES, *ADMONITIONS, *CODE])
 def test_words_of_content_and_markdown_agree(name: str) -> None:
     html = CASES[name][0] if name in CASES else ADMONITIONS.get(name) or CODE[name]
