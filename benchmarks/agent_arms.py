@@ -14,6 +14,7 @@ has the tools of its arm, and no other access to the documentation:
 - ``map``: the same, and ``map``, the map of ``anvil agents``, as it stands in an ``AGENTS.md``.
 - ``anvil``: ``search QUESTION``, ``section PAGE HEADING``, ``page PAGE`` and ``grep PATTERN``: the tools of the server
   over stdio.
+- ``markdown``: the same from a server with ``--text markdown``.
 
 ``answer PAGE`` ends a question. Each call is logged with the characters of its reply, cut at 20,000 as agents' programs
 do. The score: questions whose page is right, questions with one call, calls, and characters read. RUN names a run: two
@@ -29,6 +30,7 @@ import re
 import statistics
 import sys
 from collections import defaultdict
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +44,7 @@ ARMS = {
     "files": ("list", "grep", "read", "answer"),
     "map": ("map", "list", "grep", "read", "answer"),
     "anvil": ("search", "section", "page", "grep", "answer"),
+    "markdown": ("search", "section", "page", "grep", "answer"),
 }
 MAX_REPLY_CHARS = 20_000
 MAX_MATCHES = 200
@@ -103,8 +106,9 @@ def use(work: Path, arm: str, name: str, number: int, tool: str, arguments: list
     question = questions(work)[number - 1]
     if tool == "answer":
         reply = "Noted."
-    elif arm == "anvil":
-        reply = asked(work / f"{question['corpus']}.db", Path(question["docs"]), tool, arguments)
+    elif arm in ("anvil", "markdown"):
+        flags = ("--text", "markdown") if arm == "markdown" else ()
+        reply = asked(work / f"{question['corpus']}.db", Path(question["docs"]), tool, arguments, flags)
     else:
         reply = looked_up(Path(question["docs"]), tool, arguments)
     reply = reply[:MAX_REPLY_CHARS]
@@ -119,7 +123,7 @@ def questions(work: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (work / "gold.jsonl").read_text(encoding="utf-8").splitlines()]
 
 
-def asked(index: Path, docs: Path, tool: str, arguments: list[str]) -> str:
+def asked(index: Path, docs: Path, tool: str, arguments: list[str], flags: Sequence[str]) -> str:
     """The text that a tool of the server replies with."""
     names = {"search": "search_docs", "section": "get_section", "page": "get_page", "grep": "grep_docs"}
     keys = {
@@ -128,7 +132,7 @@ def asked(index: Path, docs: Path, tool: str, arguments: list[str]) -> str:
         "page": ("file_path",),
         "grep": ("pattern",),
     }
-    server = Server(docs, "--docs", str(docs), "--index", str(index))
+    server = Server(docs, "--docs", str(docs), "--index", str(index), *flags)
     try:
         server.begin()
         call = {"name": names[tool], "arguments": dict(zip(keys[tool], arguments, strict=False))}
