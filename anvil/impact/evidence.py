@@ -7,6 +7,8 @@ import posixpath
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from functools import lru_cache
+from itertools import islice
 from typing import NamedTuple
 
 from anvil.impact import names as naming
@@ -91,13 +93,14 @@ _VERBS: dict[How, str] = {
 
 def _places(name: str, docs: Documentation, *, anything: bool) -> Iterator[tuple[str, Spot, float]]:
     """(page, place, strength) of the sections that have a name: by how it is written there, and how rare it is."""
-    matches = find(name, docs, anything=anything)
+    matches = find(name, docs, anything=anything) or ()
+    parts = naming.parts(name)
     holders = len({match.passage.row for match in matches if match.degree >= RESPELLED}) or len(matches)
     common = rarity(holders, docs.passages)
     best: dict[tuple[str, str], tuple[float, Spot]] = {}
     for match in matches:
         spot = docs.spot(match.passage, match.offset)
-        degree = match.degree * (IN_HEADING if _is_in(name, spot.heading_path) else 1.0)
+        degree = match.degree * (IN_HEADING if _is_in(parts, spot.heading_path) else 1.0)
         key = (match.passage.path, spot.heading_path)
         if key not in best or degree > best[key][0]:
             best[key] = (degree, spot)
@@ -129,52 +132,55 @@ PLAIN_TITLE_WORD = 0.6
 """What a plain word of the title in a section counts, of what a name does."""
 
 
-def _is_in(name: str, heading: str) -> bool:
-    last = heading.rpartition(" > ")[2]
-    return name in last or bool(re.search(_spelled(naming.parts(name), r"[-_. ]?"), last, re.I))
+def _is_in(parts: Sequence[str], heading: str) -> bool:
+    """Whether the last heading of a breadcrumb has the words of a name, in this order."""
+    return f" {' '.join(parts)} " in _heading_words(heading)
 
 
-def _spelled(parts: Sequence[str], separator: str) -> str:
-    return r"(?<![A-Za-z0-9])" + separator.join(map(re.escape, parts)) + r"(?![A-Za-z0-9])"
+@lru_cache(4096)
+def _heading_words(heading: str) -> str:
+    return f" {' '.join(naming.parts(heading.rpartition(' > ')[2]))} "
 
 
-def find(name: str, docs: Documentation, *, anything: bool = False) -> list[_Match]:
-    """The places that have a name, each with the degree in which it is that name. ``anything``: a single word counts
-    too, such as that of a flag."""
+def find(name: str, docs: Documentation, *, anything: bool = False) -> list[_Match] | None:
+    """The places that have a name, each with the degree in which it is that name; None where too many have its words.
+    ``anything``: a single word counts too, such as that of a flag."""
     parts = naming.parts(name)
     if not parts:
         return []
     joined = " ".join(lexicon.words(name))
     passages = docs.holding(list(dict.fromkeys((joined, " ".join(parts), "".join(parts)))))
-    if passages is None:
-        return []
-    exact = re.compile(r"(?<![\w-])" + re.escape(name) + r"(?![\w-])")
+    if not passages:
+        return None if passages is None else []
     several = len(parts) > 1
-    respelled = re.compile(_spelled(parts, r"[-_.]?"), re.I) if several else None
-    by_words = re.compile(_spelled(parts, r"[\s_-]+"), re.I) if several else None
+    # Any separator between the words, or none: what stands there decides how sure it is.
+    spelled = re.compile(r"(?<![A-Za-z0-9])" + r"[-_.\s]{0,3}".join(map(re.escape, parts)) + r"(?![A-Za-z0-9])", re.I)
     is_plain = not several and name.isalpha() and name.islower() and not anything
     matches: list[_Match] = []
     for passage in passages:
-        found = False
-        for number, match in enumerate(exact.finditer(passage.text)):
-            if number >= MAX_MATCHES:
-                break
-            degree = AS_WRITTEN
-            if is_plain and not _is_marked(passage.text, match.start(), match.end()):
-                degree = PLAIN_WORD
-            matches.append(_Match(passage, match.start(), degree))
-            found = True
-        for pattern, degree in ((respelled, RESPELLED), (by_words, BY_WORDS)):
-            if found or pattern is None:
-                continue
-            for number, match in enumerate(pattern.finditer(passage.text)):
-                if number >= MAX_MATCHES:
-                    break
+        text = passage.text
+        places = _exact(name, text)
+        if places:
+            for start in places:
+                is_bare = is_plain and not _is_marked(text, start, start + len(name))
+                matches.append(_Match(passage, start, PLAIN_WORD if is_bare else AS_WRITTEN))
+        elif several:
+            for match in islice(spelled.finditer(text), MAX_MATCHES):
+                degree = BY_WORDS if any(character.isspace() for character in match[0]) else RESPELLED
                 matches.append(_Match(passage, match.start(), degree))
-                found = True
-        if not found and name.startswith("--") and not several:
-            continue
     return matches
+
+
+def _exact(name: str, text: str) -> list[int]:
+    """Where a text has a name as it is written, and not as a part of another one."""
+    places: list[int] = []
+    start = text.find(name)
+    while start >= 0 and len(places) < MAX_MATCHES:
+        before, after = text[start - 1 : start] if start else "", text[start + len(name) : start + len(name) + 1]
+        if not (before.isalnum() or before in ("_", "-") or after.isalnum() or after in ("_", "-")):
+            places.append(start)
+        start = text.find(name, start + 1)
+    return places
 
 
 def _is_marked(text: str, start: int, end: int) -> bool:

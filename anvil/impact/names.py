@@ -28,6 +28,8 @@ MAX_TEXTS = 60
 """Messages and help texts of a change that are looked up."""
 MAX_PROSE = 12
 """Sentences that a change adds in comments and help texts, for a search."""
+MAX_ESCAPES = 20
+"""Backslashes of a line of code; of more, none is read."""
 MIN_TEXT_WORDS, MIN_TEXT_CHARS = 3, 14
 """Words and characters of a string from which on it is a text for people."""
 
@@ -226,9 +228,14 @@ def parts(name: str) -> list[str]:
     return [part.lower() for word in words(name) for part in (compound_parts(word) if word.isascii() else ()) or [word]]
 
 
+def _plain(text: str) -> str:
+    """A line for the patterns of strings. One with many escapes is data: without them, an open quote is read once."""
+    return text if text.count("\\") <= MAX_ESCAPES else text.replace("\\", " ")
+
+
 def _spots(line: Line, path: str) -> Iterator[_Spot]:
     """The names in a line."""
-    text = line.text
+    text = _plain(line.text)
     if len(text) > 400 or _COMMENT.match(text):
         text = text[:400]
         for match in _FLAG.finditer(text):
@@ -325,11 +332,11 @@ def _pairs(hunk: Hunk) -> tuple[dict[str, str], set[str]]:
 
 def _shape(line: str) -> str:
     """A line with ``@`` for each name and literal."""
-    return " ".join(_IDENTIFIER.sub("@", _LITERAL.sub("@", line)).split())
+    return " ".join(_IDENTIFIER.sub("@", _LITERAL.sub("@", _plain(line))).split())
 
 
 def _tokens(line: str) -> list[str]:
-    return [match[0] for match in _TOKEN.finditer(line)]
+    return [match[0] for match in _TOKEN.finditer(_plain(line))]
 
 
 _TOKEN = lazy_pattern(
@@ -378,7 +385,7 @@ def _texts(files: Sequence[FileChange]) -> Iterator[Text]:
 
 def _fragments(line: str) -> Iterator[str]:
     """The texts in a line: of each string for people, the longest part without a placeholder."""
-    for match in _STRING.finditer(line):
+    for match in _STRING.finditer(_plain(line)):
         string = next(part for part in match.groups() if part is not None)
         longest = max(_PLACEHOLDER.split(string), key=len).strip(" .,:;!?'\"`()[]")
         if len(longest) >= MIN_TEXT_CHARS and len(words(longest)) >= MIN_TEXT_WORDS and " " in longest:

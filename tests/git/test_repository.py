@@ -505,3 +505,44 @@ def test_a_shallow_clones_boundary_does_not_claim_what_is_known(root: Path, tmp_
 def test_paths_git_does_not_hold_are_left_out(root: Path) -> None:
     assert found(root).last_modified(["never.md"], "docs", {}, None) == {}
     assert found(root).last_modified(["a.md"], "no/such/folder", {}, None) == {}
+
+
+# --- changes and steps ----------------------------------------------------------------------------------
+
+
+def test_the_patch_is_gits(root: Path) -> None:
+    write(root / "src.py", "".join(f"line {number}\n" for number in range(30)))
+    base = commit(root, "lines", at=1_700_000_001)
+    write(root / "src.py", "".join(f"line {number * 2 if number == 9 else number}\n" for number in range(30)))
+    write(root / "new.py", "x = 1\n")
+    run(root, "add", "new.py")
+    write(root / "untracked.py", "x = 1\n")
+    repository = found(root)
+    assert repository.patch(base, max_bytes=10**6).rstrip("\n") == run(root, "diff", base)
+    assert repository.patch(base, staged=True, max_bytes=10**6).rstrip("\n") == run(root, "diff", "--cached")
+    assert repository.patch(base, max_bytes=10) == ""
+
+
+def test_steps_go_along_the_first_parents(root: Path) -> None:
+    first = run(root, "rev-parse", "HEAD")
+    run(root, "switch", "-qc", "topic")
+    write(root / "docs/b.md", "# B\n")
+    commit(root, "on a branch", at=1_700_000_001)
+    run(root, "switch", "-q", "main")
+    run(root, "merge", "-q", "--no-ff", "-m", "merge", "topic", at=1_700_000_002)
+    repository = found(root)
+    head = run(root, "rev-parse", "HEAD")
+    (new_root, (new_docs, new_src)), (old_root, (old_docs, old_src)) = repository.steps(head, 10, ["docs", "src.py"])
+    assert [new_root, old_root] == [run(root, "rev-parse", f"{each}^{{tree}}") for each in (head, first)]
+    assert new_src == old_src and new_docs != old_docs
+    assert repository.changed(old_docs, new_docs) == {"b.md"}
+    assert repository.changed(old_root, new_root) == {"docs/b.md"}
+    assert len(list(repository.steps(head, 1, ["none"]))) == 1
+    assert repository.subjects(head, first, 5) == ["merge"]
+
+
+def test_a_bare_repository_has_commits(root: Path, tmp_path: Path) -> None:
+    run(tmp_path, "clone", "-q", "--bare", root.as_uri(), "bare.git")
+    repository = Repository.bare(tmp_path / "bare.git")
+    assert repository is not None and repository.head() == run(root, "rev-parse", "HEAD")
+    assert Repository.bare(root / "docs") is None

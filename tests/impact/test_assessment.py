@@ -192,3 +192,11 @@ def test_a_text_that_is_no_diff_is_refused(root: Path) -> None:
 def test_the_same_change_gives_the_same_result(root: Path) -> None:
     diff = edited(root, {"app/cli.py": ("default=100", "default=200"), "app/client.py": ("return 1", "return 2")})
     assert assessed(root, diff, "Change both") == assessed(root, diff, "Change both")
+
+
+def test_a_flag_that_nearly_every_passage_has_is_documented(root: Path) -> None:
+    for number in range(60):
+        sections = "".join(f"## Part {part}\n\n{'Some words. ' * 30}Use `--verbose`.\n\n" for part in range(8))
+        write(root / f"docs/many/{number}.md", f"# Many {number}\n\n{sections}")
+    diff = edited(root, {"app/cli.py": ("def upload", '@click.option("--verbose")\ndef upload')})
+    assert assessed(root, diff).undocumented == ()

@@ -157,3 +157,9 @@ def test_it_reads_what_git_writes(tmp_path: Path) -> None:
     assert files["data.bin"].binary
     assert [line.number for line in files["keep.py"].added] == [2, 5, 8, 11]
     assert files["new.py"].added == (Line(1, "no line end"),)
+
+
+def test_numbers_and_paths_without_end_are_no_error() -> None:
+    number = "9" * 6000
+    assert diff.parse(f"--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n@@ -{number} +{number} @@\n+c\n")[0].path == "x"
+    assert diff.parse(f"diff --git a/{'x' * 9000} b/{'x' * 9000}\ndiff --git a/y b/y\n")[0].path == "y"

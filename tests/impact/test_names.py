@@ -1,3 +1,5 @@
+import time
+
 import pytest
 
 from anvil.impact import diff, names
@@ -111,3 +113,23 @@ def test_many_names_are_bounded_and_the_telling_ones_stay() -> None:
     found = read(f'{lines}\n-    parser.add_argument("--gone-now")')
     assert len(found.names) == 600
     assert found.names[0].text == "--gone-now"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '"/' + "a" * 390 + '!"',
+        "# " + " " * 900 + "x",
+        "public static " * 70,
+        "'\\" * 300,
+        '"' * 400,
+        "pub(" * 200,
+        "--a" * 300,
+    ],
+    ids=lambda line: line[:6].strip(),
+)
+def test_no_line_takes_long(line: str) -> None:
+    text = "--- a/x.py\n+++ b/x.py\n@@ -0,0 +1,200 @@\n" + f"+{line}\n" * 200
+    before = time.thread_time()
+    names.read(diff.parse(text))
+    assert time.thread_time() - before < 2
