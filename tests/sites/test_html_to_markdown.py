@@ -187,7 +187,6 @@ def test_a_no_break_space_in_code_stays() -> None:
     assert page.markdown == "# x\n\n```\n\u2502\xa0\xa0 a\n\nb\n```\n"
 
 
-
 @pytest.mark.parametrize("name", [*CASES, *ADMONITIONS, *CODE])
 def test_words_of_content_and_markdown_agree(name: str) -> None:
     html = CASES[name][0] if name in CASES else ADMONITIONS.get(name) or CODE[name]
