@@ -319,7 +319,7 @@ def command(
         text = TEMPLATE.format(docs=quoted(Path(docs or config.docs).as_posix()), index=quoted(name))
         for key, value in older.values.items() if older else ():
             text = re.sub(rf"^# {key} = [^ \n]+", f"{key} = {json.dumps(value)}", text, flags=re.MULTILINE)
-        safe_write.write_file(Path(CONFIG_NAME), text)
+        _write(Path(CONFIG_NAME), text)
         output.say(f"Wrote {CONFIG_NAME}{f' from {older.file}' if older else ''}.")
         if older and older.unused_keys:
             output.say(
@@ -331,9 +331,8 @@ def command(
     ignored = f"{Path(name).parent.as_posix()}/" if ignore_file else name
     if ignore_file:
         safe_write.ensure_inside_parent(ignore_file.parent)
-        ignore_file.parent.mkdir(exist_ok=True)
         ignore_lines = f"*\n!.gitignore\n!{index.name}\n" if commit_index else "*\n"  # scratch files stay out
-        safe_write.write_file(ignore_file, ignore_lines)
+        _write(ignore_file, ignore_lines)
     build = "" if index.is_file() else "anvil build, then "
     if commit_index:
         _add_line(root / ".gitattributes", f"{name} binary")
@@ -371,15 +370,32 @@ def _project(docs: str | None) -> tuple[Config, Path, Path | None]:
     return *load_config(config_file, {"docs": docs}), config_file
 
 
+def _text(path: Path) -> str:
+    """The text of a file, empty without one. Raises :class:`ConfigError`."""
+    try:
+        return safe_read.text(path) if path.is_file() else ""
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} cannot be read: {safe_read.reason(error)}. Correct it, and try again.") from None
+
+
+def _write(path: Path, text: str) -> None:
+    """Write a file and its folder. Raises :class:`ConfigError`."""
+    try:
+        path.parent.mkdir(exist_ok=True)
+        safe_write.write_file(path, text)
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be written: {error.strerror}. Check its place and permissions.") from None
+
+
 def _add_line(path: Path, line: str) -> None:
-    text = safe_read.text(path) if path.is_file() else ""
+    text = _text(path)
     if line in text.splitlines():
         return
-    safe_write.write_file(path, text + ("\n" if text and not text.endswith("\n") else "") + line + "\n")
+    _write(path, text + ("\n" if text and not text.endswith("\n") else "") + line + "\n")
     output.say(f"Added '{line}' to {output.relative(path)}.")
 
 
 def _drop_line(path: Path, line: str) -> None:
-    if path.is_file() and line in (lines := safe_read.text(path).splitlines()):
-        safe_write.write_file(path, "".join(f"{other}\n" for other in lines if other != line))
+    if line in (lines := _text(path).splitlines()):
+        _write(path, "".join(f"{other}\n" for other in lines if other != line))
         output.say(f"Removed '{line}' from {output.relative(path)}.")

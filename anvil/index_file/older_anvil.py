@@ -24,6 +24,8 @@ def refusal(path: Path) -> OlderIndex:
 
 def has_written(path: Path) -> bool:
     """Whether the older Anvil wrote the file at ``path``. Its tables may still be in the write-ahead log beside it."""
+    if not path.is_file():  # SQLite would wait for a pipe
+        return False
     uri = connection.uri(path.resolve())
     if _beside(path, _LOG).exists():
         uri = uri.removesuffix(connection.IMMUTABLE)

@@ -20,7 +20,7 @@ from anvil.index_file.digest import checksum
 from anvil.index_file.lock import NEW_SUFFIX, exclusive
 from anvil.index_file.writer import Writer
 from anvil.settings.schema import INDEX_NAME
-from anvil.system import safe_write
+from anvil.system import safe_read, safe_write
 
 FEW_MOVES = 200
 """Documents whose entries in the keyword index are replaced one by one, when they get other ids. For more of them it
@@ -46,7 +46,7 @@ def keep_out_of_git(folder: Path) -> None:
 def is_kept_out_of_git(folder: Path) -> bool:
     """Whether the folder has the ``.gitignore`` that :func:`keep_out_of_git` writes."""
     try:
-        return (folder / ".gitignore").read_text(encoding="utf-8").split() == ["*"]
+        return safe_read.text(folder / ".gitignore").split() == ["*"]
     except (OSError, ValueError):
         return False
 

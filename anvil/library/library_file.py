@@ -55,8 +55,14 @@ def open_library(path: Path, settings: Mapping[str, str]) -> apsw.Connection:
             f"{path.parent} cannot be made ({error.strerror}). Choose another place with library.index."
         ) from error
     with translated(path):
-        handle = connections.prepared(apsw.Connection(str(path)))
+        handle = apsw.Connection(str(path))
         try:
+            if handle.readonly("main"):  # SQLite would leave files beside it, into which its owner could not write
+                raise BuildError(
+                    f"{path} cannot be written by this user, and a library is read with files beside it that are "
+                    "written. Change its permissions, or set library.index."
+                )
+            connections.prepared(handle)
             handle.set_busy_timeout(int(LOCK_TIMEOUT_S * 1000))
             if _retry_locked(lambda: _is_empty(handle)):
                 handle.pragma("page_size", PAGE_SIZE_BYTES)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -11,9 +12,11 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 
 import anvil
@@ -24,12 +27,14 @@ from anvil.errors import (
     AnvilError,
     ArtifactError,
     ArtifactRejected,
+    BuildError,
     ConfigError,
     DocumentRejected,
     DocumentTooLarge,
     NotFound,
     ProviderError,
 )
+from anvil.library import library_file
 from anvil.library.changes import LibraryWriter
 from anvil.library.ingestion import Fingerprint, PreparedDocument, prepare
 from anvil.library.library import Library
@@ -698,6 +703,24 @@ def test_links_out_of_the_folder_are_left_out(library: Library, tmp_path: Path) 
     (folder / "loop").symlink_to(folder)
     report = library.ingest_folder(str(folder))
     assert sorted(Path(each.source).name for each in report.results) == ["a.md", "inside.md"]
+
+
+def test_a_library_that_this_user_may_only_read_is_left_alone(
+    library: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library.ingest_content("text", "notes.md")
+    copy = tmp_path / "other" / "library.db"
+    copy.parent.mkdir()
+    library.close()
+    shutil.copyfile(tmp_path / "library.db", copy)
+    read_only = partial(apsw.Connection, flags=apsw.SQLITE_OPEN_READONLY)  # as SQLite opens what it may not write
+    monkeypatch.setattr(library_file.apsw, "Connection", read_only)
+    with (
+        pytest.raises(BuildError, match="cannot be written by this user"),
+        anvil.open_library(copy, provider="none") as opened,
+    ):
+        opened.list_documents()
+    assert [each.name for each in copy.parent.iterdir()] == ["library.db"]
 
 
 @pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="for root and on Windows nothing is locked")

@@ -90,6 +90,9 @@ NAMES = (
     ".pre-commit-config.yaml",
     ".gitignore",
     ".gitattributes",
+    "docs/.anvil/index.db",
+    "docs/.anvil/index.json",
+    "docs/.anvil/.gitignore",
 )
 COMMANDS = (
     ("search", "alert", "--provider", "none"),

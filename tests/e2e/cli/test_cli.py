@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 import hashlib
 import json
 import os
@@ -16,6 +17,7 @@ from typing import Any
 import pytest
 
 import anvil
+from anvil.system import safe_write
 from anvil.system.installation import line as program_line
 from tests.conftest import PAGES, linked, write
 from tests.support import in_process, repositories
@@ -157,10 +159,17 @@ def test_a_broken_configuration_is_an_error(work: Path) -> None:
     assert "Unknown key 'dosc'" in complaint("build", cwd=work)
 
 
-def test_what_nobody_thought_of_is_no_traceback_either(work: Path) -> None:
+def test_what_nobody_thought_of_is_no_traceback_either(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (work / "docs/.anvil").write_text("a file")
-    done = program("init", "--no-commit-index", cwd=work, code=2)
-    assert "Traceback" not in done.stderr and ".anvil" in done.stderr and "--debug" in done.stderr
+    in_the_way = complaint("init", "--no-commit-index", cwd=work, by=in_process.program)
+    assert "docs/.anvil/.gitignore cannot be written: File exists." in in_the_way
+
+    def unforeseen(*_: object) -> None:
+        raise ZeroDivisionError("division by zero")
+
+    monkeypatch.setattr("anvil.clients.cli.nearest_config", unforeseen)
+    done = in_process.program("init", "--no-commit-index", cwd=work, code=2)
+    assert "Traceback" not in done.stderr and "division by zero" in done.stderr and "--debug" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -703,6 +712,15 @@ def test_init_writes_through_no_link_of_a_checkout(
     said = "There is no folder docs" if name == "anvil.toml" else "is a link"  # a configuration is read, not written
     assert idle or said in done.stderr
     assert (away / ".gitignore").read_text() == text if text is not None else not (away / ".gitignore").exists()
+
+
+def test_init_in_a_folder_of_another_user_is_a_message(docs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied", "anvil.toml.1234.new")
+
+    monkeypatch.setattr(safe_write, "write_file", refused)
+    done = in_process.program("init", "--no-commit-index", cwd=docs.parent, code=2)
+    assert done.stderr == "anvil: anvil.toml cannot be written: Permission denied. Check its place and permissions.\n"
 
 
 def test_init_asks_when_it_is_not_told(docs: Path) -> None:
