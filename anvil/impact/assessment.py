@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from anvil.errors import AnvilError, ConfigError, GitError
 from anvil.formats import globs
-from anvil.impact import co_change, diff, evidence, file_kinds, names, ranking
-from anvil.impact.documentation import IndexDocumentation
+from anvil.impact import change_features, co_change, diff, evidence, file_kinds, names, ranking
+from anvil.impact.documentation import Documentation, IndexDocumentation
 from anvil.impact.undocumented import additions
-from anvil.impact.values import KINDS, Evidence, EvidenceKind, Feature, Impact
+from anvil.impact.values import KINDS, ChangeFeature, Evidence, EvidenceKind, Feature, Impact, Undocumented
 from anvil.system.cancellation import still_wanted
 
 if TYPE_CHECKING:
@@ -50,6 +52,44 @@ def assess(
     the folder of ``anvil_`` is. ``kinds``: the evidence that counts. Raises :class:`AnvilError`, such as
     :class:`ConfigError` for a text that is no diff.
     """
+    with gathered(
+        diff_text, anvil_, title=title, repository=repository, before=before, docs_path=docs_path, kinds=kinds
+    ) as found:
+        return found.impact(kinds)
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """All evidence of a change, while its index is open. ``change``: the features of the change as a whole. ``edited``:
+    page -> breadcrumbs of the sections that the change edits. ``undocumented`` and ``notes``: as in :class:`Impact`.
+    ``files``: number of changed files that were examined."""
+
+    evidence: tuple[Evidence, ...]
+    change: Mapping[ChangeFeature, float]
+    docs: Documentation
+    edited: Mapping[str, frozenset[str]]
+    undocumented: tuple[Undocumented, ...]
+    notes: tuple[str, ...]
+    files: int
+
+    def impact(self, kinds: frozenset[EvidenceKind] = KINDS) -> Impact:
+        """What follows from the evidence of these kinds."""
+        findings, done = ranking.findings(self.evidence, self.change, self.docs, self.edited, kinds)
+        return Impact(findings, self.undocumented, done, self.notes, self.files)
+
+
+@contextlib.contextmanager
+def gathered(
+    diff_text: str,
+    anvil_: Anvil,
+    *,
+    title: str = "",
+    repository: Path | None = None,
+    before: str | None = None,
+    docs_path: str | None = None,
+    kinds: frozenset[EvidenceKind] = KINDS,
+) -> Iterator[Gathered]:
+    """The evidence of a change, to be read inside of the ``with``. Arguments and errors: see :func:`assess`."""
     files = diff.parse(diff_text)
     git, notes = _repository(repository or anvil_.folder)
     docs_folder = _docs_folder(anvil_, git) if docs_path is None else docs_path.strip("/")
@@ -64,17 +104,25 @@ def assess(
         docs = IndexDocumentation(copy.reader)
         named = names.read(change.code)
         found: list[Evidence] = []
-        title = title or diff.title(diff_text)
+        features: dict[ChangeFeature, float] = {}
         if change.code:
+            title = title or diff.title(diff_text)
             found += _collect(change, named, docs, copy, title, kinds)
+            features |= change_features.of_title(title[:MAX_TITLE_CHARS])
+            features |= change_features.of_files(
+                [(file.path, file.status == "added") for file in change.code],
+                len(change.all_paths) - len(change.code_paths),
+            )
+            features |= change_features.of_names(named.names)
             if "co-change" in kinds and git is not None:
                 history = _history(git, change, before, notes)
                 found += evidence.of_history(history, docs)
         found = [each for each in found if not change.is_left_out(each.path)]
-        extent = change.extent(named, title if "title" in kinds else "")
-        findings, done = ranking.findings(found, docs, change.edited(docs), kinds, extent)
+        features |= change_features.of_evidence(found)
         new = tuple(additions(named.names, docs, change.added_prose)) if change.code else ()
-    return Impact(findings, new, done, tuple(notes), len(change.code))
+        yield Gathered(
+            tuple(found), features, docs, change.edited(docs), new, tuple(dict.fromkeys(notes)), len(change.code)
+        )
 
 
 def _collect(
@@ -174,13 +222,6 @@ class _Change:
                 and (not lines or any(section.start_line <= line <= section.end_line for line in lines))
             )
         return edited
-
-    def extent(self, named: names.Named, title: str) -> ranking.Extent:
-        """The change as a whole."""
-        new_words = sum(name.is_new and name.kind == "word" for name in named.names)
-        gone = any(names.is_public(name) and not name.is_new and name.how in evidence.GONE for name in named.names)
-        lines = sum(len(file.added) + len(file.removed) for file in self.code)
-        return ranking.Extent(title, len(self.code), lines, new_words, gone)
 
     def notes(self) -> list[str]:
         """Sentences on what of the diff is not examined."""

@@ -53,15 +53,11 @@ class Together:
 @dataclass
 class History:
     """What the steps say. ``joint``: page -> its :class:`Together` with each file and folder, the strongest first.
-    ``often``: page -> its share of the changes of pages, decayed. ``steps``: number of steps that were read.
-    ``page_share``: of the steps that changed one of the files, the largest share that changed a page too, 0 to 1;
-    ``usual_share``: the same of all steps."""
+    ``often``: page -> its share of the changes of pages, decayed. ``steps``: number of steps that were read."""
 
     joint: dict[str, tuple[Together, ...]] = field(default_factory=dict)
     often: dict[str, float] = field(default_factory=dict)
     steps: int = 0
-    page_share: float = 0.0
-    usual_share: float = 0.0
 
 
 def read(
@@ -85,8 +81,6 @@ def read(
     value_of: dict[tuple[str, str], float] = defaultdict(float)
     both: dict[tuple[str, str], int] = defaultdict(int)
     often: dict[str, float] = defaultdict(float)
-    with_page: dict[str, float] = defaultdict(float)
-    all_steps = all_with_page = 0.0
     history = History()
     newer: tuple[str, tuple[object, ...]] | None = None
     paths = [docs, *(source.rstrip("/") for source in sources)]
@@ -102,8 +96,6 @@ def read(
         if old_docs != new_docs and new_docs is not None:
             pages = sorted(path for path in past.changed(old_docs, new_docs) if is_page(path))
         decay: float = 0.5 ** (history.steps / HALF_LIFE_STEPS)
-        all_steps += decay
-        all_with_page += decay if pages else 0.0
         if not (touched or pages) or len(pages) > MAX_PAGES_OF_STEP:
             continue
         size = len(past.changed(root, new_root)) if touched and pages else 0
@@ -112,7 +104,6 @@ def read(
         for source in touched:
             of_source[source] += decay
             count[source] += 1
-            with_page[source] += decay if pages else 0.0
         value = decay / math.sqrt(max(1.0, size / SMALL_FILES) * max(1.0, len(pages) / SMALL_PAGES))
         for page in pages:
             often[page] += decay / len(pages)
@@ -125,10 +116,6 @@ def read(
         joint[page].append(Together(source, both[source, page], count[source], share))
     for page, pairs in sorted(joint.items()):
         history.joint[page] = tuple(sorted(pairs, key=lambda pair: (-pair.share, pair.source)))
-    if all_steps:
-        history.usual_share = all_with_page / all_steps
-    of_files = [(with_page[file] + history.usual_share) / (of_source[file] + 1.0) for file in files[:MAX_FILES]]
-    history.page_share = max(of_files, default=history.usual_share)
     total = sum(often.values())
     history.often = {page: value / total for page, value in sorted(often.items())}
     return history

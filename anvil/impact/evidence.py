@@ -66,13 +66,10 @@ def of_names(names: Iterable[Name], docs: Documentation, check: Check = lambda: 
             strength = min(1.0, naming.KIND_WEIGHT[name.kind] * degree)
             said = f"names `{name.text}`, {reason}"
             subject = "".join(naming.parts(name.text))
-            gone = naming.is_public(name) and name.how in GONE and not name.is_new
-            feature: Feature = "public name gone" if gone else FEATURE_OF[name.how]
+            feature: Feature = "public name gone" if naming.is_public_gone(name) else FEATURE_OF[name.how]
             yield Evidence(feature, path, spot.heading_path, strength, said, spot.line, subject)
 
 
-GONE: frozenset[How] = frozenset({"removed", "renamed", "value"})
-"""What makes text about a public name wrong."""
 FEATURE_OF: dict[How, Feature] = {
     "removed": "name gone",
     "renamed": "name gone",

@@ -172,6 +172,14 @@ def is_public(name: Name) -> bool:
     return name.defined and name.kind in PUBLIC
 
 
+def is_public_gone(name: Name) -> bool:
+    """Whether a public name goes, or has another value: that makes text about it wrong."""
+    return is_public(name) and name.how in GONE and not name.is_new
+
+
+GONE: frozenset[How] = frozenset({"removed", "renamed", "value"})
+
+
 def _rank(name: Name) -> tuple[bool, int, float]:
     """The order of names, the most telling first."""
     return not name.defined, HOW_ORDER.index(name.how), -KIND_WEIGHT[name.kind]

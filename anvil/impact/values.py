@@ -53,6 +53,27 @@ KIND_OF: dict[Feature, EvidenceKind] = {
 }
 
 
+ChangeFeature = Literal[
+    "has title",
+    "words new",
+    "words fix",
+    "words internal",
+    "first word new",
+    "first word fix",
+    "first word internal",
+    "breaking",
+    "marked name",
+    "files",
+    "new files",
+    "tests",
+    "surface files",
+    "public name changed",
+    "new words in code",
+    "strongest joint change",
+]
+"""What is weighed of a change as a whole; see :mod:`anvil.impact.change_features`."""
+
+
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """One reason why a change concerns a section, or a page as a whole.

@@ -1,0 +1,330 @@
+"""How often ``anvil impact`` names the pages that a change of code makes wrong, and how often it is rightly silent.
+
+    python benchmarks/impact.py CLONES [--work FOLDER] [--only PROJECT ...] [--provider none] [--fit] [--details]
+
+CLONES has a clone with its whole history of each project of ``PROJECTS``, named like it. A question is the code part of
+a commit that changed code and pages, asked of the pages as they were before; right are the pages that the commit
+changed. Changes of code alone are asked too: there, silence is right. Commits of routine are left out.
+
+Measured are the evidence as a whole, each kind alone and left out, without a title, and three baselines: the pages that
+were edited most often before, those that changed together with the same files, and the title as a question to the
+hybrid search. A page counts when it is one of the first three. ``--provider``: of the indexes (default ``local``).
+
+Weights are fitted on one half of the projects (``--fit`` prints them) and judged on the other. WORK keeps the evidence
+of each commit: after a change of what is gathered, take a new folder. ``--details`` prints what is said of changes of
+code alone, to be read by people: some of these changes should have changed a page.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import math
+import statistics
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+from impact_commits import PROJECTS, Commit, Project, code_part, fitting, sample, write_pages
+from measuring import heading, percentile, table
+
+import anvil
+from anvil.impact import change_features, file_kinds, ranking
+from anvil.impact.assessment import gathered
+from anvil.impact.change_features import KIND_OF_CHANGE
+from anvil.impact.values import KIND_OF, KINDS, ChangeFeature, EvidenceKind, Feature
+from anvil.settings.schema import ImpactOptions
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Record:
+    """What was gathered for a commit. ``pages``: all pages before it. ``features``: page -> strengths. ``change``:
+    features of the change as a whole. ``search``: pages that the hybrid search finds for its title. ``lines``: of the
+    diff; ``seconds``: of processor time."""
+
+    commit: str
+    project: str
+    title: str
+    gold: tuple[str, ...]
+    is_code_alone: bool
+    pages: tuple[str, ...]
+    features: dict[str, dict[Feature, float]]
+    change: dict[ChangeFeature, float]
+    search: tuple[str, ...]
+    lines: int
+    seconds: float
+
+
+def main() -> None:
+    """Gather, measure, print tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("clones", type=Path)
+    parser.add_argument("--work", type=Path, help="where evidence is kept; by default a temporary folder")
+    parser.add_argument("--only", nargs="*", metavar="PROJECT", help="only these projects")
+    parser.add_argument("--provider", default="local", help="embedding provider of the indexes")
+    parser.add_argument("--confidence", type=float, default=ImpactOptions().min_confidence, help="of a comment")
+    parser.add_argument("--fit", action="store_true", help="print weights that are fitted on the first half")
+    parser.add_argument("--details", action="store_true", help="print what is said of changes of code alone")
+    given = parser.parse_args()
+    records: dict[str, list[Record]] = {}
+    with contextlib.ExitStack() as opened:
+        work = given.work or Path(opened.enter_context(tempfile.TemporaryDirectory()))
+        for project in PROJECTS:
+            if not given.only or project.name in given.only:
+                records[project.name] = gather(given.clones / project.name, project, work, given.provider)
+                print(project.name, len(records[project.name]), file=sys.stderr)
+    halves = {
+        half: [record for project in PROJECTS if project.half == half for record in records.get(project.name, ())]
+        for half in ("tune", "held out")
+    }
+    if given.fit:
+        fit(halves["tune"], [(given.clones / name, name) for name in records])
+    print(heading())
+    print(table(("evidence", *(f"{half}: in three" for half in halves)), by_evidence(halves)))
+    print(table(("project", "half", "n", *BASELINES, "impact", "first"), list(by_project(records))))
+    print(table(("half", "confidence", "of code alone, comments", "right page found", "comments right"), quiet(halves)))
+    for half, chosen in halves.items():
+        seconds = [record.seconds for record in chosen]
+        if seconds:
+            middle, high = statistics.median(seconds), percentile(seconds, 0.95)
+            print(f"{half}: seconds of processor time, median {middle:.2f}, p95 {high:.2f}")
+    if given.details:
+        for record in (each for chosen in halves.values() for each in chosen if each.is_code_alone):
+            for page, confidence in likely(record, given.confidence)[:1]:
+                print(f"{confidence:.2f} {record.project} {record.commit[:9]} {record.title[:90]} -> {page}")
+
+
+def gather(clone: Path, project: Project, work: Path, provider: str) -> list[Record]:
+    """The evidence of each commit of the sample, from the index of the pages before it."""
+    folder = work / f"{project.name}-{provider}"
+    folder.mkdir(parents=True, exist_ok=True)
+    kept = folder / "records.jsonl"
+    known: dict[str, Record] = {}
+    if kept.exists():
+        for line in kept.read_text(encoding="utf-8").splitlines():
+            record = Record(**json.loads(line))
+            known[record.commit] = record
+    with kept.open("a", encoding="utf-8") as file:
+        for commit in sample(clone, project):
+            if commit.id not in known:
+                known[commit.id] = gather_one(clone, project, commit, folder, provider)
+                file.write(json.dumps(asdict(known[commit.id])) + "\n")
+                file.flush()
+    return [record for record in known.values() if record.pages and (record.gold or record.is_code_alone)]
+
+
+def gather_one(clone: Path, project: Project, commit: Commit, folder: Path, provider: str) -> Record:
+    """The evidence of one commit. The index is that of the commit before, updated."""
+    docs = write_pages(clone, project, commit.parent, folder / "docs")
+    diff = code_part(clone, project, commit)
+    with anvil.open(docs, folder / "index.db", provider) as opened:
+        opened.index()
+        started = time.process_time()
+        with gathered(
+            diff, opened, title=commit.title, repository=clone, before=commit.parent, docs_path=project.docs
+        ) as found:
+            of_page = defaultdict(list)
+            for each in found.evidence:
+                of_page[each.path].append(each)
+            seconds = time.process_time() - started
+            pages = tuple(sorted(found.docs.titles))
+            features = {page: ranking.features(evidence) for page, evidence in of_page.items()}
+            change = dict(found.change)
+        hits = opened.search(commit.title, top_k=20).results if any(map(str.isalnum, commit.title)) else ()
+    return Record(
+        commit.id,
+        project.name,
+        commit.title,
+        tuple(page for page in commit.gold if page in pages),
+        not commit.gold,
+        pages,
+        features,
+        change,
+        tuple(dict.fromkeys(hit.metadata.file_path for hit in hits)),
+        diff.count("\n"),
+        seconds,
+    )
+
+
+def ordered(record: Record, kinds: frozenset[EvidenceKind] = KINDS) -> list[tuple[str, float]]:
+    """Pages with their log-odds by evidence of these kinds, best first."""
+    odds = {
+        page: ranking.log_odds({name: each for name, each in own.items() if KIND_OF[name] in kinds}, len(record.pages))
+        for page, own in record.features.items()
+    }
+    return sorted(odds.items(), key=lambda item: (-item[1], item[0]))
+
+
+def likely(record: Record, confidence: float, kinds: frozenset[EvidenceKind] = KINDS) -> list[tuple[str, float]]:
+    """Pages that a comment names at a confidence, best first."""
+    pages = ordered(record, kinds)
+    if not pages:
+        return []
+    needed = ranking.need(record.change, kinds)
+    sure = [(page, needed * ranking.probability(odds)) for page, odds in pages[:10]]
+    return [(page, value) for page, value in sure if value >= confidence]
+
+
+def by_feature(name: Feature) -> Callable[[Record], list[str]]:
+    """A baseline: pages by one feature."""
+    return lambda record: sorted(
+        (page for page, own in record.features.items() if own.get(name)),
+        key=lambda page: (-record.features[page].get(name, 0.0), page),
+    )
+
+
+BASELINES: dict[str, Callable[[Record], list[str]]] = {
+    "most edited": by_feature("often changed"),
+    "co-change": by_feature("joint change"),
+    "title searched": lambda record: list(record.search),
+}
+"""Name -> pages of a commit, best first."""
+
+
+def share(records: Iterable[Record], ask: Callable[[Record], Sequence[str]], most: int = 3) -> float:
+    """For how many of the commits that changed pages one of these is among the first."""
+    asked = [record for record in records if record.gold]
+    return statistics.mean(bool(set(ask(record)[:most]) & set(record.gold)) for record in asked) if asked else 0.0
+
+
+def by_impact(kinds: frozenset[EvidenceKind]) -> Callable[[Record], list[str]]:
+    """Pages by evidence of these kinds, best first."""
+    return lambda record: [page for page, _ in ordered(record, kinds)]
+
+
+def by_evidence(halves: dict[str, list[Record]]) -> list[list[str]]:
+    """Rows: all evidence, each kind left out, each alone, the baselines."""
+    ways = {"all": by_impact(KINDS)}
+    ways |= {f"without {kind}": by_impact(KINDS - {kind}) for kind in sorted(KINDS)}
+    ways |= {f"{kind} alone": by_impact(frozenset({kind})) for kind in sorted(KINDS)}
+    ways |= {f"baseline: {name}": ask for name, ask in BASELINES.items()}
+    return [[name, *(f"{share(chosen, ask):.2f}" for chosen in halves.values())] for name, ask in ways.items()]
+
+
+def by_project(records: dict[str, list[Record]]) -> Iterator[list[str]]:
+    """Rows: the baselines and all evidence; of the latter also how often the first page is right."""
+    for project in PROJECTS:
+        if chosen := records.get(project.name):
+            shares = [share(chosen, ask) for ask in (*BASELINES.values(), by_impact(KINDS))]
+            first = share(chosen, by_impact(KINDS), most=1)
+            count = sum(bool(record.gold) for record in chosen)
+            yield [project.name, project.half, str(count), *(f"{each:.2f}" for each in (*shares, first))]
+
+
+def quiet(halves: dict[str, list[Record]]) -> list[list[str]]:
+    """Rows: at several confidences, how many changes of code alone get a comment, for how many of the others one of the
+    first three pages that it names is right, and how many of the comments on these name a right page."""
+    rows = []
+    for half, chosen in halves.items():
+        alone = [record for record in chosen if record.is_code_alone]
+        both = [record for record in chosen if record.gold]
+        for kinds, label in ((KINDS, ""), (KINDS - {"title"}, ", no title")):
+            for confidence in (0.05, 0.08, 0.1, 0.12, 0.15, 0.2, 0.3) if alone and both else ():
+                wrong = statistics.mean(bool(likely(record, confidence, kinds)) for record in alone)
+                said = [(record, likely(record, confidence, kinds)[:3]) for record in both]
+                right = [any(page in record.gold for page, _ in pages) for record, pages in said if pages]
+                cells = (wrong, sum(right) / len(both), statistics.mean(right) if right else 0.0)
+                rows.append([half + label, f"{confidence}", *(f"{each:.2f}" for each in cells)])
+    return rows
+
+
+BASE_RATE = 1 / 4
+"""Share of the changes of code that concern a page, for which probabilities are: that of projects that keep their pages
+with care, such as goreleaser and fastify. Over all of these projects it is .13."""
+TITLES = {True: 200, False: 600}
+"""Newest commits of a project whose titles and paths are fitted, with pages and without."""
+
+
+def fit(records: Sequence[Record], clones: Iterable[tuple[Path, str]]) -> None:
+    """Print the weights: of pages, from the commits that changed pages; of changes, first from the titles and paths of
+    many commits, then all features from the sample. A weight of a page is at least 0: evidence never speaks against
+    a page."""
+    asked = [record for record in records if record.gold]
+    rows = [(record.features.get(page, {}), record, page in record.gold) for record in asked for page in record.pages]
+    names = list(KIND_OF)
+    while True:
+        table_of_pages = [[math.log(len(of.pages)), *(own.get(name, 0.0) for name in names)] for own, of, _ in rows]
+        intercept, (of_pages, *weights) = logistic(table_of_pages, [right for *_, right in rows])
+        if min(weights) >= 0:
+            break
+        names.pop(int(np.argmin(weights)))
+    print(f"INTERCEPT, OF_PAGES = {intercept:.2f}, {of_pages:.2f}")
+    print("WEIGHTS =", {name: round(weight, 2) for name, weight in zip(names, weights, strict=True)})
+    halves = {project.name: project for project in PROJECTS if project.half == "tune"}
+    changes: list[dict[ChangeFeature, float]] = []
+    labels: list[bool] = []
+    shares: list[float] = []
+    for clone, name in clones:
+        for label, chosen in zip((True, False), fitting(clone, halves[name]) if name in halves else (), strict=False):
+            of_commits = [of_change(commit, halves[name].docs) for commit in chosen[: TITLES[label]]]
+            bare = [{key: value for key, value in own.items() if KIND_OF_CHANGE[key] != "title"} for own in of_commits]
+            changes += of_commits + bare
+            labels += [label] * 2 * len(of_commits)
+            shares += [(BASE_RATE if label else 1 - BASE_RATE) / len(of_commits)] * 2 * len(of_commits)
+    of_all = sorted({name for own in changes for name in own})
+    intercept, weights = logistic([[own.get(name, 0.0) for name in of_all] for own in changes], labels, shares)
+    known = dict(zip(of_all, weights, strict=True))
+    others = [name for name in KIND_OF_CHANGE if name not in known]
+    of_sample = [
+        [intercept + sum(weight * each.change.get(name, 0.0) for name, weight in known.items())]
+        + [each.change.get(name, 0.0) for name in others]
+        for each in records
+    ]
+    count = {label: sum(bool(each.gold) == label for each in records) for label in (True, False)}
+    shares = [BASE_RATE / count[True] if each.gold else (1 - BASE_RATE) / count[False] for each in records]
+    shift, (scale, *more) = logistic(of_sample, [bool(each.gold) for each in records], shares)
+    final = {name: scale * weight for name, weight in known.items()} | dict(zip(others, more, strict=True))
+    print(f"CHANGE_INTERCEPT = {shift + scale * intercept:.2f}")
+    print("CHANGE_WEIGHTS =", {name: round(final[name], 2) for name in KIND_OF_CHANGE})
+
+
+def of_change(commit: Commit, docs: str) -> dict[ChangeFeature, float]:
+    """The features of a commit as a whole."""
+    kinds = [(status, path, file_kinds.kind(path, docs, False)) for status, path in commit.files]
+    code = [(path, status == "A") for status, path, kind in kinds if kind == "code" and not path.startswith(f"{docs}/")]
+    tests = sum(kind == "test" for _, _, kind in kinds)
+    return {**change_features.of_title(commit.title), **change_features.of_files(code, tests)}
+
+
+def logistic(
+    rows: Sequence[Sequence[float]], labels: Sequence[bool], shares: Sequence[float] | None = None, ridge: float = 3.0
+) -> tuple[float, list[float]]:
+    """Intercept and weights of a logistic regression, by Newton's method with halved steps. ``shares``: what each row
+    counts; ``ridge``: penalty of weights in units of a feature's standard deviation."""
+    table_of_rows, wanted = np.array(rows, np.float64), np.array(labels, np.float64)
+    counts = np.ones(len(wanted)) if shares is None else np.array(shares) * len(wanted) / sum(shares)
+    mean, deviation = table_of_rows.mean(0), table_of_rows.std(0) + 1e-9
+    scaled = np.c_[np.ones(len(wanted)), (table_of_rows - mean) / deviation]
+    penalty = np.full(scaled.shape[1], ridge)
+    penalty[0] = 1e-6
+
+    def loss(beta: FloatArray) -> float:
+        odds = scaled @ beta
+        return float((counts * (np.logaddexp(0, odds) - wanted * odds)).sum() + (penalty * beta**2).sum() / 2)
+
+    beta = np.zeros(scaled.shape[1])
+    for _ in range(100):
+        guess = 1 / (1 + np.exp(-np.clip(scaled @ beta, -30, 30)))
+        curvature = np.maximum(guess * (1 - guess), 1e-6) * counts
+        slope = scaled.T @ (counts * (wanted - guess)) - penalty * beta
+        step = np.linalg.solve((scaled.T * curvature) @ scaled + np.diag(penalty), slope)
+        while loss(beta + step) > loss(beta) and np.abs(step).max() > 1e-9:
+            step /= 2
+        beta += step
+        if np.abs(step).max() < 1e-6:
+            break
+    weights = beta[1:] / deviation
+    return float(beta[0] - weights @ mean), [float(weight) for weight in weights]
+
+
+if __name__ == "__main__":
+    main()
