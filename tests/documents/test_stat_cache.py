@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -119,7 +120,12 @@ def test_all_pages_are_read_again_after_the_clock_went_back(
 ) -> None:
     read: list[str] = []
     look = WorkingTree._look
-    monkeypatch.setattr(WorkingTree, "_look", lambda self, path, real: (read.append(path), look(self, path, real))[1])
+
+    def counted(self: WorkingTree, path: str, real: str) -> Any:
+        read.append(path)
+        return look(self, path, real)
+
+    monkeypatch.setattr(WorkingTree, "_look", counted)
     pages, now = sorted(tree.scan().entries), time.time_ns
     for seconds, expected in ((3600, pages), (3600, []), (3599.5, []), (3598, pages), (3598, [])):
         read.clear()

@@ -1,6 +1,6 @@
 """How much of a built site is in the Markdown that Anvil writes beside its pages, and whether code and links are right.
 
-    python benchmarks/markdown.py SITE[=DOCS] ... [--provider none] [--details 8]
+    python benchmarks/site_markdown.py SITE[=DOCS] ... [--provider none] [--details 8]
 
 Each SITE is a folder of HTML that a generator wrote, DOCS the folder of its sources. Two copies of each are built with
 ``anvil build --site --markdown``. The columns:
