@@ -714,7 +714,7 @@ def test_a_library_that_this_user_may_only_read_is_left_alone(
     library.close()
     shutil.copyfile(tmp_path / "library.db", copy)
     read_only = partial(apsw.Connection, flags=apsw.SQLITE_OPEN_READONLY)  # as SQLite opens what it may not write
-    monkeypatch.setattr(library_file.apsw, "Connection", read_only)
+    monkeypatch.setattr("anvil.library.library_file.apsw.Connection", read_only)
     with (
         pytest.raises(BuildError, match="cannot be written by this user"),
         anvil.open_library(copy, provider="none") as opened,
