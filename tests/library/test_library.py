@@ -34,7 +34,6 @@ from anvil.errors import (
     NotFound,
     ProviderError,
 )
-from anvil.library import library_file
 from anvil.library.changes import LibraryWriter
 from anvil.library.ingestion import Fingerprint, PreparedDocument, prepare
 from anvil.library.library import Library
