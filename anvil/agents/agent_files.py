@@ -198,8 +198,7 @@ class AgentFiles:
                 "alone. Shorten it, or move it away."
             )
         try:
-            with open(file, "rb", opener=safe_write.opener) as stream:
-                return stream.read().decode()
+            return safe_read.data(file, MAX_FILE_BYTES, follow=False).decode()
         except UnicodeDecodeError:
             raise ConfigError(f"{path} is not UTF-8. Save it as UTF-8, and try again.") from None
         except OSError as error:

@@ -16,6 +16,7 @@ from anvil.errors import AnvilError, ArtifactError
 from anvil.git.repository import Repository
 from anvil.git.tracked_file import TrackedIndex
 from anvil.settings.schema import LOCK_NAME
+from anvil.system import safe_read
 
 if TYPE_CHECKING:
     from anvil.api import Anvil
@@ -108,7 +109,10 @@ def deps_cache(base: Path, temporary: Path) -> dict[str, str]:
     """The folder in which to keep dependencies' documentation between runs, and its cache key. Files are named by their
     content: those of an earlier ``anvil.lock`` are of use."""
     lock = base / LOCK_NAME
-    name = hashlib.sha256(lock.read_bytes()).hexdigest()[:16] if lock.is_file() else "none"
+    try:
+        name = hashlib.sha256(safe_read.data(lock)).hexdigest()[:16]
+    except OSError:  # without a lock, or with one that 'anvil deps sync' refuses
+        name = "none"
     return {
         "deps-folder": str(temporary / f"anvil-deps-{_id(shown(lock))}"),
         "deps-key": f"{DEPS_PREFIX}{name}",

@@ -10,12 +10,14 @@ from typing import Any
 
 from anvil.context.values import Ingestion, TaskCounts
 from anvil.errors import BuildError
-from anvil.system import safe_write
+from anvil.system import safe_read, safe_write
 from anvil.values import Skipped
 
 INDEX, STATE, LOG, ERRORS = "index.db", "state.json", "ingestion.log", "errors.log"
 STATE_VERSION = 2
 """Raised when the same files give other tasks or metadata. An index of an older version is built again."""
+MAX_STATE_BYTES = 100_000_000
+"""A larger file with the state of the last run is not read: it counts as damaged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +71,7 @@ class Records:
             if status is None:
                 return State()
             if self._seen[0] != (status.st_mtime_ns, status.st_ino):
-                fields = json.loads(path.read_text(encoding="utf-8"))
+                fields = json.loads(safe_read.text(path, MAX_STATE_BYTES))
                 fields["errors"] = tuple(Skipped(**error) for error in fields["errors"])
                 state = State(**{**fields, "notes": tuple(fields["notes"]), "tasks": TaskCounts(**fields["tasks"])})
                 self._seen = (status.st_mtime_ns, status.st_ino), state

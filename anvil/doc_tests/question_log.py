@@ -228,8 +228,7 @@ class QuestionLog:
         """The entries, oldest first. Lines that are none, such as one that a full disk cut, are left out."""
         for path in (self._old, self.path):
             try:
-                safe_write.regular_file(path)
-                with open(path, "rb") as file:
+                with open(path, "rb", opener=safe_write.opener) as file:
                     while line := file.readline(MAX_ENTRY_BYTES + 1):
                         entry = _parsed(line)
                         if entry is not None:

@@ -43,6 +43,7 @@ from anvil.index_file import manifest, manifest_file, verified_cache
 from anvil.settings import index_url
 from anvil.settings.index_url import Address, GitHubAddress, LocalPath, WebAddress
 from anvil.settings.schema import INDEX_FOLDER, INDEX_NAME
+from anvil.system import safe_read
 from anvil.values import LOCK_TIMEOUT_S, Manifest, Progress, silent
 
 
@@ -339,7 +340,7 @@ def find(path: Path) -> FetchResult:
 def _manifest_at(path: Path) -> Manifest | None:
     """The manifest at a path; None for another JSON file. Raises :class:`ArtifactRejected` for a damaged manifest."""
     try:
-        text = path.read_text(encoding="utf-8", errors="replace")
+        text = safe_read.text(path, errors="replace")
     except OSError as error:
         raise ArtifactRejected(f"The manifest {path} cannot be read ({error.strerror}). Check the file.") from error
     return manifest.found(text, str(path))

@@ -119,6 +119,8 @@ class TrackedIndex:
         return entry.id
 
     def _is_file(self, blob: str) -> bool:
+        if not self.index.is_file():  # a pipe would be waited for
+            return False
         try:
             header = b"blob %d\0" % self.index.stat().st_size
             if _hashed(self.index, hashlib.sha1(header, usedforsecurity=False)) == blob:

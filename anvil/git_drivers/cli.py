@@ -18,7 +18,7 @@ from anvil.cli.program import SuggestingGroup
 from anvil.errors import ConfigError
 from anvil.git_drivers import git_attributes
 from anvil.requests import OpenRequest
-from anvil.system import safe_write
+from anvil.system import safe_read, safe_write
 from anvil.wording import counted
 
 if TYPE_CHECKING:
@@ -197,7 +197,13 @@ def _program() -> str:
 
 
 def _text(file: Path) -> str:
-    return file.read_bytes().decode("utf-8", "surrogateescape") if file.is_file() else ""
+    """The text of a file of git's attributes; empty without one. Raises :class:`ConfigError`."""
+    try:
+        return safe_read.data(file).decode("utf-8", "surrogateescape")
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        raise ConfigError(f"{file} cannot be read ({error.strerror}). Move it away, and try again.") from None
 
 
 def _edit(file: Path, text: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from anvil.index_file import connection, manifest, verify
-from anvil.system import safe_write
+from anvil.system import safe_read, safe_write
 from anvil.values import Manifest, ModelIdentity
 
 
@@ -43,6 +43,14 @@ def manifest_path(index: Path) -> Path:
 def write_manifest(index: Path) -> Path:
     """Write the manifest of an index, if it changed; its path."""
     text, path = manifest.render(describe(index)), manifest_path(index)
-    if path.is_symlink() or not path.is_file() or path.read_text(encoding="utf-8") != text:
+    if _read(path, len(text.encode())) != text.encode():
         safe_write.write_file(path, text, replace=True)
     return path
+
+
+def _read(path: Path, max_bytes: int) -> bytes | None:
+    """The bytes of a file; None for a larger one, and for what is not a file."""
+    try:
+        return None if path.is_symlink() else safe_read.data(path, max_bytes)
+    except OSError:
+        return None

@@ -63,6 +63,8 @@ def path_check(given: str) -> PathCheck:
         if path.is_dir():
             with os.scandir(path):
                 return PathCheck(str(path), True, None, "It is a folder: use ingest_folder.")
+        if path.exists() and not path.is_file():  # opening a pipe would wait for a writer
+            return PathCheck(str(path), False, None, "It is neither a file nor a folder.")
         with path.open("rb") as file:
             file.read(1)
         return PathCheck(str(path), True, path.stat().st_size)

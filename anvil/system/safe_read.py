@@ -15,9 +15,10 @@ MAX_BYTES = 10_000_000
 _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)  # a pipe is opened without a writer
 
 
-def data(path: Path, max_bytes: int = MAX_BYTES) -> bytes:
-    """The bytes of a file. Raises :class:`OSError`, also for what is not a regular file and for one that is larger."""
-    descriptor = os.open(path, _FLAGS)
+def data(path: Path, max_bytes: int = MAX_BYTES, *, follow: bool = True) -> bytes:
+    """The bytes of a file. ``follow``: also of one that a link leads to; never so on Windows, where a link is not
+    recognized. Raises :class:`OSError`, also for what is not a regular file and for one that is larger."""
+    descriptor = os.open(path, _FLAGS if follow else _FLAGS | getattr(os, "O_NOFOLLOW", 0))
     with open(descriptor, "rb") as file:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise OSError(errno.EINVAL, "it is not a regular file", str(path))

@@ -12,45 +12,123 @@ from types import FrameType
 
 import pytest
 
+import anvil
 from anvil.cli import program as app
+from anvil.doc_tests.question_log import QuestionLog
+from anvil.errors import BuildError
+from anvil.git.tracked_file import TrackedIndex
+from anvil.library.server_info import path_check
 from tests.conftest import PAGES, write
+from tests.support import repositories
 
 ROOT = Path(__file__).resolve().parents[2]
-READS = {"read_text", "read_bytes"}
+READS = {"read_text", "read_bytes", "FileIO"}
+ARGUMENTS = {"mode", "buffering", "encoding", "errors", "newline", "opener"}
+"""Names of the arguments of ``open`` besides the file."""
 ELSEWHERE = {
-    "anvil/fetch/": "what was just downloaded into a folder of Anvil's own, and the cache",
-    "anvil/index_file/": "the index, which has checks of its own",
-    "anvil/library/": "in a worker process with limits",
-    "anvil/embedding/model_files.py": "files of the model",
-    "anvil/git/": "files inside .git, and merge drivers' temporary files",
-    "anvil/system/installation.py": "metadata of the installed package",
-    "anvil/dependencies/pypi.py": "metadata of an installed package",
-    "anvil/sites/page_cache.py": "the cache of this user",
-    "anvil/sites/site_folder.py": "regular files, as they were listed",
-    "anvil/sites/reader_processes.py": "regular files, as they were listed",
-    "anvil/ci/": "the checkout of this job, and the installed program",
-    "anvil/context/cli.py": "a file of the installed package",
-    "anvil/git_drivers/cli.py": "files that git passes to its merge driver",
-    "anvil/server/": "files of the installed package, and the token file that the operator names",
-    "anvil/context/run_log.py": "Anvil's own log",
+    "anvil/agents/index_skill.py": "regular files only, and of each as much as an index may have",
+    "anvil/agents/map_cache.py": "the cache of this user",
+    "anvil/ci/program_key.py": "the source of the action",
+    "anvil/context/cli.py": "a file of the installed package; a library",
     "anvil/dependencies/finder.py": "an index that was just fetched",
+    "anvil/dependencies/pypi.py": "metadata of an installed package",
+    "anvil/doc_tests/question_log.py": "its log, regular files only, line by line",
     "anvil/doctor/folders.py": "files of the kernel",
     "anvil/doctor/python_packages.py": "metadata of an installed package",
+    "anvil/documents/repository_files.py": "pages, regular files only, without links, and within their limit",
+    "anvil/embedding/model_files.py": "files of the model",
+    "anvil/fetch/attestation_lookup.py": "a regular file beside an index that the user names, within its limit",
+    "anvil/fetch/download.py": "what was just downloaded into a folder of Anvil's own",
+    "anvil/fetch/fetched_cache.py": "the cache of this user",
+    "anvil/fetch/zip_archive.py": "what was just downloaded into a folder of Anvil's own",
+    "anvil/git/repository.py": "files inside .git",
+    "anvil/git/tracked_file.py": "regular files: the index, block by block, and objects of Git LFS inside .git",
+    "anvil/git_drivers/cli.py": "files that git passes to its merge driver",
+    "anvil/index_file/connection.py": "the first bytes of the index; a file of the installed package",
+    "anvil/index_file/publish.py": "the first bytes of the index, and folders",
+    "anvil/index_file/verified_cache.py": "an index, block by block",
+    "anvil/library/converter.py": "a regular file of a document, after a look at its size",
+    "anvil/library/converter_process.py": "the same, in a worker process with limits",
+    "anvil/library/ingestion.py": "the same, block by block",
+    "anvil/library/library_file.py": "a file of the installed package",
+    "anvil/library/server_info.py": "a byte of a regular file",
+    "anvil/library/web_page.py": "what was just downloaded into a folder of Anvil's own",
     "anvil/search/searcher.py": "a file of the installed package",
+    "anvil/server/answers.py": "a file of the installed package",
+    "anvil/server/playground.py": "files of the installed package",
+    "anvil/server/security.py": "the token file that the operator names",
+    "anvil/sites/page_cache.py": "the cache of this user",
+    "anvil/sites/reader_processes.py": "regular files, as they were listed",
+    "anvil/sites/site_folder.py": "regular files, as they were listed",
+    "anvil/system/installation.py": "metadata of the installed package",
+    "anvil/system/safe_read.py": "the function",
+    "anvil/system/safe_write.py": "new files, and regular files alone",
 }
-"""Module or folder -> what it reads that is no file of a project."""
+"""Module -> what it reads that is no file of a project, or how it is bounded there."""
+OBJECTS = {"given.open()", "self.location.open()"}
+"""Calls of other methods with the name ``open``."""
+
+
+def _reads(call: ast.Call) -> bool:
+    """Whether a call can read a file, by its name: ``open``, ``os.open``, ``Path.open``, ``read_text`` ..."""
+    name = call.func.id if isinstance(call.func, ast.Name) else getattr(call.func, "attr", "")
+    if name in READS:
+        return True
+    if name != "open" or ast.unparse(call) in OBJECTS or "os.devnull" in ast.unparse(call):
+        return False
+    if ast.unparse(call.func) == "os.open":
+        return "O_WRONLY" not in ast.unparse(call)
+    if ast.unparse(call.func) in ("open", "io.open", "codecs.open"):
+        positional = call.args[1:]
+    elif {keyword.arg for keyword in call.keywords} <= ARGUMENTS:
+        positional = call.args
+    else:
+        return False  # such as anvil.open(docs, config=...)
+    modes = [*positional[:1], *(keyword.value for keyword in call.keywords if keyword.arg == "mode")]
+    if not modes:
+        return True
+    mode = modes[0].value if isinstance(modes[0], ast.Constant) else None
+    return isinstance(mode, str) and ("r" in mode or "+" in mode)
+
+
+@pytest.mark.parametrize(
+    ("code", "reads"),
+    [
+        ("open(path)", True),
+        ("open(path, 'rb', opener=each)", True),
+        ("open(path, encoding='utf-8')", True),
+        ("path.open()", True),
+        ("path.open('rb')", True),
+        ("path.open(mode='r+b')", True),
+        ("io.open(path)", True),
+        ("os.open(path, os.O_RDONLY)", True),
+        ("os.open(path, FLAGS)", True),
+        ("path.read_bytes()", True),
+        ("io.FileIO(path)", True),
+        ("open(path, 'w')", False),
+        ("path.open('xb')", False),
+        ("os.open(path, os.O_WRONLY)", False),
+        ("os.open(os.devnull, os.O_RDONLY)", False),
+        ("anvil.open(docs, config=config)", False),
+        ("archive.open(member)", False),
+    ],
+)
+def test_a_read_is_recognized(code: str, reads: bool) -> None:
+    [call] = [node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Call)]
+    assert _reads(call) is reads
 
 
 def test_files_of_a_project_are_read_by_one_function() -> None:
-    around = []
-    for file in sorted((ROOT / "anvil").rglob("*.py")):
-        name = file.relative_to(ROOT).as_posix()
-        if name.startswith(tuple(ELSEWHERE)):
-            continue
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in READS:
-                around.append(f"{name}:{node.lineno} calls {node.func.attr}")
-    assert around == []
+    around, used = [], set()
+    for folder in ("anvil", "mkdocs_anvil"):
+        for file in sorted((ROOT / folder).rglob("*.py")):
+            name = file.relative_to(ROOT).as_posix()
+            for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.Call) and _reads(node):
+                    used.add(name)
+                    if name not in ELSEWHERE:
+                        around.append(f"{name}:{node.lineno} calls {ast.unparse(node.func)}")
+    assert around == [] and used == set(ELSEWHERE)
 
 
 NAMES = (
@@ -116,6 +194,21 @@ def limited() -> Iterator[None]:
     signal.signal(signal.SIGALRM, before)
 
 
+git_home = pytest.fixture(repositories.isolation)
+
+
+@pytest.fixture
+def root(tmp_path: Path, git_home: None) -> Path:
+    """A repository with documentation, and a file in place of its index."""
+    root = write(tmp_path / "repo", {**{f"docs/{path}": text for path, text in PAGES.items()}, "docs.anvil.db": "x"})
+    repositories.run(root, "init", "-q", "-b", "main")
+    repositories.commit(root, "first", at=1_700_000_000)
+    return root
+
+
+KINDS = ["a pipe", "a link to a device", "a link to a pipe", "a folder", "100 MB"]
+
+
 def _make(file: Path, kind: str) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     if kind == "a pipe":
@@ -133,7 +226,7 @@ def _make(file: Path, kind: str) -> None:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="no pipes and devices")
-@pytest.mark.parametrize("kind", ["a pipe", "a link to a device", "a link to a pipe", "a folder", "100 MB"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_no_command_waits_for_a_name_or_reads_it_without_end(
     tmp_path: Path, kind: str, limited: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -151,3 +244,71 @@ def test_no_command_waits_for_a_name_or_reads_it_without_end(
             signal.alarm(0)
             said = capsys.readouterr().err
             assert "Traceback" not in said and "Error)" not in said, f"{name} as {kind}: {command}: {said}"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no pipes and devices")
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_server_does_not_wait_for_the_gitignore_of_the_index(tmp_path: Path, kind: str, limited: None) -> None:
+    docs = write(tmp_path / "docs", PAGES)
+    with anvil.open(docs, provider="none") as opened:
+        opened.index()
+    (docs / ".anvil" / ".gitignore").unlink()
+    _make(docs / ".anvil" / ".gitignore", kind)
+    write(docs, {"new.md": "# Quagga\n"})
+    signal.alarm(LIMIT_S)
+    with anvil.open(docs, provider="none", background=True) as served:
+        assert served.search("quagga").results[0].metadata.file_path == "new.md"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no pipes and devices")
+@pytest.mark.parametrize("kind", [*KINDS, "other bytes"])
+def test_a_manifest_is_written_in_place_of_what_is_none(tmp_path: Path, kind: str, limited: None) -> None:
+    write(tmp_path / "site", {"index.html": "<title>Tides</title><main><h1>Tides</h1>High water.</main>"})
+    manifest = tmp_path / "site" / "anvil" / "index.json"
+    if kind == "other bytes":
+        manifest.parent.mkdir()
+        manifest.write_bytes(b"\xff\xfe")
+    else:
+        _make(manifest, kind)
+    signal.alarm(LIMIT_S)
+    code = app.run(["build", "--site", str(tmp_path / "site"), "--provider", "none"])
+    assert code == (2 if kind == "a folder" else 0) and (kind == "a folder" or "digest" in manifest.read_text())
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no pipes and devices")
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_attributes_of_git_are_read_as_a_file(
+    root: Path, kind: str, limited: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _make(root / ".gitattributes", kind)
+    monkeypatch.chdir(root)
+    signal.alarm(LIMIT_S)
+    assert app.run(["git", "install", "--index", "docs.anvil.db"]) == 2
+    said = capsys.readouterr().err
+    assert ".gitattributes cannot be read (" in said and "Traceback" not in said and "Error)" not in said
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no pipes and devices")
+@pytest.mark.parametrize("kind", ["a pipe", "a link to a device", "a link to a pipe"])
+def test_the_tracked_index_is_compared_with_a_file_alone(root: Path, kind: str, limited: None) -> None:
+    (root / "docs.anvil.db").unlink()
+    _make(root / "docs.anvil.db", kind)
+    signal.alarm(LIMIT_S)
+    assert not TrackedIndex(root / "docs.anvil.db", root / "docs").is_staged()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no pipes and devices")
+def test_a_library_does_not_open_a_pipe_to_say_whether_it_can_be_read(tmp_path: Path, limited: None) -> None:
+    os.mkfifo(tmp_path / "a.pdf")
+    signal.alarm(LIMIT_S)
+    check = path_check(str(tmp_path / "a.pdf"))
+    assert not check.readable and check.error == "It is neither a file nor a folder."
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no pipes and devices")
+def test_a_log_of_questions_is_a_file(tmp_path: Path, limited: None) -> None:
+    log = QuestionLog.of(tmp_path, "docs", 1000)
+    _make(log.path, "a pipe")
+    signal.alarm(LIMIT_S)
+    with pytest.raises(BuildError, match="is a pipe"):
+        list(log.read())
