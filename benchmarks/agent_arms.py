@@ -188,6 +188,8 @@ def score(work: Path) -> None:
     for arm, name in sorted({key[:2] for key in calls}):
         own = {number: entries for (a, r, number), entries in calls.items() if (a, r) == (arm, name)}
         answered = {number: entries for number, entries in own.items() if entries[-1]["tool"] == "answer"}
+        if not answered:
+            continue
         right = sum(is_right(entries[-1]["given"], gold[number - 1]) for number, entries in answered.items())
         used = [[entry for entry in entries if entry["tool"] != "answer"] for entries in answered.values()]
         read = [sum(entry["characters"] for entry in entries) for entries in used]
