@@ -106,6 +106,13 @@ def test_what_is_written_is_read_again(text: str) -> None:
     assert suite.read_table(suite.entry(text, text), "t")["question"] == [{"ask": text, "expect": text}]
 
 
+def test_a_suite_has_ten_thousand_questions_at_most() -> None:
+    most = "".join(f'[[question]]\nask = "q{number}"\n' for number in range(10_000))
+    assert len(suite.parse(most).questions) == 10_000
+    with pytest.raises(ConfigError, match="holds 10,001 questions"):
+        suite.parse(most + QUESTION)
+
+
 def test_headers_in_strings_are_no_questions() -> None:
     first = '[[question]]\nask = """\n[[question]]\n"""\n'
     text = first + "[[question]]\nask = \"b\" # \"\"\"\n[[ question ]]\nask = '''c'''\n"

@@ -104,3 +104,10 @@ def test_matched_words_are_spelled_as_in_the_text() -> None:
     text = "Caches are cached; the CACHE's key. 検索する"
     found = snippets.matched_words(text, snippets.query_stems("what is caching? 検索"))
     assert found == {"Caches", "cached", "CACHE", "検索"}
+
+
+def test_a_word_of_more_than_100_characters_is_not_cached() -> None:
+    """A caller could fill the memory with such words."""
+    snippets._known_keys.cache_clear()
+    assert snippets.query_stems("b" * 101) == {"b" * 101} and snippets._known_keys.cache_info().currsize == 0
+    assert snippets.query_stems("b" * 100) == {"b" * 100} and snippets._known_keys.cache_info().currsize == 1

@@ -352,3 +352,10 @@ def test_many_buttons_side_by_side_are_content_and_a_few_are_not() -> None:
     page = read_page(f"<main><h1>Icons</h1><div>{names}</div>{few}</main>")
     assert page.markdown.split() == ["#", "Icons", *(f"icon-{n}" for n in range(8))]
     assert lost_and_invented(f"<main><h1>Icons</h1><div>{names}</div>{few}</main>") == (Counter(), Counter())
+
+
+def test_lists_and_quotes_nest_to_twelve() -> None:
+    for depth, marks in ((11, 11), (12, 12), (13, 12), (40, 12)):
+        html = "<blockquote>" * depth + "<p>deep</p>" + "</blockquote>" * depth
+        [line] = read_page(f"<main>{html}</main>").markdown.splitlines()
+        assert line == "> " * marks + "deep"

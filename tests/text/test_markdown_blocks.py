@@ -130,6 +130,13 @@ def test_hostile_text_takes_linear_time_and_raises_nothing(text: str) -> None:
     assert borders[0] == 1
 
 
+def test_markers_nest_to_32_columns() -> None:
+    """A box is found in the innermost list item, and what stands deeper is text."""
+    assert [len(block_structure("- " * items + "[ ] a\n").boxes) for items in (14, 15, 16, 17)] == [1, 1, 0, 0]
+    columns = (">" + "- " * 15, "> " * 15 + "- ")  # 31 and 32
+    assert [len(block_structure(f"{markers}[ ] a\n").boxes) for markers in columns] == [1, 0]
+
+
 def test_deep_in_another_stack_headings_are_found_all_the_same() -> None:
     def descend(depth: int) -> list[tuple[int, int]]:
         return descend(depth - 1) if depth else headings("> " * 30 + "x\n\n# h\n")
