@@ -354,7 +354,8 @@ class LiveIndex:
                 self._changes.append(staleness.compare(indexed_before, copy.indexed))
             if self._background and copy.pending:
                 self._vector_worker.wake()
-            if self._background and (copy.beyond_artifact or copy.has_another_model) and self._corpus.is_private:
+            is_behind = copy.beyond_artifact or copy.has_another_model
+            if self._background and is_behind and not copy.would_lose_vectors and self._corpus.is_private:
                 self._saver.wake()
 
     def _begin_empty(self, copy: WorkingCopy, read_until: float) -> None:

@@ -166,6 +166,16 @@ class WorkingCopy:
             return False
 
     @property
+    def would_lose_vectors(self) -> bool:
+        """Whether the configured provider makes no vectors, and the artifact has some: a build would drop them."""
+        if self.artifact_meta is None or self.artifact_meta["embedding_dimensions"] == "0":
+            return False
+        try:
+            return self.provider.dimensions == 0
+        except AnvilError:  # a model that cannot be loaded: a build fails, and writes nothing
+            return False
+
+    @property
     def pending(self) -> int:
         """The number of missing vectors. A chunk that is not yet cut into windows counts as one."""
         if self._pending is None:

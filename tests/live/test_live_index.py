@@ -180,6 +180,32 @@ def test_a_private_index_of_another_model_is_embedded_again_without_an_edit(
         assert found.search("alerts", mode="semantic").results and other.texts == texts
 
 
+def test_a_server_without_a_model_leaves_the_vectors_of_a_private_index(
+    built: Path, held: Held, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A build by it would write the pages without any vector, which the next server with a model would make again."""
+    monkeypatch.setattr("anvil.live.live_index.QUIET_S", 0.0)
+    before = (built / ".anvil/index.db").read_bytes()
+    with anvil.open(built, provider="none", background=True) as found:
+        write(built, {"new.md": "# Quagga\n"})
+        assert found.search("quagga").freshness.refreshed == ("new.md",)
+        time.sleep(0.5)
+        assert found.search("quagga").results[0].metadata.file_path == "new.md"
+    assert (built / ".anvil/index.db").read_bytes() == before
+
+
+def test_a_server_without_a_model_brings_an_index_without_vectors_up_to_date(
+    docs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("anvil.live.live_index.QUIET_S", 0.0)
+    with anvil.open(docs, provider="none") as found:
+        found.index()
+    with anvil.open(docs, provider="none", background=True) as found:
+        write(docs, {"new.md": "# Quagga\n"})
+        assert found.search("quagga").freshness.refreshed == ("new.md",)
+        until(lambda: not found.check())
+
+
 @pytest.mark.parametrize("index", ["held by git", "named"])
 def test_an_index_that_is_not_private_keeps_its_model(
     built: Path, held: Held, local: EmbeddingProvider, monkeypatch: pytest.MonkeyPatch, index: str
