@@ -18,7 +18,7 @@ from mcp.server.session import ServerSession
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ResourcesListChanged, ResourceUpdated
 from mcp.shared.exceptions import MCPError
 from mcp.types.methods import MONOLITH_NOTIFICATIONS
-from pydantic import ValidationError
+from pydantic_core import ValidationError
 
 from anvil._version import __version__
 from anvil.server.answers import (
