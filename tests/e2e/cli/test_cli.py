@@ -38,6 +38,7 @@ COMMANDS = [
     "verify",
     "test",
     "lint",
+    "impact",
     "questions",
     "diff",
     "merge",
