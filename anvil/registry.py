@@ -27,7 +27,7 @@ COMMANDS = {
     "docs": CommandEntry("Find", "Ask Anvil's own documentation.", "anvil.cli.docs:command"),
     "grep": CommandEntry("Find", "Print the lines that contain a pattern.", "anvil.cli.grep:command"),
     "show": CommandEntry("Find", "Print a page, or one section of it.", "anvil.cli.show:command"),
-    "list": CommandEntry("Find", "List the pages.", "anvil.cli.show:list_command"),
+    "list": CommandEntry("Find", "List the pages.", "anvil.cli.list:command"),
     "status": CommandEntry("Check", "Show the contents and origin of the index.", "anvil.cli.status:command"),
     "doctor": CommandEntry("Check", "Examine the installation and the project.", "anvil.doctor.cli:command"),
     "verify": CommandEntry("Check", "Check the contents of an index file.", "anvil.cli.verify:command"),

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 from anvil.dependencies.values import Attempt, Dependency
 from anvil.errors import AnvilError, Unreachable
-from anvil.http.server_policy import host_of
+from anvil.http.allowed_servers import host_of
 from anvil.settings import index_url
 
 NAMES_NO_REPOSITORY = "its metadata names no repository"

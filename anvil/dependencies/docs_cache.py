@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from anvil._version import __version__
-from anvil.dependencies import lock_file
+from anvil.dependencies import anvil_lock
 from anvil.dependencies.values import LockedDocs
 from anvil.errors import ArtifactError, BuildError, ConfigError
 from anvil.fetch.fetched_cache import Cache
@@ -152,14 +152,14 @@ def _built(cache: Cache, entry: LockedDocs) -> str | None:
 
 def remember(cache: Cache, question: str, entry: LockedDocs) -> None:
     """Keep where the documentation of a release was found. Releases do not change."""
-    cache.note(f"found {question}", lock_file.render([entry]))
+    cache.note(f"found {question}", anvil_lock.render([entry]))
 
 
 def recall(cache: Cache, question: str) -> LockedDocs | None:
     """What :func:`remember` kept, if it is still there."""
     text = cache.held_by(f"found {question}")
     try:
-        entries = lock_file.parse(text, "the cache") if text else []
+        entries = anvil_lock.parse(text, "the cache") if text else []
     except ConfigError:
         return None  # written by another version
     return entries[0] if entries and find(cache, entries[0]) is not None else None

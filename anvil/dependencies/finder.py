@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Literal
 
 from anvil._version import __version__
 from anvil.build import builder
-from anvil.dependencies import docs_cache, docs_in_package, lock_file, remote_repository, repository_docs
+from anvil.dependencies import anvil_lock, docs_cache, docs_in_package, remote_repository, repository_docs
 from anvil.dependencies.attempts import NAMES_NO_REPOSITORY, AttemptLog, sentence
 from anvil.dependencies.package_files import Package, Packages, ReadFiles
 from anvil.dependencies.package_names import is_other_version, is_same_version
@@ -320,7 +320,7 @@ class DocsFinder:
             tag = place.tag or remote_repository.find(there, docs.name, docs.version)
             if tag is None or tag not in there:
                 raise NotFound(repository_docs.no_tag(remote, there, docs.name, place.tag or docs.version))
-            named = tuple(key for key in lock_file.NAMED if getattr(place, key) is not None)
+            named = tuple(key for key in anvil_lock.NAMED if getattr(place, key) is not None)
             docs = replace(docs, tag=tag, commit=there[tag], named=named)
             slug = github_slug(url)
             if slug is not None and place == Place():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from anvil.dependencies import lock_file
+from anvil.dependencies import anvil_lock
 from anvil.dependencies.values import LockedDocs
 from anvil.errors import BuildError, ConfigError
 from anvil.settings.schema import LOCK_NAME
@@ -42,13 +42,13 @@ def read_lock(base: Path) -> list[LockedDocs]:
     """The entries of ``anvil.lock``; none without the file. Raises :class:`ConfigError`."""
     path = base / LOCK_NAME
     text = read(path)
-    return [] if text is None else lock_file.parse(text, str(path))
+    return [] if text is None else anvil_lock.parse(text, str(path))
 
 
 def write_lock(base: Path, entries: list[LockedDocs]) -> bool:
     """Write ``anvil.lock``, unless it says this already; whether it was written. Raises :class:`ConfigError`."""
     path = base / LOCK_NAME
-    text = lock_file.render(entries)
+    text = anvil_lock.render(entries)
     if read(path) == text:
         return False
     try:

@@ -18,8 +18,8 @@ from typing import Any
 from anvil.dependencies.project_urls import ProjectUrls
 from anvil.dependencies.values import Ecosystem
 from anvil.errors import ConfigError, FetchError, NotFound, Unreachable
+from anvil.http.allowed_servers import DependencyPolicy, host_of
 from anvil.http.client import HttpClient, Limits, origin
-from anvil.http.server_policy import DependencyPolicy, host_of
 from anvil.settings import index_url
 from anvil.settings.layers import variable
 from anvil.settings.schema import DepsOptions

@@ -21,8 +21,8 @@ from pathlib import Path
 from anvil.errors import FetchError, Unreachable
 from anvil.git.objects import Entry
 from anvil.git.repository import Repository
+from anvil.http.allowed_servers import ALLOW_DEPENDENCIES, HttpPolicy
 from anvil.http.client import HttpClient, Limits
-from anvil.http.server_policy import ALLOW_DEPENDENCIES, HttpPolicy
 from anvil.system.child_process import kill_session
 from anvil.values import Progress, silent
 

@@ -37,8 +37,8 @@ from anvil.fetch.result import UNPUBLISHED, FetchResult, agree
 from anvil.formats.iso_time import timestamp
 from anvil.git import repository
 from anvil.git.repository import Repository
+from anvil.http.allowed_servers import HttpPolicy
 from anvil.http.client import HttpClient, Limits, origin
-from anvil.http.server_policy import HttpPolicy
 from anvil.index_file import manifest, manifest_file, verified_cache
 from anvil.settings import index_url
 from anvil.settings.index_url import Address, GitHubAddress, LocalPath, WebAddress

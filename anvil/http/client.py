@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from anvil._version import __version__
 from anvil.errors import FetchError, Unreachable
 from anvil.http import http_headers, log_filter
-from anvil.http.server_policy import HttpPolicy, IndexPolicy, host_of
+from anvil.http.allowed_servers import HttpPolicy, IndexPolicy, host_of
 from anvil.settings import index_url
 
 if TYPE_CHECKING:

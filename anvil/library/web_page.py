@@ -17,8 +17,8 @@ from pathlib import Path
 from anvil.errors import DocumentRejected, DocumentTooLarge, FetchError, UnsupportedFormat
 from anvil.formats import encodings
 from anvil.http import http_headers
+from anvil.http.allowed_servers import Allowed, DocumentPolicy, anything, is_public
 from anvil.http.client import HttpClient, Limits, Reply, TimedOut
-from anvil.http.server_policy import Allowed, DocumentPolicy, anything, is_public
 from anvil.settings.schema import LibraryOptions
 
 TYPES = {

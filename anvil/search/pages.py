@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PureWindowsPath
 
-from anvil.documents import editions
+from anvil.documents import site_versions
 from anvil.errors import NotFound
 from anvil.formats import globs
 from anvil.formats.encodings import is_unicode
@@ -277,7 +277,7 @@ def of_edition(index: IndexReader, version: str | None, language: str | None) ->
         page.file_path
         for page in index.documents()
         if (version is None or page.metadata.get("version") == version)
-        and (language is None or editions.speaks(str(page.metadata.get("language") or ""), language))
+        and (language is None or site_versions.speaks(str(page.metadata.get("language") or ""), language))
     )
 
 

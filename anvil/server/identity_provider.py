@@ -14,8 +14,8 @@ from dataclasses import replace
 from typing import Any
 
 from anvil.errors import AnvilError, FetchError, Unreachable
+from anvil.http.allowed_servers import host_of
 from anvil.http.client import HttpClient, Limits
-from anvil.http.server_policy import host_of
 
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
 """Signatures with a public key. A secret that is shared with a provider, or no signature, is never accepted."""

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from anvil.documents import editions
+from anvil.documents import site_versions
 from anvil.formats import globs
 from anvil.settings.schema import SiteOptions
 from anvil.sites import page_addresses
@@ -61,7 +61,7 @@ def choose(
     sitemap that names this site's pages."""
     canonical = {path: page.canonical for path, page in facts.items() if page.canonical and page.problem is None}
     base = page_addresses.base_of(canonical) or page_addresses.base_of(listed or {})
-    folders = editions.version_folders(facts, declared_versions)
+    folders = site_versions.version_folders(facts, declared_versions)
     keys = {page_addresses.key(path): path for path in sorted(facts, reverse=True)}
     pages: list[SitePage] = []
     left_out: list[Skipped] = []
@@ -69,7 +69,7 @@ def choose(
     for path in sorted(facts):
         page = facts[path]
         address, moved = _address(path, page, listed, base, keys, folders)
-        version = editions.version_of(path, folders)
+        version = site_versions.version_of(path, folders)
         language = page.language.strip() or None
         reason = (
             _special(path, page)
@@ -143,7 +143,7 @@ def _by_options(path: str, address: str, version: str | None, language: str | No
         return "site.exclude names it"
     if options.versions and version is not None and version not in options.versions:
         return f"it is of version {version}"
-    if options.languages and not any(editions.speaks(language or "", wanted) for wanted in options.languages):
+    if options.languages and not any(site_versions.speaks(language or "", wanted) for wanted in options.languages):
         return f"its language is {language or 'unknown'}"
     return None
 

@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anvil.errors import AnvilError, ConfigError, DocumentRejected, DocumentTooLarge, UnsupportedFormat
-from anvil.http.server_policy import Address, anything, is_public
+from anvil.http.allowed_servers import Address, anything, is_public
 from anvil.library.web_page import downloaded
 from anvil.settings.schema import LibraryOptions
 

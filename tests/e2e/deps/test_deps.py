@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import anvil
-from anvil.dependencies import docs_cache, lock_file
+from anvil.dependencies import docs_cache
 from anvil.dependencies.values import LockedDocs
 from tests.support import repositories
 from tests.support.dependency_servers import (
@@ -72,7 +72,7 @@ def upstream(tmp_path: Path) -> Path:
 
 
 def locked(project: Path) -> list[LockedDocs]:
-    return lock_file.parse((project / "anvil.lock").read_text(encoding="utf-8"), "anvil.lock")
+    return anvil_lock.parse((project / "anvil.lock").read_text(encoding="utf-8"), "anvil.lock")
 
 
 def answers(entry: LockedDocs, question: str) -> str:

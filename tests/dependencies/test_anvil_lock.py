@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anvil.dependencies import lock_file
+from anvil.dependencies import anvil_lock
 from anvil.dependencies.values import LockedDocs
 from anvil.errors import ConfigError
 
@@ -31,9 +31,9 @@ OTHER = LockedDocs("npm", "@acme/ui", "1.0.0", "package", "https://registry.npmj
 
 
 def test_it_is_sorted_and_comes_back() -> None:
-    text = lock_file.render([ENTRY, OTHER])
-    assert text == lock_file.render([OTHER, ENTRY])
-    assert lock_file.parse(text, "anvil.lock") == [OTHER, ENTRY]
+    text = anvil_lock.render([ENTRY, OTHER])
+    assert text == anvil_lock.render([OTHER, ENTRY])
+    assert anvil_lock.parse(text, "anvil.lock") == [OTHER, ENTRY]
     assert text.startswith("# The documentation of this project's dependencies.") and text.index("npm") < text.index(
         "pypi"
     )
@@ -43,7 +43,7 @@ def test_it_is_sorted_and_comes_back() -> None:
 def test_any_folder_comes_back(folder: str) -> None:
     entry = replace(ENTRY, folder=f"x{folder}")
     if ".." not in f"x{folder}".split("/"):
-        assert lock_file.parse(lock_file.render([entry]), "x") == [entry]
+        assert anvil_lock.parse(anvil_lock.render([entry]), "x") == [entry]
 
 
 @pytest.mark.parametrize(
@@ -69,29 +69,29 @@ def test_any_folder_comes_back(folder: str) -> None:
     ],
 )
 def test_a_wrong_file_is_one_message(change: tuple[str, str], reason: str) -> None:
-    text = lock_file.render([ENTRY])
+    text = anvil_lock.render([ENTRY])
     assert change[0] in text
     with pytest.raises(ConfigError, match=reason) as error:
-        lock_file.parse(text.replace(*change), "anvil.lock")
+        anvil_lock.parse(text.replace(*change), "anvil.lock")
     assert str(error.value).isprintable()
 
 
 def test_an_entry_twice_and_a_long_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    text = lock_file.render([ENTRY])
+    text = anvil_lock.render([ENTRY])
     with pytest.raises(ConfigError, match="twice at the same version"):
-        lock_file.parse(text + text[text.index("[[docs]]") :], "anvil.lock")
-    monkeypatch.setattr(lock_file, "MAX_CHARACTERS", 10)
+        anvil_lock.parse(text + text[text.index("[[docs]]") :], "anvil.lock")
+    monkeypatch.setattr(anvil_lock, "MAX_CHARACTERS", 10)
     with pytest.raises(ConfigError, match="more than 10 characters"):
-        lock_file.parse(text, "anvil.lock")
+        anvil_lock.parse(text, "anvil.lock")
 
 
 @given(st.text())
 def test_any_text_is_entries_or_one_error(text: str) -> None:
     with contextlib.suppress(ConfigError):
-        assert isinstance(lock_file.parse(text, "x"), list)
+        assert isinstance(anvil_lock.parse(text, "x"), list)
 
 
 def test_a_merge_conflict_is_named() -> None:
     text = "version = 1\n<<<<<<< HEAD\n[[docs]]\n=======\n>>>>>>> theirs\n"
     with pytest.raises(ConfigError, match=r"has merge conflicts\. Keep one of the sides"):
-        lock_file.parse(text, "anvil.lock")
+        anvil_lock.parse(text, "anvil.lock")

@@ -10,8 +10,8 @@ import pytest
 
 from anvil.dependencies import remote_repository
 from anvil.errors import FetchError, Unreachable
+from anvil.http.allowed_servers import DependencyPolicy
 from anvil.http.client import HttpClient, Limits
-from anvil.http.server_policy import DependencyPolicy
 from tests.support.index_server import Answer, Server, serving
 
 NAMES = {"public.example": "93.184.216.34", "corp.example": "10.1.2.3", "metadata.example": "169.254.169.254"}
