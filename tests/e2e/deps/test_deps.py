@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import anvil
-from anvil.dependencies import docs_cache
+from anvil.dependencies import anvil_lock, docs_cache
 from anvil.dependencies.values import LockedDocs
 from tests.support import repositories
 from tests.support.dependency_servers import (
