@@ -6,6 +6,7 @@ It sets resource limits that it cannot raise again, has a minimal environment, a
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import sys
 import zipfile
@@ -21,8 +22,11 @@ MAX_UNPACKED_BYTES = 500_000_000
 MAX_COMPRESSION_RATIO = 200
 """Unpacked size by packed size of a zipped file that unpacks to more than ``MIN_RATIO_BYTES``."""
 MIN_RATIO_BYTES = 10_000_000
+MAX_ARCHIVE_DEPTH = 6
+"""Archives inside each other."""
 CPU_TIME_FACTOR, EXTRA_CPU_TIME_S = 8, 60
 """Processor time of a file, on several processors, by the seconds it may take."""
+_ZIP = b"PK\x03\x04"
 _ZIPPED_TYPES = ("docx", "xlsx", "pptx", "epub", "zip")
 
 
@@ -82,7 +86,7 @@ def _pieces(request: dict[str, Any]) -> Iterator[tuple[str, int]]:
     characters_left = request["characters"]
     with open(request["path"], "rb") as file:
         if request["type"] in _ZIPPED_TYPES:
-            _check_zip(file)
+            _check_zip(file, MAX_ARCHIVE_DEPTH if request["type"] == "zip" else None)
         for text, page in to_markdown.pieces(file, request):
             characters_left -= len(text)
             if characters_left < 0:
@@ -91,16 +95,37 @@ def _pieces(request: dict[str, Any]) -> Iterator[tuple[str, int]]:
             yield text, page
 
 
-def _check_zip(file: BinaryIO) -> None:
+def _check_zip(file: BinaryIO, depth: int | None) -> None:
+    """Refuse what is encrypted or unpacks to too much. ``depth``: how many archives may be inside each other; None
+    where archives inside it are not read."""
     with zipfile.ZipFile(file) as archive:
-        entries = archive.infolist()
-    packed, unpacked = sum(entry.compress_size for entry in entries), sum(entry.file_size for entry in entries)
+        if any(entry.flag_bits & 1 for entry in archive.infolist()):
+            raise DocumentRejected("It is encrypted. Save it without a password.")
+        _check_unpacked(archive, depth, 0, 0)
+    file.seek(0)
+
+
+def _check_unpacked(archive: zipfile.ZipFile, depth: int | None, packed: int, unpacked: int) -> tuple[int, int]:
+    """Bytes of all members, packed and unpacked, with those of archives among them and what was counted before."""
+    if depth == 0:
+        raise DocumentTooLarge(f"It has archives inside each other, more than {MAX_ARCHIVE_DEPTH}.")
+    entries = archive.infolist()
+    packed, unpacked = (
+        packed + sum(entry.compress_size for entry in entries),
+        unpacked + sum(entry.file_size for entry in entries),
+    )
     bomb = unpacked > MIN_RATIO_BYTES and unpacked > MAX_COMPRESSION_RATIO * packed
     if bomb or unpacked > MAX_UNPACKED_BYTES:
         raise DocumentTooLarge(f"It unpacks from {packed:,} to {unpacked:,} bytes, which is refused.")
-    if any(entry.flag_bits & 1 for entry in entries):
-        raise DocumentRejected("It is encrypted. Save it without a password.")
-    file.seek(0)
+    if depth is None:
+        return packed, unpacked
+    for entry in entries:
+        # A damaged or encrypted archive in an archive is left out by its converter, and the others are read.
+        with contextlib.suppress(zipfile.BadZipFile, NotImplementedError, RuntimeError), archive.open(entry) as member:
+            if (start := member.read(len(_ZIP))) == _ZIP:
+                with zipfile.ZipFile(io.BytesIO(start + member.read())) as inner:
+                    packed, unpacked = _check_unpacked(inner, depth - 1, packed, unpacked)
+    return packed, unpacked
 
 
 def _damaged(file_type: str, error: Exception) -> str:

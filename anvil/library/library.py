@@ -201,6 +201,7 @@ class Library:
         from anvil.library.file_formats import format_of
 
         library, metadata = metadata_filter.library_name(library), metadata_filter.checked_metadata(metadata)
+        source = metadata_filter.source_name(source)
         kind, options = file_type or type_of(source), self.config.library
         try:
             if not file.is_file():

@@ -247,6 +247,22 @@ def test_a_zip_bomb_is_refused_before_it_is_unpacked(converter: Converter, tmp_p
     documents.archive(tmp_path / "a.zip", {"b.txt": b"0" * 20_000_000})
     with pytest.raises(DocumentTooLarge, match="unpacks from"):
         converted(converter, tmp_path / "a.zip")
+    inside = (tmp_path / "a.zip").read_bytes()
+    documents.archive(tmp_path / "b.zip", {"words.txt": b"words", "a": inside})
+    with pytest.raises(DocumentTooLarge, match="unpacks from"):
+        converted(converter, tmp_path / "b.zip")
+
+
+def test_archives_inside_archives_are_read_so_far(converter: Converter, tmp_path: Path) -> None:
+    inside = b"words"
+    for number in range(8):
+        path = documents.archive(tmp_path / f"{number}.zip", {f"{number}.zip" if number else "a.txt": inside})
+        inside = path.read_bytes()
+    assert "words" in converted(converter, tmp_path / "5.zip")
+    with pytest.raises(DocumentTooLarge, match="archives inside each other, more than 6"):
+        converted(converter, tmp_path / "6.zip")
+    documents.archive(tmp_path / "odd.zip", {"a.txt": b"words", "b.zip": b"PK\x03\x04 is no archive"})
+    assert "words" in converted(converter, tmp_path / "odd.zip")
 
 
 def test_a_file_that_needs_too_much_memory_is_one_error(tmp_path: Path) -> None:

@@ -279,6 +279,9 @@ def test_each_status_of_an_upload(tmp_path: Path) -> None:
         assert status == 500 and "cannot be read as DOCX" in answer["error"]
         status, answer = curl(process, tmp_path / "a.md", "-F", "filename=../../etc/passwd")
         assert status == 200 and answer["source"] == "a.md"
+        for name in ("a\x1b[31m.md", "a\u202ecba.md"):
+            status, answer = curl(process, None, "-F", f"file=@{tmp_path / 'a.md'};filename={name}")
+            assert status == 400 and answer["error"].startswith("source "), name
         assert process.stop() == 0 and "Traceback" not in process.log()
 
 
