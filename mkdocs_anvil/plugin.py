@@ -258,7 +258,6 @@ class AnvilPlugin(BasePlugin[options.AnvilConfig]):  # type: ignore[no-untyped-c
                 if (files := layout.files[places[each.path].html])
                 and (timed := replace(each, last_modified=times.get(each.path, ("", ""))[1]))
             ),
-            layout,
             links,
             link_html=self.config.link_markdown,
             partial=bool(self._unread),  # the lists would lack the pages that a dirty build skipped

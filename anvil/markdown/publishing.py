@@ -69,7 +69,6 @@ def publish(
                 for document, text in _texts(reader, stored)
                 if (files := layout.files[(place := places[document.file_path]).html])
             ),
-            layout,
             TwinLinks(places.values(), layout, url, base_path),
             link_html=link_html,
             progress=progress,

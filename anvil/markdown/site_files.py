@@ -64,7 +64,6 @@ def write(
     folder: Path,
     site: Site,
     pages: Iterable[PlacedPage],
-    layout: Layout,
     links: TwinLinks,
     *,
     link_html: bool = False,
@@ -77,6 +76,7 @@ def write(
     ``partial``: the pages are not all of the site: nothing is removed, and no list of them is written.
     Raises :class:`BuildError` when nothing can be written.
     """
+    layout = links.layout
     files = _Files(folder)
     listed: list[MarkdownPage] = []
     full = _Full(site)

@@ -86,6 +86,7 @@ class TwinLinks:
         base_path: str = "/",
         sources: Mapping[str, str] | None = None,
     ) -> None:
+        self.layout = layout
         self._site_url = urlsplit(site_url)
         self._base_path = self._site_url.path if site_url else base_path
         self._twins = {

@@ -38,7 +38,6 @@ def publish(
             for html, text in pages.items()
             if (files := layout.files[html])
         ),
-        layout,
         TwinLinks(places.values(), layout, "https://x.test/"),
         link_html=link_html,
         partial=partial,
