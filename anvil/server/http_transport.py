@@ -32,13 +32,25 @@ from anvil.server.logs import event
 from anvil.server.mcp_app import App, running_app
 from anvil.server.oauth import METADATA_CACHE
 from anvil.server.progress import ProgressReporter
-from anvil.server.security import Access, AccessMiddleware, Application, Message, Receive, Scope, Send
+from anvil.server.security import (
+    TOO_MANY,
+    Access,
+    AccessMiddleware,
+    Application,
+    Message,
+    Receive,
+    Scope,
+    Send,
+    refuse,
+)
 from anvil.server.signals import handling, is_repeated
 from anvil.server.threads import ThreadBridge
 from anvil.server.toolset import RunningToolset, Toolset
 
 MAX_REQUEST_BYTES = 4 * 1024 * 1024
 """Bytes of a request's body."""
+MAX_SSE_STREAMS = 224
+"""Streams of SSE clients. Each is a request that is under way; the messages for it are others."""
 LISTEN_BACKLOG = 128
 """Connections that wait in the system's queue until they are accepted."""
 SHUTDOWN_GRACE_S = 3
@@ -193,7 +205,7 @@ def application(app: App, access: Access, stop_request: StopRequest, sse: bool =
         streams = _Streams(app, stop_request)
         routes = [
             *_own_routes(app, access),
-            Route("/sse", streams),
+            Route("/sse", streams, methods=["GET"]),  # clients of both transports try POST first, and go by its status
             Mount("/messages/", streams.transport.handle_post_message),
         ]
         return AccessMiddleware(Starlette(routes=routes), access, public_paths(app, access))
@@ -278,11 +290,19 @@ class _Streams:
 
     def __init__(self, app: App, stop_request: StopRequest) -> None:
         self._app, self._stop_request = app, stop_request
+        self._open = 0
         self.transport = SseServerTransport("/messages/", NO_SDK_CHECKS, MAX_REQUEST_BYTES)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        async with self.transport.connect_sse(scope, receive, send) as (read, write):
-            await self._stop_request.run_until(self._app.server.run(read, write, self._app.options()))
+        if self._open >= MAX_SSE_STREAMS:
+            await refuse(send, *TOO_MANY)
+            return
+        self._open += 1
+        try:
+            async with self.transport.connect_sse(scope, receive, send) as (read, write):
+                await self._stop_request.run_until(self._app.server.run(read, write, self._app.options()))
+        finally:
+            self._open -= 1
 
 
 class _Health:

@@ -19,6 +19,8 @@ LEVELS = {"silent": 100, "error": logging.ERROR, "warn": logging.WARNING, "info"
 
 log = logging.getLogger("anvil.server")
 FIELDS = "anvil_fields"
+MAX_FOREIGN_CHARACTERS = 500
+"""Length of a message of another library, which may quote what a client sent."""
 
 
 def event(level: int, message: str, **fields: Any) -> None:
@@ -57,14 +59,22 @@ def configure(level: str = "info", form: str = "text") -> None:
 
 
 def _is_relevant(record: logging.LogRecord) -> bool:
-    """False for a client that disconnected during its request, and for what another handler writes."""
+    """False for a client that disconnected during its request, for a request that ends with the server, and for what
+    another handler writes. What other libraries say of a client's mistake is one line of bounded length."""
     logger = logging.getLogger(record.name)
     while logger.parent is not None:
         if any(not isinstance(handler, logging.NullHandler) for handler in logger.handlers):
             return False
         logger = logger.parent
-    kind = record.exc_info[0] if record.exc_info else None
-    return kind is None or kind.__name__ != "ClientDisconnect"
+    kind = record.exc_info[0].__name__ if record.exc_info and record.exc_info[0] else ""
+    if not record.name.startswith("anvil"):
+        if kind == "ValidationError" and record.name.startswith(
+            "mcp"
+        ):  # of the protocol's messages: where the SDK noticed it tells nothing
+            record.exc_info = None
+        if len(message := record.getMessage()) > MAX_FOREIGN_CHARACTERS:
+            record.msg, record.args = message[:MAX_FOREIGN_CHARACTERS] + "...", None
+    return kind not in ("ClientDisconnect", "CancelledError")
 
 
 class TextLines(logging.Formatter):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import sys
@@ -59,3 +60,22 @@ def test_what_another_handler_writes_is_not_written_twice(capsys: pytest.Capture
         quiet.handlers.clear()
     assert captured.out == "once\n"
     assert [json.loads(line)["message"] for line in captured.err.splitlines()] == ["as well"]
+
+
+def test_a_mistake_of_a_client_is_one_short_line(capsys: pytest.CaptureFixture[str]) -> None:
+    root = logging.getLogger()
+    before = root.handlers[:], root.level
+    wrong, gone = type("ValidationError", (Exception,), {}), asyncio.CancelledError
+    try:
+        logs.configure("info")
+        for name, kind in (("mcp.server.sse", wrong), ("uvicorn.error", gone), ("uvicorn.error", KeyError)):
+            try:
+                raise kind
+            except BaseException:
+                logging.getLogger(name).exception("%s %s", kind.__name__, "x" * 100_000)
+        lines = capsys.readouterr().err.splitlines()
+    finally:
+        logging.captureWarnings(False)
+        root.handlers[:], root.level = before
+    assert [line.split()[1:3] for line in lines[:2]] == [["error", "ValidationError"], ["error", "KeyError"]]
+    assert max(map(len, lines[:2])) < 600 and "Traceback" in lines[2]

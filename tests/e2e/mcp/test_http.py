@@ -10,17 +10,19 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 import anvil
 from anvil.errors import ConfigError
+from anvil.server import http_transport
 from anvil.server.http_transport import MAX_REQUEST_BYTES, SHUTDOWN_GRACE_S
 from anvil.server.security import MAX_CONCURRENT_REQUESTS, Access, AccessMiddleware, host_name
 from tests.conftest import PAGES, write
@@ -308,6 +310,32 @@ def test_only_so_many_at_once() -> None:
     assert statuses.count(503) == 3 and statuses.count(200) == MAX_CONCURRENT_REQUESTS + 1
 
 
+def test_streams_leave_room_for_the_messages_to_them() -> None:
+    async def main() -> list[int]:
+        refused: list[int] = []
+        left = asyncio.Event()
+
+        @asynccontextmanager
+        async def connect_sse(*_: Any) -> AsyncIterator[tuple[None, None]]:
+            yield None, None
+
+        async def send(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                refused.append(message["status"])
+
+        app = SimpleNamespace(server=SimpleNamespace(run=lambda *_: left.wait()), options=lambda: None)
+        streams = http_transport._Streams(cast(Any, app), http_transport.StopRequest())
+        streams.transport = cast(Any, SimpleNamespace(connect_sse=connect_sse))
+        running = [asyncio.create_task(streams({}, None, send)) for _ in range(224 + 3)]
+        await asyncio.sleep(0.05)
+        left.set()
+        await asyncio.gather(*running)
+        await streams({}, None, send)
+        return refused
+
+    assert asyncio.run(main()) == [503] * 3
+
+
 # --- many clients ----------------------------------------------------------------------------------------------
 
 
@@ -386,6 +414,7 @@ def test_signals_end_it_in_order(docs: Path, transport: str, number: int) -> Non
         connection.request("GET", server.url.removeprefix(server.base), headers={"Accept": "text/event-stream"})
         response = connection.getresponse()  # a stream that stands open; streamable HTTP has none
         if transport == "sse":
+            assert ask(server, "POST", "/sse", b"{}")[0] == 405  # from which clients of both transports know the older
             assert response.status == 200 and b"endpoint" in response.readline()
         stack.callback(connection.close)
         stack.callback(response.close)
