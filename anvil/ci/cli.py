@@ -70,6 +70,15 @@ from anvil.lint.values import LEVELS
     default=False,
     help="With impact: exit with 1 when a section is probably wrong (default: false).",
 )
+@click.option(
+    "--comment",
+    metavar="true/false",
+    type=bool,
+    is_flag=False,
+    flag_value=True,
+    default=False,
+    help="With impact: also say it in one comment on the pull request, with GITHUB_TOKEN (default: false).",
+)
 @click.option("--artifact-name", metavar="NAME", help="With artifact: the name of the uploaded artifact.")
 @click.option("--artifact-url", metavar="URL", help="With artifact: its download address.")
 @click.option("--summary", metavar="FILE", help="Add the summary to this file (default on GitHub: the step's summary).")

@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from anvil.ci.annotations import shown
 from anvil.ci.hosts import Host
@@ -149,7 +149,19 @@ def base_commit(opened: Anvil) -> str | None:
 
 
 def pull_request_title() -> str:
-    """The title of the pull request that the run is for, as GitHub tells it in a file; ``""`` elsewhere."""
+    """The title of the pull request that the run is for; ``""`` elsewhere."""
+    title = _pull_request().get("title")
+    return title if isinstance(title, str) else ""
+
+
+def pull_request_number() -> int | None:
+    """The number of the pull request that the run is for; None elsewhere."""
+    number = _pull_request().get("number")
+    return number if type(number) is int and number > 0 else None
+
+
+def _pull_request() -> dict[str, Any]:
+    """What GitHub says in a file about the pull request that the run is for; nothing elsewhere."""
     import json
 
     from anvil.system import safe_read
@@ -158,10 +170,9 @@ def pull_request_title() -> str:
     try:
         payload = json.loads(safe_read.text(Path(event))) if event else {}
     except (OSError, ValueError):  # no title: the subjects of the commits are there
-        return ""
+        return {}
     request = payload.get("pull_request") if isinstance(payload, dict) else None
-    title = request.get("title") if isinstance(request, dict) else None
-    return title if isinstance(title, str) else ""
+    return request if isinstance(request, dict) else {}
 
 
 def _revisions() -> list[str]:

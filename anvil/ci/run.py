@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import quote
 
-from anvil.ci import impact_summary, previous_indexes, question_summary, summary
+from anvil.ci import impact_summary, previous_indexes, pull_request_comment, question_summary, summary
 from anvil.ci import previous_indexes as previous
 from anvil.ci.annotations import impact_notes, in_checkout, lint_notes, shown, stale_notes
 from anvil.ci.hosts import Host
@@ -39,8 +39,8 @@ class CiOptions(OpenRequest):
     warning. ``tests``: a file of questions; ``true`` for the nearest ``anvil-tests.toml``. ``fail_level``: the lowest
     level of finding that fails; None for that of the configuration. ``site``: the folder of a built site. ``base``: the
     commit that a change is compared with; None for the branch of the pull request. ``fail_impact``: whether sections
-    that a change probably makes wrong fail the job. ``markdown``: whether the pages of a site are written as Markdown;
-    None for what the configuration says."""
+    that a change probably makes wrong fail the job. ``comment``: whether a comment on the pull request names them.
+    ``markdown``: whether the pages of a site are written as Markdown; None for what the configuration says."""
 
     previous: tuple[str, ...] = ()
     shard: str | None = None
@@ -51,6 +51,7 @@ class CiOptions(OpenRequest):
     fail_level: FindingLevel | None = None
     base: str | None = None
     fail_impact: bool = False
+    comment: bool = False
     markdown: Literal["true", "false"] | None = None
 
 
@@ -270,6 +271,8 @@ def impact(order: CiOptions, host: Host) -> tuple[bool, dict[str, str]]:
     host.output(values)
     if said := impact_summary.render(likely, report, pages_url):
         host.summarize(said)
+    if order.comment:
+        pull_request_comment.keep_current(said if likely else "", host)
     host.line(f"{impact_summary.headline(likely, report)} ({counted(report.files, 'changed file')} of code).")
     return not (likely and order.fail_impact), values
 

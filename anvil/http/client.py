@@ -1,4 +1,4 @@
-"""The only HTTP client: GET requests to untrusted servers, with limits on size, time and redirects.
+"""The only HTTP client: requests to untrusted servers, with limits on size, time and redirects.
 
 A policy (``http_policy.py``) decides which servers are allowed, also after each redirect. Credentials are sent to their
 own origin only. A server that sends headers or body too slowly is abandoned. Credentials and URLs are never logged.
@@ -50,6 +50,15 @@ class Limits:
     size: int = 2_000_000_000
     small: int = 8_000_000
     """Bytes of the longest text, such as a manifest or a list."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Sent:
+    """What is sent to an address: a request's method, its body, and its headers without credentials."""
+
+    method: str
+    content: bytes | None
+    headers: Mapping[str, str]
 
 
 class TimedOut(Unreachable):
@@ -150,8 +159,11 @@ class HttpClient:
             raise FetchError(f"{host_of(before)} names an invalid address. Tell its owner.") from None
 
     @contextlib.contextmanager
-    def get(self, url: str, headers: Mapping[str, str] | None = None) -> Iterator[Reply]:
-        """Send a GET request. The caller checks the status, except 408 and 5xx.
+    def get(
+        self, url: str, headers: Mapping[str, str] | None = None, method: str = "GET", content: bytes | None = None
+    ) -> Iterator[Reply]:
+        """Send a GET request, or one with another method and a body, ``content``; such a one follows no redirect. The
+        caller checks the status, except 408 and 5xx.
 
         Raises :class:`Unreachable`, :class:`FetchError` for an invalid address or a forbidden redirect, and the errors
         of the policy.
@@ -163,7 +175,7 @@ class HttpClient:
         with log_filter.silence(), contextlib.ExitStack() as stack:
             try:
                 self._policy.check(url)
-                reply = self._followed(url, dict(headers or {}), end, stack)
+                reply = self._followed(_Sent(method, content, dict(headers or {})), url, end, stack)
                 host = reply.host
                 if reply.status >= 500 or reply.status == 408:
                     raise Unreachable(f"{host} has an error (status {reply.status}). Try again later.")
@@ -175,15 +187,15 @@ class HttpClient:
                     raise
                 raise Unreachable(f"{host} cannot be reached ({reason(error)}). Check the network.") from None
 
-    def _followed(self, url: str, headers: dict[str, str], end: float, stack: contextlib.ExitStack) -> Reply:
+    def _followed(self, message: _Sent, url: str, end: float, stack: contextlib.ExitStack) -> Reply:
         import httpx2
 
         invalid = f"{host_of(url)} is not a valid host. Check the address."
         for _ in range(MAX_REDIRECTS + 1):
             try:
-                reply = self._sent(url, headers, end, stack)
+                reply = self._sent(message, url, end, stack)
                 target = reply.headers.get("location")
-                if reply.status not in REDIRECT_STATUSES or not target:
+                if reply.status not in REDIRECT_STATUSES or not target or message.method != "GET":
                     return reply
                 invalid = f"{host_of(url)} redirects to an invalid address. Tell its owner."
                 target = urllib.parse.urljoin(url, target)
@@ -193,10 +205,10 @@ class HttpClient:
                 raise FetchError(invalid) from None
         raise FetchError(f"{host_of(url)} redirects more than {MAX_REDIRECTS} times. Check the address.")
 
-    def _sent(self, url: str, headers: Mapping[str, str], end: float, stack: contextlib.ExitStack) -> Reply:
+    def _sent(self, message: _Sent, url: str, end: float, stack: contextlib.ExitStack) -> Reply:
         import httpx2
 
-        where, sent_headers = httpx2.URL(url), dict(headers)
+        where, sent_headers = httpx2.URL(url), dict(message.headers)
         if authorization := self._authorization.get(origin(url)):
             sent_headers["Authorization"] = authorization
         deadline = SocketDeadline()
@@ -210,12 +222,14 @@ class HttpClient:
         stack.callback(deadline.cancel)
         deadline.start(min(self.limits.answer, end - time.monotonic()))
         try:
-            request = self._client.build_request("GET", where, headers=sent_headers, extensions=extensions)
+            request = self._client.build_request(
+                message.method, where, content=message.content, headers=sent_headers, extensions=extensions
+            )
             response = stack.enter_context(contextlib.closing(self._client.send(request, stream=True)))
         except Exception:
             if deadline.expired:
-                message = f"{host_of(url)} did not answer in {self.limits.answer:.0f} s. Try again later."
-                raise Unreachable(message) from None
+                late = f"{host_of(url)} did not answer in {self.limits.answer:.0f} s. Try again later."
+                raise Unreachable(late) from None
             raise
         deadline.cancel()
         if end < math.inf:

@@ -1,0 +1,149 @@
+"""One comment on a pull request, which says what its change means for the documentation: written once, then updated.
+
+The comment is found again by a hidden mark at the start of its text. Others can write that mark too, so only a comment
+of the token's own user counts; the token of a job is a bot's and may not ask who it is, so then one of a bot counts.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from typing import Any
+
+from anvil.ci import previous_indexes
+from anvil.ci.hosts import Host
+from anvil.errors import AnvilError, ConfigError, FetchError, Unreachable
+from anvil.fetch import github_api
+from anvil.http.client import HttpClient, Limits, origin
+
+MARK = "<!-- anvil impact -->"
+MAX_CHARS = 60_000
+"""Characters of a comment. GitHub refuses one of more than 65,536."""
+NOTHING = "Nothing that this change makes wrong in the documentation is likely now."
+_CUT = "\n\n*The rest is in the summary of the job.*"
+_PER_PAGE = 100
+_MAX_PAGES = 10
+"""Pages of the list of comments that are read."""
+_MAX_PAGE_BYTES = 32_000_000
+"""Bytes of one page of the list: a comment can have 65,536 characters of four bytes."""
+_LIMITS = Limits(connect=10.0, answer=20.0, total=30.0)
+_HEADERS = {"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": "2022-11-28"}
+_REPOSITORY = re.compile(r"[A-Za-z0-9_-]+/[A-Za-z0-9._-]+")
+
+
+def keep_current(findings: str, host: Host) -> None:
+    """Write the comment, or update it where its text differs. ``findings``: Markdown in which text of the documents is
+    escaped; empty where nothing is likely, which an earlier comment then says, and no new one.
+
+    It never fails: what keeps the comment from being written is a warning.
+    """
+    number = previous_indexes.pull_request_number()
+    if os.environ.get("GITHUB_EVENT_NAME") != "pull_request" or number is None:
+        host.line("There is no pull request of GitHub to comment on.")
+        return
+    try:
+        with _Api() as api:
+            _write(api, f"{api.root}/issues/{number}/comments", findings)
+    except AnvilError as error:
+        host.annotate(
+            "warning",
+            f"The comment on the pull request is not up to date: {error} The job needs 'permissions: pull-requests: "
+            "write', which GitHub does not give to pull requests from forks. The findings are in the summary.",
+        )
+
+
+def text(findings: str) -> str:
+    """The text of the comment, cut at the end of a line when it is long."""
+    whole = f"{MARK}\n\n{findings.strip() or NOTHING}"
+    if len(whole) > MAX_CHARS:
+        whole = whole[: MAX_CHARS - len(_CUT)].rpartition("\n")[0] + _CUT
+    return whole
+
+
+def _write(api: _Api, comments: str, findings: str) -> None:
+    earlier, body = _earlier(api, comments), text(findings)
+    if earlier is None:
+        if findings:
+            api.ask("POST", comments, 201, {"body": body})
+    elif _plain(earlier["body"]) != body:
+        api.ask("PATCH", f"{api.root}/issues/comments/{earlier['id']}", 200, {"body": body})
+
+
+def _earlier(api: _Api, comments: str) -> dict[str, Any] | None:
+    """The comment of an earlier run, if there is one."""
+    own_login: str | None = None
+    for page in range(1, _MAX_PAGES + 1):
+        found = api.ask("GET", f"{comments}?per_page={_PER_PAGE}&page={page}", 200)
+        if not isinstance(found, list):
+            raise Unreachable("GitHub's list of comments is not as documented.")
+        marked = [each for each in found if _is_marked(each)]
+        if marked and own_login is None:
+            own_login = _login(api)
+        for each in marked:
+            user = each["user"]
+            if user.get("login") == own_login if own_login else user.get("type") == "Bot":
+                return dict(each)
+        if len(found) < _PER_PAGE:
+            return None
+    raise FetchError(f"It has more than {_MAX_PAGES * _PER_PAGE:,} comments, among which none of Anvil was found.")
+
+
+def _login(api: _Api) -> str:
+    """The name of the token's user; empty for the token of a job, which may not ask."""
+    user = api.ask("GET", f"{github_api.api_url()}/user", 200, refused=(401, 403, 404))
+    login = user.get("login") if isinstance(user, dict) else None
+    return login if isinstance(login, str) else ""
+
+
+def _is_marked(entry: Any) -> bool:
+    return (
+        isinstance(entry, dict)
+        and type(entry.get("id")) is int
+        and isinstance(entry.get("user"), dict)
+        and isinstance(entry.get("body"), str)
+        and _plain(entry["body"]).startswith(MARK)
+    )
+
+
+def _plain(body: str) -> str:
+    """A comment's text as it was sent: GitHub can give other line breaks."""
+    return body.replace("\r\n", "\n").strip()
+
+
+class _Api:
+    """Requests for the job's repository with the job's token; a context manager. Raises :class:`ConfigError` without
+    them."""
+
+    def __init__(self) -> None:
+        token, repository = (os.environ.get(f"GITHUB_{name}", "").strip() for name in ("TOKEN", "REPOSITORY"))
+        if not re.fullmatch("[!-~]+", token):  # another could not be sent, and the error would repeat it
+            raise ConfigError("GITHUB_TOKEN is not set to a token.")
+        if not _REPOSITORY.fullmatch(repository):
+            raise ConfigError("GITHUB_REPOSITORY is not set to OWNER/REPO.")
+        url = github_api.api_url()
+        self.root = f"{url}/repos/{repository}"
+        self._http = HttpClient(_LIMITS, {origin(url): f"Bearer {token}"})
+
+    def __enter__(self) -> _Api:
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        self._http.__exit__(*problem)
+
+    def ask(
+        self, method: str, url: str, expected: int, value: dict[str, str] | None = None, refused: tuple[int, ...] = ()
+    ) -> Any:
+        """The JSON of an answer; None for a status in ``refused``. ``value``: the JSON to send. Raises
+        :class:`FetchError` for a status other than ``expected``, :class:`Unreachable` for what is no JSON."""
+        content = None if value is None else json.dumps(value).encode()
+        headers = _HEADERS if content is None else {**_HEADERS, "Content-Type": "application/json"}
+        with self._http.get(url, headers, method, content) as reply:
+            if reply.status in refused:
+                return None
+            if reply.status != expected:
+                raise FetchError(f"{reply.host} answered with status {reply.status}.")
+            try:
+                return json.loads(reply.text(_MAX_PAGE_BYTES))
+            except (ValueError, RecursionError):
+                raise Unreachable(f"{reply.host} answered with something that is not JSON.") from None
