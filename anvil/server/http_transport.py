@@ -300,7 +300,7 @@ class _Streams:
         self._open += 1
         try:
             async with self.transport.connect_sse(scope, receive, send) as (read, write):
-                await self._stop_request.run_until(self._app.server.run(read, write, self._app.options()))
+                await self._stop_request.run_until(self._app.serve(read, write))
         finally:
             self._open -= 1
 

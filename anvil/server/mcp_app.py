@@ -7,13 +7,13 @@ import contextlib
 import logging
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from contextlib import asynccontextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import mcp.types as types
 from mcp.server.caching import CacheHint
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.lowlevel.server import NotificationOptions, Server
-from mcp.server.models import InitializationOptions
 from mcp.server.session import ServerSession
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ResourcesListChanged, ResourceUpdated
 from mcp.shared.exceptions import MCPError
@@ -26,6 +26,7 @@ from anvil.server.answers import (
     DISCOVER_TTL_MS,
     ICONS,
     INVALID_PARAMS,
+    INVALID_REQUEST,
     MAX_STREAMS,
     METHOD_NOT_FOUND,
     NAME,
@@ -75,6 +76,63 @@ SDK_MESSAGES = {
 }
 """Messages of the SDK's errors -> those of this server."""
 MAX_SHOWN_PLACE_CHARS = 200
+MAX_UNREAD_ANSWERS = 16
+"""Answers to one client of a standing connection that are being made or wait for it to read. Further calls wait."""
+MAX_OPEN_REQUESTS = 256
+"""Requests of such a client without an answer. Further ones are refused."""
+
+
+class Unread:
+    """The SDK's stream of messages to one client, which counts those that the client has not read yet."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+        self._waiting = self._running = self._open = 0
+        self._moved = asyncio.Event()
+
+    async def send(self, message: Any) -> None:
+        """Send a message, when the client reads."""
+        self._waiting += 1
+        try:
+            await self._stream.send(message)
+        finally:
+            self._waiting -= 1
+            self._moved.set()
+
+    @asynccontextmanager
+    async def request(self) -> AsyncIterator[None]:
+        """A context in which a request is answered; it begins when the client has read enough of the answers before.
+        Raises :class:`ProtocolError`."""
+        if self._open >= MAX_OPEN_REQUESTS:
+            raise ProtocolError(INVALID_REQUEST, "Too many requests without an answer. Read the answers first.")
+        self._open += 1
+        try:
+            while self._running + self._waiting >= MAX_UNREAD_ANSWERS:
+                self._moved.clear()
+                await self._moved.wait()
+            self._running += 1
+            try:
+                yield
+            finally:
+                self._running -= 1
+                self._moved.set()
+        finally:
+            self._open -= 1
+
+    async def aclose(self) -> None:
+        """Close the stream."""
+        await self._stream.aclose()
+
+    async def __aenter__(self) -> Unread:
+        await self._stream.__aenter__()
+        return self
+
+    async def __aexit__(self, *error: Any) -> None:
+        await self._stream.__aexit__(*error)
+
+
+_CLIENT: ContextVar[Unread | None] = ContextVar("client", default=None)
+"""The client of the connection that begins."""
 
 
 class App:
@@ -87,7 +145,7 @@ class App:
         self.parts = [(running.toolset, ThreadBridge(running.target)) for running in served]
         """Each toolset, with the bridge to its object."""
         self._bridge = ThreadBridge(self.answers)
-        self._connections: set[Connection] = set()
+        self._connections: dict[Connection, Unread | None] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._bus = InMemorySubscriptionBus()
         self._listening = ListenHandler(self._bus, max_subscriptions=MAX_STREAMS)
@@ -123,11 +181,12 @@ class App:
         """End the streams of changes."""
         self._listening.close()
 
-    def options(self) -> InitializationOptions:
-        """The options of the SDK for an open connection."""
-        return self.server.create_initialization_options(
-            NotificationOptions(resources_changed=self.answers.resources is not None)
-        )
+    async def serve(self, read: Any, write: Any) -> None:
+        """Answer the client of a standing connection until it leaves. ``read`` and ``write``: the SDK's streams."""
+        client = Unread(write)
+        _CLIENT.set(client)
+        changes = NotificationOptions(resources_changed=self.answers.resources is not None)
+        await self.server.run(read, client, self.server.create_initialization_options(changes))
 
     async def changed(self, changes: Changes) -> None:
         """Tell the subscribers of pages that changed."""
@@ -163,11 +222,11 @@ class App:
     async def _connection(self, _: Server[Connection]) -> AsyncIterator[Connection]:
         """A context for the life of a connection. Stateless connections share one."""
         connection = Connection()
-        self._connections.add(connection)
+        self._connections[connection] = _CLIENT.get()
         try:
             yield connection
         finally:
-            self._connections.discard(connection)
+            del self._connections[connection]
 
     async def _initialized(self, ctx: RequestContext, _: types.NotificationParams) -> None:
         """A client is ready. From now on it gets notifications, if its connection stays open."""
@@ -188,10 +247,12 @@ class App:
             return ctx.lifespan_context.answer(ctx.method, dict(ctx.params or {}), self.answers.resources)
 
     async def _answer(self, ctx: RequestContext, _: types.RequestParams) -> dict[str, Any]:
+        client = self._connections.get(ctx.lifespan_context)
         unwatch = self._watch(ctx)
         try:
             with _errors():
-                return await self._bridge.run(lambda answers: answers.answer(ctx.method, dict(ctx.params or {})))
+                async with client.request() if client is not None else contextlib.nullcontext():
+                    return await self._bridge.run(lambda answers: answers.answer(ctx.method, dict(ctx.params or {})))
         finally:
             unwatch()
 

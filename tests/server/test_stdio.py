@@ -159,7 +159,7 @@ def of_the_sdk(running: list[RunningToolset], requests: list[dict[str, Any]]) ->
             anyio.create_task_group() as tasks,
         ):
             await app.describe()
-            tasks.start_soon(app.server.run, server_read, server_write, app.options())
+            tasks.start_soon(app.serve, server_read, server_write)
             for request in requests:
                 message = jsonrpc_message_adapter.validate_python({"jsonrpc": "2.0", "id": 1, **request})
                 await write.send(SessionMessage(message))

@@ -254,7 +254,7 @@ def test_the_greeting_of_any_choice_is_what_the_sdk_answers(root: Path) -> None:
         app = App(parts, ProgressReporter())
         streams = create_client_server_memory_streams()
         async with streams as ((read, send), (server_read, server_write)), anyio.create_task_group() as tasks:
-            tasks.start_soon(app.server.run, server_read, server_write, app.options())
+            tasks.start_soon(app.serve, server_read, server_write)
             await send.send(SessionMessage(jsonrpc_message_adapter.validate_python(INITIALIZE)))
             received = await read.receive()
             tasks.cancel_scope.cancel()
