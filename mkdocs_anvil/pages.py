@@ -9,12 +9,12 @@ from mkdocs.utils import is_markdown_file
 
 from anvil.formats import globs
 from anvil.markdown.twins import Place
-from anvil.sites import page_addresses
+from anvil.sites import content_words, page_addresses
 from anvil.sites.content_words import words
+from anvil.sites.html_page import Fragment
 from anvil.text import front_matter
 from anvil.text.rendered_anchors import Heading
 from anvil.values import SEPARATOR, Document
-from mkdocs_anvil import rendering
 
 if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig
@@ -64,10 +64,16 @@ def _fits(patterns: Iterable[str], path: str) -> bool:
     return any(globs.matches(pattern, path) for pattern in patterns)
 
 
-def is_bare(page: Page, html: rendering.Read) -> bool:
+def is_bare(page: Page, content: Fragment) -> bool:
     """Whether a page was made by a plugin and has no text but headings, such as a blog's archive of a year."""
-    headings = sum(len(words(heading.text)) for heading in html.headings)
-    return bool(getattr(page.file, "generated_by", None)) and len(html.words) <= headings
+    headings = sum(len(words(heading.text)) for heading in content.headings)
+    return bool(getattr(page.file, "generated_by", None)) and len(content.words) <= headings
+
+
+def is_incomplete(page: Page, text: str, content: Fragment) -> bool:
+    """Whether a page's HTML has text that its Markdown lacks."""
+    titles = (heading.text for heading in content.headings)
+    return content_words.is_incomplete(f"{page.title}\n{text}", titles, content.words)
 
 
 def document(page: Page, headings: tuple[Heading, ...], text: str, in_nav: bool, cleaned: bool) -> Document:

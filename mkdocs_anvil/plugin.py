@@ -34,11 +34,12 @@ from anvil.markdown import llms, site_files, twins
 from anvil.markdown.page_file import page_of
 from anvil.markdown.site_files import PlacedPage
 from anvil.settings.schema import Config
+from anvil.sites.html_page import Fragment, read_fragment
 from anvil.sites.site_source import GeneratedSiteSource
 from anvil.system import safe_write
 from anvil.values import BuildReport, Document
 from anvil.wording import counted
-from mkdocs_anvil import options, pages, rendering
+from mkdocs_anvil import options, pages
 
 log = get_plugin_logger(__name__)
 
@@ -64,8 +65,7 @@ class AnvilPlugin(BasePlugin[options.AnvilConfig]):  # type: ignore[no-untyped-c
         self._serving = self._dirty = False
         self._opened: anvil.Anvil | None = None
         self._settings: Config | None = None
-        self._read = rendering.Remembered(rendering.read)
-        self._converted = rendering.Remembered(rendering.to_markdown)
+        self._contents: dict[str, Fragment] = {}
         self._forget()
 
     def _forget(self) -> None:
@@ -184,35 +184,35 @@ class AnvilPlugin(BasePlugin[options.AnvilConfig]):  # type: ignore[no-untyped-c
     def _documents(self, config: MkDocsConfig) -> list[Document]:
         choice = pages.Choice(self.config.include, self.config.exclude, self.config.rendered)
         expand = pages.expansion(config)
+        wanted = {path: shown for path, shown in self._shown.items() if choice.wants(path, shown[0].meta)}
+        self._contents = {html: self._contents.get(html) or read_fragment(html) for _, html in wanted.values()}
         documents, converted_paths = [], []
-        for path, (page, html) in self._shown.items():
-            if not choice.wants(path, page.meta):
-                continue
-            read = self._read.of(path, html)
-            if pages.is_bare(page, read):
+        for path, (page, html) in wanted.items():
+            content = self._contents[html]
+            if pages.is_bare(page, content):
                 log.debug(f"{path} is not indexed: a plugin made it, and it has only headings")
                 continue
             text, rendered = None, choice.as_rendered(path)
             if not rendered:
                 text = self._source(path, page, expand)
-                rendered = choice.auto and rendering.lacks(f"{page.title}\n{text}", read)
-            if rendered and (converted := self._as_markdown(path, html)) is not None:
+                rendered = choice.auto and pages.is_incomplete(page, text, content)
+            if rendered and (converted := self._as_markdown(path, content)) is not None:
                 if text is not None:
                     converted_paths.append(path)
                 text, rendered = converted, True
             else:
                 text, rendered = text if text is not None else self._source(path, page, expand), False
-            documents.append(pages.document(page, read.headings, text, path in self._order, cleaned=not rendered))
+            documents.append(pages.document(page, content.headings, text, path in self._order, cleaned=not rendered))
         if converted_paths:
             shown = ", ".join(sorted(converted_paths))
             log.info(f"Indexed as HTML, because it has more text than the Markdown: {shown}")
         return documents
 
-    def _as_markdown(self, path: str, html: str) -> str | None:
+    def _as_markdown(self, path: str, content: Fragment) -> str | None:
         """A page's HTML as Markdown; None, after a warning, if it cannot be converted. One page must not stop the
         index."""
         try:
-            return self._converted.of(path, html)
+            return content.markdown
         except Exception as error:
             log.warning(f"{path} is indexed as Markdown, because its HTML cannot be converted: {error!r}")
         return None

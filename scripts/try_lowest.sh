@@ -17,7 +17,7 @@ tests=(
   tests/documents/test_watcher.py
   tests/index_file/test_{lock,publish,verify}.py
   tests/text/test_{front_matter,markdown_parser}.py
-  tests/mkdocs_anvil/test_rendering.py
+  tests/sites/test_html_page_fragment.py
   tests/e2e/mcp/test_tools.py
   tests/server/test_stdio.py
   tests/library/test_converter.py::test_{formats,pages_of_a_pdf_and_slides_keep_their_numbers}

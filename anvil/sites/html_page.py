@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 from anvil.sites import content_words as word_lists
 from anvil.sites import html_to_markdown as markdown
 from anvil.sites import html_tree
 from anvil.sites.generators import GENERIC
+from anvil.sites.html_headings import headings_of
 from anvil.sites.html_tree import Element, Tree
 from anvil.sites.page_choice import PageFacts
-from anvil.sites.page_content import INERT, NO_RULES, PageRules, content_of, generator_of
+from anvil.sites.page_content import INERT, NO_RULES, Content, PageRules, content_of, generator_of
 from anvil.text import titles
 from anvil.text.rendered_anchors import Heading
 
@@ -57,6 +60,35 @@ def read_page(html: bytes | str, rules: PageRules = NO_RULES) -> PageContent:
         frames=html_tree.first(tree, "frameset") is not None,
     )
     return PageContent(converted.markdown, converted.headings, facts)
+
+
+@dataclass(frozen=True)
+class Fragment:
+    """HTML that is content as a whole, as a generator gives it to its plugins: all its headings in order, also those
+    that are no sections of its Markdown, and its words."""
+
+    html: str
+    headings: tuple[Heading, ...]
+    words: tuple[str, ...]
+
+    @cached_property
+    def markdown(self) -> str:
+        """The HTML as Markdown, converted when it is asked for: few pages need it, and it takes longer than the rest.
+        Raises :class:`html_tree.Unreadable` for one that is too deep."""
+        return markdown.to_markdown(_whole(self.html)).markdown
+
+
+def read_fragment(html: str) -> Fragment:
+    """Read the content of a page without the page around it; one that is too deep has no headings and no words."""
+    try:
+        content = _whole(html)
+    except html_tree.Unreadable:
+        return Fragment(html, (), ())
+    return Fragment(html, headings_of(content), tuple(word_lists.of_content(content)))
+
+
+def _whole(html: str) -> Content:
+    return content_of(html_tree.parse(html), PageRules(content=("body",)), GENERIC)
 
 
 def _has_text(tree: Tree) -> bool:

@@ -81,14 +81,6 @@ def content_of(tree: Tree, rules: PageRules = NO_RULES, generator: Generator | N
     return Content(tuple(roots), skipped | _anchor_links(roots))
 
 
-def fragment(tree: Tree) -> Content:
-    """All of a piece of HTML as content, but for what is left out on each page."""
-    body = tree.body
-    roots = () if body is None else (body,)
-    skipped = html_tree.ids(html_tree.select(tree, _ignored((), GENERIC)))
-    return Content(roots, skipped | _anchor_links(roots))
-
-
 @functools.lru_cache(maxsize=64)
 def _ignored(own: tuple[str, ...], generator: Generator) -> str:
     lists = (*own, "[data-pagefind-ignore]", *sorted(INERT), generator.ignore, GENERIC.ignore)

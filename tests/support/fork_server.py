@@ -98,7 +98,6 @@ PRELOADED = {
         *(f"markdown.extensions.{name}" for name in ("attr_list", "codehilite", "fenced_code", "tables")),
         "material",
         "mkdocs_anvil.plugin",
-        "mkdocs_anvil.rendering",
         "anvil.opening",
         "apsw",
         "numpy",

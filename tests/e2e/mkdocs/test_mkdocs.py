@@ -252,6 +252,12 @@ def test_urls_and_anchors_are_the_sites_own(tmp_path: Path, directory_urls: bool
     assert all(f'id="{anchor}"' in html for _, anchor in found)
 
 
+def test_a_heading_that_shows_only_a_picture_keeps_its_anchor(tmp_path: Path) -> None:
+    site = sites.make(tmp_path, {"index.md": "# ![](logo.svg)\n\nText.\n\n## Two\n\nMore.\n", "logo.svg": "<svg/>"})
+    sites.build(site, "--strict")
+    assert [anchor for _, anchor in sites.anchors(site, "index.md")] == ["_1", "two"]
+
+
 def test_lines_are_those_of_the_file(tmp_path: Path) -> None:
     site = sites.make(tmp_path, {"index.md": "---\na: 1\nb: 2024-01-02\n---\n\n\n# Home\n\nText.\n\n## Two\n\nMore.\n"})
     sites.build(site)

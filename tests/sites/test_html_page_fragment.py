@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from anvil.sites.html_page import read_fragment
 from anvil.text.rendered_anchors import Heading
-from mkdocs_anvil import rendering
 
 
 @pytest.mark.parametrize(
@@ -28,16 +28,20 @@ from mkdocs_anvil import rendering
         ('<script>"<h2 id=no>"</script><textarea><h2 id="no">x</textarea><h2 id="a">A</h2>', [(2, "a", "A")]),
         ('<p title="<h2 id=no>">x</p><h2 id="a">A</h2>', [(2, "a", "A")]),
         ('<pre><code>&lt;h2 id="no"&gt;</code></pre>', []),
+        ('<h1 id="a"><img src="logo.svg"></h1>', [(1, "a", "")]),
+        ('<dl><dt><h2 id="a">A</h2></dt></dl>', [(2, "a", "A")]),
+        ('<details><summary><h3 id="a">A</h3></summary></details>', [(3, "a", "A")]),
+        ('<article><h2 id="a">A</h2></article><p>x</p><h2 id="b">B</h2>', [(2, "a", "A"), (2, "b", "B")]),
         ('<details><summary>s</summary><h3 id="a">A</h3></details>', [(3, "a", "A")]),
     ],
 )
 def test_headings_are_those_that_a_browser_has(html: str, found: list[tuple[int, str, str]]) -> None:
-    assert rendering.read(html).headings == tuple(Heading(*each) for each in found)
+    assert read_fragment(html).headings == tuple(Heading(*each) for each in found)
 
 
 @given(st.text(alphabet=st.sampled_from(list("<>/h12 id=\"'a!-&;"))) | st.text())
 def test_any_text_is_taken(html: str) -> None:
-    assert all(1 <= heading.level <= 6 for heading in rendering.read(html).headings)
+    assert all(1 <= heading.level <= 6 for heading in read_fragment(html).headings)
 
 
 def test_html_becomes_markdown_as_it_is_read() -> None:
@@ -53,41 +57,14 @@ def test_html_becomes_markdown_as_it_is_read() -> None:
 <table><thead><tr><th>name</th></tr></thead><tbody><tr><td><code>walrus</code></td></tr></tbody></table>
 <h2 id="mod.f" class="doc"><code>f(a_b)</code></h2><p>1. it <a href="../x/">links</a></p>
 """
-    text = rendering.to_markdown(html)
+    text = read_fragment(html).markdown
     assert text.startswith("# API\n\nTakes `a_b` * **two**.\n\n```python\ndef f(a_b, *c):\n    pass\n```\n")
     assert "```\nnumbered\n```" in text and "\n1\n" not in text
     assert "- x\n  - y_z\n" in text and "| `walrus` |" in text
     assert text.endswith("## `f(a_b)`\n\n1\\. it [links](../x/)\n")
 
 
-def test_html_that_stayed_the_same_is_read_once() -> None:
-    seen: list[str] = []
-
-    def make(html: str) -> int:
-        seen.append(html)
-        return len(seen)
-
-    remembered = rendering.Remembered(make)
-    found = [remembered.of(*each) for each in [("a", "x"), ("a", "x"), ("b", "x"), ("a", "y"), ("a", "x")]]
-    assert found == [1, 1, 2, 3, 4]
-
-
-@pytest.mark.parametrize(
-    ("markdown", "html", "wanted"),
-    [
-        ("# A\n\nText.\n", "<h1>A</h1><p>Text.</p>", False),
-        ("# API\n\n::: package\n", "<h1>API</h1><h2><code>package.f(a)</code></h2>", True),
-        ("## H~2~O & `f()`\n", "<h2>H<sub>2</sub>O &amp; <code>f()</code></h2>", False),
-        ("# A\n\n{{ table }}\n", f"<h1>A</h1><p>{'<b>new</b> words ' * 20}</p>", True),
-        ("# A\n\n:smile:\n", "<h1>A</h1><p>Copy to clipboard</p><svg><title>smiling face</title></svg>", False),
-        ("# A\n", f"<h1>A</h1><script>{'x ' * 100}</script><p>End.</p>", False),
-    ],
-)
-def test_html_says_what_its_markdown_lacks(markdown: str, html: str, wanted: bool) -> None:
-    assert rendering.lacks(markdown, rendering.read(html)) is wanted
-
-
 def test_words_are_those_that_readers_see() -> None:
     html = "<table><tr><td>a</td><td>B<i>c</i></td></tr></table><svg/>"
     html += "<p>d<br>e<a class='headerlink'>¶ no</a></p><svg><text>no</text></svg>"
-    assert rendering.read(html).words == ("a", "bc", "d", "e")
+    assert read_fragment(html).words == ("a", "bc", "d", "e")
