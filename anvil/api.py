@@ -488,7 +488,7 @@ class Anvil:
         return ""
 
     def skills(self, name: str | None = None, collection: str | None = None) -> tuple[Skill, ...]:
-        """The Agent Skills of these documents for clients of a server: how to search them, and a map of the pages. None
+        """The Agent Skills of these documents for clients of a server: how many there are, and how to search them. None
         without pages. ``name``: of the project; ``collection``: what the server calls these documents. Of several
         collections: those of the project's own, each with a name of its own; one that cannot be read has none."""
         index_skill = registry.part("skill of an index")
@@ -516,7 +516,7 @@ class Anvil:
         """Write an Agent Skill of the index into the folder of its site, where agents look for it; the paths of the
         files. ``name``: of the project; ``mcp_url``: a server over these pages. Raises :class:`BuildError`."""
         index_skill = registry.part("skill of an index")
-        SiteAccess = registry.part("map of a site").SiteAccess
+        SiteAccess = registry.part("pointer of a site").SiteAccess
 
         address = (self.config.site.url or "").rstrip("/")
         folder = Path(site)

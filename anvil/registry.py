@@ -45,7 +45,7 @@ COMMANDS = {
     "export": CommandEntry("Share", "Export an index to Milvus.", "anvil.milvus.cli:command"),
     "git": CommandEntry("Share", "Let git show and merge an index.", "anvil.git_drivers.cli:command"),
     "init": CommandEntry("Build", "Set up a project, or MCP clients.", "anvil.clients.cli:command"),
-    "agents": CommandEntry("Build", "The map of the pages in the files of agents.", "anvil.agents.cli:command"),
+    "agents": CommandEntry("Build", "A pointer to the pages in the files of agents.", "anvil.agents.cli:command"),
     "ci": CommandEntry("Share", "Build and check in a CI job.", "anvil.ci.cli:command"),
     "serve": CommandEntry("Find", "Answer agents: the MCP server.", "anvil.server.cli:command"),
     "ui": CommandEntry("Find", "Search, read and check in the browser.", "anvil.server.cli:ui_command"),
@@ -82,7 +82,7 @@ PARTS = {
     # methods of anvil.Anvil
     "linter": "anvil.lint.linter",
     "agents of a project": "anvil.agents.agent_files",
-    "map of a site": "anvil.agents.documentation_map",
+    "pointer of a site": "anvil.agents.documentation_pointer",
     "skill": "anvil.agents.skill",
     "skill of an index": "anvil.agents.index_skill",
     "markdown of a site": "anvil.markdown.publishing:publish",

@@ -11,7 +11,7 @@ has the tools of its arm, and no other access to the documentation:
 
 - ``files``: ``list [FOLDER]``, ``grep PATTERN [FOLDER]`` (a regular expression, without case; matching lines) and
   ``read FILE [FIRST LAST]`` (lines).
-- ``map``: the same, and ``map``, the map of ``anvil agents``, as it stands in an ``AGENTS.md``.
+- ``pointer``: the same, and ``pointer``, what ``anvil agents`` writes into an ``AGENTS.md``.
 - ``anvil``: ``search QUESTION``, ``section PAGE HEADING``, ``page PAGE`` and ``grep PATTERN``: the tools of the server
   over stdio.
 - ``markdown``: the same from a server with ``--text markdown``.
@@ -42,7 +42,7 @@ import anvil
 
 ARMS = {
     "files": ("list", "grep", "read", "answer"),
-    "map": ("map", "list", "grep", "read", "answer"),
+    "pointer": ("pointer", "list", "grep", "read", "answer"),
     "anvil": ("search", "section", "page", "grep", "answer"),
     "markdown": ("search", "section", "page", "grep", "answer"),
 }
@@ -147,7 +147,7 @@ def looked_up(docs: Path, tool: str, arguments: list[str]) -> str:
     inside = (docs / arguments[0] if tool != "grep" and arguments else docs).resolve()
     if not inside.is_relative_to(docs.resolve()):
         return "There is no such file."
-    if tool == "map":
+    if tool == "pointer":
         return run(anvil_command("agents", "--print", "--docs", str(docs)), folder=docs.parent).output
     if tool == "list":
         found = sorted(path.relative_to(docs.resolve()).as_posix() for path in inside.rglob("*") if path.is_file())

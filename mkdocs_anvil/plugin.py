@@ -24,7 +24,7 @@ from mkdocs.structure.pages import Page
 
 import anvil
 from anvil.agents import index_skill
-from anvil.agents.documentation_map import SiteAccess
+from anvil.agents.documentation_pointer import SiteAccess
 from anvil.cli.progress_lines import StageLines
 from anvil.doc_tests import suite_report
 from anvil.errors import AnvilError, BuildError

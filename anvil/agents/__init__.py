@@ -1,1 +1,1 @@
-"""The map of the documentation in the files that agents read, and Agent Skills: ``anvil agents``."""
+"""The pointer to the documentation in the files that agents read, and Agent Skills: ``anvil agents``."""

@@ -1,35 +1,29 @@
-"""The files that agents read at their start, and the map of the documentation in them."""
+"""The files that agents read at their start, and the pointer to the documentation in them."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-from anvil._version import __version__
-from anvil.agents import map_cache, marked_text, skill
-from anvil.agents.values import AgentsReport, DocumentationMap, FileReport, StaleFiles
+from anvil.agents import marked_text, skill
+from anvil.agents.documentation_pointer import documentation_pointer
+from anvil.agents.values import AgentsReport, DocumentationPointer, FileReport, StaleFiles
 from anvil.documents import file_names
 from anvil.documents.document_source import DocumentSource
 from anvil.errors import AnvilError, BuildError, ConfigError
 from anvil.settings.files import load_config, nearest_config
 from anvil.system import safe_read, safe_write
-from anvil.values import Document
-
-if TYPE_CHECKING:
-    from anvil.agents.documentation_map import MapPage
 
 FIRST = "AGENTS.md"
 """Created if none of the files exists."""
 NAMES = (FIRST, "CLAUDE.md", "GEMINI.md", ".github/copilot-instructions.md")
-"""Files that people write: they get the map if they exist."""
+"""Files that people write: they get the pointer if they exist."""
 RULES = ".cursor/rules"
 RULE = f"{RULES}/anvil.mdc"
 """A file of Anvil's own, created if the folder exists."""
@@ -37,8 +31,6 @@ SKILLS = (".claude/skills", ".agents/skills")
 SKILL = "SKILL.md"
 MAX_FILE_BYTES = 1_000_000
 """Larger files are not changed."""
-MAP_VERSION = 3
-"""Increase it when the same pages give another map: then cached maps are not used."""
 MAX_FOLDER_ENTRIES = 200
 """Rules, and skills, in which blocks are searched."""
 _IMPORT = re.compile(rf"^[ \t]*@(?:\./)?{re.escape(FIRST)}[ \t]*\r?$", re.M)
@@ -61,57 +53,17 @@ class AgentFiles:
         self.docs = self._docs.relative_to(self.root).as_posix()
         """The documentation folder from :attr:`root`; ``.`` if it is the root."""
 
-    # --- the map ---------------------------------------------------------------------------------------------------
+    # --- the pointer -----------------------------------------------------------------------------------------------
 
-    def map(self, source: DocumentSource) -> DocumentationMap:
-        """The map of the documents; from the cache if no document changed."""
+    def pointer(self, source: DocumentSource) -> DocumentationPointer:
+        """The pointer to the documents. No document is read again for it."""
         scan = source.scan()
         skipped = tuple(f"{item.path}: {item.reason}" for item in scan.skipped)
-        entries = {path: identity for path, identity in scan.entries.items() if not self._is_own(path)}
-
-        def make() -> DocumentationMap:
-            from anvil.agents import documentation_map
-
-            return documentation_map.documentation_map(self._pages(source, entries), self.docs, self._options)
-
-        return map_cache.cached_map(self._state(entries.items()), make)._replace(skipped=skipped)
-
-    def _pages(self, source: DocumentSource, entries: Mapping[str, str]) -> list[MapPage]:
-        """What the map needs of each page; from the cache if the page did not change."""
-        from anvil.agents import documentation_map
-
-        key = hashlib.sha256("\0".join([__version__, str(MAP_VERSION), str(self._docs)]).encode(errors="replace"))
-        known: dict[str, Any] = {}
-        with suppress(ValueError):
-            known = json.loads(map_cache.load(key.hexdigest()) or "{}")
-        rows: dict[str, list[Any]] = {}
-        pages = []
-        for path, identity in entries.items():
-            page = None
-            with suppress(KeyError, TypeError, ValueError):
-                stored_identity, stored = known[path]
-                page = documentation_map.restored(path, stored) if stored_identity == identity else None
-            if page is None and isinstance(document := source.text(path), Document):
-                page = documentation_map.page(document)
-            if page is not None:
-                pages.append(page)
-                rows[path] = [identity, documentation_map.stored(page)]
-        if rows != known:
-            map_cache.save(key.hexdigest(), json.dumps(rows))
-        return pages
-
-    def _state(self, entries: Iterable[tuple[str, str]]) -> str:
-        inputs = [
-            __version__,
-            str(MAP_VERSION),
-            self.docs,
-            *self._options,
-            *(part for entry in entries for part in entry),
-        ]
-        return hashlib.sha256("\0".join(inputs).encode(errors="surrogatepass")).hexdigest()
+        paths = [path for path in scan.entries if not self._is_own(path)]
+        return documentation_pointer(paths, self.docs, self._options)._replace(skipped=skipped)
 
     def _is_own(self, path: str) -> bool:
-        """Whether a page is one of the agents' files: the map is not about itself."""
+        """Whether a page is one of the agents' files: the pointer is not about itself."""
         inside = path if self.docs == "." else f"{self.docs}/{path}"
         return inside in NAMES or inside.startswith(tuple(f"{folder}/" for folder in (RULES, *SKILLS)))
 
@@ -137,7 +89,7 @@ class AgentFiles:
     # --- which files -----------------------------------------------------------------------------------------------
 
     def _targets(self, skill_wanted: bool) -> Iterator[tuple[str, str]]:
-        """(path, first text of a new file) of the files that get the map."""
+        """(path, first text of a new file) of the files that get the pointer."""
         existing = [name for name in NAMES if os.path.lexists(self.root / name)]
         rules = (self.root / RULES).is_dir()
         yield from ((name, "") for name in existing or ([] if rules else [FIRST]))
@@ -154,14 +106,14 @@ class AgentFiles:
                 elif skill_wanted:
                     raise ConfigError(f"{path} exists, and 'anvil agents' did not write it. Rename it, and try again.")
 
-    def with_map(self) -> list[str]:
-        """The paths of the files that have the map."""
-        return [path for path in self._candidates() if self._has_map(path)]
+    def with_pointer(self) -> list[str]:
+        """The paths of the files that have the pointer."""
+        return [path for path in self._candidates() if self._has_pointer(path)]
 
     def _marked(self, excluded: set[str]) -> Iterator[str]:
         """Further files with a block of this documentation folder, or of one that no longer exists."""
         for path in self._candidates():
-            if path not in excluded and self._has_map(path):
+            if path not in excluded and self._has_pointer(path):
                 yield path
 
     def _candidates(self) -> Iterator[str]:
@@ -172,7 +124,7 @@ class AgentFiles:
                 names = sorted(os.listdir(self.root / folder))[:MAX_FOLDER_ENTRIES]
                 yield from (f"{folder}/{name}{tail}" for name in names if tail or name.endswith(".mdc"))
 
-    def _has_map(self, path: str) -> bool:
+    def _has_pointer(self, path: str) -> bool:
         """Whether a file has such a block, or half of a block."""
         text = self._readable(path)
         try:
@@ -223,23 +175,23 @@ class AgentFiles:
             raise ConfigError(f"{path} cannot be written: {error.strerror}. Change its permissions.") from None
 
     def _is_covered(self, path: str) -> bool:
-        """Whether readers of a file get the map from AGENTS.md: the file is a link to it, or includes it."""
+        """Whether readers of a file get the pointer from AGENTS.md: the file is a link to it, or includes it."""
         file = self.root / path
         if file.is_symlink():
             covering = [name for name in NAMES if name != path and not (self.root / name).is_symlink()]
             return os.path.realpath(file) in [os.path.realpath(self.root / name) for name in covering]
         text = self._readable(path) if path != FIRST and os.path.lexists(self.root / FIRST) else None
-        return text is not None and _IMPORT.search(text) is not None and not self._has_map(path)
+        return text is not None and _IMPORT.search(text) is not None and not self._has_pointer(path)
 
     def write(self, source: DocumentSource, *, skill_wanted: bool = False, only_marked: bool = False) -> AgentsReport:
-        """Write the map into the files that agents read; ``only_marked``: only into files that have it already."""
+        """Write the pointer into the files that agents read; ``only_marked``: only into files that have it already."""
         if only_marked:
             targets = [(path, "") for path in sorted(set(self._marked(set())))]
             if not targets:
                 return AgentsReport(str(self.root), (), (), None)
         else:
             targets = list(self._targets(skill_wanted))
-        documentation = self.map(source)
+        documentation = self.pointer(source)
         files: list[FileReport] = []
         problems: list[str] = []
         for path, start in targets:
@@ -257,8 +209,8 @@ class AgentFiles:
         return AgentsReport(str(self.root), tuple(files), tuple(problems), documentation)
 
     def remove(self) -> AgentsReport:
-        """Remove the map from all files, the files that have nothing else, and folders of skills that are empty then:
-        an existing one gets a skill by the next :meth:`write`."""
+        """Remove the pointer from all files, the files that have nothing else, and folders of skills that are empty
+        then: an existing one gets a skill by the next :meth:`write`."""
         files: list[FileReport] = []
         problems: list[str] = []
         for path in self._candidates():
@@ -302,7 +254,8 @@ class AgentFiles:
     # --- comparing -------------------------------------------------------------------------------------------------
 
     def compare(self, source: DocumentSource, revision: str | None = None, staged: bool = False) -> StaleFiles:
-        """The files whose map is out of date. ``staged``: compare the staged files; ``revision``: those of a commit."""
+        """The files whose pointer is out of date. ``staged``: compare the staged files; ``revision``: those of a
+        commit."""
         bodies_by_path: dict[str, list[str]] = {}
         problems: list[str] = []
         for path in self._candidates():
@@ -316,7 +269,7 @@ class AgentFiles:
                 bodies_by_path[path] = bodies
         if not bodies_by_path:
             return StaleFiles((), tuple(problems), 0)
-        expected = self.map(source).text
+        expected = self.pointer(source).text
         stale = [path for path, bodies in bodies_by_path.items() if bodies != [expected]]
         return StaleFiles(tuple(stale), tuple(problems), len(bodies_by_path))
 
@@ -347,7 +300,7 @@ class AgentFiles:
             return None
 
     def unstaged(self) -> tuple[str, ...]:
-        """The tracked files whose map differs from the staged one."""
+        """The tracked files whose pointer differs from the staged one."""
         different = []
         for path in self._candidates():
             staged, here = self._in_git(path, None), self._readable(path)

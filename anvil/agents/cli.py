@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 @options.given(options.docs, options.config)
 @click.option("--skill", is_flag=True, help="Write an Agent Skill, too, into .claude/skills and .agents/skills.")
 @click.option("--check", "only_check", is_flag=True, help="Write nothing. Exit with 1 when a file is out of date.")
-@click.option("--remove", is_flag=True, help="Remove the map from all files.")
-@click.option("--print", "only_print", is_flag=True, help="Print the map, write nothing.")
+@click.option("--remove", is_flag=True, help="Remove the pointer from all files.")
+@click.option("--print", "only_print", is_flag=True, help="Print the pointer, write nothing.")
 @options.as_json
 @options.quiet
 @options.folder
 def command(
     given: OpenRequest, skill: bool, only_check: bool, remove: bool, only_print: bool, as_json: bool, quiet: bool
 ) -> int:
-    """Write a map of the documentation into AGENTS.md and the other files that agents read by themselves.
+    """Write a pointer to the documentation into AGENTS.md and the other files that agents read by themselves.
 
     What is outside of the two marker lines stays as it is. Exit code 0: done, 1: out of date (with --check), 2: a file
     could not be written.
@@ -42,11 +42,9 @@ def command(
         raise click.UsageError("--skill, --check, --remove and --print cannot be combined. Give one of them.")
     with options.open_index(given) as opened:
         files, source = agent_files(opened), documents(opened)
-        documentation = None if remove or only_check else files.map(source)
+        documentation = None if remove or only_check else files.pointer(source)
         if documentation is not None and not documentation.pages:
-            raise SourceError(
-                "There are no pages to make a map of in the documentation folder. Name another one with --docs."
-            )
+            raise SourceError("There are no pages in the documentation folder. Name another one with --docs.")
         if only_print and documentation is not None:
             if as_json:
                 output.print_json(documentation._asdict())
@@ -74,13 +72,13 @@ def documents(opened: Anvil) -> DocumentSource:
     from anvil.errors import SourceError
 
     if opened.tree is None:
-        raise SourceError("There are no documents to make a map of. Name the documentation folder with --docs.")
+        raise SourceError("There are no documents to point to. Name the documentation folder with --docs.")
     return opened.tree
 
 
 def update(opened: Anvil, source: DocumentSource) -> tuple[str, ...]:
-    """Write the map of ``source`` into the files that have one, and name those that changed. Warns of files that cannot
-    be written."""
+    """Write the pointer to ``source`` into the files that have one, and name those that changed. Warns of files that
+    cannot be written."""
     if opened.folder is None:
         return ()
     report = agent_files(opened).write(source, only_marked=True)
@@ -90,7 +88,7 @@ def update(opened: Anvil, source: DocumentSource) -> tuple[str, ...]:
 
 
 def unstaged(opened: Anvil) -> str | None:
-    """The command that adds the files to the commit whose map is not staged yet; None without any."""
+    """The command that adds the files to the commit whose pointer is not staged yet; None without any."""
     from anvil.system import installation
 
     files = agent_files(opened)
@@ -99,7 +97,7 @@ def unstaged(opened: Anvil) -> str | None:
 
 
 def write_command(given: OpenRequest) -> str:
-    """The command that writes the map, with the options of this call."""
+    """The command that writes the pointer, with the options of this call."""
     from anvil.system import installation
 
     named = (("--docs", given.docs), ("--config", given.config))
@@ -113,38 +111,31 @@ def _compared(stale: StaleFiles, command: str, as_json: bool, quiet: bool) -> in
         output.print_json({"fresh": is_fresh, "stale": stale.stale, "problems": stale.problems})
     elif not quiet:
         if not stale.compared and not stale.problems:
-            output.say(f"No file has the map for agents yet. Run: {command}")
+            output.say(f"No file has the pointer for agents yet. Run: {command}")
         elif is_fresh:
-            output.say(f"The map for agents is up to date in {counted(stale.compared, 'file')}.")
+            output.say(f"The pointer for agents is up to date in {counted(stale.compared, 'file')}.")
         for line in stale.messages(command):
             output.say(line)
     return OK if is_fresh else NO
 
 
 def _print(report: AgentsReport, as_json: bool, quiet: bool) -> None:
-    map_report = report.documentation
+    pointer = report.documentation
     if as_json:
-        counts = {} if map_report is None else map_report._asdict()
+        counts = {} if pointer is None else pointer._asdict()
         counts.pop("text", None)
         files = [file._asdict() for file in report.files]
         output.print_json({"files": files, "problems": report.problems, **counts})
         return
     for problem in report.problems:
         output.warn(problem)
-    for skipped in map_report.skipped if map_report else ():
+    for skipped in pointer.skipped if pointer else ():
         output.warn(f"skipped {skipped}")
     if quiet:
         return
     for file in report.files:
         output.say(f"{file.outcome:>9}  {output.relative(os.path.join(report.root, file.path))}")
-    if map_report is None:
-        output.say(f"The map was removed from {counted(len(report.files), 'file')}.")
-        return
-    folded = map_report.pages - map_report.listed
-    rest = f"; {folded:,} more in the lines of their folders" if folded else ""
-    output.say(f"The map has lines for {map_report.listed:,} of {counted(map_report.pages, 'page')}{rest}.")
-    if map_report.cleaned:
-        output.say(
-            "Left out of its quotes: invisible characters, marks of comments and of fenced code, on "
-            f"{counted(map_report.cleaned, 'page')}."
-        )
+    if pointer is None:
+        output.say(f"The pointer was removed from {counted(len(report.files), 'file')}.")
+    else:
+        output.say(f"The pointer is to {counted(pointer.pages, 'page')}.")

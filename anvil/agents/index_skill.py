@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from anvil._version import __version__
-from anvil.agents import documentation_map, map_cache, skill
-from anvil.agents.documentation_map import MapPage, SiteAccess
-from anvil.agents.values import DocumentationMap, Skill
+from anvil.agents import documentation_pointer, skill
+from anvil.agents.documentation_pointer import SiteAccess
+from anvil.agents.values import Skill
 from anvil.errors import BuildError, ConfigError
 from anvil.index_file import verify
 from anvil.index_file.reader_protocol import IndexReader
-from anvil.search.pages import page_text
 from anvil.system import safe_write
-from anvil.values import Document
 
 MAX_INDEX_BYTES = 1_000_000
 """Bytes that are read of a file that the site has already."""
@@ -26,20 +22,21 @@ MAX_INDEX_BYTES = 1_000_000
 
 def served(reader: IndexReader, project: str, collection: str | None = None) -> Skill | None:
     """The skill of what a server answers from; None without pages. ``collection``: its name, if there are several."""
-    kind = ("served", collection or "")
-    made = _cached(reader, kind, lambda pages: documentation_map.served_map(pages, collection))
-    return skill.skill(skill.skill_name(project), "its MCP server", made.text) if made.pages else None
+    paths = [document.file_path for document in reader.documents()]
+    made = documentation_pointer.served_pointer(paths, collection, reader.meta().get("version"))
+    return skill.skill(skill.skill_name(project), "its MCP server", made.text) if paths else None
 
 
 def published(index: Path, project: str, access: SiteAccess) -> Skill:
     """The skill of a site, from its index; without an address in ``access``, that of its first page counts. Raises
     :class:`ArtifactError`."""
     with verify.open_checked(index) as reader:
-        pages = list(_pages(reader))
-    roots = [url for page, url in pages if url is not None and url.endswith("/") and _is_home(page.path)]
+        pages = [(document.file_path, document.url) for document in reader.documents()]
+        version = reader.meta().get("version")
+    roots = [url for path, url in pages if url is not None and url.endswith("/") and _is_home(path)]
     if not access.url and len(roots) == 1:
         access = access._replace(url=roots[0])
-    made = documentation_map.published_map((_at_address(page, url, access.url) for page, url in pages), access)
+    made = documentation_pointer.published_pointer([_at_address(*page, access.url) for page in pages], access, version)
     return skill.skill(skill.skill_name(project), access.url or "its site", made.text)
 
 
@@ -78,39 +75,9 @@ def _read(file: Path) -> bytes | None:
         return stream.read(MAX_INDEX_BYTES)
 
 
-def _cached(
-    reader: IndexReader, kind: tuple[str, ...], make: Callable[[Iterable[MapPage]], DocumentationMap]
-) -> DocumentationMap:
-    """The map; from the cache if no page changed since."""
-    state = hashlib.sha256(json.dumps([__version__, *kind]).encode())
-    identities = reader.identities()
-    for document in reader.documents():
-        parts = [document.file_path, identities.get(document.file_path), document.title, document.metadata]
-        state.update(json.dumps([*parts, document.size, document.last_modified], default=repr).encode())
-    return map_cache.cached_map(state.hexdigest(), lambda: make(page for page, _ in _pages(reader)))
-
-
-def _pages(reader: IndexReader) -> Iterator[tuple[MapPage, str | None]]:
-    """Each page, and its address."""
-    documents = list(reader.documents())
-    for stored, chunks in zip(documents, reader.chunks_of_pages(document.id for document in documents), strict=True):
-        text = page_text(chunks)
-        document = Document(
-            stored.file_path,
-            stored.blob_id,
-            text,
-            stored.size,
-            stored.last_modified,
-            title=stored.title,
-            metadata=stored.metadata,
-        )
-        yield documentation_map.page(document), stored.url
-
-
-def _at_address(page: MapPage, url: str | None, site_url: str) -> MapPage:
-    """A page with its address in the site as path, if that is known."""
-    inside = url is not None and site_url and url.startswith(site_url)
-    return page._replace(path=url[len(site_url) :] or "./") if inside and url else page
+def _at_address(path: str, url: str | None, site_url: str) -> str:
+    """The address of a page in the site, if that is known; else its path."""
+    return url[len(site_url) :] if url and site_url and url.startswith(site_url) else path
 
 
 FOLDER = ".well-known/agent-skills"

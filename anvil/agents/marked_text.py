@@ -1,7 +1,7 @@
 """A block of generated text between two marker lines of a file that people write, too.
 
-A marker names the documentation folder, so that one file can have the maps of several. What is outside of the markers
-stays as it is, byte for byte; the block has the line ends of the file.
+A marker names the documentation folder, so that one file can have the pointers to several. What is outside of the
+markers stays as it is, byte for byte; the block has the line ends of the file.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ def skill(name: str, place: str, body: str) -> Skill:
 
 def _description(place: str) -> str:
     return (
-        f"Answers questions about this project from its documentation in {place}: search, sections, pages, and a map. "
+        f"Answers questions about this project from its documentation in {place}: search, sections and pages. "
         "Use it before you answer from memory, and before you use or change what the documentation describes."
     )
 
@@ -46,5 +46,5 @@ def _front_matter(name: str, description: str) -> str:
 def rule_front_matter(docs: str) -> str:
     """The front matter of a rule of Cursor, which its agent reads when the description fits the task."""
     place = "this repository" if docs == "." else f"the folder {docs[:200]}"
-    description = f"A map of the project's documentation in {place}, and how to search it."
+    description = f"Where the project's documentation is, {place}, and how to search it."
     return f"---\ndescription: {json.dumps(description)}\nalwaysApply: false\n---\n\n"

@@ -1,4 +1,4 @@
-"""The map of the documentation in the files that agents read: what was made, written and found."""
+"""The pointer to the documentation in the files that agents read: what was made, written and found."""
 
 from __future__ import annotations
 
@@ -8,14 +8,12 @@ from typing import Literal, NamedTuple
 Outcome = Literal["written", "unchanged", "removed"]
 
 
-class DocumentationMap(NamedTuple):
-    """``text``: the block without its markers. ``listed``: pages with a line of their own. ``cleaned``: pages whose
-    quotes lack something that they have. ``pages``: all of them. ``skipped``: files that are no pages, and why."""
+class DocumentationPointer(NamedTuple):
+    """``text``: the block without its markers. ``pages``: how many there are. ``skipped``: files that are no pages, and
+    why."""
 
     text: str
     pages: int
-    listed: int
-    cleaned: int
     skipped: tuple[str, ...] = ()
 
 
@@ -45,13 +43,13 @@ class FileReport(NamedTuple):
 
 
 class AgentsReport(NamedTuple):
-    """What became of the files below ``root``, and why some were left as they are. ``documentation``: the map, None
+    """What became of the files below ``root``, and why some were left as they are. ``documentation``: the pointer, None
     where none was made."""
 
     root: str
     files: tuple[FileReport, ...]
     problems: tuple[str, ...]
-    documentation: DocumentationMap | None
+    documentation: DocumentationPointer | None
 
     def changed(self) -> tuple[str, ...]:
         """The files that were written or removed."""
@@ -59,8 +57,8 @@ class AgentsReport(NamedTuple):
 
 
 class StaleFiles(NamedTuple):
-    """``stale``: files whose map is not that of the documents. ``problems``: why a file cannot be compared.
-    ``compared``: how many have a map."""
+    """``stale``: files whose pointer is not that of the documents. ``problems``: why a file cannot be compared.
+    ``compared``: how many have a pointer."""
 
     stale: tuple[str, ...]
     problems: tuple[str, ...]
@@ -73,5 +71,5 @@ class StaleFiles(NamedTuple):
         """A sentence for the files that are out of date, with the command that writes them, and one for each that
         cannot be compared."""
         names = ", ".join(self.stale)
-        stale = f"The map for agents is out of date in {names}. Run: {command}"
+        stale = f"The pointer for agents is out of date in {names}. Run: {command}"
         return (*([stale] if names else []), *self.problems)

@@ -124,7 +124,8 @@ def build(order: CiOptions, host: Host) -> tuple[bool, dict[str, str]]:
 
 
 def check(order: CiOptions, host: Host) -> tuple[bool, dict[str, str]]:
-    """Compare the index, and the files with the map of ``anvil agents``, with the documents; annotate what is stale.
+    """Compare the index, and the files with the pointer of ``anvil agents``, with the documents; annotate what is
+    stale.
 
     Returns whether all is fresh, and values about the index.
     """
@@ -182,7 +183,7 @@ def _way_out(opened: Anvil, of_site: bool) -> str:
 
 
 def _stale_agent_files(opened: Anvil, order: CiOptions) -> tuple[str, ...]:
-    """What is wrong with the files that have the map of ``anvil agents``, if any."""
+    """What is wrong with the files that have the pointer of ``anvil agents``, if any."""
     from anvil.agents.agent_files import AgentFiles
     from anvil.system import installation
 

@@ -113,7 +113,7 @@ def command(
 
 
 class Built(NamedTuple):
-    """A build; what is left to do for the index in git, for the map of agents, and for that map in git; messages on
+    """A build; what is left to do for the index in git, for the pointer for agents, and for it in git; messages on
     files that are left out; the files of the published skill; and the Markdown of a site."""
 
     report: BuildReport
@@ -174,13 +174,13 @@ def _print(built: Built, before: str, quiet: bool) -> None:
     if built.next_step:
         output.say(f"It is not in the commit yet. {built.next_step}")
     if built.updated:
-        output.say(f"The map for agents was updated in {', '.join(built.updated)}.")
+        output.say(f"The pointer for agents was updated in {', '.join(built.updated)}.")
     if built.published:
         output.say(f"The skill for agents is in {', '.join(built.published)}.")
     if built.markdown:
         output.say(f"{before}{built.markdown}")
     if built.unstaged:
-        output.say(f"The map for agents is not in the commit yet. Run: {built.unstaged}")
+        output.say(f"The pointer for agents is not in the commit yet. Run: {built.unstaged}")
 
 
 def summary(report: BuildReport) -> str:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 @options.quiet
 @options.folder
 def command(given: OpenRequest, staged: bool, ref: str | None, tracked: bool, as_json: bool, quiet: bool) -> int:
-    """Compare the index with the documents, and the map of 'anvil agents' where a file has it.
+    """Compare the index with the documents, and the pointer of 'anvil agents' where a file has it.
 
     Exit code 0: fresh, 1: stale, 2: an error.
     """

@@ -115,8 +115,8 @@ def merge_driver(base: str, ours: str, theirs: str, path: str) -> int:
 @click.argument("theirs")
 @click.argument("path")
 def merge_agents(base: str, ours: str, theirs: str, path: str) -> int:
-    """Merge a file with the map of 'anvil agents' into OURS: the text around the map as git merges it, with our map.
-    Git calls it before the pages are merged, so the map is to be written again afterwards."""
+    """Merge a file with the pointer of 'anvil agents' into OURS: the text around it as git merges it, with our pointer.
+    Git calls it before the pages are merged, so the pointer is to be written again afterwards."""
     from anvil.agents import marked_text
     from anvil.errors import AnvilError
 
@@ -132,7 +132,9 @@ def merge_agents(base: str, ours: str, theirs: str, path: str) -> int:
         return ERROR
     Path(ours).write_bytes(merged.encode())
     if other != own:
-        output.warn(f"{path} has the map of one side. After the merge run: anvil agents && git add {shlex.quote(path)}")
+        output.warn(
+            f"{path} has the pointer of one side. After the merge run: anvil agents && git add {shlex.quote(path)}"
+        )
     return OK if is_clean else NO
 
 
@@ -163,7 +165,7 @@ def _provider(meta: Mapping[str, str]) -> EmbeddingProvider:
 
 
 def _places(given: OpenRequest) -> tuple[Repository, list[str], list[str]]:
-    """The repository around the index, the paths of its indexes, and of the files with the map for agents.
+    """The repository around the index, the paths of its indexes, and of the files with the pointer for agents.
 
     Without ``--index``, when the configured index is not in git: the indexes that a hook names, or that git tracks.
     """
@@ -172,7 +174,7 @@ def _places(given: OpenRequest) -> tuple[Repository, list[str], list[str]]:
 
     with options.open_index(given) as opened:
         tracked = options.tracked_index(opened)
-        mapped = [] if opened.folder is None else AgentFiles(opened.folder, opened.base).with_map()
+        pointing = [] if opened.folder is None else AgentFiles(opened.folder, opened.base).with_pointer()
     repository, paths = tracked.repository, [tracked.path]
     if given.index is None and repository.entry(tracked.path) is None:
         named = registry.part("indexes that hooks name")(repository.root)
@@ -185,7 +187,7 @@ def _places(given: OpenRequest) -> tuple[Repository, list[str], list[str]]:
     for path in paths:
         if "\n" in path:
             raise ConfigError(f"{path!r} cannot be named in {git_attributes.FILE}. Choose another place with --index.")
-    return repository, paths, mapped
+    return repository, paths, pointing
 
 
 def _program() -> str:

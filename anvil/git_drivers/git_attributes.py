@@ -16,7 +16,7 @@ def line(path: str) -> str:
 
 
 def agents_line(path: str) -> str:
-    """The line for a file that has the map of ``anvil agents``."""
+    """The line for a file that has the pointer of ``anvil agents``."""
     return f"{_pattern(path)} merge=anvil-agents"
 
 
@@ -60,6 +60,6 @@ def drivers(program: str, kept_by_lfs: str | None = None) -> dict[str, str]:
         "diff.anvil.xfuncname": "^[^ ].*",
         "merge.anvil.name": "the index of the merged pages",
         "merge.anvil.driver": merge,
-        "merge.anvil-agents.name": "the text around the map of the documentation",
+        "merge.anvil-agents.name": "the text around the pointer to the documentation",
         "merge.anvil-agents.driver": f"{program.replace('%', '%%')} git merge-agents %O %A %B %P",
     }

@@ -10,7 +10,7 @@ import pytest
 from anvil.agents import index_skill, skill
 from anvil.errors import ConfigError
 
-MADE = skill.skill("lighthouse-docs", "https://example.org/", "The map.")
+MADE = skill.skill("lighthouse-docs", "https://example.org/", "The pointer.")
 
 
 def test_the_list_names_the_skill_with_its_digest() -> None:

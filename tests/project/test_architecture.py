@@ -18,7 +18,7 @@ MODULES = {
     for path in sorted(PACKAGE.rglob("*.py"))
 }
 PURE_NAMES = (
-    "anvil.agents.documentation_map",
+    "anvil.agents.documentation_pointer",
     "anvil.agents.marked_text",
     "anvil.agents.quoting",
     "anvil.agents.skill",
@@ -183,7 +183,6 @@ ENGINE = set(
     "build cli documents embedding formats git http index_file live search settings system text".split()  # noqa: SIM905
 )
 MAY_IMPORT = {
-    "agents": {"lint"},  # the map resolves links as lint does
     "bundle": {"lint", "markdown", "sites"},  # links as lint and a site resolve them; pages as files of Markdown
     "ci": {
         "agents",
@@ -198,7 +197,7 @@ MAY_IMPORT = {
     "context": {"server"},  # its tools
     "dependencies": {"fetch", "sites"},  # documentation is fetched, and found in pages of HTML
     "doctor": {"clients", "context", "fetch", "git_drivers", "library"},  # what it examines
-    "git_drivers": {"agents"},  # merges the map, too
+    "git_drivers": {"agents"},  # merges the pointer for agents, too
     "library": {"server"},  # its tools, and uploads
     "lint": {"sites"},  # a built site
     "markdown": {"sites"},  # its pages, and what it knows of the files that were written into it

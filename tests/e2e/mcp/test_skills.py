@@ -108,11 +108,10 @@ def test_a_client_lists_gets_reads_and_verifies_the_skill(speaker: Speaker, requ
     assert entry["uri"] == "skill://lighthouse-project-docs/SKILL.md"
     assert skill(speaker, entry["uri"]) == entry
     said = text(speaker, entry)
-    assert "`search_docs`" in said and "guides/alerts.md | Alerts" in said
+    assert "`search_docs`" in said and " pages of documentation." in said
     assert "anvil search" not in said  # a host asks before each command that a skill from a server names
-    assert len(said.encode()) < 8192 + 600
-    assert said.count("```") == 2 and "<!--" not in said and "\u202e" not in said
-    assert "on 1 page." in said
+    assert len(said.encode()) < 1024 + 600
+    assert "```" not in said and "evil" not in said and "<!--" not in said and "\u202e" not in said
 
 
 @pytest.mark.parametrize("uri", ["skill://other/SKILL.md", "skill://lighthouse-project-docs", "anvil://page/x.md", ""])
@@ -127,16 +126,17 @@ def test_another_uri_is_no_skill(place: Path, uri: str) -> None:
             assert raised.value.error.code == types.INVALID_PARAMS
 
 
-def test_a_changed_page_changes_the_digest_and_an_empty_folder_has_no_skill(tmp_path: Path) -> None:
+def test_another_page_changes_the_digest_and_an_empty_folder_has_no_skill(tmp_path: Path) -> None:
     docs = tmp_path / "docs"
     write(docs, {"a.md": "# Alpha\n\nThe first of all pages is here.\n"})
     with mcp_servers.in_memory(docs, tmp_path / "index.db", "none", mode="auto") as speaker:
         (before,) = skills(speaker).skills
-        assert "a.md | Alpha" in text(speaker, before)
-        write(docs, {"a.md": "# Beta\n\nThe second of all pages is here.\n"})
+        assert "1 page of" in text(speaker, before)
+        write(docs, {"b.md": "# Beta\n\nThe second of all pages is here.\n"})
         (after,) = skills(speaker).skills
-        assert after["resources"] != before["resources"] and "a.md | Beta" in text(speaker, after)
+        assert after["resources"] != before["resources"] and "2 pages of" in text(speaker, after)
         (docs / "a.md").unlink()
+        (docs / "b.md").unlink()
         assert skills(speaker).skills == []
 
 

@@ -599,7 +599,7 @@ def test_the_site_publishes_a_skill(tmp_path: Path) -> None:
     folder = site / "site/.well-known/agent-skills"
     (entry,) = json.loads((folder / "index.json").read_text(encoding="utf-8"))["skills"]
     text = (folder / entry["url"]).read_text(encoding="utf-8")
-    assert "\nguides/alerts/ | Alerts" in text and "<https://mcp.example.org/mcp>" in text and "llms-full.txt" in text
+    assert " pages of documentation" in text and "<https://mcp.example.org/mcp>" in text and "llms-full.txt" in text
     assert f"anvil search --index {sites.SITE}anvil/index.db" in text
     sites.build(site, "--strict")
     assert (folder / entry["url"]).read_text(encoding="utf-8") == text

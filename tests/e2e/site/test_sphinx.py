@@ -174,4 +174,4 @@ def test_the_site_publishes_a_skill(docs: Path) -> None:
     code, said = build(docs, anvil_skill=True)
     assert not code, said
     text = (docs.parent / "html/.well-known/agent-skills/handbook-docs/SKILL.md").read_text(encoding="utf-8")
-    assert "\nlamp.html | Lamp" in text and "<https://docs.example.com/>" in text
+    assert " pages of documentation" in text and "<https://docs.example.com/>" in text

@@ -1,0 +1,156 @@
+"""A pointer to documentation for agents, of limited size: what there is, of which version, where, and how to ask.
+
+It is made of the paths of the pages alone: numbers of pages, and names of folders as code. The same paths give the same
+bytes. A map of all pages is not better: agents that had one found as many right pages and read three times as much
+(docs/performance.md).
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+from anvil.agents.marked_text import markers
+from anvil.agents.quoting import quoted
+from anvil.agents.values import DocumentationPointer
+from anvil.wording import counted
+
+MAX_POINTER_BYTES = 1024
+"""Size of the whole block, with its markers, and with line ends of two bytes. What does not fit is left out, but not
+the first paragraph."""
+MAX_FOLDER_BYTES = 60
+"""A folder with a longer name, from the top, is not named."""
+
+
+class SiteAccess(NamedTuple):
+    """How agents read a published site. ``url``: its address, which ends in ``/``; empty when it is not known.
+    ``index_path``: the index in it. ``mcp_url``: a server over its pages. ``has_markdown``: each page is there as
+    Markdown, too."""
+
+    url: str
+    index_path: str
+    mcp_url: str | None = None
+    has_markdown: bool = False
+
+
+def documentation_pointer(paths: Collection[str], docs: str, options: Sequence[str] = ()) -> DocumentationPointer:
+    """The pointer to a documentation folder. ``docs``: its path as agents see it, from the repository's root.
+    ``options``: words that each command needs, such as ``--docs documentation``."""
+    place = "This folder" if docs == "." else f"`{_name(docs)}/`"
+    words = quoted(" ".join(["", *options]))[0]
+    words = f" {words}" if words else ""
+    return _composed(
+        paths,
+        f"{place} has {counted(len(paths), 'page')} of documentation, of the version that is checked out here. "
+        f"{_SEARCH_FIRST} Update the page when you change what it says.",
+        [
+            f"- With the MCP server of Anvil: {_TOOLS}",
+            f'- Without it, from the root of the repository: `anvil search{words} --json "QUESTION"`, then '
+            f'`anvil show{words} "PAGE#HEADING"`. Where `anvil` is not installed, `uvx anvil-docs` does the same.',
+            f'- Without both: `grep -rniE "WORD|OTHER" {_name(shlex.quote(docs))}`.',
+        ],
+        markers(docs),
+    )
+
+
+def served_pointer(
+    paths: Collection[str], collection: str | None = None, version: str | None = None
+) -> DocumentationPointer:
+    """The pointer to what an MCP server answers from, for its clients. ``collection``: its name, where the server has
+    several. ``version``: that the pages are about."""
+    chosen = f" Give each tool `collection`: `{_name(collection)}`." if collection else ""
+    return _composed(
+        paths,
+        f"The MCP server of this skill answers from {_counted(paths, version)}. {_SEARCH_FIRST}",
+        [f"- {_TOOLS}{chosen}"],
+    )
+
+
+def published_pointer(paths: Collection[str], access: SiteAccess, version: str | None = None) -> DocumentationPointer:
+    """The pointer to a published site. The paths of the pages are their addresses in it."""
+    site = f"<{_name(access.url)}>" if access.url else "The site of this skill"
+    ways = []
+    if access.mcp_url:
+        ways.append(f"- With the MCP server at <{_name(access.mcp_url)}>: {_TOOLS}")
+    if access.url:
+        index = _name(access.url + access.index_path)
+        ways.append(
+            f'- With Anvil: `anvil search --index {index} --json "QUESTION"`. Where it is not installed, '
+            "`uvx anvil-docs` does the same."
+        )
+    if access.has_markdown:
+        ways.append(
+            "- A page as Markdown: its address, with `index.md` behind `/`, or with `.md` instead of `.html`. "
+            "`llms.txt` names the pages, `llms-full.txt` has them all."
+        )
+    return _composed(paths, f"{site} has {_counted(paths, version)}. {_SEARCH_FIRST}", ways)
+
+
+_SEARCH_FIRST = (
+    "Search it before you answer a question about this project from memory, and before you use or change something "
+    "that it describes."
+)
+_TOOLS = "`search_docs` with a question, then `get_section` with `file_path` and `heading_path` of a result."
+
+
+def _composed(
+    paths: Collection[str], what: str, ways: Sequence[str], outside: Sequence[str] = ()
+) -> DocumentationPointer:
+    """``what`` as a paragraph, then the ways to ask and the folders, as far as they fit. ``outside``: lines around it
+    that count, too."""
+    lines = ["## Documentation", "", what, ""]
+    budget = MAX_POINTER_BYTES - _size([*outside, *lines])
+    for way in ways:
+        if _size([way]) <= budget:
+            lines.append(way)
+            budget -= _size([way])
+    folders = _folders(paths, budget - _size([""]))
+    lines += ["", folders] if folders else []
+    return DocumentationPointer("\n".join(lines).rstrip("\n"), len(paths))
+
+
+def _folders(paths: Collection[str], budget: int) -> str:
+    """A line with the folders at the top that have several pages, those with most first, within ``budget`` bytes."""
+    prefix, counts = "", _by_folder(paths, "")
+    while list(counts.values()) == [len(paths)]:  # all pages are in one folder: those in it tell more
+        prefix += f"{next(iter(counts))}/"
+        counts = _by_folder(paths, prefix)
+    line, rest = "", len(paths)
+    for name, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
+        folder = f"{prefix}{name}/"
+        if count < 2 or not _is_quotable(folder):
+            continue
+        longer = f"{line}, `{folder}` {count:,}" if line else f"Pages by folder: `{folder}` {count:,}"
+        if _size([f"{longer}{_others(rest - count)}"]) > budget:
+            break
+        line, rest = longer, rest - count
+    return f"{line}{_others(rest)}" if line else ""
+
+
+def _by_folder(paths: Collection[str], prefix: str) -> Counter[str]:
+    """Folder right below ``prefix``, which all paths begin with -> the number of pages in it."""
+    return Counter(path[len(prefix) :].partition("/")[0] for path in paths if "/" in path[len(prefix) :])
+
+
+def _others(pages: int) -> str:
+    return f", others {pages:,}." if pages else "."
+
+
+def _is_quotable(folder: str) -> bool:
+    return len(folder.encode(errors="replace")) <= MAX_FOLDER_BYTES and _name(folder) == folder
+
+
+def _size(lines: Sequence[str]) -> int:
+    return sum(len(line.encode(errors="replace")) + 2 for line in lines)
+
+
+def _counted(paths: Collection[str], version: str | None) -> str:
+    of_version = f", version {_name(version)}" if version else ""
+    return f"{counted(len(paths), 'page')} of documentation{of_version}"
+
+
+def _name(text: str) -> str:
+    """A name or an address, to be quoted in a line."""
+    return quoted(text)[0].replace("`", "'").replace("<", "").replace(">", "")
