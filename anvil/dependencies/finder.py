@@ -28,10 +28,9 @@ from anvil.dependencies.values import Attempt, Dependency, LockedDocs
 from anvil.documents.file_selection import printable, refusal
 from anvil.errors import ArtifactError, ArtifactRejected, BuildError, ConfigError, NotFound, Unreachable
 from anvil.fetch import attestation_lookup, fetch_index, sigstore_verification
-from anvil.fetch.attestation_bundle import SUFFIX
-from anvil.fetch.builder_identity import AttestationRule
+from anvil.fetch.attestation_bundle import SUFFIX, AttestationRule
+from anvil.fetch.fetch_index import UNPUBLISHED
 from anvil.fetch.fetched_cache import Cache
-from anvil.fetch.result import UNPUBLISHED
 from anvil.formats.iso_time import timestamp
 from anvil.git.objects import blob_id
 from anvil.http.client import HttpClient, Limits

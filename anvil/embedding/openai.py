@@ -19,7 +19,7 @@ from typing import Any
 
 from anvil.embedding.provider import Embedded, Vector, encodable
 from anvil.errors import ConfigError, ProviderError
-from anvil.http import log_filter
+from anvil.http.client import install_log_filter, unlogged
 from anvil.settings import index_url
 from anvil.settings.schema import BASE_URL, KEY, EmbeddingSettings
 from anvil.system import installation
@@ -154,7 +154,7 @@ class OpenAIProvider:
         extra = {"dimensions": self.dimensions} if self._shortened else {}
         for attempt in range(1, MAX_ATTEMPTS + 1):
             try:
-                with log_filter.silence():
+                with unlogged():
                     answer = self._client().embeddings.create(model=self.model, input=inputs, **extra)
                 return self._vectors(answer.data, len(inputs))
             except (openai.AuthenticationError, openai.PermissionDeniedError, openai.NotFoundError) as error:
@@ -192,7 +192,7 @@ class OpenAIProvider:
                 self._key = api_key(self._settings)
                 if not self._key:
                     raise ProviderError("OpenAI API key required. Set embedding.apiKey or OPENAI_API_KEY.")
-                log_filter.install()
+                install_log_filter()
                 self._connected = _library().OpenAI(
                     api_key=self._key,
                     base_url=self._url,

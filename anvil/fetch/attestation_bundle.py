@@ -1,14 +1,45 @@
-"""Attestations of indexes: Sigstore bundles in text, the statement in one, and who is expected to have signed."""
+"""Attestations of indexes: who built one and who must have, Sigstore bundles in text, and the statement in one."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
-from anvil.fetch.builder_identity import Attestation
 from anvil.settings.index_url import OWNER, Address, GitHubAddress, WebAddress, is_builder
+
+
+@dataclass(frozen=True, slots=True)
+class Attestation:
+    """Who built an index, as a verified attestation says.
+
+    ``repository``: ``OWNER/REPO`` on GitHub, whose workflow ran. ``workflow``: the file of the workflow that signed and
+    its ref, ``.github/workflows/docs.yml@refs/heads/main``; of another repository, with that in front. ``commit``: the
+    commit of ``repository`` that the workflow ran for. ``run``: the address of the run, if it is known.
+    """
+
+    repository: str
+    workflow: str
+    commit: str
+    run: str | None = None
+
+    @property
+    def shown(self) -> str:
+        return f"{self.repository}, {self.workflow}, commit {self.commit[:12]}"
+
+
+@dataclass(frozen=True, slots=True)
+class AttestationRule:
+    """What is done about attestations. ``required``: whether an index without a valid one is refused. ``builder``: who
+    must have built it, ``OWNER`` or ``OWNER/REPO``; None for what the address of the index says. ``trusted_root``: the
+    file of another Sigstore's trusted root; None for the public one."""
+
+    required: bool = False
+    builder: str | None = None
+    trusted_root: str | None = None
+
 
 SUFFIX = ".sigstore.json"
 """What follows the name of an index in the name of the file with its attestation."""

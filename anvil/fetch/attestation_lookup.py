@@ -11,7 +11,7 @@ from pathlib import Path
 from anvil.errors import ConfigError, FetchError, NotAttested
 from anvil.fetch import attestation_bundle
 from anvil.fetch import sigstore_verification as attestation
-from anvil.fetch.builder_identity import Attestation, AttestationRule
+from anvil.fetch.attestation_bundle import Attestation, AttestationRule
 from anvil.fetch.fetched_cache import Cache
 from anvil.fetch.github_api import Api
 from anvil.http.client import HttpClient

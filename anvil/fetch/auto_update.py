@@ -14,9 +14,8 @@ from datetime import datetime
 from pathlib import Path
 
 from anvil.errors import AnvilError, FetchError
-from anvil.fetch.builder_identity import AttestationRule
-from anvil.fetch.fetch_index import cached_path, fetch
-from anvil.fetch.result import FetchResult
+from anvil.fetch.attestation_bundle import AttestationRule
+from anvil.fetch.fetch_index import FetchResult, cached_path, fetch
 from anvil.http.client import Limits
 from anvil.live.location import IndexLocation
 from anvil.settings import index_url

@@ -13,7 +13,6 @@ import urllib.parse
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from email.utils import parsedate_to_datetime
 from pathlib import Path
 
 from anvil.errors import (
@@ -27,24 +26,60 @@ from anvil.errors import (
     Unreachable,
 )
 from anvil.fetch import attestation_lookup, github_api, github_artifacts, website, zip_archive
-from anvil.fetch.attestation_bundle import expected_builder
+from anvil.fetch.attestation_bundle import Attestation, AttestationRule, expected_builder
 from anvil.fetch.attestation_lookup import Examined, Examiner
-from anvil.fetch.builder_identity import AttestationRule
-from anvil.fetch.candidate import Candidate, Missing
-from anvil.fetch.download import download, forget
+from anvil.fetch.download import Candidate, Missing, download, forget
 from anvil.fetch.fetched_cache import Cache, CacheEntry, CacheState
-from anvil.fetch.result import UNPUBLISHED, FetchResult, agree
 from anvil.formats.iso_time import timestamp
 from anvil.git import repository
 from anvil.git.repository import Repository
 from anvil.http.allowed_servers import HttpPolicy
-from anvil.http.client import HttpClient, Limits, origin
+from anvil.http.client import HttpClient, Limits, http_date, origin
 from anvil.index_file import manifest, manifest_file, verified_cache
 from anvil.settings import index_url
 from anvil.settings.index_url import Address, GitHubAddress, LocalPath, WebAddress
 from anvil.settings.schema import INDEX_FOLDER, INDEX_NAME
 from anvil.system import safe_read
 from anvil.values import LOCK_TIMEOUT_S, Manifest, Progress, silent
+
+UNPUBLISHED = "It is published without a manifest, so the download is checked against its own checksums only."
+
+
+@dataclass(frozen=True, slots=True)
+class FetchResult:
+    """A verified index on this machine.
+
+    ``path`` is the same for each fetch of a source; its file is replaced by newer ones. ``manifest``: of that file.
+    ``origin``: the source without credentials. ``fetched_at`` and ``checked_at`` (ISO 8601, UTC): the time of the
+    download, and of the last check with the server; None for a path. ``from_cache``: why the server was not used; None
+    if it was. ``commit``: the commit that the index was built from. ``distance``: number of commits that HEAD has after
+    it. Both are None if unknown. ``published_at``: the time of the last change, from the server. ``attestation``: who
+    built the index, if that was asked for and is proven.
+    """
+
+    path: Path
+    manifest: Manifest
+    origin: str
+    commit: str | None
+    distance: int | None = None
+    fetched_at: str | None = None
+    checked_at: str | None = None
+    from_cache: str | None = None
+    downloaded: bool = False
+    notes: tuple[str, ...] = ()
+    published_at: str | None = None
+    attestation: Attestation | None = None
+
+
+def agree(published: Manifest, actual: Manifest, shown: str) -> None:
+    """Raise :class:`ArtifactRejected` unless the manifest belongs to this index."""
+    for key in ("sha256", "size", "format", "digest", "commit"):
+        expected, value = getattr(published, key), getattr(actual, key)
+        if expected != value:
+            raise ArtifactRejected(
+                f"{shown} is refused: its manifest has {key} {expected}, but the index has {value}. "
+                "Publish index and manifest together, and fetch again."
+            )
 
 
 def fetch(
@@ -263,7 +298,7 @@ class _Server:
             fetched_at=timestamp(state.fetched),
             checked_at=timestamp(state.checked),
             notes=(*(() if state.vouched else (UNPUBLISHED,)), *examined.notes),
-            published_at=_moment(state.modified),
+            published_at=http_date(state.modified),
             attestation=examined.attestation,
         )
 
@@ -275,14 +310,6 @@ def _described(file: Path, shown: str) -> Manifest:
     except ArtifactError as error:
         problem = error.problem.replace(str(file), f"The download from {shown}")
         raise type(error)(problem, error.advice and "It has to be built and published again.") from None
-
-
-def _moment(modified: str | None) -> str | None:
-    """The time of a Last-Modified header; None without a valid one."""
-    try:
-        return timestamp(parsedate_to_datetime(modified).timestamp()) if modified else None
-    except (ValueError, OverflowError, OSError):  # the header is untrusted
-        return None
 
 
 def authorization(address: WebAddress | GitHubAddress, token: str | None) -> Mapping[str, str]:

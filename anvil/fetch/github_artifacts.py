@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from anvil.errors import ArtifactRejected, FetchError, GitError, SourceError
-from anvil.fetch.candidate import Candidate
+from anvil.fetch.download import Candidate
 from anvil.fetch.github_api import Api, digest_of, entries, size_of
 from anvil.git.repository import Repository
 from anvil.index_file import manifest

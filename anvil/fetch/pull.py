@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from anvil.errors import ArtifactRejected
-from anvil.fetch.builder_identity import Attestation
-from anvil.fetch.result import FetchResult
+from anvil.fetch.attestation_bundle import Attestation
+from anvil.fetch.fetch_index import FetchResult
 from anvil.index_file import publish, verified_cache, verify
 from anvil.live import site_view
 from anvil.values import Changes

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from anvil.errors import ConfigError, NotAttested
 from anvil.fetch import attestation_bundle
-from anvil.fetch.builder_identity import Attestation
+from anvil.fetch.attestation_bundle import Attestation
 from anvil.formats.control_characters import without_control
 
 if TYPE_CHECKING:

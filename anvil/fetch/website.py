@@ -6,7 +6,7 @@ import urllib.parse
 from collections.abc import Iterator
 
 from anvil.errors import ArtifactRejected, FetchError, Unreachable
-from anvil.fetch.candidate import NO_VALIDATORS, Candidate, Missing, Validators
+from anvil.fetch.download import NO_VALIDATORS, Candidate, Missing, Validators
 from anvil.fetch.fetched_cache import CacheState
 from anvil.http.client import HttpClient, Reply
 from anvil.index_file import manifest

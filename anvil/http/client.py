@@ -1,12 +1,14 @@
 """The only HTTP client: requests to untrusted servers, with limits on size, time and redirects.
 
-A policy (``http_policy.py``) decides which servers are allowed, also after each redirect. Credentials are sent to their
-own origin only. A server that sends headers or body too slowly is abandoned. Credentials and URLs are never logged.
+A policy of :mod:`anvil.http.allowed_servers` decides which servers are allowed, also after each redirect. Credentials
+are sent to their own origin only. A server that sends headers or body too slowly is abandoned. Credentials and URLs
+are never logged.
 """
 
 from __future__ import annotations
 
 import contextlib
+import logging
 import math
 import re
 import socket
@@ -14,12 +16,15 @@ import threading
 import time
 import urllib.parse
 from collections.abc import Iterator, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass
+from datetime import timezone
+from email.message import Message
+from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 
 from anvil._version import __version__
 from anvil.errors import FetchError, Unreachable
-from anvil.http import http_headers, log_filter
 from anvil.http.allowed_servers import HttpPolicy, IndexPolicy, host_of
 from anvil.settings import index_url
 
@@ -86,8 +91,8 @@ class Reply:
 
     def chunks(self) -> Iterator[bytes]:
         """The body in chunks. Raises :class:`Unreachable` when it ends early or is too slow."""
-        if http_headers.is_packed(self.headers):
-            raise FetchError(f"{self.host} {http_headers.PACKED}")
+        if is_packed(self.headers):
+            raise FetchError(f"{self.host} sent a compressed answer although none was asked for. Tell its owner.")
         began, received = time.monotonic(), 0
         for chunk in self._response.iter_raw():
             received += len(chunk)
@@ -133,7 +138,7 @@ class HttpClient:
             limits=httpx2.Limits(max_keepalive_connections=0),  # a connection and a deadline for each request
             mounts={f"all://{name}": None for name in loopback},  # no proxy for this machine
         )
-        log_filter.install()
+        install_log_filter()
 
     def __enter__(self) -> HttpClient:
         return self
@@ -172,7 +177,7 @@ class HttpClient:
 
         end = math.inf if self.limits.total is None else time.monotonic() + self.limits.total
         host = host_of(url)
-        with log_filter.silence(), contextlib.ExitStack() as stack:
+        with unlogged(), contextlib.ExitStack() as stack:
             try:
                 self._policy.check(url)
                 reply = self._followed(_Sent(method, content, dict(headers or {})), url, end, stack)
@@ -290,3 +295,69 @@ class SocketDeadline:
         for sock in self._sockets:
             with contextlib.suppress(OSError):  # closed meanwhile
                 socket.socket.shutdown(sock, socket.SHUT_RDWR)  # also of TLS, without its closing message
+
+
+# --- headers, which are untrusted: one that cannot be parsed is ignored ------------------------------------------
+
+_MAX_CONTENT_TYPE_CHARACTERS = 500
+"""Characters of a content type that are parsed. The parser takes quadratic time."""
+
+
+def is_packed(headers: Mapping[str, str]) -> bool:
+    """Whether the body is compressed. ``headers``: a case-insensitive mapping, or one with names in lower case.
+
+    Anvil never asks for compression, because a small body could unpack to a huge one before its size is checked.
+    """
+    return headers.get("content-encoding", "").strip().lower() not in ("identity", "")
+
+
+def content_type(headers: Mapping[str, str]) -> tuple[str, str | None]:
+    """The media type in lower case (empty without one), and the name of the encoding or None."""
+    header = headers.get("content-type", "")[:_MAX_CONTENT_TYPE_CHARACTERS]
+    if not header:
+        return "", None
+    message = Message()
+    message["content-type"] = header
+    charset = message.get_param("charset")
+    return message.get_content_type(), charset.strip() if isinstance(charset, str) else None
+
+
+def http_date(header: str | None) -> str | None:
+    """The time in a header such as Last-Modified: ISO 8601, UTC; None without a valid one."""
+    try:
+        moment = parsedate_to_datetime(header or "").astimezone(timezone.utc)
+    except (TypeError, ValueError, OverflowError, OSError):
+        return None
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+# --- logs: addresses can be signed, so the HTTP library's records of our requests are dropped ----------------------
+
+_unlogged: ContextVar[bool] = ContextVar("anvil_unlogged", default=False)
+
+
+@contextlib.contextmanager
+def unlogged() -> Iterator[None]:
+    """Drop the HTTP library's log records within this context."""
+    token = _unlogged.set(True)
+    try:
+        yield
+    finally:
+        _unlogged.reset(token)
+
+
+class _LogFilter(logging.Filter):
+    def filter(self, record: logging.LogRecord) -> bool:
+        return not _unlogged.get()
+
+
+_FILTER = _LogFilter()
+
+
+def install_log_filter() -> None:
+    """Add the filter to the library's loggers. A second call does nothing."""
+    for version in ("", "2"):  # our library, and that of OpenAI's client
+        for name in ("connection", "http11", "proxy", "socks"):
+            logging.getLogger(f"httpcore{version}.{name}").addFilter(_FILTER)
+        logging.getLogger(f"httpx{version}").addFilter(_FILTER)
+    logging.getLogger("openai._base_client").addFilter(_FILTER)

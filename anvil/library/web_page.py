@@ -16,9 +16,8 @@ from pathlib import Path
 
 from anvil.errors import DocumentRejected, DocumentTooLarge, FetchError, UnsupportedFormat
 from anvil.formats import encodings
-from anvil.http import http_headers
 from anvil.http.allowed_servers import Allowed, DocumentPolicy, anything, is_public
-from anvil.http.client import HttpClient, Limits, Reply, TimedOut
+from anvil.http.client import HttpClient, Limits, Reply, TimedOut, content_type, http_date
 from anvil.settings.schema import LibraryOptions
 
 TYPES = {
@@ -85,8 +84,8 @@ def downloaded(url: str, options: LibraryOptions, allowed: Allowed | None = None
 
 
 def _saved(reply: Reply, target: Path, max_bytes: int) -> Download:
-    content_type, charset = http_headers.content_type(reply.headers)
-    file_type = _type(content_type, urllib.parse.urlsplit(reply.url).path)
+    media_type, charset = content_type(reply.headers)
+    file_type = _type(media_type, urllib.parse.urlsplit(reply.url).path)
     if (reply.length or 0) > max_bytes:
         raise DocumentTooLarge(
             f"{reply.host} sends {reply.length:,} bytes; the limit is {max_bytes:,} (library.max_file_bytes)."
@@ -102,17 +101,17 @@ def _saved(reply: Reply, target: Path, max_bytes: int) -> Download:
     if file_type in _TEXT and codec and codec != "utf-8":
         with contextlib.suppress(UnicodeDecodeError):  # the server named the wrong encoding
             target.write_text(target.read_bytes().decode(codec), encoding="utf-8", newline="")
-    return Download(target, file_type, http_headers.last_modified(reply.headers))
+    return Download(target, file_type, http_date(reply.headers.get("last-modified")))
 
 
-def _type(content_type: str, path: str) -> str:
+def _type(media_type: str, path: str) -> str:
     ending = _ENDING.search(path)
-    if content_type in VAGUE and ending:
+    if media_type in VAGUE and ending:
         return ending[1].lower()
-    if content_type in TYPES:
-        return TYPES[content_type]
+    if media_type in TYPES:
+        return TYPES[media_type]
     raise UnsupportedFormat(
-        f"Content of type {content_type or 'unknown'} is not supported. Supported are web pages, text and documents."
+        f"Content of type {media_type or 'unknown'} is not supported. Supported are web pages, text and documents."
     )
 
 

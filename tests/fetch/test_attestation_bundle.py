@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from anvil.fetch import attestation_bundle
-from anvil.fetch.builder_identity import Attestation
+from anvil.fetch.attestation_bundle import Attestation
 from anvil.settings import index_url
 
 SHA = "ab" * 32

@@ -13,10 +13,8 @@ import pytest
 
 import anvil
 from anvil.errors import ConfigError, FetchError, NotAttested, Unreachable
-from anvil.fetch.attestation_bundle import MAX_BYTES
-from anvil.fetch.builder_identity import AttestationRule
-from anvil.fetch.fetch_index import cached_path, fetch
-from anvil.fetch.result import FetchResult
+from anvil.fetch.attestation_bundle import MAX_BYTES, AttestationRule
+from anvil.fetch.fetch_index import FetchResult, cached_path, fetch
 from anvil.http.client import Limits
 from anvil.index_file import verified_cache
 from tests.conftest import PAGES, write

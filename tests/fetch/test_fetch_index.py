@@ -21,9 +21,8 @@ import trustme
 import anvil
 from anvil.errors import AnvilError, ArtifactRejected, FetchError, Unreachable
 from anvil.fetch import download, fetch_index
-from anvil.fetch.fetch_index import cached_path, fetch
+from anvil.fetch.fetch_index import FetchResult, cached_path, fetch
 from anvil.fetch.fetched_cache import Cache
-from anvil.fetch.result import FetchResult
 from anvil.http.client import Limits
 from anvil.index_file import manifest, manifest_file, verified_cache
 from anvil.settings.index_url import PLACES

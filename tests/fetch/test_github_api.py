@@ -18,8 +18,7 @@ import pytest
 import anvil
 from anvil.errors import AnvilError, ArtifactRejected, ConfigError, FetchError, Unreachable
 from anvil.fetch import download
-from anvil.fetch.fetch_index import fetch
-from anvil.fetch.result import FetchResult
+from anvil.fetch.fetch_index import FetchResult, fetch
 from anvil.http.client import Limits
 from anvil.index_file import manifest_file, verified_cache
 from tests.support.index_server import Answer, GitHub, Server, packed, serving

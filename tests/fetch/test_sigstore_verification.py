@@ -21,7 +21,7 @@ import pytest
 
 from anvil.errors import ConfigError, NotAttested
 from anvil.fetch import attestation_bundle, sigstore_verification
-from anvil.fetch.builder_identity import Attestation
+from anvil.fetch.attestation_bundle import Attestation
 from tests.support.sigstore import COMMIT, Sigstore
 
 REAL = Path(__file__).parents[1] / "data" / "attestations"

@@ -18,10 +18,9 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 
 import anvil
 from anvil.errors import ConfigError, FetchError
-from anvil.server import identity_provider as provider_door
+from anvil.server import oauth as provider_door
 from anvil.server.asgi_app import AnvilApplication
-from anvil.server.identity_provider import InvalidToken
-from anvil.server.oauth import OAuthSettings
+from anvil.server.oauth import InvalidToken, OAuthSettings
 from tests.conftest import PAGES, write
 from tests.support import identity_provider
 from tests.support.identity_provider import Provider
