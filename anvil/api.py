@@ -686,15 +686,15 @@ class Anvil:
         pages as they are, and is not changed.
         Raises :class:`SourceError` when there are no documents, :class:`ConfigError` for a rule that does not exist.
         """
-        from anvil.documents import file_names
+        from anvil.documents import file_tree
 
         linter = registry.part("linter")
 
         documents = source or self.tree
         if documents is None or self.folder is None:
             raise SourceError("There are no documents to examine. Name the documentation folder with --docs.")
-        repository = file_names.repository_of(self.folder)
-        files = file_names.of(documents, self.folder, repository)
+        repository = file_tree.repository_of(self.folder)
+        files = file_tree.of(documents, self.folder, repository)
         with ExitStack() as stack:
             reader = None
             if self.only.location.is_file and self.index_path.is_file():

@@ -59,10 +59,10 @@ class Member(DocsCorpus):
         self.collection = collection
         folder = base / config.docs
         if not folder.is_dir() and not index_only:
-            from anvil.documents import missing_folder
+            from anvil.documents.working_tree import missing_folder_advice
 
             problem = f"{folder} is not a folder" if folder.exists() else f"There is no folder {folder}"
-            raise SourceError(f"{problem}. {missing_folder.advice(folder)}")
+            raise SourceError(f"{problem}. {missing_folder_advice(folder)}")
         own_folder = folder if has_folder and folder.is_dir() else None
         super().__init__(
             config,

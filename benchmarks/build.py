@@ -219,7 +219,7 @@ def share_of(docs: Path, index: Path, name: str) -> None:
     import time
 
     from anvil.build import builder
-    from anvil.documents import open_tree
+    from anvil.documents.working_tree import WorkingTree
     from anvil.embedding.factory import create_provider
     from anvil.embedding.provider import Embedded
     from anvil.settings.schema import ChunkingOptions, EmbeddingSettings
@@ -239,7 +239,7 @@ def share_of(docs: Path, index: Path, name: str) -> None:
 
     provider.embed = timed  # type: ignore[method-assign, assignment]
     started = time.perf_counter()
-    builder.build(open_tree.working_tree(docs), index, provider, ChunkingOptions())
+    builder.build(WorkingTree(docs), index, provider, ChunkingOptions())
     whole = time.perf_counter() - started - again
     provider.close()
     print(json.dumps({"build": whole, "inference": spent - again}))

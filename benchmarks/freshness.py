@@ -20,8 +20,8 @@ import corpus
 import measuring
 
 import anvil
-from anvil.documents import open_tree
 from anvil.documents.document_source import DocumentSource
+from anvil.documents.working_tree import WorkingTree
 from anvil.settings.schema import SourceOptions
 
 
@@ -53,7 +53,7 @@ def checks(folder: Path, pages: dict[str, str], rounds: int) -> list[tuple[str, 
         docs = folder / str(count)
         small = {path: text[:2_000] for path, text in pages.items()}  # it is never read twice, only looked at
         corpus.write(docs, small, count)
-        source = open_tree.working_tree(docs, SourceOptions())
+        source = WorkingTree(docs, SourceOptions())
         source.scan()
         time.sleep(0.2)
         source.scan()

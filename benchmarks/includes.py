@@ -19,7 +19,8 @@ from pathlib import Path
 from measuring import heading, table
 
 import anvil
-from anvil.documents import open_tree
+from anvil.documents.git_tree import CommitTree, StagedTree
+from anvil.documents.working_tree import WorkingTree
 from anvil.settings.schema import Config, SourceOptions
 from anvil.values import Document
 
@@ -39,20 +40,20 @@ def compare(what: str, runs: Mapping[str, Callable[[], object]], rounds: int) ->
 
 
 def _working(docs: Path, options: SourceOptions, known: Mapping[str, str]) -> object:
-    return open_tree.working_tree(docs, options).scan(known)
+    return WorkingTree(docs, options).scan(known)
 
 
 def _staged(docs: Path, options: SourceOptions, known: Mapping[str, str]) -> object:
-    return open_tree.staged_tree(docs, options).scan(known)
+    return StagedTree(docs, options).scan(known)
 
 
 def _head(docs: Path, options: SourceOptions, known: Mapping[str, str]) -> object:
-    return open_tree.commit_tree(docs, "HEAD", options).scan(known)
+    return CommitTree(docs, "HEAD", options).scan(known)
 
 
 def main(docs: Path) -> None:
     """Measure the documents in a folder of a repository."""
-    trees = {name: open_tree.working_tree(docs, each) for name, each in OPTIONS.items()}
+    trees = {name: WorkingTree(docs, each) for name, each in OPTIONS.items()}
     known = {name: tree.scan().entries for name, tree in trees.items()}
     time.sleep(0.2)  # until what was read is old enough to be trusted
     for tree in trees.values():

@@ -42,7 +42,7 @@ Told = dict[str, float]
 def one(docs: Path, index: Path, threads: int, address: str) -> None:
     """Build in this process, on the cluster at ``address`` if one is given, and print what it took."""
     from anvil.build import builder
-    from anvil.documents import open_tree
+    from anvil.documents.working_tree import WorkingTree
     from anvil.embedding.executor import EmbeddedBatches, Executor, LocalExecutor
     from anvil.embedding.factory import create_provider
     from anvil.ray import cluster as ray_cluster
@@ -81,7 +81,7 @@ def one(docs: Path, index: Path, threads: int, address: str) -> None:
                 since = time.perf_counter()
 
     request = BuildRequest(executor=Watched())
-    report = builder.build(open_tree.working_tree(docs), index, provider, ChunkingOptions(), request)
+    report = builder.build(WorkingTree(docs), index, provider, ChunkingOptions(), request)
     provider.close()
     told.update(seconds=report.seconds, passages=report.embedded)
     print(json.dumps(told))

@@ -160,10 +160,10 @@ def _targets(member: Member, documents: Mapping[str, Document]) -> Targets:
         assert isinstance(site, SiteFolder)
         urls = {path: document.url for path, document in documents.items() if document.url}
         return SiteTargets(site.html_of_pages(), urls, site.base_path())
-    from anvil.documents import file_names as names_around
+    from anvil.documents import file_tree
 
     assert member.folder is not None and member.tree is not None
-    files = names_around.of(member.tree, member.folder, names_around.repository_of(member.folder))
+    files = file_tree.of(member.tree, member.folder, file_tree.repository_of(member.folder))
     pages = {
         path: LintPage(path, _NOTHING, (), {**front_matter.split(document.text)[0], **document.metadata})
         for path, document in documents.items()

@@ -165,15 +165,15 @@ def tree(function: F) -> F:
 def documents(opened: Anvil, staged: bool, ref: str | None) -> DocumentSource | None:
     """The documents that ``--staged`` or ``--ref`` select, else those in the folder; None without a folder, and for the
     pages of a site."""
-    from anvil.documents import open_tree
+    from anvil.documents.git_tree import CommitTree, StagedTree
 
     if staged and ref is not None:
         raise click.UsageError("--staged and --ref cannot be combined. Give one of them.")
     if opened.folder is None or (opened.config.site.folder is not None and ref is None and not staged):
         return None
     if ref is not None:
-        return open_tree.commit_tree(opened.folder, ref, opened.config.source)
-    return open_tree.staged_tree(opened.folder, opened.config.source) if staged else opened.tree
+        return CommitTree(opened.folder, ref, opened.config.source)
+    return StagedTree(opened.folder, opened.config.source) if staged else opened.tree
 
 
 def in_git(opened: Anvil, tree: bool) -> TrackedIndex:

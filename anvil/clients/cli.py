@@ -20,7 +20,6 @@ from anvil.cli import options, output
 from anvil.cli.older_config import read_older_config
 from anvil.clients import client_files
 from anvil.clients.known_clients import CLIENTS, Scope
-from anvil.documents import missing_folder
 from anvil.errors import ConfigError
 from anvil.formats.toml_values import quoted
 from anvil.settings import index_url
@@ -147,7 +146,9 @@ class Setup:
         elif folder.is_dir():
             options["--docs"] = folder
         elif self.docs is not None or self.index is None:
-            raise ConfigError(f"There is no folder {self.docs or 'docs'}. {missing_folder.advice(folder)}")
+            from anvil.documents.working_tree import missing_folder_advice
+
+            raise ConfigError(f"There is no folder {self.docs or 'docs'}. {missing_folder_advice(folder)}")
         if self.index is not None:
             remote = index_url.is_remote(self.index)
             options["--index"] = _address(self.index) if remote else Path(os.path.abspath(self.index))
@@ -303,7 +304,9 @@ def command(
     config, base, config_file = _project(docs)
     folder = base / config.docs
     if not folder.is_dir():
-        raise ConfigError(f"There is no folder {docs or config.docs}. {missing_folder.advice(folder)}")
+        from anvil.documents.working_tree import missing_folder_advice
+
+        raise ConfigError(f"There is no folder {docs or config.docs}. {missing_folder_advice(folder)}")
     if index_url.is_remote(config.index or ""):
         raise ConfigError("'index' names a published index, which does not go into git. There is nothing to set up.")
     if commit_index is None:

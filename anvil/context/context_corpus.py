@@ -51,12 +51,12 @@ class ContextCorpus:
     def source(self) -> TaskedDocuments:
         """The files of the configured directories."""
         from anvil.context.tasks import ContextFiles, TaskedDocuments
-        from anvil.documents import open_tree
+        from anvil.documents.working_tree import WorkingTree
 
         folders = [posixpath.normpath(name.replace("\\", "/")) for name in self.options.directories]
         include = tuple(f"{folder}/{glob}" for folder in folders for glob in SourceOptions().include)
         options = ContextFiles(include, (), self.options.max_file_size_bytes, includes=False)
-        return TaskedDocuments(open_tree.working_tree(self.given_root, options))
+        return TaskedDocuments(WorkingTree(self.given_root, options))
 
     @property
     def provider(self) -> EmbeddingProvider:

@@ -17,7 +17,6 @@ from anvil.dependencies.values import LockedDocs
 from anvil.documents.file_selection import Selection
 from anvil.documents.git_tree import CommitTree
 from anvil.errors import FetchError, NotFound, SourceError
-from anvil.formats.private_files import is_private
 from anvil.git.objects import Entry
 from anvil.git.repository import Repository
 from anvil.settings.schema import SourceOptions
@@ -137,7 +136,7 @@ def _fetch_included(
 
         def look(path: str, wanted: set[str] = wanted, repository: Repository = repository) -> includes.Found:
             entry = tree.get(path)
-            if entry is None or entry.kind != "file" or is_private(path):
+            if entry is None or entry.kind != "file" or includes.is_private(path):
                 return includes.Found("", None)
             if not remote.has(entry.id):
                 wanted.add(entry.id)

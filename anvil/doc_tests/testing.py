@@ -11,8 +11,8 @@ from pathlib import Path
 from anvil.doc_tests import comparing, judging
 from anvil.doc_tests.asking import Asker, QuestionVectors, Targets, ensure_resolved
 from anvil.doc_tests.values import Comparison, Outcome, Suite, TestReport
-from anvil.documents import open_tree
 from anvil.documents.file_selection import refusal
+from anvil.documents.git_tree import CommitTree
 from anvil.errors import AnvilError, ConfigError, SourceError
 from anvil.git.repository import Repository
 from anvil.git.tracked_file import TrackedIndex
@@ -228,7 +228,7 @@ def opened(
     commit, name = _commit(named, folder)
     with ExitStack() as stack:
         start = stack.enter_context(_committed(current, folder, commit)) or current.index
-        tree = open_tree.commit_tree(folder, commit, options)
+        tree = CommitTree(folder, commit, options)
         copy = stack.enter_context(
             closing(WorkingCopy(start, tree, current.provider, progress, caches=[current.reader]))
         )

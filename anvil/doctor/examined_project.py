@@ -66,9 +66,9 @@ class Place:
     @cached_property
     def documents(self) -> DocumentSource:
         """The documents in the folder. Raises :class:`SourceError`."""
-        from anvil.documents import open_tree
+        from anvil.documents.working_tree import WorkingTree
 
-        return open_tree.working_tree(self.folder, self.config.source)
+        return WorkingTree(self.folder, self.config.source)
 
     def shown(self, path: Path) -> str:
         """A path relative to the working folder where it is below it."""

@@ -14,7 +14,6 @@ from anvil.documents.working_tree import expanded_document, file_time, modified
 from anvil.errors import SourceError
 from anvil.formats.encodings import is_unicode
 from anvil.formats.iso_time import timestamp
-from anvil.formats.private_files import is_private
 from anvil.git.objects import LINK_NOWHERE, Entry, landing
 from anvil.git.repository import Repository
 from anvil.settings.schema import SourceOptions
@@ -28,7 +27,7 @@ class _Tree(ABC):
     problem: str | None = None
     excluded_hashes: frozenset[str] | None = None
 
-    def __init__(self, docs: Path, options: SourceOptions) -> None:
+    def __init__(self, docs: Path, options: SourceOptions = SourceOptions()) -> None:
         repository = Repository.discover(docs)
         if repository is None:
             raise SourceError(f"{docs} is not in a git repository. Leave out --staged and --ref, or run `git init`.")
@@ -114,7 +113,7 @@ class _Tree(ABC):
     def _blob(self, path: str) -> str:
         """The blob id of a file that may be included, by its path from the repository's root; empty without one."""
         entry = self._at(path)
-        return entry.id if entry is not None and entry.kind == "file" and not is_private(path) else ""
+        return entry.id if entry is not None and entry.kind == "file" and not includes.is_private(path) else ""
 
     def _at(self, path: str) -> Entry | None:
         if path not in self._found:
@@ -190,7 +189,7 @@ class _Tree(ABC):
         target, reason = landing(path if self.root_path == "." else f"{self.root_path}/{path}", self._link)
         if reason:
             return reason
-        if is_private(target):
+        if includes.is_private(target):
             return LINK_PRIVATE
         entry = self._at(target)
         if entry is None or entry.kind not in ("file", "conflict"):
@@ -210,7 +209,7 @@ class StagedTree(_Tree):
 
     name = "staged tree"
 
-    def __init__(self, docs: Path, options: SourceOptions) -> None:
+    def __init__(self, docs: Path, options: SourceOptions = SourceOptions()) -> None:
         super().__init__(docs, options)
         if not docs.is_dir() and not self._listing():
             raise SourceError(f"Nothing is staged under {docs}, and there is no such folder. Name the docs folder.")
@@ -229,7 +228,7 @@ class StagedTree(_Tree):
 class CommitTree(_Tree):
     """The files of a folder in a commit, a :class:`anvil.documents.document_source.DocumentSource`."""
 
-    def __init__(self, docs: Path, revision: str, options: SourceOptions) -> None:
+    def __init__(self, docs: Path, revision: str, options: SourceOptions = SourceOptions()) -> None:
         super().__init__(docs, options)
         self._commit = self._git.resolve(revision)
         self.name = f"commit {self._git.short(self._commit)}"

@@ -16,7 +16,6 @@ from pathlib import Path
 from anvil.documents.file_selection import refusal, too_large
 from anvil.documents.stat_cache import Signature, StatCache, is_stable, signature
 from anvil.errors import GitError
-from anvil.formats.private_files import is_private
 from anvil.git.objects import LINK_ABSOLUTE, LINK_NOWHERE, LINK_OUT, blob_id, landing
 from anvil.git.repository import Repository
 from anvil.settings.schema import SourceOptions
@@ -156,7 +155,7 @@ class RepositoryFiles:
         real, began = self.real(path), time.time_ns()
         self._included.pop(path, None)
         try:
-            if is_private(path) or not self._is_straight(os.path.dirname(real)) or self.is_ignored(path):
+            if includes.is_private(path) or not self._is_straight(os.path.dirname(real)) or self.is_ignored(path):
                 return "", b""
             raw, state = self.read(real)
         except OSError:

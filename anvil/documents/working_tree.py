@@ -6,6 +6,8 @@ file was changed long enough before it was hashed, as git does for its own index
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import os
 import sys
 import time
@@ -23,12 +25,12 @@ from anvil.documents.stat_cache import Signature, StatCache, is_stable, mark, si
 from anvil.errors import GitError, SourceError
 from anvil.formats.encodings import is_unicode
 from anvil.formats.iso_time import timestamp
-from anvil.formats.private_files import is_private
 from anvil.git.objects import LINK_NOWHERE, blob_id
 from anvil.git.repository import Repository
 from anvil.settings.schema import SourceOptions
 from anvil.text import includes
-from anvil.values import Document, Scan, Skipped
+from anvil.values import PAGE_ENDINGS, Document, Scan, Skipped
+from anvil.wording import listed
 
 _RULES = (".gitignore", ".gitattributes")
 _CONTENT_RULES = (".gitattributes", "attributes", "config")
@@ -36,6 +38,8 @@ _PRECOMPOSES = sys.platform == "darwin"
 
 _VANISHED = "vanished"
 
+MAX_SEARCHED_ENTRIES = 2000
+"""Names that :func:`missing_folder_advice` looks at."""
 _MAX_REREAD_FILES = 64
 """Recently written files that are read at each scan. Other such files are read once more when they are old enough."""
 _CLOCK_STEP_NS = 1_000_000_000
@@ -78,7 +82,7 @@ class WorkingTree:
     name = "working tree"
     excluded_hashes: frozenset[str] | None = None
 
-    def __init__(self, docs: Path, options: SourceOptions) -> None:
+    def __init__(self, docs: Path, options: SourceOptions = SourceOptions()) -> None:
         self._docs = docs
         self._absolute = docs.absolute()  # also when the working folder changes
         self._options = options
@@ -316,7 +320,7 @@ class WorkingTree:
         inside = self._in_repository(path)
         if linked:
             inside, reason = self._around.landing(inside)
-            if reason or is_private(inside) or self._around.is_ignored(inside):
+            if reason or includes.is_private(inside) or self._around.is_ignored(inside):
                 return _Seen(None, Skipped(path, reason or LINK_PRIVATE), True), Skipped(path, reason or LINK_PRIVATE)
             real = self._around.real(inside)
         found: os.stat_result | None = None
@@ -487,3 +491,42 @@ def _no_folder(docs: Path) -> str:
     if docs.exists() and not docs.is_dir():
         return f"{docs} is a file, not a folder of documents. Name the folder that contains it."
     return f"There is no folder {docs}. Name the folder of your documents."
+
+
+def missing_folder_advice(missing: Path) -> str:
+    """A message for a missing documentation folder, with the names of folders near it that have Markdown."""
+    around = next((folder for folder in missing.absolute().parents if folder.is_dir()), Path.cwd())
+    near = [str(around / name) for name in _with_pages(around)[:4]]
+    hold = f": {listed(near)} {'hold' if near[1:] else 'holds'} Markdown" if near else ""
+    return f"Name the documentation folder with --docs{hold}."
+
+
+def _with_pages(around: Path) -> list[str]:
+    """Names of the folders in ``around`` with Markdown in them or in their subfolders."""
+    left = MAX_SEARCHED_ENTRIES
+    names_with_pages: list[str] = []
+    for name, folder in sorted(_folders_in(around)):
+        inside = [folder, *(subfolder for _, subfolder in sorted(_folders_in(folder)))]
+        for subfolder in inside:
+            with contextlib.suppress(OSError), os.scandir(subfolder) as entries:
+                names = [entry.name for entry in itertools.islice(entries, left)]
+                left -= len(names)
+                if any(other.lower().endswith(PAGE_ENDINGS) for other in names):
+                    names_with_pages.append(name)
+                    break
+        if left <= 0:
+            break
+    return names_with_pages
+
+
+def _folders_in(around: Path) -> list[tuple[str, Path]]:
+    """(name, path) of folders, without hidden ones, links and installed packages."""
+    with contextlib.suppress(OSError), os.scandir(around) as entries:
+        return [
+            (entry.name, Path(entry.path))
+            for entry in itertools.islice(entries, MAX_SEARCHED_ENTRIES)
+            if not entry.name.startswith(".")
+            and entry.name not in ("node_modules", "venv")
+            and entry.is_dir(follow_symlinks=False)
+        ]
+    return []

@@ -68,21 +68,19 @@ class DocsCorpus:
         """The documents as they are in :attr:`folder`."""
         if self.folder is None:
             return None
-        from anvil.documents import open_tree
+        from anvil.documents.working_tree import WorkingTree
 
-        return open_tree.working_tree(self.folder, self.config.source)
+        return WorkingTree(self.folder, self.config.source)
 
     @cached_property
     def site_tree(self) -> DocumentSource | None:
         """The sources of the pages of a site in :attr:`folder`, of which a site generator may read other formats."""
         if self.folder is None:
             return None
-        from anvil.documents import open_tree
+        from anvil.documents.working_tree import WorkingTree
 
         options = self.config.source
-        return open_tree.working_tree(
-            self.folder, replace(options, include=(*options.include, *registry.part("site sources")))
-        )
+        return WorkingTree(self.folder, replace(options, include=(*options.include, *registry.part("site sources"))))
 
     @property
     def _compared(self) -> DocumentSource | None:

@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from anvil.formats.lazy_pattern import lazy_pattern
-from anvil.formats.private_files import is_private
 from anvil.text import front_matter
 from anvil.text.lines import backticks
 from anvil.values import PAGE_ENDINGS
@@ -41,6 +40,7 @@ MAX_LINE_CHARACTERS = 400
 MAX_PARENT_FOLDERS = 4
 """Folders above the documentation folder that a path can start from."""
 
+_KEYS = lazy_pattern(r"^id_(?:rsa|dsa|ecdsa|ed25519)$|\.(?:pem|key|p12|pfx|jks|keystore|kdbx)$", re.IGNORECASE)
 _MARKS = (b"{*", b"{!", b"8<-", b"<<<", b"readfile", b"literalinclude")
 _HINT = lazy_pattern(r"\{[*!]|8<-|<<<|readfile|literalinclude|```|~~~|:::")
 _FENCE = lazy_pattern(r"[ \t>]*(`{3,}|~{3,}|:{3,})(.*)")
@@ -98,6 +98,13 @@ class Expanded:
     inserted: tuple[tuple[int, int], ...]
     files: Mapping[str, str]
     missing: tuple[Missing, ...] = ()
+
+
+def is_private(path: str) -> bool:
+    """Whether a page may never show this file of its repository through a link or an include: hidden names (except
+    ``.github``), and keys."""
+    names = path.split("/")
+    return any(name[:1] == "." and name != ".github" for name in names) or _KEYS.search(names[-1]) is not None
 
 
 def may_include(data: bytes) -> bool:

@@ -227,15 +227,15 @@ def test_the_staged_files_and_those_of_a_commit_are_compared(root: Path) -> None
     run(root, "add", "docs")
     update(root)
     with anvil.open(root / "docs") as opened:
-        from anvil.documents import open_tree
+        from anvil.documents.git_tree import CommitTree, StagedTree
 
-        files, staged = AgentFiles(root / "docs", root), open_tree.staged_tree(root / "docs")
+        files, staged = AgentFiles(root / "docs", root), StagedTree(root / "docs")
         assert opened.tree is not None and not files.compare(opened.tree)
         assert files.compare(staged, staged=True).stale == ("AGENTS.md",)
         assert files.unstaged() == ("AGENTS.md",)
         run(root, "add", "AGENTS.md")
         assert not AgentFiles(root / "docs", root).compare(staged, staged=True)
-        assert not files.compare(open_tree.commit_tree(root / "docs", "HEAD"), "HEAD")
+        assert not files.compare(CommitTree(root / "docs", "HEAD"), "HEAD")
 
 
 def test_without_a_repository_the_files_are_next_to_the_folder(tmp_path: Path) -> None:

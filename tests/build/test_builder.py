@@ -18,8 +18,9 @@ import pytest
 
 import anvil
 from anvil.build import builder
-from anvil.documents import document_source, open_tree
+from anvil.documents import document_source
 from anvil.documents.shards import Shard
+from anvil.documents.working_tree import WorkingTree
 from anvil.embedding.provider import Embedded, EmbeddingProvider, Vector
 from anvil.errors import BuildError, FormatTooNew, SourceError
 from anvil.git_drivers import merge
@@ -70,7 +71,7 @@ class Counting:
 def make(
     docs: Path, index: Path, provider: EmbeddingProvider, options: ChunkingOptions | None = None, **more: Any
 ) -> BuildReport:
-    source = open_tree.working_tree(docs, SourceOptions())
+    source = WorkingTree(docs, SourceOptions())
     return builder.build(source, index, provider, options or ChunkingOptions(), BuildRequest(**more))
 
 
@@ -385,7 +386,7 @@ def test_a_page_of_too_many_chunks_is_named_and_stays_out(
     monkeypatch.setattr(row_ids, "CHUNK_BITS", 4)
     options = ChunkingOptions(min_chunk_size=0, merge_short_sections=False)
     write(docs, {"just.md": "# Same\n\nThe quokka.\n" * 16, "long.md": "# Same\n\nThe axolotl.\n" * 17})
-    read = Counted(open_tree.working_tree(docs, SourceOptions()))
+    read = Counted(WorkingTree(docs, SourceOptions()))
     report = builder.build(read, tmp_path / "i.db", keywords, options)
     assert report.pages == 5 and [each.path for each in report.skipped] == ["long.md"]
     assert "17 chunks, and a page may have 16" in report.skipped[0].reason
@@ -531,7 +532,7 @@ class Restless(document_source.SourceWrapper):
 
 
 def test_a_change_during_the_first_build_is_picked_up(docs: Path, tmp_path: Path, keywords: EmbeddingProvider) -> None:
-    source = Restless(open_tree.working_tree(docs), docs / "guides/alerts.md", "# Alerts\n\nWritten meanwhile.\n")
+    source = Restless(WorkingTree(docs), docs / "guides/alerts.md", "# Alerts\n\nWritten meanwhile.\n")
     builder.build(source, tmp_path / "i.db", keywords, ChunkingOptions())
     with verify.open_checked(tmp_path / "i.db") as reader:
         assert reader.connection.execute("SELECT count(*) FROM chunks_fts WHERE chunks_fts MATCH 'meanwhile'").get == 1
@@ -547,7 +548,7 @@ def test_a_file_that_vanishes_while_building_is_left_out(
                 (docs / path).unlink(missing_ok=True)
             return super().read(path)
 
-    source = Vanishing(open_tree.working_tree(docs))
+    source = Vanishing(WorkingTree(docs))
     report = builder.build(source, tmp_path / "i.db", keywords, ChunkingOptions())
     assert report.pages == 3 and [s.path for s in report.skipped] == ["install.md"]
 

@@ -9,7 +9,7 @@ import pytest
 from anvil.context import tasks as boxes
 from anvil.context.repository_context import Context
 from anvil.context.tasks import TaskedDocuments
-from anvil.documents import open_tree
+from anvil.documents.working_tree import WorkingTree
 from anvil.errors import ConfigError
 from anvil.settings.schema import Config, ContextOptions, TaskMarks
 from anvil.values import Document, Skipped
@@ -41,7 +41,7 @@ def test_ids_and_labels(text: str) -> None:
 
 def test_documents_bring_their_boxes_along(tmp_path: Path) -> None:
     root = write(tmp_path, FILES)
-    documents = TaskedDocuments(open_tree.working_tree(root))
+    documents = TaskedDocuments(WorkingTree(root))
     path = "specs/001-booking/tasks.md"
     found = documents.read(path)
     assert isinstance(found, Document) and found.page is not None

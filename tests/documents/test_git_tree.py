@@ -15,8 +15,10 @@ from typing import Any
 
 import pytest
 
-from anvil.documents import open_tree, working_tree
+from anvil.documents import working_tree
 from anvil.documents.document_source import DocumentSource
+from anvil.documents.git_tree import CommitTree, StagedTree
+from anvil.documents.working_tree import WorkingTree
 from anvil.errors import GitError, SourceError
 from anvil.git.objects import blob_id
 from anvil.git.repository import Repository
@@ -27,10 +29,10 @@ from tests.support.repositories import commit, isolated, root, run, write
 __all__ = ["isolated", "root"]  # fixtures: pytest finds them by name
 
 Source = Callable[[Path], DocumentSource]
-SOURCES = {
-    "working": open_tree.working_tree,
-    "staged": open_tree.staged_tree,
-    "commit": lambda docs: open_tree.commit_tree(docs, "HEAD"),
+SOURCES: dict[str, Source] = {
+    "working": WorkingTree,
+    "staged": StagedTree,
+    "commit": lambda docs: CommitTree(docs, "HEAD"),
 }
 
 
@@ -82,10 +84,10 @@ def test_every_source_holds_the_same(root: Path) -> None:
     write(root / "docs/big.md", "x" * 3000)
     commit(root, "more", at=1_700_000_100)
     options = SourceOptions(max_file_bytes=2000)
-    made = [
-        open_tree.working_tree(root / "docs", options),
-        open_tree.staged_tree(root / "docs", options),
-        open_tree.commit_tree(root / "docs", "main", options),
+    made: list[DocumentSource] = [
+        WorkingTree(root / "docs", options),
+        StagedTree(root / "docs", options),
+        CommitTree(root / "docs", "main", options),
     ]
     expected = {"a.md": "# A\n"} | texts
     expected |= {"link.md": texts["b.md"], "out.md": (root / "src.py").read_text()}
@@ -125,7 +127,7 @@ def test_a_crlf_checkout_is_no_change(root: Path) -> None:
     """On Windows, with core.autocrlf, every file of a checkout has other bytes than its blob."""
     run(root, "config", "core.autocrlf", "true")
     (root / "docs/a.md").write_bytes(b"# A\r\n")
-    tree, staged = open_tree.working_tree(root / "docs"), open_tree.staged_tree(root / "docs")
+    tree, staged = WorkingTree(root / "docs"), StagedTree(root / "docs")
     assert tree.scan().entries == staged.scan().entries
     assert document(tree, "a.md") == document(staged, "a.md")
     run(root, "config", "core.autocrlf", "false")
@@ -146,8 +148,8 @@ def test_options_choose(root: Path) -> None:
 
     def chosen(include: list[str], exclude: list[str]) -> list[str]:
         options = SourceOptions(include=tuple(include), exclude=tuple(exclude))
-        tree = list(open_tree.working_tree(root / "docs", options).scan().entries)
-        assert tree == list(open_tree.commit_tree(root / "docs", "HEAD", options).scan().entries)
+        tree = list(WorkingTree(root / "docs", options).scan().entries)
+        assert tree == list(CommitTree(root / "docs", "HEAD", options).scan().entries)
         return tree
 
     assert chosen(["**/*.md"], ["drafts", "OLD/"]) == ["a.md", "guide/a.md"]
@@ -162,7 +164,7 @@ def test_git_and_anvil_folders_never_count(plain: Path) -> None:
     write(plain / ".git/x.md", "x")
     write(plain / ".anvil/x.md", "x")
     options = SourceOptions(include=(".git/*.md", ".anvil/*.md", "**/*.md"))
-    assert open_tree.working_tree(plain, options).scan().entries == {}
+    assert WorkingTree(plain, options).scan().entries == {}
 
 
 # --- the staged tree ------------------------------------------------------------------------------------
@@ -173,18 +175,18 @@ def test_the_staged_tree_is_read_never_the_folder(root: Path) -> None:
     run(root, "add", "docs/a.md")
     write(root / "docs/a.md", "# not staged\n")
     write(root / "docs/draft.md", "untracked\n")
-    staged = open_tree.staged_tree(root / "docs")
+    staged = StagedTree(root / "docs")
     assert staged.scan().entries == {"a.md": blob_id(b"# staged\n")}
     assert document(staged, "a.md").text == "# staged\n"
     assert staged.read("draft.md") == Skipped("draft.md", "not a document of the staged tree")
     (root / "docs/a.md").unlink()
     (root / "docs/draft.md").unlink()
     (root / "docs").rmdir()
-    assert document(open_tree.staged_tree(root / "docs"), "a.md").text == "# staged\n"
+    assert document(StagedTree(root / "docs"), "a.md").text == "# staged\n"
 
 
 def test_the_staged_tree_follows_what_is_staged(root: Path) -> None:
-    staged = open_tree.staged_tree(root / "docs")
+    staged = StagedTree(root / "docs")
     before = staged.scan()
     write(root / "docs/b.md", "b\n")
     assert staged.scan() == before
@@ -197,7 +199,7 @@ def test_the_staged_tree_follows_what_is_staged(root: Path) -> None:
 def test_what_an_index_holds_needs_no_look(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (root / "docs/bin.md").write_bytes(b"\0")
     commit(root, "binary", at=1_700_000_100)
-    staged = open_tree.staged_tree(root / "docs")
+    staged = StagedTree(root / "docs")
     read: list[str] = []
     original = Repository.read_blob
 
@@ -220,30 +222,30 @@ def test_a_conflict_is_left_out(root: Path) -> None:
     write(root / "docs/a.md", "# main\n")
     commit(root, "main", at=1_700_000_200)
     subprocess.run(["git", "merge", "-q", "side"], cwd=root, capture_output=True, check=False)
-    assert "conflict" in reasons(open_tree.staged_tree(root / "docs"))["a.md"]
+    assert "conflict" in reasons(StagedTree(root / "docs"))["a.md"]
 
 
 # --- commits --------------------------------------------------------------------------------------------
 
 
 def test_a_commit_stays_as_it_is(root: Path) -> None:
-    first = open_tree.commit_tree(root / "docs", "HEAD")
+    first = CommitTree(root / "docs", "HEAD")
     write(root / "docs/a.md", "# later\n")
     commit(root, "later", at=1_700_000_100)
     assert first.scan().entries == {"a.md": blob_id(b"# A\n")}
     assert document(first, "a.md").last_modified == "2023-11-14T22:13:20Z"
-    earlier = open_tree.commit_tree(root / "docs", "HEAD~1")
+    earlier = CommitTree(root / "docs", "HEAD~1")
     assert (earlier.name, earlier.commit()) == (first.name, first.commit())
 
 
 def test_commits_and_folders_that_are_not_there(root: Path, plain: Path) -> None:
     with pytest.raises(SourceError, match="no commit 'v9'"):
-        open_tree.commit_tree(root / "docs", "v9")
+        CommitTree(root / "docs", "v9")
     with pytest.raises(SourceError, match="no folder guides"):
-        open_tree.commit_tree(root / "guides", "HEAD")
+        CommitTree(root / "guides", "HEAD")
     with pytest.raises(SourceError, match="Nothing is staged"):
-        open_tree.staged_tree(root / "guides")
-    for make in (open_tree.staged_tree, SOURCES["commit"]):
+        StagedTree(root / "guides")
+    for make in (StagedTree, SOURCES["commit"]):
         with pytest.raises(SourceError, match="not in a git repository"):
             make(plain)
 
@@ -253,13 +255,13 @@ def test_commits_and_folders_that_are_not_there(root: Path, plain: Path) -> None
 
 def test_no_folder_and_a_file_as_folder(plain: Path) -> None:
     with pytest.raises(SourceError, match="There is no folder"):
-        open_tree.working_tree(plain / "missing")
+        WorkingTree(plain / "missing")
     write(plain / "a.md", "a")
     with pytest.raises(SourceError, match="is a file, not a folder"):
-        open_tree.working_tree(plain / "a.md")
+        WorkingTree(plain / "a.md")
     docs = plain / "docs"
     docs.mkdir()
-    tree = open_tree.working_tree(docs)
+    tree = WorkingTree(docs)
     docs.rmdir()
     with pytest.raises(SourceError, match="no folder"):
         tree.scan()
@@ -279,7 +281,7 @@ def test_links_and_loops(plain: Path, tmp_path: Path) -> None:
         "root": ".",
     }.items():
         (docs / name).symlink_to(target)
-    tree = open_tree.working_tree(docs)
+    tree = WorkingTree(docs)
     assert list(tree.scan().entries) == ["sub/a.md"]
     why = reasons(tree)
     for name in ("self.md", "nowhere.md", "root", "sub/up"):
@@ -299,7 +301,7 @@ def test_links_and_loops(plain: Path, tmp_path: Path) -> None:
 def test_a_link_that_replaces_a_page_is_seen(plain: Path) -> None:
     write(plain / "a.md", "a")
     write(plain / "b.txt", "b")
-    tree = open_tree.working_tree(plain)
+    tree = WorkingTree(plain)
     assert list(tree.scan().entries) == ["a.md"]
     (plain / "a.md").unlink()
     (plain / "a.md").symlink_to("b.txt")
@@ -322,7 +324,7 @@ def test_a_folder_whose_link_is_set_to_another_revision(root: Path, plain: Path,
         write(plain / name / below / f"{name}.md", "same")
         age(plain / name / below / "a.md", plain / name / below / f"{name}.md")
     point(plain / "rev1")
-    tree = open_tree.working_tree(plain / "current" / below)
+    tree = WorkingTree(plain / "current" / below)
     assert list(tree.scan().entries) == ["a.md", "rev1.md"] and tree.scan() is tree.scan()
     assert document(tree, "a.md").text == "one"
     point(plain / "rev2")
@@ -351,7 +353,7 @@ def test_a_folder_named_from_the_working_folder_stays_the_same(plain: Path, monk
     write(plain / "docs/a.md", "one")
     write(plain / "other/docs/a.md", "two")
     monkeypatch.chdir(plain)
-    tree = open_tree.working_tree(Path("docs"))
+    tree = WorkingTree(Path("docs"))
     monkeypatch.chdir(plain / "other")
     assert tree.scan().entries == {"a.md": blob_id(b"one")}
 
@@ -359,14 +361,14 @@ def test_a_folder_named_from_the_working_folder_stays_the_same(plain: Path, monk
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
 def test_a_pipe_neither_counts_nor_blocks(plain: Path) -> None:
     os.mkfifo(plain / "pipe.md")
-    tree = open_tree.working_tree(plain)
+    tree = WorkingTree(plain)
     assert reasons(tree) == {"pipe.md": "not a regular file"}
     assert tree.read("pipe.md") == Skipped("pipe.md", "not a regular file")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs a file system that takes any bytes as a name")
 def test_a_name_that_is_not_unicode(root: Path, source: Source) -> None:
-    if source is open_tree.staged_tree and sys.version_info < (3, 11):
+    if source is StagedTree and sys.version_info < (3, 11):
         pytest.skip("the last pygit2 for Python 3.10 cannot list an index with such a name")
     with open(os.fsencode(root / "docs") + b"/caf\xe9.md", "wb") as file:
         file.write(b"x")
@@ -392,7 +394,7 @@ def test_an_unreadable_file_and_folder(plain: Path, monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(os, "open", refusing(os.open))
     monkeypatch.setattr(os, "scandir", refusing(os.scandir))
-    tree = open_tree.working_tree(plain)
+    tree = WorkingTree(plain)
     assert list(tree.scan().entries) == ["a.md"]
     assert reasons(tree) == {
         "closed": "the folder cannot be listed: Permission denied",
@@ -406,7 +408,7 @@ def test_an_unreadable_file_and_folder(plain: Path, monkeypatch: pytest.MonkeyPa
 def test_a_file_without_permission(plain: Path) -> None:
     write(plain / "locked.md", "b")
     (plain / "locked.md").chmod(0)
-    assert "Permission denied" in reasons(open_tree.working_tree(plain))["locked.md"]
+    assert "Permission denied" in reasons(WorkingTree(plain))["locked.md"]
 
 
 def test_files_that_vanish(plain: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -414,7 +416,7 @@ def test_files_that_vanish(plain: Path, monkeypatch: pytest.MonkeyPatch) -> None
     for name in ("a.md", "new.md", "known.md"):
         write(plain / name, name)
     age(*plain.iterdir())
-    tree = open_tree.working_tree(plain)
+    tree = WorkingTree(plain)
     really_open, really_lstat = os.open, os.lstat
 
     def removing(name: str, path: str) -> str:
@@ -434,7 +436,7 @@ def test_files_that_vanish(plain: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_a_file_that_changes_between_scan_and_read(root: Path) -> None:
-    tree = open_tree.working_tree(root / "docs")
+    tree = WorkingTree(root / "docs")
     before = tree.scan().entries["a.md"]
     write(root / "docs/a.md", "# Changed\n")
     read = document(tree, "a.md")
@@ -445,7 +447,7 @@ def test_a_file_that_changes_between_scan_and_read(root: Path) -> None:
 def test_a_file_over_the_limit_is_not_read(plain: Path) -> None:
     with open(plain / "huge.md", "wb") as file:
         file.truncate(60_000_000_000)  # sparse: reading it would take minutes, and memory that is not there
-    assert "60,000,000,000 bytes" in reasons(open_tree.working_tree(plain))["huge.md"]
+    assert "60,000,000,000 bytes" in reasons(WorkingTree(plain))["huge.md"]
 
 
 # --- the working tree in a repository -------------------------------------------------------------------
@@ -456,7 +458,7 @@ def test_gitignore_is_honoured_and_followed(root: Path) -> None:
     write(root / "docs/sub/.gitignore", "draft*\n")
     for path in ("build/x.md", "build/kept.md", "sub/draft.md", "sub/s.md", "draft.md"):
         write(root / "docs" / path, path)
-    tree = open_tree.working_tree(root / "docs")
+    tree = WorkingTree(root / "docs")
     assert list(tree.scan().entries) == ["a.md", "draft.md", "sub/s.md"]
     run(root, "add", "-f", "docs/build/kept.md")
     assert list(tree.scan().entries) == ["a.md", "build/kept.md", "draft.md", "sub/s.md"]
@@ -469,13 +471,13 @@ def test_gitignore_is_honoured_and_followed(root: Path) -> None:
     run(root, "rm", "-q", "--cached", "docs/build/kept.md")
     write(root / ".gitignore", "")
     assert "build/x.md" in tree.scan().entries
-    assert tree.scan().entries == open_tree.working_tree(root / "docs").scan().entries
+    assert tree.scan().entries == WorkingTree(root / "docs").scan().entries
 
 
 def test_gitignore_means_nothing_outside_a_repository(plain: Path) -> None:
     write(plain / ".gitignore", "*.md\n")
     write(plain / "a.md", "a")
-    tree = open_tree.working_tree(plain)
+    tree = WorkingTree(plain)
     assert list(tree.scan().entries) == ["a.md"]
     assert (tree.commit(), tree.root_path, tree.problem) == (None, ".", None)
 
@@ -487,7 +489,7 @@ def test_a_submodule_inside_is_left_out_by_every_source(root: Path, source: Sour
     made = source(root / "docs")
     assert list(made.scan().entries) == ["a.md"]
     assert "submodule" in reasons(made)["part"]
-    assert list(open_tree.working_tree(root / "docs/part/docs").scan().entries) == ["a.md"]
+    assert list(WorkingTree(root / "docs/part/docs").scan().entries) == ["a.md"]
 
 
 @pytest.mark.parametrize("harm", ["head", "index", "gitfile"])
@@ -499,12 +501,12 @@ def test_a_broken_repository_still_has_files(root: Path, harm: str) -> None:
     else:
         (root / ".git").rename(root / "gone")
         write(root / ".git", "gitdir: nowhere")
-    tree = open_tree.working_tree(root / "docs")
+    tree = WorkingTree(root / "docs")
     assert tree.scan().entries == {"a.md": blob_id(b"# A\n")}
     assert document(tree, "a.md").text == "# A\n"
     assert (tree.problem is None) is (harm == "index")
     with pytest.raises(GitError):
-        open_tree.staged_tree(root / "docs").scan()
+        StagedTree(root / "docs").scan()
 
 
 # --- remembering ----------------------------------------------------------------------------------------
@@ -526,7 +528,7 @@ def test_what_did_not_change_is_not_hashed_again(root: Path, monkeypatch: pytest
     write(root / "docs/b.md", "b\n")
     age(root / "docs/a.md", root / "docs/b.md")
     seen = hashed(monkeypatch)
-    tree = open_tree.working_tree(root / "docs")
+    tree = WorkingTree(root / "docs")
     first = tree.scan()
     assert len(seen) == 2
     assert tree.scan() is first
@@ -552,7 +554,7 @@ def test_a_young_file_is_hashed_again(plain: Path, monkeypatch: pytest.MonkeyPat
     seen = hashed(monkeypatch)
     file = plain / "a.md"
     write(file, "one")
-    tree = open_tree.working_tree(plain)
+    tree = WorkingTree(plain)
     tree.scan()
     tree.scan()
     assert len(seen) == 2
@@ -569,7 +571,7 @@ def test_an_edit_through_a_mapped_page_is_seen(plain: Path) -> None:
     with open(file, "r+b") as opened, mmap.mmap(opened.fileno(), 0) as mapped:
         mapped[0:3] = b"two"
         age(file)
-        tree = open_tree.working_tree(plain)
+        tree = WorkingTree(plain)
         for text in (b"two\n", b"six\n", b"ten\n"):
             mapped[0:3] = text[:3]
             assert tree.scan().entries == {"a.md": blob_id(text)}
@@ -582,7 +584,7 @@ def test_of_many_files_written_lately_each_is_read_again_when_it_is_old_enough(
     for number in range(5):
         write(plain / f"{number}.md", f"{number}\n")
     age(*plain.iterdir())
-    tree = open_tree.working_tree(plain)
+    tree = WorkingTree(plain)
     tree.scan()
     seen = hashed(monkeypatch)
     tree.scan()
@@ -598,7 +600,7 @@ def test_of_many_files_written_lately_each_is_read_again_when_it_is_old_enough(
 
 def test_no_change_is_missed_however_quick(plain: Path) -> None:
     file = plain / "a.md"
-    tree = open_tree.working_tree(plain)
+    tree = WorkingTree(plain)
     for round in range(200):
         text = f"{round:04}"  # always of one size
         file.write_text(text)
@@ -609,7 +611,7 @@ def test_a_change_behind_a_restored_time_is_seen(plain: Path) -> None:
     file = plain / "a.md"
     write(file, "one")
     age(file)
-    tree = open_tree.working_tree(plain)
+    tree = WorkingTree(plain)
     tree.scan()
     before = file.stat()
     write(file, "two")
@@ -621,7 +623,7 @@ def test_from_several_threads(root: Path) -> None:
     for number in range(20):
         write(root / f"docs/p{number}.md", "x" * number)
     commit(root, "pages", at=1_700_000_100)
-    for made in (open_tree.working_tree(root / "docs"), open_tree.staged_tree(root / "docs")):
+    for made in (WorkingTree(root / "docs"), StagedTree(root / "docs")):
         expected: dict[str, str] = dict(made.scan().entries)
         failures: list[BaseException] = []
 
@@ -649,7 +651,7 @@ def test_composed_names_on_macos(root: Path, monkeypatch: pytest.MonkeyPatch) ->
     run(root, "config", "core.precomposeunicode", "true")
     monkeypatch.setattr(working_tree, "_PRECOMPOSES", True)
     write(root / "docs/u\u0308.md", "decomposed")
-    entries = open_tree.working_tree(root / "docs").scan().entries
+    entries = WorkingTree(root / "docs").scan().entries
     assert list(entries) == ["a.md", "\u00fc.md"]
 
 
@@ -659,7 +661,7 @@ def test_composed_names_on_macos(root: Path, monkeypatch: pytest.MonkeyPatch) ->
 def test_times_outside_git_are_the_files(plain: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(plain / "a.md", "a")
     os.utime(plain / "a.md", (1_700_000_000, 1_700_000_000.9))
-    tree = open_tree.working_tree(plain)
+    tree = WorkingTree(plain)
     assert tree.last_modified(["a.md", "gone.md"], {}, None) == {"a.md": "2023-11-14T22:13:20Z"}
     assert document(tree, "a.md").last_modified == "2023-11-14T22:13:20Z"
     os.utime(plain / "a.md", (1_700_000_060, 1_700_000_060))
@@ -682,17 +684,17 @@ def test_times_in_git(root: Path) -> None:
     os.utime(root / "docs/a.md", (1_600_000_060, 1_600_000_060))
     committed = {"a.md": "2023-11-14T22:13:20Z", "new.md": "2020-09-13T12:26:40Z"}
     edited = {"a.md": "2020-09-13T12:27:40Z", "new.md": "2020-09-13T12:26:40Z"}
-    trees = ((open_tree.working_tree(root / "docs"), edited), (open_tree.staged_tree(root / "docs"), committed))
+    trees = ((WorkingTree(root / "docs"), edited), (StagedTree(root / "docs"), committed))
     for made, expected in trees:
         assert made.last_modified(["a.md", "new.md"], {}, None) == expected
         assert {path: document(made, path).last_modified for path in expected} == expected
     (root / "docs/new.md").unlink()
-    staged = open_tree.staged_tree(root / "docs")
+    staged = StagedTree(root / "docs")
     assert staged.last_modified(["new.md"], {}, None) == {"new.md": "2023-11-14T22:13:20Z"}
 
 
 def test_the_time_of_a_page_is_that_of_its_content(root: Path) -> None:
-    tree = open_tree.working_tree(root / "docs")
+    tree = WorkingTree(root / "docs")
 
     def times() -> tuple[str, str]:
         tree.scan()
@@ -719,11 +721,11 @@ def test_the_time_of_a_page_is_that_of_its_content(root: Path) -> None:
 def test_the_time_of_a_page_with_an_external_filter_is_its_last_commit(root: Path) -> None:
     write(root / ".gitattributes", "*.md filter=lfs\n")
     write(root / "docs/a.md", "# What the filter made of the pointer\n")
-    assert open_tree.working_tree(root / "docs").last_modified(["a.md"], {}, None) == {"a.md": "2023-11-14T22:13:20Z"}
+    assert WorkingTree(root / "docs").last_modified(["a.md"], {}, None) == {"a.md": "2023-11-14T22:13:20Z"}
 
 
 def test_read_goes_by_the_times_found_last_and_by_head(root: Path) -> None:
-    tree = open_tree.working_tree(root / "docs")
+    tree = WorkingTree(root / "docs")
     known = {"a.md": (blob_id(b"# A\n"), "2001-01-01T00:00:00Z")}
     tree.last_modified(["a.md"], known, tree.commit())
     assert document(tree, "a.md").last_modified == "2001-01-01T00:00:00Z"
@@ -736,8 +738,8 @@ def test_nothing_heavy_is_imported(plain: Path) -> None:
     """Outside a repository libgit2 is not even loaded."""
     write(plain / "a.md", "a")
     code = (
-        "import sys; from pathlib import Path; from anvil.documents import open_tree\n"
-        "tree = open_tree.working_tree(Path(sys.argv[1])); assert tree.scan().entries; tree.read('a.md')\n"
+        "import sys; from pathlib import Path; from anvil.documents.working_tree import WorkingTree\n"
+        "tree = WorkingTree(Path(sys.argv[1])); assert tree.scan().entries; tree.read('a.md')\n"
         "assert 'pygit2' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code, str(plain)], check=True, cwd=Path(__file__).parents[2])
@@ -755,13 +757,13 @@ def test_folders_that_no_glob_leads_into_are_not_walked(plain: Path, monkeypatch
 
     monkeypatch.setattr(os, "scandir", listing)
     globs = ("./specs/**/*.md", "SPECS2/*.md", ".hidden/templates/**/*.md", "s*/none/*.txt")
-    assert sorted(open_tree.working_tree(plain, SourceOptions(include=globs[:3])).scan().entries) == [
+    assert sorted(WorkingTree(plain, SourceOptions(include=globs[:3])).scan().entries) == [
         ".hidden/templates/e.md",
         "Specs2/c.md",
         "specs/a/b.md",
     ]
     assert "src" not in listed and "src/deep" not in listed
-    assert sorted(open_tree.working_tree(plain, SourceOptions(include=globs)).scan().entries) == [
+    assert sorted(WorkingTree(plain, SourceOptions(include=globs)).scan().entries) == [
         ".hidden/templates/e.md",
         "Specs2/c.md",
         "specs/a/b.md",

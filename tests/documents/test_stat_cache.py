@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from anvil.documents import open_tree
 from anvil.documents.working_tree import WorkingTree
 from tests.conftest import write
 
@@ -20,7 +19,7 @@ def tree(docs: Path) -> WorkingTree:
     """A scanned folder old enough for its signatures to be trusted."""
     write(docs, {"deep/er/page.md": "# Deep\n", "blank.md": ""})
     time.sleep(0.12)
-    found = open_tree.working_tree(docs)
+    found = WorkingTree(docs)
     assert isinstance(found, WorkingTree)
     found.scan()
     found.scan()
@@ -70,7 +69,7 @@ def test_a_change_is_seen_at_once(tree: WorkingTree, docs: Path, name: str) -> N
         pytest.skip("Windows keeps no change time")
     CHANGES[name](docs)
     after = tree.scan()
-    assert after is not before and after.entries == open_tree.working_tree(docs).scan().entries != before.entries
+    assert after is not before and after.entries == WorkingTree(docs).scan().entries != before.entries
 
 
 @pytest.mark.parametrize("name", CHANGES)
@@ -80,7 +79,7 @@ def test_a_change_is_seen_where_folders_are_not_touched(tree: WorkingTree, docs:
     assert same(tree) and tree._stat_cache is not None and not tree._stat_cache._folders
     CHANGES[name](docs)
     untouch(docs)
-    assert tree.scan().entries == open_tree.working_tree(docs).scan().entries
+    assert tree.scan().entries == WorkingTree(docs).scan().entries
 
 
 def test_nothing_changed_gives_the_very_same_scan(tree: WorkingTree) -> None:
@@ -112,7 +111,7 @@ def test_a_symlink_is_looked_at_again(tree: WorkingTree, docs: Path, tmp_path: P
 def test_a_page_just_written_is_not_trusted(tree: WorkingTree, docs: Path) -> None:
     for number in range(20):  # faster than the clock of the file system ticks
         write(docs, {"index.md": f"# Number {number % 10}\n"})
-        assert tree.scan().entries == open_tree.working_tree(docs).scan().entries
+        assert tree.scan().entries == WorkingTree(docs).scan().entries
 
 
 def test_all_pages_are_read_again_after_the_clock_went_back(

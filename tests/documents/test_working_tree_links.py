@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 import anvil
-from anvil.documents import open_tree
 from anvil.documents.document_source import DocumentSource
+from anvil.documents.git_tree import CommitTree, StagedTree
+from anvil.documents.working_tree import WorkingTree
 from anvil.git.objects import blob_id
 from anvil.values import Document, Skipped
 from tests.documents.test_git_tree import age
@@ -25,7 +26,7 @@ pytestmark = pytest.mark.skipif(os.name == "nt", reason="links need a privilege 
 
 def every(root: Path) -> list[DocumentSource]:
     docs = root / "docs"
-    return [open_tree.working_tree(docs), open_tree.staged_tree(docs), open_tree.commit_tree(docs, "HEAD")]
+    return [WorkingTree(docs), StagedTree(docs), CommitTree(docs, "HEAD")]
 
 
 @pytest.fixture
@@ -57,7 +58,7 @@ def test_times_are_those_of_the_target(linked: Path) -> None:
 
 def test_an_edit_of_the_target_is_seen_by_a_tree_that_knew_it(linked: Path) -> None:
     age(linked / "README.md")
-    tree = open_tree.working_tree(linked / "docs")
+    tree = WorkingTree(linked / "docs")
     before = tree.scan()
     assert tree.scan() is before and tree.scan() is before
     write(linked / "README.md", "# Another\n")
@@ -72,7 +73,7 @@ def test_an_edit_of_the_target_is_seen_by_a_tree_that_knew_it(linked: Path) -> N
 def test_a_link_that_is_set_elsewhere_is_seen(linked: Path) -> None:
     write(linked / "OTHER.md", "# Other\n")
     age(linked / "README.md", linked / "OTHER.md")
-    tree = open_tree.working_tree(linked / "docs")
+    tree = WorkingTree(linked / "docs")
     assert tree.scan() is tree.scan()
     (linked / "docs/index.md").unlink()
     (linked / "docs/index.md").symlink_to("../OTHER.md")
@@ -124,7 +125,7 @@ def test_a_target_that_git_ignores_is_not_read(linked: Path) -> None:
     write(linked / "local/notes.md", "private\n")
     write(linked / ".gitignore", "local/\n")
     (linked / "docs/notes.md").symlink_to("../local/notes.md")
-    tree = open_tree.working_tree(linked / "docs")
+    tree = WorkingTree(linked / "docs")
     assert "notes.md" not in tree.scan().entries and isinstance(tree.read("notes.md"), Skipped)
 
 

@@ -17,7 +17,7 @@ import pytest
 
 import anvil
 from anvil.build import builder
-from anvil.documents import open_tree
+from anvil.documents.working_tree import WorkingTree
 from anvil.embedding.executor import EmbeddedBatches, LocalExecutor
 from anvil.embedding.factory import create_provider
 from anvil.embedding.provider import Embedded, EmbeddingProvider
@@ -57,7 +57,7 @@ class Ahead:
 
 def built(docs: Path, index: Path, provider: EmbeddingProvider, **more: Any) -> bytes:
     """The bytes of an index."""
-    builder.build(open_tree.working_tree(docs), index, provider, OPTIONS, BuildRequest(**more))
+    builder.build(WorkingTree(docs), index, provider, OPTIONS, BuildRequest(**more))
     return index.read_bytes()
 
 
@@ -66,7 +66,7 @@ def test_batches_that_are_taken_ahead_make_the_same_bytes(docs: Path, tmp_path: 
     told: list[tuple[str, int, int]] = []
     index = tmp_path / "ahead.db"
     report = builder.build(
-        open_tree.working_tree(docs),
+        WorkingTree(docs),
         index,
         local,
         OPTIONS,
@@ -271,7 +271,7 @@ def test_rows_that_failed_keep_their_reasons(docs: Path, tmp_path: Path, local: 
 
     write(docs, {"index.md": "# One\n\nA page of one section.\n"})
     report = builder.build(
-        open_tree.working_tree(docs),
+        WorkingTree(docs),
         tmp_path / "index.db",
         local,
         OPTIONS,

@@ -12,8 +12,7 @@ import pytest
 
 from anvil.errors import GitError, SourceError
 from anvil.git import repository as git
-from anvil.git.history import Commit, Commits
-from anvil.git.objects import blob_id
+from anvil.git.objects import Commit, Commits, blob_id
 from anvil.git.repository import Repository
 from tests.support.repositories import commit, isolated, root, run, write
 

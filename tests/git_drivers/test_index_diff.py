@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from anvil.build.builder import build
-from anvil.documents.open_tree import working_tree
+from anvil.documents.working_tree import WorkingTree
 from anvil.embedding.provider import EmbeddingProvider
 from anvil.git_drivers import index_diff
 from anvil.git_drivers.index_diff import Difference, PageChange, SectionChange
@@ -22,12 +22,12 @@ Comparison = Callable[..., tuple[Difference, Difference]]
 @pytest.fixture
 def compare(docs: Path, tmp_path: Path, keywords: EmbeddingProvider) -> Comparison:
     """Compares the index of the four pages with one built after a change."""
-    build(working_tree(docs), tmp_path / "old.db", keywords, ChunkingOptions())
+    build(WorkingTree(docs), tmp_path / "old.db", keywords, ChunkingOptions())
 
     def compared(
         provider: EmbeddingProvider = keywords, options: ChunkingOptions | None = None
     ) -> tuple[Difference, Difference]:
-        build(working_tree(docs), tmp_path / "new.db", provider, options or ChunkingOptions())
+        build(WorkingTree(docs), tmp_path / "new.db", provider, options or ChunkingOptions())
         with verify.open_checked(tmp_path / "old.db") as old, verify.open_checked(tmp_path / "new.db") as new:
             return index_diff.difference(old, new), index_diff.difference(new, old)
 

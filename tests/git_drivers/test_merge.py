@@ -9,8 +9,10 @@ import pytest
 
 import anvil
 from anvil.build import builder
-from anvil.documents import open_tree, staleness
+from anvil.documents import staleness
+from anvil.documents.git_tree import CommitTree, StagedTree
 from anvil.documents.shards import Shard
+from anvil.documents.working_tree import WorkingTree
 from anvil.embedding.provider import EmbeddingProvider
 from anvil.errors import AnvilError, ArtifactRejected, BuildError, ConfigError
 from anvil.git.repository import Repository
@@ -39,7 +41,7 @@ def built(
     found = []
     for number in range(1, count + 1):
         found.append(folder / f"shard-{number}.db")
-        source = open_tree.working_tree(docs)
+        source = WorkingTree(docs)
         builder.build(
             source, found[-1], provider, options or ChunkingOptions(), BuildRequest(shard=Shard(number, count))
         )
@@ -47,7 +49,7 @@ def built(
 
 
 def whole(docs: Path, provider: EmbeddingProvider, index: Path) -> bytes:
-    builder.build(open_tree.working_tree(docs), index, provider, ChunkingOptions())
+    builder.build(WorkingTree(docs), index, provider, ChunkingOptions())
     return index.read_bytes()
 
 
@@ -157,7 +159,7 @@ def _relabel(index: Path, shard: str) -> None:
 def index_of(
     docs: Path, revision: str, index: Path, provider: EmbeddingProvider, options: ChunkingOptions | None = None
 ) -> Path:
-    builder.build(open_tree.commit_tree(docs, revision), index, provider, options or ChunkingOptions())
+    builder.build(CommitTree(docs, revision), index, provider, options or ChunkingOptions())
     return index
 
 
@@ -210,7 +212,7 @@ def test_a_merged_page_that_includes_code_is_stale_for_every_source(
     commit(root, "merged", at=1_700_000_000)
     with verify.open_checked(ours) as reader:
         known = reader.identities()
-    for source in (open_tree.working_tree(docs), open_tree.staged_tree(docs), open_tree.commit_tree(docs, "HEAD")):
+    for source in (WorkingTree(docs), StagedTree(docs), CommitTree(docs, "HEAD")):
         assert staleness.compare(known, source.scan(known).entries).changed == ("code.md",), source.name
 
 
@@ -219,7 +221,7 @@ def test_pages_without_a_file_wait_for_the_site_when_all_is_cut_anew(
 ) -> None:
     repository = repository_of(tmp_path / "repo")
     docs = tmp_path / "repo/docs"
-    tree = open_tree.commit_tree(docs, "left")
+    tree = CommitTree(docs, "left")
     pages = [page for path in tree.scan().entries if isinstance(page := tree.read(path), Document)]
     tags = Document("tags.md", "", "# Tags\n\nAll of them.\n", 0, "")
     ours = tmp_path / "left.db"

@@ -9,7 +9,7 @@ import platformdirs
 import pytest
 
 from anvil.build.builder import build
-from anvil.documents.open_tree import working_tree
+from anvil.documents.working_tree import WorkingTree
 from anvil.embedding.provider import EmbeddingProvider
 from anvil.errors import ArtifactRejected
 from anvil.index_file import connection, verified_cache, verify
@@ -19,7 +19,7 @@ from anvil.settings.schema import ChunkingOptions
 @pytest.fixture
 def index(docs: Path, tmp_path: Path, keywords: EmbeddingProvider) -> Path:
     path = tmp_path / "index.db"
-    build(working_tree(docs), path, keywords, ChunkingOptions())
+    build(WorkingTree(docs), path, keywords, ChunkingOptions())
     return path
 
 

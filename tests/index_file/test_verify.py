@@ -10,7 +10,7 @@ import pytest
 
 import anvil
 from anvil.build.builder import build
-from anvil.documents.open_tree import working_tree
+from anvil.documents.working_tree import WorkingTree
 from anvil.embedding.provider import EmbeddingProvider
 from anvil.errors import AnvilError, ArtifactError, ArtifactMissing, ArtifactRejected, BuildError, FormatTooNew
 from anvil.index_file import connection, publish, verify
@@ -21,7 +21,7 @@ from anvil.settings.schema import ChunkingOptions
 @pytest.fixture
 def index(docs: Path, tmp_path: Path, local: EmbeddingProvider) -> Path:
     path = tmp_path / "index.db"
-    build(working_tree(docs), path, local, ChunkingOptions())
+    build(WorkingTree(docs), path, local, ChunkingOptions())
     return path
 
 
@@ -182,5 +182,5 @@ def test_a_damaged_index_of_a_site_is_made_again_by_its_site(index: Path, keywor
     assert "anvil build" not in refusal(index, "Build its site again with 'mkdocs build', or fetch it again.")
     docs, options = index.parent / "docs", ChunkingOptions()
     with pytest.raises(BuildError, match="was built with a site"):
-        build(working_tree(docs), index, keywords, options)
-    assert build(working_tree(docs), index, keywords, options, BuildRequest(force=True)).outcome == "built"
+        build(WorkingTree(docs), index, keywords, options)
+    assert build(WorkingTree(docs), index, keywords, options, BuildRequest(force=True)).outcome == "built"

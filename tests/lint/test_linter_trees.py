@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import anvil
-from anvil.documents import open_tree
+from anvil.documents.git_tree import CommitTree, StagedTree
 from anvil.lint.values import LintReport
 from anvil.settings.schema import Config
 from tests.support.programs import ROOT
@@ -45,8 +45,8 @@ def reports(docs: Path) -> list[LintReport]:
     with anvil.open(docs, index=docs / "none.db", provider="none", config=Config()) as opened:
         assert opened.folder
         options = opened.config.source
-        staged = open_tree.staged_tree(opened.folder, options)
-        return [opened.lint(), opened.lint(staged), opened.lint(open_tree.commit_tree(opened.folder, "HEAD", options))]
+        staged = StagedTree(opened.folder, options)
+        return [opened.lint(), opened.lint(staged), opened.lint(CommitTree(opened.folder, "HEAD", options))]
 
 
 def made(root: Path, folder: str, others: Mapping[str, str]) -> Path:

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from anvil.build import builder
-from anvil.documents import open_tree, staleness
+from anvil.documents import staleness
 from anvil.documents.staleness import compare, identity
+from anvil.documents.working_tree import WorkingTree
 from anvil.embedding.provider import EmbeddingProvider
 from anvil.index_file import verify
 from anvil.live import site_view
@@ -35,7 +36,7 @@ def folder(tmp_path: Path) -> Path:
 def built(
     folder: Path, pages: list[Document], provider: EmbeddingProvider, unread: tuple[str, ...] = ()
 ) -> BuildReport:
-    source = GeneratedSiteSource(pages, open_tree.working_tree(folder), unread=unread)
+    source = GeneratedSiteSource(pages, WorkingTree(folder), unread=unread)
     return builder.build(source, folder.parent / "index.db", provider, OPTIONS)
 
 
@@ -101,7 +102,7 @@ def test_a_page_without_a_file_has_the_time_of_the_newest_that_has_one(root: Pat
     commit(root, "second", at=1_700_005_000)
     write(root / "docs", {"made.md": "# Made\n"})
     source = GeneratedSiteSource(
-        [page("a.md", "# A\n"), page("b.md", "# B\n"), page("made.md", "# M\n")], open_tree.working_tree(root / "docs")
+        [page("a.md", "# A\n"), page("b.md", "# B\n"), page("made.md", "# M\n")], WorkingTree(root / "docs")
     )
     found = [source.read(path) for path in ("a.md", "made.md")]
     times = [each.last_modified for each in found if isinstance(each, Document)]
@@ -112,7 +113,7 @@ def test_a_page_without_a_file_has_the_time_of_the_newest_that_has_one(root: Pat
 
 def test_what_is_no_text_is_skipped_with_a_reason(folder: Path) -> None:
     pages = [page("a.md", "x" * 50), page("b.md", "\ud800"), page("c.md", "fine")]
-    source = GeneratedSiteSource(pages, open_tree.working_tree(folder), limit=20)
+    source = GeneratedSiteSource(pages, WorkingTree(folder), limit=20)
     assert list(source.scan().entries) == ["c.md"]
     assert [(each.path, each.reason.partition(":")[0]) for each in source.scan().skipped] == [
         ("a.md", "too large"),
@@ -122,7 +123,7 @@ def test_what_is_no_text_is_skipped_with_a_reason(folder: Path) -> None:
 
 
 def test_beside_an_index_without_a_site_the_folder_is_itself(folder: Path, keywords: EmbeddingProvider) -> None:
-    tree = open_tree.working_tree(folder)
+    tree = WorkingTree(folder)
     builder.build(tree, folder.parent / "index.db", keywords, OPTIONS)
     with verify.open_checked(folder.parent / "index.db") as reader:
         assert site_view.view_of(tree, reader) is tree
@@ -139,7 +140,7 @@ def test_beside_a_sites_index_pages_keep_their_place_and_say_that_they_are_not_r
     built(folder, pages, keywords)
     write(folder, {"a.md": "---\nowner: you\n---\n# A new title\n", "new.md": "# New\n"})
     with verify.open_checked(folder.parent / "index.db") as reader:
-        tree = site_view.view_of(open_tree.working_tree(folder), reader)
+        tree = site_view.view_of(WorkingTree(folder), reader)
         scan = tree.scan(reader.blob_ids())
         assert tree.scan(reader.blob_ids()) is scan, "the same object as long as nothing changes"
         assert compare(reader.blob_ids(), scan.entries) == Changes(changed=("a.md",), added=("new.md",))

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from anvil.build.builder import build
-from anvil.documents.open_tree import working_tree
 from anvil.documents.shards import Shard
+from anvil.documents.working_tree import WorkingTree
 from anvil.embedding.provider import EmbeddingProvider
 from anvil.errors import ArtifactMissing, ArtifactRejected, FetchError, FormatTooNew
 from anvil.index_file import verify
@@ -55,7 +55,7 @@ STRANGE = {
 def test_all_that_a_file_says_is_said_by_milvus(tmp_path: Path, client: Client) -> None:
     write(tmp_path / "docs", {**PAGES, **STRANGE})
     index = tmp_path / "index.db"
-    build(working_tree(tmp_path / "docs"), index, Words(), ChunkingOptions(max_chunk_size=100_000))
+    build(WorkingTree(tmp_path / "docs"), index, Words(), ChunkingOptions(max_chunk_size=100_000))
     told: list[str] = []
     done = exporting.export(index, client, lambda stage, *_: told.append(stage), grace=0)
     with verify.open_checked(index) as file:
@@ -247,7 +247,7 @@ def test_what_is_not_there_not_whole_or_too_new_is_one_sentence_each(tmp_path: P
 def test_a_shard_is_no_index(tmp_path: Path, client: Client, keywords: EmbeddingProvider) -> None:
     write(tmp_path / "docs", PAGES)
     index = tmp_path / "shard.db"
-    build(working_tree(tmp_path / "docs"), index, keywords, ChunkingOptions(), BuildRequest(shard=Shard.parse("1/2")))
+    build(WorkingTree(tmp_path / "docs"), index, keywords, ChunkingOptions(), BuildRequest(shard=Shard.parse("1/2")))
     with pytest.raises(ArtifactRejected, match="shard"):
         export(index, client)
 

@@ -12,7 +12,7 @@ import pytest
 
 import anvil
 from anvil.build.indexer import cut
-from anvil.documents.open_tree import working_tree
+from anvil.documents.working_tree import WorkingTree
 from anvil.embedding.provider import Embedded
 from anvil.errors import ArtifactMissing, ConfigError, NotFound, ProviderError, SourceError, Unreachable
 from anvil.index_file.reader import Reader
@@ -58,8 +58,8 @@ def export(folder: Path, index: Path, source: str = LITE) -> None:
 def copies(exported: Path) -> Iterator[tuple[WorkingCopy, WorkingCopy]]:
     """What answers from the file, and what answers from Milvus; both beside the folder."""
     remote = MilvusCollection(LITE, exported)
-    there = remote.working_copy(working_tree(exported / "docs"), Words(), lambda *_: None, defer_vectors=False)
-    file = WorkingCopy(exported / "index.db", working_tree(exported / "docs"), Words())
+    there = remote.working_copy(WorkingTree(exported / "docs"), Words(), lambda *_: None, defer_vectors=False)
+    file = WorkingCopy(exported / "index.db", WorkingTree(exported / "docs"), Words())
     yield file, there
     file.close()
     there.close()
@@ -161,7 +161,7 @@ def test_a_model_that_fails_keeps_no_text_back(exported: Path) -> None:
             raise ProviderError("The service is down.")
 
     docs, remote = exported / "docs", MilvusCollection(LITE, exported)
-    copy = remote.working_copy(working_tree(docs), Failing(), lambda *_: None, defer_vectors=False)
+    copy = remote.working_copy(WorkingTree(docs), Failing(), lambda *_: None, defer_vectors=False)
     copy.refresh()
     assert copy.reader.document("quokka.md") is None
     write(docs, {"quokka.md": "# Quokka\n\nThe quokka smiles.\n", "index.md": "# Second\n"})
@@ -200,12 +200,12 @@ def test_only_what_moved_on_is_in_memory(exported: Path, copies: tuple[WorkingCo
     above, artifact = overlay(copy), copy._artifact
     assert above is not None and [d.file_path for d in above.documents()] == ["quokka.md"]
     assert artifact is not None
-    assert site_view.compared(artifact, working_tree(exported / "docs")).added == ("quokka.md",)
+    assert site_view.compared(artifact, WorkingTree(exported / "docs")).added == ("quokka.md",)
 
 
 def test_a_server_makes_the_vectors_behind_the_answers(exported: Path) -> None:
     remote = MilvusCollection(LITE, exported)
-    copy = remote.working_copy(working_tree(exported / "docs"), Words(), lambda *_: None, defer_vectors=True)
+    copy = remote.working_copy(WorkingTree(exported / "docs"), Words(), lambda *_: None, defer_vectors=True)
     write(exported / "docs", {"quokka.md": "# Quokka\n\nThe quokka smiles at the walrus.\n"})
     copy.refresh()
     assert copy.pending == 1

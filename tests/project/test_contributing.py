@@ -14,7 +14,7 @@ import pytest
 
 import anvil
 from anvil.build import builder
-from anvil.documents import open_tree
+from anvil.documents.working_tree import WorkingTree
 from anvil.embedding.factory import PROVIDERS, create_provider
 from anvil.embedding.provider import EmbeddingProvider
 from anvil.index_file import verify
@@ -83,7 +83,7 @@ def test_the_new_source_is_built_as_the_folder_is(
     archive = run("Add a source")["Archive"]
     assert capsys.readouterr().out == f"built {len(PAGES)} pages from the archive\n"
 
-    folder = open_tree.working_tree(write(tmp_path / "docs", PAGES))
+    folder = WorkingTree(write(tmp_path / "docs", PAGES))
     assert archive(Path("docs.zip")).scan() == folder.scan()
     builder.build(folder, tmp_path / "folder.db", keywords, ChunkingOptions())
     digests = []

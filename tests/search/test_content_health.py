@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anvil.build import builder
-from anvil.documents import open_tree
+from anvil.documents.working_tree import WorkingTree
 from anvil.embedding.provider import EmbeddingProvider
 from anvil.index_file import verify
 from anvil.live.working_copy import WorkingCopy
@@ -30,7 +30,7 @@ QUIET = "\n".join(PAGES["guides/alerts.md"].splitlines()[10:14])
 def looked_over(docs: Path, provider: EmbeddingProvider, options: ChunkingOptions | None = None) -> ContentHealth:
     index = docs.parent / "i.db"
     options = options or ChunkingOptions()
-    builder.build(open_tree.working_tree(docs, SourceOptions()), index, provider, options, BuildRequest(force=True))
+    builder.build(WorkingTree(docs, SourceOptions()), index, provider, options, BuildRequest(force=True))
     with verify.open_checked(index) as reader:
         return content_health.examine(reader)
 
@@ -45,7 +45,7 @@ def test_good_pages_have_nothing_to_mend(docs: Path, local: EmbeddingProvider) -
 
 def test_vectors_that_are_still_to_be_made_are_counted(docs: Path, local: EmbeddingProvider) -> None:
     """Of a chunk that is not yet cut into windows one is, as an answer says it, too."""
-    tree = open_tree.working_tree(docs, SourceOptions())
+    tree = WorkingTree(docs, SourceOptions())
     with contextlib.closing(WorkingCopy(docs.parent / "none.db", tree, local, defer_vectors=True)) as copy:
         copy.begin_empty(ChunkingOptions())
         copy.read_some(99)

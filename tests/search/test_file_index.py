@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from anvil.build.builder import build
-from anvil.documents.open_tree import working_tree
+from anvil.documents.working_tree import WorkingTree
 from anvil.embedding.none import NoProvider
 from anvil.index_file import verify
 from anvil.index_file.reader import Reader
@@ -51,7 +51,7 @@ def linked(folder: Path, pages: dict[str, str], cache: LinkCache) -> dict[str, s
     """Path -> the words of the links to that page, in an index of ``pages``."""
     (folder / "docs").mkdir(exist_ok=True)
     build(
-        working_tree(write(folder / "docs", pages)),
+        WorkingTree(write(folder / "docs", pages)),
         folder / "i.db",
         NoProvider(EmbeddingSettings(provider="none")),
         ChunkingOptions(),

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import anvil
 from anvil.build.builder import build
-from anvil.documents.open_tree import working_tree
+from anvil.documents.working_tree import WorkingTree
 from anvil.embedding.provider import EmbeddingProvider
 from anvil.errors import NotFound
 from anvil.index_file import verify
@@ -75,7 +75,7 @@ def opened(tmp_path: Path, keywords: EmbeddingProvider) -> Iterator[Opener]:
 
         def make(wanted: dict[str, str]) -> Reader:
             options = ChunkingOptions(max_chunk_size=900)
-            build(working_tree(write(tmp_path / "docs", wanted)), tmp_path / "i.db", keywords, options)
+            build(WorkingTree(write(tmp_path / "docs", wanted)), tmp_path / "i.db", keywords, options)
             reader = verify.open_checked(tmp_path / "i.db")
             stack.callback(reader.close)
             return reader

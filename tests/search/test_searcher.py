@@ -16,7 +16,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from anvil.build.builder import build
-from anvil.documents.open_tree import working_tree
+from anvil.documents.working_tree import WorkingTree
 from anvil.embedding.provider import EmbeddingProvider, Vector
 from anvil.errors import ConfigError, ModelError
 from anvil.index_file import verify
@@ -44,7 +44,7 @@ def opened(tmp_path: Path) -> Iterator[Opener]:
             pages: dict[str, str], provider: EmbeddingProvider, asking: EmbeddingProvider | None = None
         ) -> Searcher:
             (tmp_path / "docs").mkdir(exist_ok=True)
-            build(working_tree(write(tmp_path / "docs", pages)), tmp_path / "i.db", provider, ChunkingOptions())
+            build(WorkingTree(write(tmp_path / "docs", pages)), tmp_path / "i.db", provider, ChunkingOptions())
             reader = verify.open_checked(tmp_path / "i.db")
             stack.callback(reader.close)
             return Searcher(FileIndex(reader), asking or provider)
@@ -56,7 +56,7 @@ def opened(tmp_path: Path) -> Iterator[Opener]:
 def lighthouse(tmp_path_factory: pytest.TempPathFactory, local: EmbeddingProvider) -> Iterator[Searcher]:
     """The four pages, with vectors; opened once for all questions that change nothing."""
     folder = tmp_path_factory.mktemp("lighthouse")
-    build(working_tree(write(folder / "docs", PAGES)), folder / "i.db", local, ChunkingOptions())
+    build(WorkingTree(write(folder / "docs", PAGES)), folder / "i.db", local, ChunkingOptions())
     with verify.open_checked(folder / "i.db") as reader:
         yield Searcher(FileIndex(reader), local)
 

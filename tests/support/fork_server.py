@@ -46,7 +46,7 @@ _BUILD = (
     "anvil.embedding.cached",
     "anvil.embedding.none",
     "anvil.ray.cluster",
-    "anvil.documents.open_tree",
+    "anvil.documents.git_tree",
     "encodings.utf_8_sig",
     "importlib.readers",
     "platformdirs.unix",

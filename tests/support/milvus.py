@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from anvil.build.builder import build
-from anvil.documents.open_tree import working_tree
+from anvil.documents.working_tree import WorkingTree
 from anvil.embedding.provider import Embedded, Vector
 from anvil.settings.schema import ChunkingOptions
 from tests.conftest import write
@@ -100,7 +100,7 @@ def built(folder: Path, found: dict[str, str], provider: Any = None, name: str =
     """The index of pages, written into ``folder/docs``."""
     write(folder / "docs", found)
     index = folder / name
-    build(working_tree(folder / "docs"), index, provider or Words(), ChunkingOptions())
+    build(WorkingTree(folder / "docs"), index, provider or Words(), ChunkingOptions())
     return index
 
 

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 import anvil
-from anvil.documents import open_tree
 from anvil.documents.document_source import DocumentSource
+from anvil.documents.git_tree import CommitTree, StagedTree
+from anvil.documents.working_tree import WorkingTree
 from anvil.settings.schema import SourceOptions
 from anvil.text import includes
 from anvil.text.includes import Found, expand, source_line
@@ -219,11 +220,11 @@ def project(root: Path) -> Path:
     return root
 
 
-def every(root: Path, options: SourceOptions | None = None) -> Iterator[DocumentSource]:
+def every(root: Path, options: SourceOptions = SourceOptions()) -> Iterator[DocumentSource]:
     docs = root / "docs"
-    yield open_tree.working_tree(docs, options)
-    yield open_tree.staged_tree(docs, options)
-    yield open_tree.commit_tree(docs, "HEAD", options)
+    yield WorkingTree(docs, options)
+    yield StagedTree(docs, options)
+    yield CommitTree(docs, "HEAD", options)
 
 
 def test_every_source_gives_the_same_page_with_its_code(project: Path) -> None:
@@ -239,7 +240,7 @@ def test_every_source_gives_the_same_page_with_its_code(project: Path) -> None:
 def test_switching_includes_on_or_off_is_noticed_by_every_source(project: Path) -> None:
     on, off = SourceOptions(), SourceOptions(includes=False)
     for before, after in ((off, on), (on, off)):
-        known = open_tree.working_tree(project / "docs", before).scan().entries
+        known = WorkingTree(project / "docs", before).scan().entries
         for source in every(project, after):
             current = source.scan(known).entries
             assert current["first.md"] != known["first.md"], source.name
@@ -252,7 +253,7 @@ def test_switching_includes_on_or_off_is_noticed_by_every_source(project: Path) 
 
 def test_a_tree_that_knew_the_code_sees_each_change_of_it(project: Path) -> None:
     age(project / "src/app.py", project / "docs/first.md")
-    tree = open_tree.working_tree(project / "docs")
+    tree = WorkingTree(project / "docs")
     first = tree.scan()
     assert tree.scan() is first and tree.scan() is first
     write(project / "src/app.py", APP + "lamp.light()\n")
@@ -266,7 +267,7 @@ def test_a_tree_that_knew_the_code_sees_each_change_of_it(project: Path) -> None
 
 
 def test_trees_of_git_read_no_page_when_nothing_changed(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    known = open_tree.working_tree(project / "docs").scan().entries
+    known = WorkingTree(project / "docs").scan().entries
     _, staged, committed = every(project)
     monkeypatch.setattr("anvil.git.repository.Repository.read_blob", lambda *_: pytest.fail("a page was read"))
     assert staged.scan(known).entries == known == committed.scan(known).entries
@@ -276,13 +277,13 @@ def test_links_and_ignored_files_are_not_included(project: Path, tmp_path: Path)
     (project / "src/app.py").unlink()
     write(tmp_path / "elsewhere.py", "secret\n")
     (project / "src/app.py").symlink_to(tmp_path / "elsewhere.py")
-    read = open_tree.working_tree(project / "docs").read("first.md")
+    read = WorkingTree(project / "docs").read("first.md")
     assert isinstance(read, Document) and "secret" not in read.text
     (project / "src/app.py").unlink()
     run(project, "rm", "-q", "--cached", "src/app.py")
     write(project / ".gitignore", "src/app.py\n")
     write(project / "src/app.py", "secret\n")
-    read = open_tree.working_tree(project / "docs").read("first.md")
+    read = WorkingTree(project / "docs").read("first.md")
     assert isinstance(read, Document) and "secret" not in read.text
 
 
@@ -291,7 +292,7 @@ def test_outside_a_repository_only_the_folder_is_known(tmp_path: Path) -> None:
     write(docs / "p.md", '--8<-- "own.py"\n\n--8<-- "../other.py"\n')
     write(docs / "own.py", "inside\n")
     write(tmp_path / "plain/other.py", "outside\n")
-    read = open_tree.working_tree(docs).read("p.md")
+    read = WorkingTree(docs).read("p.md")
     assert isinstance(read, Document) and "inside" in read.text and "outside" not in read.text
 
 

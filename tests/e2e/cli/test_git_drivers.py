@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import anvil
-from anvil.documents import open_tree
+from anvil.documents.git_tree import CommitTree, StagedTree
 from anvil.git.tracked_file import TrackedIndex
 from anvil.index_file import verify
 from tests.conftest import PAGES, linked, write
@@ -61,7 +61,7 @@ def save(work: Path, message: str) -> Path:
     """Commit everything, with the index of it."""
     run(work, "add", "-A")
     with anvil.open(config=work / "anvil.toml") as opened:
-        opened.index(source=open_tree.staged_tree(work / "docs"))
+        opened.index(source=StagedTree(work / "docs"))
     commit(work, message, at=1_700_000_000)
     return work
 
@@ -101,7 +101,7 @@ def scratch(work: Path, tmp_path: Path, revision: str = "HEAD") -> Path:
         anvil.open(config=work / "anvil.toml") as opened,
         anvil.open(work / "docs", index, config=opened.config) as other,
     ):
-        other.index(source=open_tree.commit_tree(work / "docs", revision))
+        other.index(source=CommitTree(work / "docs", revision))
     return index
 
 

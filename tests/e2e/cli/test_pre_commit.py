@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import anvil
-from anvil.documents import open_tree
+from anvil.documents.git_tree import CommitTree, StagedTree
 from anvil.git.objects import blob_id
 from anvil.git.tracked_file import TrackedIndex
 from anvil.index_file import verify
@@ -71,7 +71,7 @@ def commit(work: Path, *more: str, code: int | None = 0) -> str:
 def build(work: Path, staged: bool = True) -> None:
     """As ``anvil build --staged`` does, without the start of a program."""
     with anvil.open(config=work / "anvil.toml") as opened:
-        opened.index(source=open_tree.staged_tree(work / "docs") if staged else None)
+        opened.index(source=StagedTree(work / "docs") if staged else None)
 
 
 def fresh(work: Path) -> bool:
@@ -80,7 +80,7 @@ def fresh(work: Path) -> bool:
         anvil.open(config=work / "anvil.toml") as opened,
         TrackedIndex(opened.index_path, work / "docs").file("HEAD") as index,
     ):
-        return not opened.check(open_tree.commit_tree(work / "docs", "HEAD"), index)
+        return not opened.check(CommitTree(work / "docs", "HEAD"), index)
 
 
 # --- anvil-test ------------------------------------------------------------------------------------------------
