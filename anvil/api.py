@@ -651,7 +651,7 @@ class Anvil:
         own if it has one. There is a file only where a server was asked to keep one."""
         log_class = registry.part("question log")
         first = self.members[0]
-        log: QuestionLog = log_class.of(first.docs_root, first.name, first.config.serve.log_bytes)
+        log: QuestionLog = log_class.of(first.docs_root, first.name, first.config)
         return log
 
     def question_groups(self, asked: Sequence[LoggedQuestion]) -> list[QuestionGroup]:
@@ -664,13 +664,7 @@ class Anvil:
 
     def _fetch_index(self, named: str) -> Path:
         """The file of a published index. Raises :class:`FetchError`."""
-        rule_of = registry.part("attestation rule")
-        fetch = registry.part("fetch")
-        from anvil.http.client import Limits
-
-        limits, attested = Limits(size=self.config.fetch.max_bytes), rule_of(self.config.fetch, self.base)
-        fetched = fetch(named, head=self.folder, limits=limits, attested=attested if attested.required else None)
-        return Path(fetched.path)
+        return Path(registry.part("fetch")(named, self.config, self.base, head=self.folder).path)
 
     def lint(
         self,

@@ -198,9 +198,7 @@ def _location(config: Config, base: Path, folder: Path | None, *, has_folder: bo
         location: IndexLocation = registry.part("index in Milvus")(index, base)
         return location
     if index_url.is_remote(index):
-        rule_of = registry.part("attestation rule")
-        published = registry.part("published index")
-        updater: IndexLocation = published(index, config.fetch, folder or base, rule_of(config.fetch, base))
+        updater: IndexLocation = registry.part("published index")(config, base, folder or base)
         return updater
     return IndexLocation(index_file(config, base), built_here=has_folder or config.site.folder is not None)
 

@@ -59,6 +59,17 @@ COMMANDS = {
 TOOLSETS = {"docs": "anvil.server.docs_toolset", "library": "anvil.library.tools", "context": "anvil.context.tools"}
 """Name of a set of MCP tools -> its module. The first is the default."""
 
+SETTINGS = {
+    "fetch": "anvil.fetch.settings:FetchOptions",
+    "serve": "anvil.doc_tests.settings:ServeOptions",
+    "library": "anvil.library.settings:LibraryOptions",
+    "context": "anvil.context.settings:ContextOptions",
+    "lint": "anvil.lint.settings:LintOptions",
+    "impact": "anvil.impact.settings:ImpactOptions",
+    "deps": "anvil.dependencies.settings:DepsOptions",
+}
+"""Name of a table of the configuration -> the class with its keys and defaults."""
+
 PARTS = {
     # what builds, check and status do besides
     "agent files": "anvil.agents.cli",
@@ -74,9 +85,8 @@ PARTS = {
     "site sources": "anvil.sites.source_files:GLOBS",
     "pages left out of a site": "anvil.sites.page_choice:left_out",
     "index in Milvus": "anvil.milvus.milvus_copy:MilvusCollection",
-    "published index": "anvil.fetch.auto_update:AutoUpdater",
-    "attestation rule": "anvil.fetch.attestation_lookup:rule_of",
-    "fetch": "anvil.fetch.fetch_index:fetch",
+    "published index": "anvil.fetch.auto_update:configured_updater",
+    "fetch": "anvil.fetch.fetch_index:fetch_as_configured",
     "locked collections": "anvil.dependencies.locked_collections:locked_collections",
     "cluster": "anvil.ray.cluster:executor",
     # methods of anvil.Anvil

@@ -39,8 +39,8 @@ import anvil
 from anvil.impact import change_features, file_kinds, ranking
 from anvil.impact.assessment import gathered
 from anvil.impact.change_features import KIND_OF_CHANGE
+from anvil.impact.settings import ImpactOptions
 from anvil.impact.values import KIND_OF, KINDS, ChangeFeature, EvidenceKind, Feature
-from anvil.settings.schema import ImpactOptions
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -42,6 +42,7 @@ from anvil.library.changes import utc_now
 from anvil.library.converter import Converter
 from anvil.library.library import Library
 from anvil.library.scratch_index import DocumentInfo, StagedDocument
+from anvil.library.settings import LibraryOptions
 from anvil.settings.schema import Config, EmbeddingSettings
 from anvil.values import Chunk, Window
 from tests.support import documents
@@ -103,7 +104,7 @@ def throughput(files: int, rounds: int) -> None:
 
         def taken_in(processes: int) -> Callable[[int], float]:
             config = Config(embedding=EmbeddingSettings(provider="none"))
-            converter = Converter(config.library, processes)
+            converter = Converter(config.table(LibraryOptions), processes)
             for _ in converter.parts(paths[0], paths[0].suffix[1:], paths[0].name):
                 pass
 

@@ -233,7 +233,7 @@ class AnvilPlugin(BasePlugin[options.AnvilConfig]):  # type: ignore[no-untyped-c
         from mkdocs_anvil import previous
 
         files, warnings = previous.usable(
-            self.config.previous, self._folder, self._opened.provider.digest, self._opened.config.fetch
+            self.config.previous, self._folder, self._opened.provider.digest, self._opened.config
         )
         for warning in warnings:
             log.warning(warning)

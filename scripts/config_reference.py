@@ -8,7 +8,8 @@ import typing
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from anvil.settings.layers import variable
+from anvil import registry
+from anvil.settings.layers import keys, variable
 from anvil.settings.schema import Collection, Config
 from scripts.tables import meanings, prose, table
 
@@ -43,21 +44,26 @@ def _variable(key: str, kind: Any) -> str:
 
 def collections() -> Iterator[str]:
     """The keys of a collection, which no variable can set."""
-    said, hints = meanings(Collection), typing.get_type_hints(Collection)
-    names = [each.name for each in dataclasses.fields(Collection) if each.metadata.get("key", True)]
+    said = meanings(Collection)
     guide = "[Several indexes](../guides/collections.md) has more."
     yield f"## collections.NAME\n\n{prose(Collection.__doc__ or '')}\n{guide}\n"
     yield table(
         ("key", "type", "default", "meaning"),
-        ((f"`{name}`", named(hints[name]), shown(getattr(Collection(), name)), said[name]) for name in names),
+        (
+            (f"`{name}`", named(hint), shown(getattr(Collection(), name)), said[name])
+            for name, hint in keys(Collection).items()
+        ),
     )
 
 
 def tables(config: Any, prefix: str = "") -> Iterator[str]:
     """The keys of a configuration object that are not objects themselves; then those that are, one after the other."""
-    kind, said = type(config), meanings(type(config))
-    hints = typing.get_type_hints(kind)
-    values = {each.name: getattr(config, each.name) for each in dataclasses.fields(config)}
+    kind: type = type(config)
+    said = meanings(kind)
+    hints = keys(kind)
+    values = {
+        name: registry.load(hint)() if isinstance(hint, str) else getattr(config, name) for name, hint in hints.items()
+    }
     rows = [
         (f"`{prefix}{name}`", named(hints[name]), shown(value), said[name], _variable(f"{prefix}{name}", hints[name]))
         for name, value in values.items()

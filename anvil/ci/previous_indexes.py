@@ -41,18 +41,10 @@ def named(previous: tuple[str, ...], opened: Anvil, host: Host) -> Iterator[Path
 
 
 def _fetched(name: str, opened: Anvil, host: Host) -> Iterator[Path]:
-    from anvil.fetch.attestation_lookup import rule_of
-    from anvil.fetch.fetch_index import fetch
-    from anvil.http.client import Limits
+    from anvil.fetch.fetch_index import fetch_as_configured
 
-    attested = rule_of(opened.config.fetch, opened.base)
     try:
-        fetched = fetch(
-            name,
-            head=opened.folder,
-            limits=Limits(size=opened.config.fetch.max_bytes),
-            attested=attested if attested.required else None,
-        )
+        fetched = fetch_as_configured(name, opened.config, opened.base, head=opened.folder)
     except AnvilError as error:
         host.annotate("warning", f"The previous index cannot be fetched: {error}")
         return

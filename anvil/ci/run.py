@@ -17,9 +17,12 @@ from anvil.ci.annotations import impact_notes, in_checkout, lint_notes, shown, s
 from anvil.ci.hosts import Host
 from anvil.cli.progress_lines import ProgressLines
 from anvil.errors import BuildError, ConfigError
+from anvil.fetch.settings import FetchOptions
+from anvil.impact.settings import ImpactOptions
+from anvil.lint.settings import Level as FindingLevel
+from anvil.lint.settings import LintOptions
 from anvil.lint.values import LEVELS
 from anvil.requests import OpenRequest
-from anvil.settings.schema import Level as FindingLevel
 from anvil.sites import page_choice
 from anvil.wording import counted
 
@@ -229,7 +232,7 @@ def lint(order: CiOptions, host: Host) -> tuple[bool, dict[str, str]]:
     """Examine the pages, with annotations at errors and warnings; whether no finding reaches the fail level."""
     with _opened(order, host) as opened:
         report = opened.lint(site=order.site)
-        failing = report.at_least(order.fail_level or opened.config.lint.fail_level)
+        failing = report.at_least(order.fail_level or opened.config.table(LintOptions).fail_level)
         for note in lint_notes(summary.annotated(report, MAX_WARNINGS), opened):
             host.annotate(*note)
         pages_url = _pages_url(opened)
@@ -243,7 +246,8 @@ def lint(order: CiOptions, host: Host) -> tuple[bool, dict[str, str]]:
 def impact(order: CiOptions, host: Host) -> tuple[bool, dict[str, str]]:
     """Name the sections that the change of a pull request probably makes wrong, in annotations and the summary; quiet
     where there are none. Whether that is so, or does not matter."""
-    from anvil.impact import assess, change
+    from anvil.impact import change
+    from anvil.impact.assessment import assess
 
     with _opened(order, host) as opened:
         base = order.base
@@ -262,7 +266,7 @@ def impact(order: CiOptions, host: Host) -> tuple[bool, dict[str, str]]:
         chosen = change.from_git(opened.folder or Path.cwd(), base, False)
         title = previous_indexes.pull_request_title() or chosen.title
         report = assess(chosen.diff, opened, title=title, before=chosen.before)
-        likely = report.at_least(opened.config.impact.min_confidence)
+        likely = report.at_least(opened.config.table(ImpactOptions).min_confidence)
         for note in [*impact_notes(likely, report.undocumented, opened)][:MAX_WARNINGS]:
             host.annotate(*note)
         pages_url = _pages_url(opened)
@@ -294,12 +298,12 @@ def deps(order: CiOptions, host: Host) -> tuple[bool, dict[str, str]]:
     entries, cache = syncing.read_entries(base), docs_cache.cache()
     kept_docs = docs_cache.kept(Path(order.keep)) if order.keep else None
     if kept_docs is not None:
-        docs_cache.copy(kept_docs, cache, entries, config.fetch, base)
+        docs_cache.copy(kept_docs, cache, entries, config.table(FetchOptions), base)
     reports = syncing.sync(config, base, cache, _progress(host))
     is_complete = all(report.problem is None for report in reports)
     if kept_docs is not None and is_complete:
-        docs_cache.copy(cache, kept_docs, entries, config.fetch, base)
-        docs_cache.keep_only(kept_docs, entries, config.fetch, base)
+        docs_cache.copy(cache, kept_docs, entries, config.table(FetchOptions), base)
+        docs_cache.keep_only(kept_docs, entries, config.table(FetchOptions), base)
     for report in reports:
         if report.problem is not None:
             host.annotate("error", report.problem, shown(base / LOCK_NAME))

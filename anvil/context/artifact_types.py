@@ -7,8 +7,8 @@ import hashlib
 import re
 from typing import Literal
 
+from anvil.context.settings import ArtifactTypes
 from anvil.formats import globs
-from anvil.settings.schema import ArtifactTypes
 
 Kind = Literal["spec", "plan", "tasks", "checklist", "template", "decision", "generic"]
 KINDS: tuple[Kind, ...] = ("spec", "plan", "tasks", "checklist", "template", "decision", "generic")

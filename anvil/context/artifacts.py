@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from anvil.context import tasks
 from anvil.context.artifact_types import KINDS, id_of, kind_of
+from anvil.context.settings import ArtifactTypes, TaskMarks
 from anvil.context.values import Artifact, Inventory, TaskCounts, TaskItem
-from anvil.settings.schema import ArtifactTypes, TaskMarks
 from anvil.wording import counted, first_of
 
 if TYPE_CHECKING:

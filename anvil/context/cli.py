@@ -28,7 +28,7 @@ class ContextOptions:
     def open(self, progress: Progress = silent) -> Context:
         """Its context."""
         from anvil.context.repository_context import Context
-        from anvil.settings.files import load_context
+        from anvil.context.settings import load_context
 
         named = load_context(self.root, self.config, {"context.embeddings.provider": self.provider})
         return Context(*named, progress=progress)

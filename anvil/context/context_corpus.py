@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from anvil.context.run_log import Records
+from anvil.context.settings import ContextOptions
 from anvil.context.values import Ingestion
 from anvil.errors import ArtifactError, ConfigError
 from anvil.live.location import IndexLocation
@@ -30,7 +31,7 @@ class ContextCorpus:
     watched: tuple[Path, bool] | None = None
 
     def __init__(self, config: Config, root: Path, notes: tuple[str, ...] = ()) -> None:
-        self.options = config.context
+        self.options = config.table(ContextOptions)
         self.given_root = Path(root).absolute()
         self.records = Records(self.given_root / self.options.index_dir)
         self.ensure_usable()

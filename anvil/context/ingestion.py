@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 from anvil.build import builder
 from anvil.context.artifacts import contents
 from anvil.context.run_log import STATE_VERSION, Records, State
+from anvil.context.settings import ArtifactTypes, TaskMarks
 from anvil.context.values import Ingestion
 from anvil.documents.file_selection import is_failure
 from anvil.errors import IndexBusy
 from anvil.formats.canonical_json import canonical
 from anvil.index_file import lock, verify
 from anvil.requests import BuildRequest
-from anvil.settings.schema import ArtifactTypes, TaskMarks
 from anvil.text.chunker import Chunking
 from anvil.values import BuildReport, Skipped
 

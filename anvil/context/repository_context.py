@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from anvil.context.artifact_types import KINDS
 from anvil.context.context_corpus import ContextCorpus
+from anvil.context.settings import ContextOptions
 from anvil.context.values import Artifact, ArtifactText, Health, Ingestion, Match, RepositoryContext, TaskItem
 from anvil.errors import AnvilError, ConfigError, NotFound
 from anvil.live.live_index import LiveIndex
@@ -65,7 +66,7 @@ class Context:
         background: bool = False,
         progress: Progress = silent,
     ) -> None:
-        self.options = config.context
+        self.options = config.table(ContextOptions)
         self._corpus = ContextCorpus(config, root, notes)
         self.records = self._corpus.records
         self._started_at = time.monotonic()

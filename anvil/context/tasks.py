@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+from anvil.context.settings import TaskMarks
 from anvil.context.values import TaskItem
 from anvil.documents.document_source import SourceWrapper
-from anvil.settings.schema import SourceOptions, TaskMarks
+from anvil.settings.schema import SourceOptions
 from anvil.text.lines import LINE_END
 from anvil.values import Document, Skipped, Task
 

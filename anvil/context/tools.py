@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from anvil.context.artifact_types import KINDS
 from anvil.context.repository_context import Context
+from anvil.context.settings import load_context
 from anvil.context.values import Artifact, ArtifactText, Health, Match, RepositoryContext, TaskItem
 from anvil.server.schemas import plain
 from anvil.server.toolset import Parameter, ServeRequest, Tool, Toolset
-from anvil.settings.files import load_context
 from anvil.values import Progress
 
 if TYPE_CHECKING:

@@ -21,9 +21,9 @@ from anvil.dependencies import anvil_lock
 from anvil.dependencies.values import LockedDocs
 from anvil.errors import ArtifactError, BuildError, ConfigError
 from anvil.fetch.fetched_cache import Cache
+from anvil.fetch.settings import FetchOptions
 from anvil.formats.canonical_json import canonical
 from anvil.index_file import verified_cache, verify
-from anvil.settings.schema import FetchOptions
 from anvil.system import user_folders
 
 MAX_ENTRIES = 1000

@@ -24,6 +24,7 @@ from anvil.dependencies.package_files import Package, Packages, ReadFiles
 from anvil.dependencies.package_names import is_other_version, is_same_version
 from anvil.dependencies.project_urls import github_slug, versioned
 from anvil.dependencies.remote_repository import RemoteRepository
+from anvil.dependencies.settings import DepsOptions
 from anvil.dependencies.values import Attempt, Dependency, LockedDocs
 from anvil.documents.file_selection import printable, refusal
 from anvil.errors import ArtifactError, ArtifactRejected, BuildError, ConfigError, NotFound, Unreachable
@@ -31,6 +32,7 @@ from anvil.fetch import attestation_lookup, fetch_index, sigstore_verification
 from anvil.fetch.attestation_bundle import SUFFIX, AttestationRule
 from anvil.fetch.fetch_index import UNPUBLISHED
 from anvil.fetch.fetched_cache import Cache
+from anvil.fetch.settings import FetchOptions
 from anvil.formats.iso_time import timestamp
 from anvil.git.objects import blob_id
 from anvil.http.client import HttpClient, Limits
@@ -84,18 +86,18 @@ class DocsFinder:
     :class:`ConfigError` if attestations must be verified and cannot be."""
 
     def __init__(self, config: Config, base: Path, cache: Cache, progress: Progress = silent) -> None:
-        if config.fetch.require_attestation and not sigstore_verification.is_installed():
+        if config.table(FetchOptions).require_attestation and not sigstore_verification.is_installed():
             raise ConfigError(
                 "fetch.require_attestation is set, and verifying attestations needs the package sigstore. "
                 f"Install it: {installation.install_extras('attest')}"
             )
-        self._config = config
-        self._options = config.deps
+        self._config, self._fetch = config, config.table(FetchOptions)
+        self._options = config.table(DepsOptions)
         self._base = base
         self.cache = cache
         self._progress = progress
         self._log = AttemptLog()
-        self._packages = Packages(config.deps, base, self._log, progress)
+        self._packages = Packages(config.table(DepsOptions), base, self._log, progress)
         self._policy = self._packages.policy
         self._provider: EmbeddingProvider | None = None
         self._notes: list[str] = []
@@ -137,8 +139,8 @@ class DocsFinder:
             self._options.pypi_url,
             self.provider.digest,
             sigstore_verification.is_installed(),
-            self._config.fetch.require_attestation,
-            self._config.fetch.trusted_root,
+            self._fetch.require_attestation,
+            self._fetch.trusted_root,
         )
         known = None if refresh else docs_cache.recall(self.cache, question)
         if known is not None and self._is_attested(known):
@@ -284,7 +286,7 @@ class DocsFinder:
             result = fetch_index.fetch(
                 url,
                 cache=self.cache,
-                limits=Limits(size=self._config.fetch.max_bytes),
+                limits=Limits(size=self._fetch.max_bytes),
                 progress=self._progress,
                 policy=self._policy,
                 attested=attested,
@@ -300,7 +302,7 @@ class DocsFinder:
     def _rule(self, builder: str | None) -> AttestationRule:
         """What is done about attestations of an index that ``builder`` must have built. None: its package does not say
         so. Raises :class:`NotFound` if that must be known."""
-        rule = attestation_lookup.rule_of(replace(self._config.fetch, attested_by=None), self._base)
+        rule = attestation_lookup.rule_of(replace(self._fetch, attested_by=None), self._base)
         if rule.required and builder is None:
             raise NotFound(
                 "nothing names its repository on GitHub, which must have built a published index "
@@ -401,7 +403,7 @@ class DocsFinder:
     def _rule_of_lock(self, entry: LockedDocs) -> AttestationRule | None:
         """What is done about the attestation of an entry's index, whose SHA-256 is known. Raises
         :class:`ArtifactRejected` if the entry does not say who must have built it."""
-        if not self._config.fetch.require_attestation:
+        if not self._fetch.require_attestation:
             return None
         if entry.attested_by is None:
             raise ArtifactRejected(
@@ -411,7 +413,7 @@ class DocsFinder:
         return self._rule(entry.attested_by)
 
     def _is_attested(self, entry: LockedDocs) -> bool:
-        return docs_cache.is_attested(self.cache, entry, self._config.fetch, self._base)
+        return docs_cache.is_attested(self.cache, entry, self._fetch, self._base)
 
     def _ensure_same(self, entry: LockedDocs, docs: LockedDocs) -> None:
         if docs.digest == entry.digest and (entry.anvil_version is not None or docs.sha256 == entry.sha256):

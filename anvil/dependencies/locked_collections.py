@@ -6,20 +6,19 @@ from collections.abc import Container
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from anvil.settings.schema import LOCK_NAME, Collection, FetchOptions
+from anvil.fetch.settings import FetchOptions
+from anvil.settings.schema import LOCK_NAME, Collection, Config
 
 if TYPE_CHECKING:
     from anvil.dependencies.values import LockedDocs
     from anvil.fetch.fetched_cache import Cache
 
 
-def locked_collections(
-    base: Path, options: FetchOptions | None = None, taken: Container[str] = ()
-) -> tuple[Collection, ...]:
+def locked_collections(base: Path, config: Config | None = None, taken: Container[str] = ()) -> tuple[Collection, ...]:
     """The documentation of a project's dependencies, as ``anvil.lock`` in ``base`` names it; empty without the file.
 
     Nothing is fetched: an entry that is not in the cache leads to a file that does not exist, until ``anvil deps sync``
-    puts it there. So does one whose attestation ``options`` demand, if it was not verified. A name that is in both
+    puts it there. So does one whose attestation ``config`` demands, if it was not verified. A name that is in both
     ecosystems has the ecosystem in front for npm. So has one of ``taken``, in both: a package must not stand for the
     project's own documentation because it has the same name.
     """
@@ -30,6 +29,7 @@ def locked_collections(
         project_files,  # imported by projects that have dependencies' documentation only
     )
 
+    options = (config or Config()).table(FetchOptions)
     entries = project_files.read_lock(base)
     cache = docs_cache.cache()
     labels = {(entry.name, entry.version) for entry in entries if entry.ecosystem == "pypi"}
@@ -39,7 +39,7 @@ def locked_collections(
             if entry.name in taken or (entry.ecosystem == "npm" and (entry.name, entry.version) in labels)
             else entry.name,
             missing=f"The documentation of {entry.name} {entry.version} is not on this machine. Run 'anvil deps sync'.",
-            index=str(_path(cache, entry, options or FetchOptions(), base)),
+            index=str(_path(cache, entry, options, base)),
             version=entry.version,
         )
         for entry in entries

@@ -11,10 +11,10 @@ from anvil.dependencies.attempts import AttemptLog
 from anvil.dependencies.project_urls import ProjectUrls, github_slug
 from anvil.dependencies.pypi import PythonEnvironment
 from anvil.dependencies.registry import PackageArchive
+from anvil.dependencies.settings import DepsOptions
 from anvil.dependencies.values import Ecosystem, LockedDocs
 from anvil.errors import AnvilError, FetchError, NotFound
 from anvil.http.client import HttpClient, Limits
-from anvil.settings.schema import DepsOptions
 from anvil.system import safe_read
 from anvil.values import Progress
 

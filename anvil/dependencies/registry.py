@@ -16,13 +16,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from anvil.dependencies.project_urls import ProjectUrls
+from anvil.dependencies.settings import DepsOptions
 from anvil.dependencies.values import Ecosystem
 from anvil.errors import ConfigError, FetchError, NotFound, Unreachable
 from anvil.http.allowed_servers import DependencyPolicy, host_of
 from anvil.http.client import HttpClient, Limits, origin
 from anvil.settings import index_url
 from anvil.settings.layers import variable
-from anvil.settings.schema import DepsOptions
 
 VARIABLES: Mapping[Ecosystem, tuple[str, ...]] = {
     "pypi": (variable("deps.pypi_url"), "UV_DEFAULT_INDEX", "UV_INDEX_URL", "PIP_INDEX_URL"),

@@ -8,6 +8,7 @@ from anvil.dependencies import docs_cache, project_files
 from anvil.dependencies.values import Attempt, DocsReport, Ecosystem, LockedDocs, Outcome
 from anvil.errors import AnvilError, ConfigError
 from anvil.fetch.fetched_cache import Cache
+from anvil.fetch.settings import FetchOptions
 from anvil.index_file import verify
 from anvil.settings.schema import LOCK_NAME, Config
 from anvil.values import Progress, silent
@@ -16,8 +17,9 @@ from anvil.values import Progress, silent
 def sync(config: Config, base: Path, cache: Cache, progress: Progress = silent) -> list[DocsReport]:
     """Fetch or build the entries that are not in the cache. Raises :class:`ConfigError` without ``anvil.lock``."""
     entries = read_entries(base)
+    options = config.table(FetchOptions)
     found = {
-        entry: docs_cache.find(cache, entry) if docs_cache.is_attested(cache, entry, config.fetch, base) else None
+        entry: docs_cache.find(cache, entry) if docs_cache.is_attested(cache, entry, options, base) else None
         for entry in entries
     }
     fetched: dict[LockedDocs, DocsReport] = {}

@@ -12,6 +12,7 @@ import click
 from anvil.cli import options, output
 from anvil.cli.output import NO, OK
 from anvil.doc_tests import suite_report
+from anvil.doc_tests.settings import ServeOptions
 from anvil.errors import ConfigError
 from anvil.requests import OpenRequest
 from anvil.wording import counted
@@ -157,7 +158,8 @@ def questions_command(given: OpenRequest, everything: bool, to_tests: bool, log:
     if to_tests and as_json:
         raise click.UsageError("--to-tests and --json cannot be combined. Give one of them.")
     with output.progress() as progress, options.open_index(given, progress) as opened:
-        file = opened.question_log if log is None else QuestionLog(Path(log), opened.config.serve.log_bytes)
+        limit = opened.config.table(ServeOptions).log_bytes
+        file = opened.question_log if log is None else QuestionLog(Path(log), limit)
         if not file.path.is_file():
             raise ConfigError(
                 f"There is no log at {file.path}. Set question_log = true under [serve] in anvil.toml, and serve again."

@@ -13,6 +13,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from anvil.doc_tests.settings import ServeOptions
 from anvil.doc_tests.suite import MAX_ASK_CHARS
 from anvil.errors import AnvilError, ConfigError
 from anvil.formats.iso_time import timestamp
@@ -20,7 +21,7 @@ from anvil.git.objects import blob_id
 from anvil.index_file import lock
 from anvil.index_file.publish import keep_out_of_git
 from anvil.results import SearchResult
-from anvil.settings.schema import INDEX_FOLDER
+from anvil.settings.schema import INDEX_FOLDER, Config
 from anvil.system import safe_write, user_folders
 from anvil.values import address
 
@@ -190,9 +191,10 @@ class QuestionLog:
         self._max_bytes = max_bytes
 
     @classmethod
-    def of(cls, docs_root: Path | None, name: str, max_bytes: int) -> QuestionLog:
+    def of(cls, docs_root: Path | None, name: str, config: Config) -> QuestionLog:
         """The log of a documentation folder, in its ``.anvil``; without a folder, in the user's data folder, by the
         ``name`` of the index."""
+        max_bytes = config.table(ServeOptions).log_bytes
         if docs_root is not None:
             return cls(docs_root / INDEX_FOLDER / FILE_NAME, max_bytes)
         return cls(user_folders.data() / f"questions-{blob_id(name.encode())[:12]}.jsonl", max_bytes)

@@ -42,11 +42,10 @@ class Place:
         """
         if not self.remote:
             return index_file(self.config, self.project)
-        from anvil.fetch.attestation_lookup import rule_of
-        from anvil.fetch.fetch_index import cached_path
+        from anvil.fetch.auto_update import configured_updater
 
         head = self.folder if self.folder.is_dir() else self.project
-        return cached_path(self.config.index or "", head=head, attested=rule_of(self.config.fetch, self.project))
+        return configured_updater(self.config, self.project, head).path
 
     @property
     def remote(self) -> bool:

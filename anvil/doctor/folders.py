@@ -11,10 +11,11 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from anvil.context.settings import CONTEXT_NAME, ContextOptions, load_context
 from anvil.doctor.examined_project import Place
 from anvil.doctor.values import Finding, Verdict
 from anvil.errors import AnvilError, GitError, NotOwned, SourceError
-from anvil.settings.files import CONTEXT_NAME, load_context, nearest_config
+from anvil.settings.files import nearest_config
 from anvil.settings.layers import variables
 from anvil.wording import counted, no_page
 
@@ -178,7 +179,7 @@ def examine_context(place: Place) -> Iterator[Finding]:
         return
     from anvil.context.run_log import Records
 
-    file, options = root / CONTEXT_NAME, config.context
+    file, options = root / CONTEXT_NAME, config.table(ContextOptions)
     records = Records(root / options.index_dir)
     if not file.exists() and not records.index.exists():
         return

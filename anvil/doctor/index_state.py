@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from anvil.doctor.examined_project import Place
 from anvil.doctor.values import Finding
 from anvil.errors import AnvilError, ArtifactError, ArtifactMissing, ConfigError, FormatTooNew, GitError, SourceError
+from anvil.library.settings import LibraryOptions
 from anvil.settings import index_url
 from anvil.system import installation
 from anvil.wording import counted
@@ -184,7 +185,7 @@ def examine_library(place: Place) -> Iterator[Finding]:
     """The library that ``anvil ingest`` and the library surface would use here."""
     from anvil.library import library_file, verify_library
 
-    own = place.config.library.index
+    own = place.config.table(LibraryOptions).index
     path = Path(os.path.abspath(place.project / own)) if own else library_file.default_path()
     if not path.exists():
         yield Finding("library", "ok", "There is no document library yet. 'anvil ingest FOLDER' makes one.")

@@ -14,10 +14,10 @@ from anvil.fetch import sigstore_verification as attestation
 from anvil.fetch.attestation_bundle import Attestation, AttestationRule
 from anvil.fetch.fetched_cache import Cache
 from anvil.fetch.github_api import Api
+from anvil.fetch.settings import FetchOptions
 from anvil.http.client import HttpClient
 from anvil.settings import index_url
 from anvil.settings.index_url import GitHubAddress, WebAddress
-from anvil.settings.schema import FetchOptions
 from anvil.system import installation
 
 ABSENT = (403, 404, 410)

@@ -15,11 +15,13 @@ from pathlib import Path
 
 from anvil.errors import AnvilError, FetchError
 from anvil.fetch.attestation_bundle import AttestationRule
+from anvil.fetch.attestation_lookup import rule_of
 from anvil.fetch.fetch_index import FetchResult, cached_path, fetch
+from anvil.fetch.settings import FetchOptions
 from anvil.http.client import Limits
 from anvil.live.location import IndexLocation
 from anvil.settings import index_url
-from anvil.settings.schema import FetchOptions
+from anvil.settings.schema import Config
 from anvil.values import Progress, silent
 from anvil.wording import counted
 
@@ -190,3 +192,10 @@ def _confirmed(fetched: FetchResult) -> str:
         if seconds >= size:
             return f"{counted(int(seconds) // size, name)} ago"
     return "less than a minute ago"
+
+
+def configured_updater(config: Config, base: Path, head: Path) -> AutoUpdater:
+    """The index that ``index`` of a configuration names. ``base``: the start of the configuration's paths. ``head``: a
+    folder in the repository."""
+    options = config.table(FetchOptions)
+    return AutoUpdater(config.index or "", options, head, rule_of(options, base))

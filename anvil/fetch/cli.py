@@ -12,6 +12,7 @@ import click
 from anvil.cli import options, output
 from anvil.cli.output import NO, OK
 from anvil.errors import ArtifactRejected, ConfigError, FormatTooNew, SourceError
+from anvil.fetch.settings import FetchOptions
 from anvil.requests import OpenRequest
 from anvil.settings import index_url
 from anvil.wording import counted
@@ -81,8 +82,8 @@ def command(
     with opened, output.progress(quiet) as progress:
         configured = opened.config.index
         target = None if configured and index_url.is_remote(configured) else opened.index_path
-        limits = Limits(size=opened.config.fetch.max_bytes)
-        fetch_options = opened.config.fetch
+        limits = Limits(size=opened.config.table(FetchOptions).max_bytes)
+        fetch_options = opened.config.table(FetchOptions)
         if attested_by is not None:
             fetch_options = replace(fetch_options, attested_by=attested_by)
         reason = "--offline allows the cached copy only." if offline else None

@@ -30,6 +30,7 @@ from anvil.fetch.attestation_bundle import Attestation, AttestationRule, expecte
 from anvil.fetch.attestation_lookup import Examined, Examiner
 from anvil.fetch.download import Candidate, Missing, download, forget
 from anvil.fetch.fetched_cache import Cache, CacheEntry, CacheState
+from anvil.fetch.settings import FetchOptions
 from anvil.formats.iso_time import timestamp
 from anvil.git import repository
 from anvil.git.repository import Repository
@@ -38,7 +39,7 @@ from anvil.http.client import HttpClient, Limits, http_date, origin
 from anvil.index_file import manifest, manifest_file, verified_cache
 from anvil.settings import index_url
 from anvil.settings.index_url import Address, GitHubAddress, LocalPath, WebAddress
-from anvil.settings.schema import INDEX_FOLDER, INDEX_NAME
+from anvil.settings.schema import INDEX_FOLDER, INDEX_NAME, Config
 from anvil.system import safe_read
 from anvil.values import LOCK_TIMEOUT_S, Manifest, Progress, silent
 
@@ -122,6 +123,15 @@ def fetch(
     if result.distance is None and result.commit and where is not None:
         result = replace(result, distance=repository.distance(where, result.commit))
     return result
+
+
+def fetch_as_configured(source: str, config: Config, base: Path, *, head: Path | None = None) -> FetchResult:
+    """:func:`fetch`, with the limit and the attestation that a configuration asks for. ``base``: the start of its
+    paths."""
+    options = config.table(FetchOptions)
+    rule = attestation_lookup.rule_of(options, base)
+    limits = Limits(size=options.max_bytes)
+    return fetch(source, head=head, limits=limits, attested=rule if rule.required else None)
 
 
 def cached_path(

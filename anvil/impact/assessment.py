@@ -12,6 +12,7 @@ from anvil.errors import AnvilError, ConfigError, GitError
 from anvil.formats import globs
 from anvil.impact import change_features, co_change, diff, evidence, file_kinds, names, ranking
 from anvil.impact.documentation import Documentation, IndexDocumentation
+from anvil.impact.settings import ImpactOptions
 from anvil.impact.undocumented import additions
 from anvil.impact.values import KINDS, ChangeFeature, Evidence, EvidenceKind, Feature, Impact, Undocumented
 from anvil.system.cancellation import still_wanted
@@ -171,7 +172,7 @@ class _Change:
     def __init__(self, files: Sequence[diff.FileChange], docs: str, anvil_: Anvil) -> None:
         from anvil.documents.file_selection import Selection
 
-        options = anvil_.config.impact
+        options = anvil_.config.table(ImpactOptions)
         self._ignored_pages = [globs.compile(pattern) for pattern in options.ignore]
         self._ignored_code = [globs.compile(pattern) for pattern in options.ignore_code]
         self._selection = Selection(anvil_.config.source)

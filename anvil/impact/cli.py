@@ -11,6 +11,7 @@ import click
 from anvil import registry
 from anvil.cli import options, output
 from anvil.cli.output import NO, OK
+from anvil.impact.settings import ImpactOptions
 from anvil.requests import OpenRequest
 from anvil.values import at_line
 from anvil.wording import counted, full_heading
@@ -63,7 +64,8 @@ def command(
     DIFF is a file with a unified diff, and '-' reads it from standard input. Without it, the change in this git
     repository is examined. Exit code 0: nothing is likely, 1: something is, 2: an error.
     """
-    from anvil.impact import assess, change
+    from anvil.impact import change
+    from anvil.impact.assessment import assess
 
     if sum((diff is not None, base is not None, staged)) > 1:
         raise click.UsageError("DIFF, --base and --staged name different changes. Give one of them.")
@@ -73,7 +75,7 @@ def command(
     chosen = change.from_text(diff) if diff is not None else change.from_git(here, base, staged)
     with options.open_index(given) as opened:
         impact = assess(chosen.diff, opened, title=title or chosen.title, repository=here, before=chosen.before)
-        least = opened.config.impact.min_confidence if min_confidence is None else min_confidence
+        least = opened.config.table(ImpactOptions).min_confidence if min_confidence is None else min_confidence
         likely = impact.at_least(least)
         if as_json:
             output.print_json(

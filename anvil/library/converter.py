@@ -16,8 +16,8 @@ from typing import NoReturn
 from anvil.embedding.local import QUIET
 from anvil.errors import DocumentRejected, DocumentTooLarge
 from anvil.library.file_formats import TEXT, Format, format_of
+from anvil.library.settings import LibraryOptions
 from anvil.library.text_encoding import decoded
-from anvil.settings.schema import LibraryOptions
 from anvil.system.child_process import ChildProcess, Watchdog
 from anvil.text.chunks_in_parts import DocumentPart, sliced
 

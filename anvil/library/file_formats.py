@@ -7,7 +7,7 @@ import shutil
 from dataclasses import dataclass
 
 from anvil.errors import UnsupportedFormat
-from anvil.settings.schema import LibraryOptions
+from anvil.library.settings import LibraryOptions
 
 INSTALL = "pip install 'anvil-docs[library]'"
 

@@ -34,6 +34,7 @@ from anvil.library.library_file import default_path, reading, translated, writin
 from anvil.library.library_file import open_library as open_file
 from anvil.library.queries import LibraryReader, StoredLibraryDocument
 from anvil.library.scratch_index import DocumentInfo
+from anvil.library.settings import LibraryOptions
 from anvil.library.values import (
     Deleted,
     FolderReport,
@@ -104,7 +105,8 @@ def open_library(
         resolved, base = configured(config, flags), Path.cwd()
     else:
         resolved, base = load_config(config, flags)
-    path = base / resolved.library.index if resolved.library.index else default_path()
+    file = resolved.table(LibraryOptions).index
+    path = base / file if file else default_path()
     embedding = create_cached_provider(resolved.embedding.provider, resolved.embedding)
     return Library(path, resolved, embedding, transport=transport, progress=progress)
 
@@ -126,6 +128,7 @@ class Library:
         and :meth:`import_lancedb`. The file is opened at its first use."""
         self.path, self.config, self.provider = path, config, provider
         self.transport, self.progress = transport, progress
+        self._options = config.table(LibraryOptions)
         self._settings = settings(provider, config.chunking)
         self._converter_lock = threading.Lock()
         self._read_lock, self._write_lock = threading.RLock(), threading.RLock()
@@ -170,7 +173,7 @@ class Library:
                 from anvil.library.converter import Converter
 
                 processes = max(MIN_CONVERTER_PROCESSES, min(os.cpu_count() or 1, MAX_CONVERTER_PROCESSES))
-                self._converter = Converter(self.config.library, processes)
+                self._converter = Converter(self._options, processes)
             return self._converter
 
     # --- ingesting ---------------------------------------------------------------------------------------
@@ -202,7 +205,7 @@ class Library:
 
         library, metadata = metadata_filter.library_name(library), metadata_filter.checked_metadata(metadata)
         source = metadata_filter.source_name(source)
-        kind, options = file_type or type_of(source), self.config.library
+        kind, options = file_type or type_of(source), self._options
         try:
             if not file.is_file():
                 file.stat()
@@ -270,7 +273,7 @@ class Library:
 
         metadata_filter.library_name(library), metadata_filter.checked_metadata(metadata)
         source = metadata_filter.source_name(url, "url")
-        with web_page.downloaded(url, self.config.library) as download:
+        with web_page.downloaded(url, self._options) as download:
             return self.ingest_as(
                 download.path,
                 source,
@@ -301,7 +304,7 @@ class Library:
             raise ConfigError("max_concurrency must be 1 or more.")
         metadata_filter.library_name(library), metadata_filter.checked_metadata(metadata)
         root = folder_import.existing_folder(folder)
-        files = sorted(folder_import.files_in(root, recursive, file_formats.looked_for(self.config.library)))
+        files = sorted(folder_import.files_in(root, recursive, file_formats.looked_for(self._options)))
         if files:
             self.ensure_writable()  # one error for the library, and not one for each file
         return folder_import.ingest(
@@ -328,7 +331,7 @@ class Library:
         )
 
     def _ensure_size(self, size: int, what: str) -> None:
-        limit = self.config.library.max_file_bytes
+        limit = self._options.max_file_bytes
         if size > limit:
             raise DocumentTooLarge(f"{what} {size:,} bytes; the limit is {limit:,} (library.max_file_bytes).")
 

@@ -20,6 +20,7 @@ from starlette.types import Message, Receive
 from anvil.errors import AnvilError, ConfigError, DocumentTooLarge, UnsupportedFormat
 from anvil.library.ingestion import file_name
 from anvil.library.library import DEFAULT_LIBRARY, Library
+from anvil.library.settings import LibraryOptions
 from anvil.search.metadata_filter import MAX_METADATA_BYTES
 from anvil.server.logs import log
 from anvil.server.schemas import plain
@@ -45,7 +46,8 @@ class Upload:
         """The result of ``ingest_file``, or an error with a status of :data:`STATUSES`."""
         library: Library = self._bridge.target
         try:
-            return JSONResponse(plain(await self._ingested(request, library.config.library.max_upload_bytes)))
+            limit = library.config.table(LibraryOptions).max_upload_bytes
+            return JSONResponse(plain(await self._ingested(request, limit)))
         except AnvilError as error:
             status = next(status for kind, status in STATUSES if isinstance(error, kind))
             return _refusal(status, str(error))

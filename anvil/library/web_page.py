@@ -18,7 +18,7 @@ from anvil.errors import DocumentRejected, DocumentTooLarge, FetchError, Unsuppo
 from anvil.formats import encodings
 from anvil.http.allowed_servers import Allowed, DocumentPolicy, anything, is_public
 from anvil.http.client import HttpClient, Limits, Reply, TimedOut, content_type, http_date
-from anvil.settings.schema import LibraryOptions
+from anvil.library.settings import LibraryOptions
 
 TYPES = {
     "text/html": "html",

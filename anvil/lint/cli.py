@@ -12,9 +12,9 @@ import click
 from anvil import registry
 from anvil.cli import options, output
 from anvil.cli.output import NO, OK
+from anvil.lint.settings import Level, LintOptions
 from anvil.lint.values import LEVELS, LintFinding, LintReport
 from anvil.requests import OpenRequest
-from anvil.settings.schema import Level
 from anvil.wording import counted
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def command(
     with options.open_index(given) as opened:
         source = options.documents(opened, staged, ref) if staged or ref is not None else None
         report = opened.lint(source, names or None, built_site)
-        failing = report.at_least(fail_level or opened.config.lint.fail_level)
+        failing = report.at_least(fail_level or opened.config.table(LintOptions).fail_level)
         shown = report.at_least(level or ("note" if names or as_json or sarif else "warning"))
         if sarif is not None:
             _write_sarif(shown, report, sarif)

@@ -17,6 +17,7 @@ from anvil.lint import generator_settings, linted_page, rules
 from anvil.lint.link_targets import Site
 from anvil.lint.linted_page import LintPage, PageHeading
 from anvil.lint.rules import Documentation, SimilarPair
+from anvil.lint.settings import LintOptions
 from anvil.lint.values import LintReport, RuleName
 from anvil.search import content_health
 from anvil.settings.schema import Config
@@ -80,7 +81,8 @@ def lint(
     notes = [f"{page.path} was not examined: {page.reason}." for page in skipped[:MAX_NAMED_PAGES]]
     if len(skipped) > MAX_NAMED_PAGES:
         notes.append(f"{counted(len(skipped) - MAX_NAMED_PAGES, 'further page', 'were')} not examined.")
-    wants_similar = config.lint.levels.near_duplicate != "off" and (chosen is None or "near-duplicate" in chosen)
+    options = config.table(LintOptions)
+    wants_similar = options.levels.near_duplicate != "off" and (chosen is None or "near-duplicate" in chosen)
     similar = _similar(reader, fresh, len(pages), notes) if wants_similar else ()
 
     def moved(paths: Sequence[str]) -> Mapping[str, str]:
@@ -95,7 +97,7 @@ def lint(
 
         looked_up = site_links.built_site(built)
         notes += built.notes
-    documentation = Documentation(site, config.lint, similar, _linked_around(site), moved, looked_up)
+    documentation = Documentation(site, options, similar, _linked_around(site), moved, looked_up)
     if config.site.rule != "github" and _needs_links(chosen) and documentation.is_of_another_tool:
         pages_examined = counted(len(documentation.examined), "page")
         notes.append(OTHER_TOOL.format(orphans=documentation.unlinked, pages=pages_examined))

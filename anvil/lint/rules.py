@@ -16,8 +16,8 @@ from anvil.lint import linted_page
 from anvil.lint.built import BuiltSite, Lookup
 from anvil.lint.link_targets import Site, Target
 from anvil.lint.linted_page import LintPage
+from anvil.lint.settings import LintOptions
 from anvil.lint.values import LintFinding, LintReport, RuleName
-from anvil.settings.schema import LintOptions
 from anvil.text.headings import UNTITLED
 from anvil.text.references import Link
 from anvil.text.slugs import slug

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from anvil.settings.schema import Level
+from anvil.lint.settings import Level
 
 LEVELS: tuple[Level, ...] = ("note", "warning", "error")
 """All levels, the lowest first."""

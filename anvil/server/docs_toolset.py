@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import anvil
 from anvil._version import __version__
 from anvil.api import Anvil
+from anvil.doc_tests.settings import ServeOptions
 from anvil.opening import open_project
 from anvil.server.toolset import Parameter, ServeRequest, Tool, Toolset
 from anvil.values import address
@@ -145,9 +146,9 @@ def configured(opened: Anvil) -> tuple[Tool, ...]:
     """The tools, as the configuration switches the log and the reports on; with ``collection`` and ``version`` where
     there are several collections."""
     tools = list(TOOLS)
-    if opened.config.serve.question_log:
+    if opened.config.table(ServeOptions).question_log:
         tools[0] = replace(tools[0], description=tools[0].description + LOGGED)
-    if opened.config.serve.report_page:
+    if opened.config.table(ServeOptions).report_page:
         tools.append(REPORT_PAGE)
     if opened.is_several:
         plain = tuple(replace(each, description="") for each in COLLECTION_PARAMETERS)  # said once, in search_docs
@@ -195,7 +196,7 @@ def _search_more(opened: Anvil, given: dict[str, Any]) -> SearchResult:
 
 def _search(opened: Anvil, given: dict[str, Any], base_chars: int | None = None) -> SearchResult:
     result = opened.explain(**given, base_chars=base_chars).result
-    if opened.config.serve.question_log:
+    if opened.config.table(ServeOptions).question_log:
         from anvil.doc_tests import question_log
 
         question_log.record(opened.question_log, opened.name, given["query"], result)

@@ -24,7 +24,7 @@ def project_collections(config: Config, base: Path) -> tuple[Collection, ...]:
     configured = config.collections
     labels = {collection.label for collection in configured}
     names = {OWN_NAME, *(each.name for each in configured if each.docs is not None or each.version is None)}
-    locked = registry.part("locked collections")(base, config.fetch, names) if (base / LOCK_NAME).is_file() else ()
+    locked = registry.part("locked collections")(base, config, names) if (base / LOCK_NAME).is_file() else ()
     found = (*configured, *(each for each in locked if each.label not in labels))
     return tuple(sorted((*_own(config, base, found), *found), key=lambda collection: collection.docs is None))
 

@@ -2,31 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from anvil.errors import ConfigError
 from anvil.settings import index_url
-from anvil.settings.layers import configure, key_of, variable
-from anvil.settings.schema import (
-    BASE_URL,
-    INDEX_FOLDER,
-    INDEX_NAME,
-    KEY,
-    MILVUS_TOKEN,
-    SITE_INDEX,
-    Config,
-    ContextOptions,
-)
+from anvil.settings.layers import configure, configured, values, variable
+from anvil.settings.schema import BASE_URL, INDEX_FOLDER, INDEX_NAME, KEY, MILVUS_TOKEN, SITE_INDEX, Config
 from anvil.system import safe_read
 
 CONFIG_NAME = "anvil.toml"
-CONTEXT_NAME = "mcp.config.json"
-"""A file with keys for the context surface. Other MCP servers read it too."""
 
 
 def load_config(
@@ -44,16 +32,21 @@ def load_config(
     settings = _UserSettings(flags or {}, os.environ if environment is None else environment)
     config, file = _configured(path, start or Path.cwd(), settings)
     base = _home(file) if file else Path.cwd()
-    for key in ("docs", "index"):  # paths of options start from the working folder
-        if key in settings and not index_url.is_remote(getattr(config, key)):
-            moved: dict[str, Any] = {key: str(Path.cwd() / getattr(config, key))}
-            config = replace(config, **moved)
-    if config.site.folder and "site.folder" in settings:
-        config = replace(config, site=replace(config.site, folder=str(Path.cwd() / config.site.folder)))
-    if config.library.index and "library.index" in settings:
-        library = replace(config.library, index=str(Path.cwd() / config.library.index))
-        config = replace(config, library=library)
+    for key, metadata, value in values(config):
+        if "path" in metadata and key in settings and not index_url.is_remote(value):
+            config = configured(config, {key: str(Path.cwd() / value)})
     return config, base
+
+
+def load_beneath(
+    beneath: tuple[Mapping[str, Any], str] | None,
+    start: Path,
+    path: str | os.PathLike[str] | None,
+    flags: Mapping[str, Any],
+) -> Config:
+    """The configuration, as of :func:`load_config`, over a table of another file. ``beneath``: the table, and the
+    file's name in errors."""
+    return _configured(path, start, _UserSettings(flags, os.environ), beneath)[0]
 
 
 def _home(file: Path) -> Path:
@@ -63,28 +56,6 @@ def _home(file: Path) -> Path:
         file = file.parent / os.readlink(file)
     plain = Path(os.path.abspath(file.parent))
     return plain if plain.exists() and plain.samefile(file.parent) else file.parent
-
-
-def load_context(
-    root: str | os.PathLike[str] | None = None,
-    path: str | os.PathLike[str] | None = None,
-    flags: Mapping[str, Any] | None = None,
-) -> tuple[Config, Path, tuple[str, ...]]:
-    """The configuration of a repository's context, the repository's root, and notes on ignored keys.
-
-    The root is ``root``; else the nearest folder, from the working folder up, with ``mcp.config.json``, ``anvil.toml``
-    or ``.git``; else the working folder. Anvil's own configuration (``path``, or the nearest one from the root up)
-    overrides ``mcp.config.json``. Raises :class:`ConfigError`.
-    """
-    if root is not None and not str(root).strip():
-        raise ConfigError("The repository's folder is empty. Name it with --root; '.' is the working folder.")
-    folder = Path(os.path.abspath(root)) if root is not None else _nearest_root(Path.cwd())
-    if not folder.is_dir():
-        raise ConfigError(f"There is no folder {folder}. Name the repository with --root.")
-    beneath, notes = _context_table(folder / CONTEXT_NAME)
-    settings = _UserSettings(flags or {}, os.environ)
-    config, _ = _configured(path, folder, settings, ({"context": beneath}, CONTEXT_NAME))
-    return config, folder, notes
 
 
 def _configured(
@@ -125,15 +96,6 @@ class _UserSettings:
         return self.flags.get(key) is not None or bool(self.environment.get(variable(key)))
 
 
-_LIFTS = {
-    "library.allow_private_urls": "start Anvil with --allow-private-urls",
-    "deps.allow_private_urls": "set ANVIL_DEPS_ALLOW_PRIVATE_URLS=true",
-    "fetch.trusted_root": "set ANVIL_FETCH_TRUSTED_ROOT",
-    "library.transcribe_audio": "set ANVIL_LIBRARY_TRANSCRIBE_AUDIO=true",
-}
-"""Keys that turn off a protection, and how the user does it."""
-
-
 def _refuse_untrusted(config: Config, file: Path, settings: _UserSettings) -> None:
     """Raise :class:`ConfigError` for settings that a file may contain only if the user named it.
 
@@ -141,16 +103,15 @@ def _refuse_untrusted(config: Config, file: Path, settings: _UserSettings) -> No
     keys.
     """
     way_out = "or name the file with --config, if you trust its author"
-    for key, instead in _LIFTS.items():
-        table, _, name = key.partition(".")
-        if getattr(getattr(config, table), name) and key not in settings:
+    uses_openai = False
+    for key, metadata, value in values(config):
+        uses_openai |= key.endswith(".provider") and value == "openai"  # also of a capability's own index
+        if value and "instead" in metadata and key not in settings:
             raise ConfigError(
                 f"{file} sets {key}, which turns off a protection, and that file was not named. Remove the key and "
-                f"{instead}, "
-                f"{way_out}."
+                f"{metadata['instead']}, {way_out}."
             )
     url = config.embedding.base_url
-    uses_openai = "openai" in (config.embedding.provider, config.context.embeddings.provider)
     confirmed = url is not None and _bare(url) == _bare(settings.environment.get(BASE_URL, ""))
     if (
         uses_openai
@@ -179,33 +140,6 @@ def _refuse_untrusted(config: Config, file: Path, settings: _UserSettings) -> No
 
 def _bare(url: str) -> str:
     return url.strip().rstrip("/")
-
-
-def _nearest_root(start: Path) -> Path:
-    for folder in (start, *start.parents):
-        if any((folder / name).exists() for name in (CONTEXT_NAME, CONFIG_NAME, ".git")):
-            return folder
-    return start
-
-
-def _context_table(path: Path) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Anvil's keys of an ``mcp.config.json``, and a note on the others."""
-    try:
-        table = json.loads(safe_read.text(path))
-    except FileNotFoundError:
-        return {}, ()
-    except (OSError, UnicodeDecodeError, ValueError, RecursionError) as error:
-        raise ConfigError(f"{path} cannot be read: {safe_read.reason(error)}. Correct the file.") from None
-    if not isinstance(table, dict):
-        raise ConfigError(f"{path} must hold a JSON object. Correct the file.")
-    ours = {field.name for field in fields(ContextOptions)}
-    own_keys = {key: value for key, value in table.items() if key_of(key) in ours}
-    ignored = sorted(str(key) for key in table.keys() - own_keys.keys() if not str(key).startswith("$"))
-    embeddings = own_keys.get("embeddings")
-    if isinstance(embeddings, dict):  # other servers have keys for model and address
-        ignored += sorted(f"embeddings.{key}" for key in embeddings if key_of(str(key)) != "provider")
-        own_keys["embeddings"] = {key: value for key, value in embeddings.items() if key_of(str(key)) == "provider"}
-    return own_keys, (f"{CONTEXT_NAME}: not used here: {', '.join(ignored)}.",) if ignored else ()
 
 
 def _table(file: Path | None) -> Mapping[str, Any]:

@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
 from functools import cache
 from typing import Any, Literal, TypeVar
 
+from anvil import registry
 from anvil.errors import ConfigError
 from anvil.settings.schema import Collection, Config, SiteOptions
 
@@ -21,8 +22,26 @@ T = TypeVar("T")
 
 
 @cache
-def _type_hints(kind: Any) -> dict[str, Any]:
-    return typing.get_type_hints(kind)
+def keys(kind: Any) -> dict[str, Any]:
+    """Key -> its type, of the class of a table. A capability's table is its place in the registry, and is loaded only
+    where a layer sets it: each module costs about 1 ms of a start (``python -X importtime``)."""
+    hints = typing.get_type_hints(kind)
+    return {
+        key: hint
+        for each in fields(kind)
+        for key, hint in each.metadata.get("keys", {each.name: hints[each.name]}).items()
+    }
+
+
+def values(table: Any, prefix: str = "") -> Iterator[tuple[str, Mapping[str, Any], Any]]:
+    """(dotted key, metadata of its field, value) of a configuration; of a capability only if its table is set."""
+    for each in fields(table):
+        value = getattr(table, each.name)
+        for name, inner in value.items() if each.name == "tables" else [(each.name, value)]:
+            if is_dataclass(inner):
+                yield from values(inner, f"{prefix}{name}.")
+            else:
+                yield f"{prefix}{name}", each.metadata, inner
 
 
 def configure(
@@ -43,7 +62,8 @@ def configure(
     config = _merge(Config(), *beneath, "") if beneath else Config()
     config = _merge(config, file or {}, origin, "")
     from_environment: dict[str, Any] = {}
-    for name, path, kind in _variables():
+    for path, kind in _leaves(Config, environment or {}):
+        name = variable(".".join(path))
         if environment and environment.get(name):
             _put(from_environment, path, _from_text(environment[name], kind, name))
     config = _merge(config, from_environment, "the environment", "")
@@ -60,12 +80,13 @@ def of_collection(config: Config, collection: Collection, origin: str = "the con
     the file.
     """
     is_own_folder = collection.docs is not None and collection.docs == config.docs
+    fetch = replace(_capability_table(config, "fetch"), attested_by=collection.attested_by)
     base = replace(
         config,
         docs=collection.docs or config.docs,
         index=collection.index,
         site=config.site if is_own_folder else SiteOptions(),
-        fetch=replace(config.fetch, attested_by=collection.attested_by),
+        tables={**config.tables, "fetch": fetch},
         collections=(),
     )
     tables = {"source": collection.source, "chunking": collection.chunking, "site": collection.site}
@@ -74,16 +95,12 @@ def of_collection(config: Config, collection: Collection, origin: str = "the con
 
 def variables() -> list[str]:
     """The environment variables that set a key."""
-    return [name for name, _, _ in _variables()]
+    return [variable(".".join(path)) for path, _ in _leaves(Config)]
 
 
 def variable(key: str) -> str:
     """The environment variable of a dotted key, such as ``ANVIL_SEARCH_THRESHOLD``."""
     return "ANVIL_" + key.replace(".", "_").upper()
-
-
-def _variables() -> list[tuple[str, tuple[str, ...], Any]]:
-    return [(variable(".".join(path)), path, kind) for path, kind in _leaves(Config) if _plain(kind) is not Mapping]
 
 
 def configured(config: Config, flags: Mapping[str, Any]) -> Config:
@@ -97,32 +114,38 @@ def configured(config: Config, flags: Mapping[str, Any]) -> Config:
 
 def _merge(current: T, table: Mapping[str, Any], origin: str, prefix: str) -> T:
     kind: Any = type(current)
-    hints = _type_hints(kind)
-    unwritten = {each.name for each in fields(current) if not each.metadata.get("key", True)}  # type: ignore[arg-type]
+    known = keys(kind)
     updates: dict[str, Any] = {}  # applied together, because a table is validated as a whole
     for written, value in table.items():
         key = key_of(str(written))
         dotted = f"{prefix}{written}"
-        if key not in hints or key in unwritten:
+        if key not in known:
             import difflib
 
-            known = [name for name in hints if name not in unwritten]
             near = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
             hint = f"Did you mean {prefix}{near[0]}?" if near else f"Known keys: {', '.join(known)}."
             raise ConfigError(f"Unknown key {dotted!r} in {origin}. {hint}")
-        if hints[key] == tuple[Collection, ...]:
-            value = _collections(value, origin)
-        elif is_dataclass(hints[key]):
+        hint = known[key]
+        if hint == tuple[Collection, ...]:
+            updates[key] = _collections(value, origin)
+        elif is_dataclass(hint) or isinstance(hint, str):
             if not isinstance(value, Mapping):
                 raise ConfigError(f"{dotted} in {origin} must be a table, not {_named(value)}.")
-            value = _merge(getattr(current, key), value, origin, f"{dotted}.")
+            if isinstance(current, Config) and isinstance(hint, str):
+                merged = _merge(_capability_table(current, key), value, origin, f"{dotted}.")
+                updates["tables"] = {**updates.get("tables", current.tables), key: merged}
+            else:
+                updates[key] = _merge(getattr(current, key), value, origin, f"{dotted}.")
         else:
-            value = _checked(value, hints[key], dotted, origin)
-        updates[key] = value
+            updates[key] = _checked(value, hint, dotted, origin)
     try:
         return replace(current, **updates)  # type: ignore[type-var]
     except ConfigError as error:
         raise ConfigError(f"In {origin}: {error}") from None
+
+
+def _capability_table(config: Config, name: str) -> Any:
+    return config.tables.get(name) or registry.load(registry.SETTINGS[name])()
 
 
 def _collections(tables: Any, origin: str) -> tuple[Collection, ...]:
@@ -158,16 +181,22 @@ def _put(table: dict[str, Any], path: tuple[str, ...], value: Any) -> None:
     table[path[-1]] = value
 
 
-def _leaves(kind: type, path: tuple[str, ...] = ()) -> list[tuple[tuple[str, ...], Any]]:
-    hints = _type_hints(kind)
-    leaves: list[tuple[tuple[str, ...], Any]] = []
-    for key in fields(kind):
-        hint = hints[key.name]
-        if hint == tuple[Collection, ...]:
-            continue  # tables of any name: no variable can set them
-        here = (*path, key.name)
-        leaves += _leaves(hint, here) if is_dataclass(hint) and isinstance(hint, type) else [(here, hint)]
-    return leaves
+def _leaves(
+    kind: Any, environment: Mapping[str, str] | None = None, path: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """(path, type) of each key that a variable can set. ``environment``: tables of capabilities of which it names no
+    variable are left out, and not loaded."""
+    for key, hint in keys(kind).items():
+        here = (*path, key)
+        if isinstance(hint, str):
+            start = variable(".".join(here)) + "_"
+            if environment is not None and not any(name.startswith(start) for name in environment):
+                continue
+            hint = registry.load(hint)
+        if is_dataclass(hint):
+            yield from _leaves(hint, environment, here)
+        elif hint != tuple[Collection, ...] and _plain(hint) is not Mapping:  # no variable can set tables of any name
+            yield here, hint
 
 
 def _plain(kind: Any) -> Any:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anvil.context.artifact_types import KINDS, Kind, id_of, kind_of
-from anvil.settings.schema import ArtifactTypes
+from anvil.context.settings import ArtifactTypes
 
 PATHS = {
     "specs/001-mcp-server-and-ingestion/spec.md": ("spec", "spec-001-mcp-server-and-ingestion"),

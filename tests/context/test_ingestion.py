@@ -14,12 +14,13 @@ import pytest
 
 from anvil.context.repository_context import Context
 from anvil.context.run_log import STATE_VERSION
+from anvil.context.settings import ContextEmbeddings, ContextOptions
 from anvil.context.tasks import TaskedDocuments
 from anvil.context.values import Ingestion
 from anvil.errors import BuildError, IndexBusy
 from anvil.index_file import lock
 from anvil.requests import BuildRequest
-from anvil.settings.schema import Config, ContextEmbeddings, ContextOptions, EmbeddingSettings
+from anvil.settings.schema import Config, EmbeddingSettings
 from anvil.values import Document, Skipped
 from tests.conftest import linked, write
 from tests.embedding.test_openai import Server
@@ -34,7 +35,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def run(root: Path, **more: Any) -> Ingestion:
-    with Context(Config(context=ContextOptions(**more)), root) as context:
+    with Context(Config(tables={"context": ContextOptions(**more)}), root) as context:
         return context.ingest()
 
 
@@ -132,7 +133,7 @@ def test_a_repository_without_any_of_the_directories_is_told_so(tmp_path: Path) 
 def test_large_files_are_skipped_with_a_warning(root: Path) -> None:
     write(root, {"specs/large.md": "x" * 2000, "specs/limit.md": "y" * 1000})
     warned: list[Skipped] = []
-    with Context(Config(context=ContextOptions(max_file_size_bytes=1000)), root) as context:
+    with Context(Config(tables={"context": ContextOptions(max_file_size_bytes=1000)}), root) as context:
         found = context.ingest(warn=warned.append)
         (note,) = context.health().notes
     assert note == "Skipped: specs/large.md (too large: 2,000 bytes, the limit is 1,000 (context.max_file_size_bytes))."
@@ -238,7 +239,7 @@ def test_sizes_cut_anew(root: Path) -> None:
     by_sections = run(root)
     fixed = run(root, chunk_size=400)
     assert fixed.chunks > by_sections.chunks and any("chunking" in note for note in fixed.notes)
-    with Context(Config(context=ContextOptions(chunk_size=400)), root) as context:
+    with Context(Config(tables={"context": ContextOptions(chunk_size=400)}), root) as context:
         found = context.search("ferries", 20)
         assert all(len(each.content) <= 400 for each in found)
         assert context.artifact(path="specs/long.md").content == text
@@ -307,7 +308,7 @@ def server() -> Iterator[Server]:
 def remote(root: Path, url: str, key: str | None) -> Ingestion:
     embedding = EmbeddingSettings(base_url=url, api_key=key, dimensions=3)
     options = ContextOptions(embeddings=ContextEmbeddings("openai"))
-    with Context(Config(embedding=embedding, context=options), root) as context:
+    with Context(Config(embedding=embedding, tables={"context": options}), root) as context:
         found = context.ingest()
         assert "architecture/overview.md" in {each.artifactPath for each in context.search("gangway")}
         assert context.health().status == ("ok" if key else "degraded")
@@ -334,5 +335,5 @@ def test_a_provider_that_fails_leaves_text_and_is_tried_again(root: Path, server
 def test_a_provider_that_there_is_not_leaves_text(root: Path) -> None:
     found = run(root, embeddings=ContextEmbeddings("cohere"))
     assert found.artifacts == KNOWN and any("cohere" in note for note in found.notes)
-    with Context(Config(context=ContextOptions(embeddings=ContextEmbeddings("cohere"))), root) as context:
+    with Context(Config(tables={"context": ContextOptions(embeddings=ContextEmbeddings("cohere"))}), root) as context:
         assert context.search("gangway") and context.health().status == "degraded"

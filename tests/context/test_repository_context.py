@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 from anvil.context.repository_context import Context
+from anvil.context.settings import ArtifactTypes, ContextEmbeddings, ContextOptions
 from anvil.context.values import TaskCounts
 from anvil.errors import ConfigError, NotFound
-from anvil.settings.schema import ArtifactTypes, Config, ContextEmbeddings, ContextOptions
+from anvil.settings.schema import Config
 from tests.conftest import write
 from tests.support import repositories
 from tests.support.context_folders import CONTEXT_JSON, FILES
@@ -27,7 +28,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def opened(root: Path, **more: Any) -> Context:
-    return Context(Config(context=ContextOptions(**more)), root)
+    return Context(Config(tables={"context": ContextOptions(**more)}), root)
 
 
 # --- artifacts -------------------------------------------------------------------------------------------------

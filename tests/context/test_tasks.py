@@ -8,10 +8,11 @@ import pytest
 
 from anvil.context import tasks as boxes
 from anvil.context.repository_context import Context
+from anvil.context.settings import ContextOptions, TaskMarks
 from anvil.context.tasks import TaskedDocuments
 from anvil.documents.working_tree import WorkingTree
 from anvil.errors import ConfigError
-from anvil.settings.schema import Config, ContextOptions, TaskMarks
+from anvil.settings.schema import Config
 from anvil.values import Document, Skipped
 from tests.conftest import write
 from tests.support.context_folders import FILES
@@ -112,7 +113,7 @@ def test_marks_that_are_known_and_those_that_are_not(tmp_path: Path) -> None:
         assert told in context.health().notes and context.health().status == "ok"
         assert told in context.ingest().notes and told in context.ingest().notes  # nothing changed, and still said
     marks = TaskMarks(open=(">",), done=("x", "?"))
-    with Context(Config(context=ContextOptions(tasks=marks)), tmp_path) as context:  # of the index that is there
+    with Context(Config(tables={"context": ContextOptions(tasks=marks)}), tmp_path) as context:  # its index exists
         found = context.tasks("all", "specs/a")
         assert [(task.id, task.status) for task in found if task.mark in ">?"] == [("T009", "done"), ("1", "open")]
         assert not [task for task in found if task.id == "T004"]

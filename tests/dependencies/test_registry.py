@@ -12,9 +12,9 @@ import pytest
 
 from anvil.dependencies import npm, pypi, registry
 from anvil.dependencies.registry import Registry
+from anvil.dependencies.settings import DepsOptions
 from anvil.errors import ConfigError, FetchError, NotFound
 from anvil.http.client import HttpClient
-from anvil.settings.schema import DepsOptions
 from tests.support.dependency_servers import metadata, publish_npm, publish_wheel, tarball, wheel
 from tests.support.index_server import Answer, Server, serving
 

@@ -15,8 +15,8 @@ from anvil.errors import ConfigError, FetchError
 from anvil.fetch import auto_update
 from anvil.fetch.auto_update import AutoUpdater
 from anvil.fetch.fetch_index import fetch
+from anvil.fetch.settings import FetchOptions
 from anvil.index_file import lock
-from anvil.settings.schema import FetchOptions
 from tests.conftest import write
 from tests.support.index_server import Answer, Server, serving
 

@@ -8,9 +8,10 @@ import pytest
 
 import anvil
 from anvil.errors import ConfigError
-from anvil.impact import assess
+from anvil.impact.assessment import assess
+from anvil.impact.settings import ImpactOptions
 from anvil.impact.values import KINDS, EvidenceKind, Impact
-from anvil.settings.schema import Config, EmbeddingSettings, ImpactOptions
+from anvil.settings.schema import Config, EmbeddingSettings
 from tests.support.repositories import commit, head, isolated, run, write
 
 __all__ = ["isolated"]
@@ -53,8 +54,8 @@ def edited(root: Path, files: Mapping[str, tuple[str, str]]) -> str:
     return run(root, "diff")
 
 
-def assessed(root: Path, diff: str, title: str = "", **more: object) -> Impact:
-    config = Config(embedding=EmbeddingSettings(provider="none"), **more)  # type: ignore[arg-type]
+def assessed(root: Path, diff: str, title: str = "", **tables: object) -> Impact:
+    config = Config(embedding=EmbeddingSettings(provider="none"), tables=tables)
     with anvil.open(root / "docs", config=config) as opened:
         return assess(f"{diff}\n", opened, title=title)
 

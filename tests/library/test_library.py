@@ -40,7 +40,8 @@ from anvil.library.library import Library
 from anvil.library.library_file import open_library as open_file
 from anvil.library.library_file import writing
 from anvil.library.scratch_index import DocumentInfo
-from anvil.settings.schema import Config, EmbeddingSettings, LibraryOptions
+from anvil.library.settings import LibraryOptions
+from anvil.settings.schema import Config, EmbeddingSettings
 from anvil.text.chunks_in_parts import DocumentPart
 from tests.support import documents
 
@@ -267,7 +268,7 @@ def test_names_that_no_system_has(library: Library, name: str, told: str) -> Non
 
 
 def test_a_file_over_the_limit(tmp_path: Path) -> None:
-    config = Config(embedding=NONE.embedding, library=LibraryOptions(max_file_bytes=10))
+    config = Config(embedding=NONE.embedding, tables={"library": LibraryOptions(max_file_bytes=10)})
     (tmp_path / "a.md").write_text("x" * 11)
     with opened(tmp_path / "l.db", config) as library:
         with pytest.raises(DocumentTooLarge, match="has 11 bytes; the limit is 10"):
@@ -901,7 +902,7 @@ def test_it_lies_where_it_is_wanted(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         assert library.path == tmp_path / "own.db"
     monkeypatch.chdir(tmp_path / "sub")
     with anvil.open_library("flag.db", config=tmp_path / "anvil.toml", allow_private_urls=True) as library:
-        assert library.path == tmp_path / "sub" / "flag.db" and library.config.library.allow_private_urls
+        assert library.path == tmp_path / "sub" / "flag.db" and library.config.table(LibraryOptions).allow_private_urls
     monkeypatch.setenv("ANVIL_LIBRARY_INDEX", "env.db")
     with anvil.open_library(config=tmp_path / "anvil.toml") as library:
         assert library.path == tmp_path / "sub" / "env.db"

@@ -12,8 +12,9 @@ import anvil
 from anvil.errors import ConfigError, DocumentRejected, NotFound, SourceError
 from anvil.library import file_formats, lancedb_import
 from anvil.library.library import Library
+from anvil.library.settings import LibraryOptions
 from anvil.library.values import Ingested
-from anvil.settings.schema import Config, EmbeddingSettings, LibraryOptions
+from anvil.settings.schema import Config, EmbeddingSettings
 from tests.support.in_process import complaint, printed, program
 from tests.support.index_server import Answer, serving
 
@@ -46,7 +47,8 @@ def test_metadata_is_changed_without_the_text(library: Library) -> None:
 
 @pytest.mark.parametrize("way", ["content", "file", "folder", "url"])
 def test_a_replaced_document_keeps_its_metadata(tmp_path: Path, way: str) -> None:
-    config = Config(embedding=EmbeddingSettings(provider="none"), library=LibraryOptions(allow_private_urls=True))
+    tables = {"library": LibraryOptions(allow_private_urls=True)}
+    config = Config(embedding=EmbeddingSettings(provider="none"), tables=tables)
     page = tmp_path / "in" / "tides.md"
     page.parent.mkdir()
     with serving() as server, anvil.open_library(tmp_path / "library.db", config=config) as library:
@@ -87,7 +89,8 @@ def test_a_replaced_document_keeps_its_metadata(tmp_path: Path, way: str) -> Non
 
 
 def test_what_cannot_be_read_is_answered_with_what_to_do(tmp_path: Path) -> None:
-    config = Config(embedding=EmbeddingSettings(provider="none"), library=LibraryOptions(allow_private_urls=True))
+    tables = {"library": LibraryOptions(allow_private_urls=True)}
+    config = Config(embedding=EmbeddingSettings(provider="none"), tables=tables)
     (tmp_path / "bad.pdf").write_text("no pdf")
     with serving() as server, anvil.open_library(tmp_path / "library.db", config=config) as library:
         with pytest.raises(DocumentRejected, match=r"/none\.md has status 404\. Open it in a browser to see why\."):

@@ -11,8 +11,9 @@ import pytest
 
 import anvil
 from anvil.errors import ConfigError, SourceError
+from anvil.lint.settings import LintLevels, LintOptions
 from anvil.lint.values import LintReport
-from anvil.settings.schema import Config, LintLevels, LintOptions, SiteOptions
+from anvil.settings.schema import Config, SiteOptions
 from tests.support.repositories import commit, isolated, root, run, write
 
 __all__ = ["isolated", "root"]
@@ -220,7 +221,7 @@ def test_an_orphan_is_linked_by_no_page_and_shown_by_no_navigation(tmp_path: Pat
 
 def test_repeated_headings_empty_sections_long_pages(tmp_path: Path) -> None:
     text = "# A\n\n## Example\n\nx\n\n## Example\n\n## Last\n\n<!-- anything may be put here -->\n\n## End\n\n---\n"
-    config, others = Config(lint=LintOptions(max_page_chars=20)), {"mkdocs.yml": MKDOCS}
+    config, others = Config(tables={"lint": LintOptions(max_page_chars=20)}), {"mkdocs.yml": MKDOCS}
     rules = ("repeated-heading", "empty-section", "long-page")
     report = linted(tmp_path, {"a.md": text}, *rules, config=config, others=others)
     assert messages(report) == [
@@ -292,7 +293,7 @@ def test_a_comment_with_an_unknown_rule_names_the_closest(tmp_path: Path) -> Non
 def test_levels_and_ignored_pages_come_from_the_configuration(tmp_path: Path) -> None:
     pages = {"a.md": "[x](gone.md) [y](#gone)", "old/b.md": "[x](gone.md)"}
     levels = LintLevels(broken_link="note", broken_anchor="off")
-    report = linted(tmp_path, pages, config=Config(lint=LintOptions(ignore=("old/**",), levels=levels)))
+    report = linted(tmp_path, pages, config=Config(tables={"lint": LintOptions(ignore=("old/**",), levels=levels)}))
     assert [(f.path, f.rule, f.level) for f in report.findings if f.rule != "orphan-page"] == [
         ("a.md", "broken-link", "note")
     ]
@@ -385,7 +386,7 @@ def test_many_orphans_without_a_navigation_mean_that_another_tool_makes_the_site
     )
     config = Config(site=SiteOptions(rule="github"))
     assert linted(tmp_path / "more", pages(17), *rules, config=config).generator == "github"
-    config = Config(lint=LintOptions(ignore=("a10.md",)))  # 9 orphans are left
+    config = Config(tables={"lint": LintOptions(ignore=("a10.md",))})  # 9 orphans are left
     assert linted(tmp_path / "more", pages(17), *rules, config=config).generator == "github"
     assert linted(tmp_path / "more", pages(17), "long-page").generator == "github"
     silenced = {**pages(17), "a10.md": "<!-- anvil-lint-disable orphan-page -->\n"}

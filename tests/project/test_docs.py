@@ -18,6 +18,7 @@ import pytest
 import yaml
 
 import anvil
+from anvil import registry
 from anvil.cli.program import group
 from anvil.clients import cli
 from anvil.index_file import connection, verify
@@ -122,7 +123,10 @@ def leaves(value: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
     """(dotted key, default) of every configuration key."""
     for each in dataclasses.fields(value):
         found = getattr(value, each.name)
-        if dataclasses.is_dataclass(found):
+        if each.name == "tables":
+            for name, place in registry.SETTINGS.items():
+                yield from leaves(registry.load(place)(), f"{name}.")
+        elif dataclasses.is_dataclass(found):
             yield from leaves(found, f"{prefix}{each.name}.")
         elif each.name != "collections":  # tables of any name
             yield f"{prefix}{each.name}", found

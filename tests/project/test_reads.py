@@ -18,6 +18,7 @@ from anvil.doc_tests.question_log import QuestionLog
 from anvil.errors import BuildError
 from anvil.git.tracked_file import TrackedIndex
 from anvil.library.server_info import path_check
+from anvil.settings.schema import Config
 from tests.conftest import PAGES, write
 from tests.support import repositories
 
@@ -307,7 +308,7 @@ def test_a_library_does_not_open_a_pipe_to_say_whether_it_can_be_read(tmp_path: 
 
 @pytest.mark.skipif(os.name == "nt", reason="no pipes and devices")
 def test_a_log_of_questions_is_a_file(tmp_path: Path, limited: None) -> None:
-    log = QuestionLog.of(tmp_path, "docs", 1000)
+    log = QuestionLog.of(tmp_path, "docs", Config())
     _make(log.path, "a pipe")
     signal.alarm(LIMIT_S)
     with pytest.raises(BuildError, match="is a pipe"):

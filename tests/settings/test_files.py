@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from anvil.context.settings import load_context
 from anvil.errors import ConfigError
-from anvil.settings.files import load_config, load_context
-from anvil.settings.schema import Config, ContextOptions
+from anvil.library.settings import LibraryOptions
+from anvil.settings.files import load_config
+from anvil.settings.schema import Config
 
 
 @pytest.fixture
@@ -170,7 +172,8 @@ def test_whoever_names_the_file_or_the_address_is_believed(work: Path, monkeypat
     file = work / "anvil.toml"
     file.write_text(f"[embedding]\n{EVIL}[library]\nallow_private_urls = true\ntranscribe_audio = true\n")
     named = load_config(file)[0]
-    assert named.library.allow_private_urls and named.library.transcribe_audio
+    library = named.table(LibraryOptions)
+    assert library.allow_private_urls and library.transcribe_audio
     assert named == load_config("anvil.toml")[0]
     assert named.embedding == load_context(path=file)[0].embedding
     file.write_text(f"[embedding]\n{EVIL}")
@@ -214,9 +217,10 @@ def test_a_file_that_was_found_lifts_no_guard(work: Path, monkeypatch: pytest.Mo
     for refused in (refusal(), context_refusal()):
         assert f"anvil.toml sets library.{key}" in refused and way in refused and "--config" in refused
     monkeypatch.setenv(f"ANVIL_LIBRARY_{key.upper()}", "true")
-    assert getattr(load_config()[0].library, key) and getattr(load_context()[0].library, key)
+    for config in (load_config()[0], load_context()[0]):
+        assert getattr(config.table(LibraryOptions), key)
     monkeypatch.setenv(f"ANVIL_LIBRARY_{key.upper()}", "false")
-    assert not getattr(load_config()[0].library, key)
+    assert not getattr(load_config()[0].table(LibraryOptions), key)
 
 
 def test_a_file_that_was_found_does_not_name_who_gets_the_token_of_milvus(
@@ -250,79 +254,6 @@ def test_a_secret_in_a_broken_file_is_not_printed(work: Path) -> None:
     assert "sk-very-secret" not in refusal()
     (work / "anvil.toml").write_text('[embedding]\napi_key = ["sk-very-secret"]\n')
     assert "sk-very-secret" not in refusal()
-
-
-# --- the context of a repository -------------------------------------------------------------------------------
-
-
-def test_mcp_config_json_as_it_stands_in_many_repositories(work: Path) -> None:
-    (work / "mcp.config.json").write_text(
-        """{"$schema": "x", "directories": ["specs"], "chunkSize": 800, "chunkOverlap": 100, "port": 3000,
-        "embeddings": {"provider": "openai", "apiKey": "sk-secret"}, "refreshIntervalSeconds": 60,
-        "maxFileSizeBytes": 5000, "indexDir": ".cache/context"}"""
-    )
-    config, root, notes = load_context()
-    found = config.context
-    assert root == work and notes == ("mcp.config.json: not used here: port, embeddings.apiKey.",)
-    assert (found.directories, found.index_dir, found.embeddings.provider) == (("specs",), ".cache/context", "openai")
-    assert (found.refresh_interval_seconds, found.max_file_size_bytes) == (60, 5000)
-    assert found.fixed is not None and (found.fixed.size, found.fixed.overlap) == (800, 100)
-
-
-def test_our_own_configuration_goes_before_it(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (work / "mcp.config.json").write_text('{"chunkSize": 800, "directories": ["specs"]}')
-    (work / "anvil.toml").write_text('[context]\nchunkSize = 1200\nindexDir = "out"\n')
-    monkeypatch.setenv("ANVIL_CONTEXT_INDEX_DIR", "elsewhere")
-    found = load_context(flags={"context.embeddings.provider": "local"})[0].context
-    assert (found.chunk_size, found.directories, found.index_dir) == (1200, ("specs",), "elsewhere")
-    assert found.embeddings.provider == "local"
-
-
-def test_nothing_said_gives_the_defaults_and_chunks_by_section(work: Path) -> None:
-    config, root, notes = load_context()
-    assert (config, root, notes) == (Config(), work, ()) and config.context.fixed is None
-
-
-def test_the_repository_is_the_nearest_that_looks_like_one(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    deep = work / "a" / "b"
-    deep.mkdir(parents=True)
-    monkeypatch.chdir(deep)
-    assert load_context()[1] == work
-    (work / "a" / "mcp.config.json").write_text("{}")
-    assert load_context()[1] == work / "a"
-    assert load_context(deep)[1] == deep
-    with pytest.raises(ConfigError, match="--root"):
-        load_context(work / "none")
-
-
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        ("{", "cannot be read"),
-        ("[]", "a JSON object"),
-        ('{"chunkSize": "800"}', "mcp.config.json must be a whole"),
-        ('{"chunkSize": 10}', "200 to 100000"),
-        ('{"chunkOverlap": 500}', "half a chunk"),
-        ('{"embeddings": "none"}', "must be a table"),
-        ('{"directories": "specs"}', "list of strings"),
-        ('{"refreshIntervalSeconds": 0}', "from 1 to"),
-        ('{"maxFileSizeBytes": 0}', "from 1 to"),
-        ('{"indexDir": "../out"}', "inside the repository"),
-    ],
-)
-def test_what_makes_no_sense_is_named(work: Path, text: str, told: str) -> None:
-    (work / "mcp.config.json").write_text(text)
-    with pytest.raises(ConfigError, match=told):
-        load_context()
-
-
-def test_one_size_alone_is_enough() -> None:
-    for options, wanted in (
-        (ContextOptions(chunk_size=300), (300, 100)),
-        (ContextOptions(chunk_overlap=50), (800, 50)),
-        (ContextOptions(chunk_size=1000, chunk_overlap=0), (1000, 0)),
-    ):
-        assert options.fixed is not None and (options.fixed.size, options.fixed.overlap) == wanted
 
 
 @pytest.mark.skipif(os.name == "nt", reason="links need a privilege there")

@@ -9,9 +9,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from anvil.errors import ConfigError
+from anvil.library.settings import LibraryOptions
 from anvil.settings import index_url
 from anvil.settings.index_url import PLACES, GitHubAddress, LocalPath, WebAddress
-from anvil.settings.schema import Config, LibraryOptions
+from anvil.settings.schema import Config
 
 
 @pytest.mark.parametrize(

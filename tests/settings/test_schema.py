@@ -5,12 +5,15 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
+import subprocess
+import sys
 import typing
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from anvil import registry
 from anvil.errors import ConfigError
 from anvil.settings.layers import configure, of_collection
 from anvil.settings.schema import Collection, Config
@@ -194,10 +197,23 @@ def test_every_number_has_its_bounds() -> None:
 def leaves(kind: type = Config, prefix: str = "") -> Iterator[tuple[str, object]]:
     """(dotted key, type) of all that can be set."""
     for name, hint in typing.get_type_hints(kind).items():
-        if isinstance(hint, type) and dataclasses.is_dataclass(hint):
+        if name == "tables":
+            for table, place in registry.SETTINGS.items():
+                yield from leaves(registry.load(place), f"{table}.")
+        elif isinstance(hint, type) and dataclasses.is_dataclass(hint):
             yield from leaves(hint, f"{prefix}{name}.")
         elif hint != tuple[Collection, ...]:
             yield f"{prefix}{name}", hint
+
+
+def test_the_table_of_a_capability_is_loaded_only_where_a_layer_sets_it() -> None:
+    script = "import sys\nfrom anvil.settings.layers import configure\n"
+    script += "configure({'docs': 'd'}, {'ANVIL_LINT': 'x', 'ANVIL_DOCS': 'e'}, {'index': 'i.db'})\n"
+    script += "assert not [name for name in sys.modules if name.count('.') == 2 and name.endswith('.settings')]\n"
+    script += "configure({}, {'ANVIL_LINT_FAIL_LEVEL': 'note'})\n"
+    script += "print([name for name in sys.modules if name.count('.') == 2 and name.endswith('.settings')])"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "['anvil.lint.settings']"
 
 
 def test_a_layer_is_judged_as_a_whole() -> None:

@@ -13,8 +13,8 @@ import jsonschema
 import pytest
 
 from anvil.lint.rules import RULES
+from anvil.lint.settings import LintLevels
 from anvil.lint.values import RuleName
-from anvil.settings.schema import LintLevels
 from anvil.system import installation
 from tests.support.in_process import complaint, program
 from tests.support.programs import environment

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import anvil
-from anvil.settings.schema import FetchOptions
+from anvil.fetch.settings import FetchOptions
 from tests.conftest import PAGES, write
 from tests.support import mkdocs_sites as sites
 from tests.support.sigstore import Sigstore
