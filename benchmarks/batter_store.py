@@ -32,7 +32,7 @@ import apsw
 
 import anvil
 from anvil.errors import AnvilError, ArtifactError
-from anvil.index_file import connection, verified_cache, verify
+from anvil.index_file import connection, verify
 from anvil.index_file.digest import checksum, document_digests, index_digest
 from anvil.index_file.writer import SETTINGS
 
@@ -208,7 +208,7 @@ class Battery:
                 sealed(handle)
         finally:
             handle.close()
-        return verified_cache.sha256(self.file) != verified_cache.sha256(self.sound)
+        return verify.sha256(self.file) != verify.sha256(self.sound)
 
 
 def sealed(handle: apsw.Connection) -> None:

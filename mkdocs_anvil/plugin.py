@@ -29,7 +29,7 @@ from anvil.cli.progress_lines import StageLines
 from anvil.doc_tests import suite_report
 from anvil.errors import AnvilError, BuildError
 from anvil.formats.control_characters import log_line
-from anvil.index_file import manifest_file, publish, verify
+from anvil.index_file import manifest, publish, verify
 from anvil.markdown import llms, site_files, twins
 from anvil.markdown.page_file import page_of
 from anvil.markdown.site_files import PlacedPage
@@ -273,7 +273,7 @@ class AnvilPlugin(BasePlugin[options.AnvilConfig]):  # type: ignore[no-untyped-c
             safe_write.clear(fresh)
             shutil.copyfile(kept, fresh)
             safe_write.rename(fresh, target)
-            manifest_file.write_manifest(target)
+            manifest.write_manifest(target)
 
     def _publish_skill(self, config: MkDocsConfig, index: Path) -> None:
         if self._unread:  # it would lack the pages that a dirty build skipped

@@ -13,7 +13,7 @@ from anvil.agents.documentation_pointer import SiteAccess
 from anvil.agents.values import Skill
 from anvil.errors import BuildError, ConfigError
 from anvil.index_file import verify
-from anvil.index_file.reader_protocol import IndexReader
+from anvil.index_file.reader import IndexReader
 from anvil.system import safe_write
 
 MAX_INDEX_BYTES = 1_000_000

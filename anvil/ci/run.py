@@ -78,7 +78,7 @@ def plan(order: CiOptions, host: Host) -> tuple[bool, dict[str, str]]:
 def build(order: CiOptions, host: Host) -> tuple[bool, dict[str, str]]:
     """Build the index, reuse vectors of the kept one, and write the new index and its manifest into that folder."""
     from anvil.git_drivers import index_diff
-    from anvil.index_file import manifest_file, publish, verified_cache, verify
+    from anvil.index_file import manifest, publish, verify
     from anvil.search import content_health
 
     with ExitStack() as stack:
@@ -96,7 +96,7 @@ def build(order: CiOptions, host: Host) -> tuple[bool, dict[str, str]]:
         _write_markdown(opened, order, host)
         index = opened.index_path
         new = stack.enter_context(verify.open_checked(index))
-        sha256 = verified_cache.sha256(index)
+        sha256 = verify.sha256(index)
         contents = _contents(
             opened,
             new,
@@ -112,7 +112,7 @@ def build(order: CiOptions, host: Host) -> tuple[bool, dict[str, str]]:
             "pages": str(report.pages),
             "chunks": str(report.chunks),
             "embedded": str(report.embedded),
-            "changed": str(old is None or verified_cache.sha256(old_copy) != sha256).lower(),
+            "changed": str(old is None or verify.sha256(old_copy) != sha256).lower(),
             "cache-key": previous_indexes.index_key(opened, order.shard)
             + previous_indexes.branch_key(previous_indexes.own_branch())
             + sha256[:16],
@@ -120,7 +120,7 @@ def build(order: CiOptions, host: Host) -> tuple[bool, dict[str, str]]:
         if order.keep:
             target = Path(order.keep, previous_indexes.INDEX_NAME)
             publish.place(index, target)
-            manifest_file.write_manifest(target)
+            manifest.write_manifest(target)
     host.output(values)
     host.summarize(summary.render(contents))
     return True, values

@@ -86,9 +86,9 @@ def command(
             force=force, previous=previous, source=source, shard=shard, executor=executor, version=docs_version
         )
         if manifest:
-            from anvil.index_file import manifest_file
+            from anvil.index_file.manifest import write_manifest
 
-            manifest_file.write_manifest(opened.index_path)
+            write_manifest(opened.index_path)
         next_step = in_git.adding() if in_git is not None and not in_git.is_staged() else None
         unstaged = agents.unstaged(opened) if in_git is not None else None
         is_site = source is None and opened.config.site.folder is not None

@@ -23,7 +23,7 @@ from anvil.errors import ArtifactError, BuildError, ConfigError
 from anvil.fetch.fetched_cache import Cache
 from anvil.fetch.settings import FetchOptions
 from anvil.formats.canonical_json import canonical
-from anvil.index_file import verified_cache, verify
+from anvil.index_file import verify
 from anvil.system import user_folders
 
 MAX_ENTRIES = 1000
@@ -133,7 +133,7 @@ def is_attested(cache: Cache, entry: LockedDocs, options: FetchOptions, base: Pa
 
 def keep(cache: Cache, file: Path, entry: LockedDocs) -> Path:
     """Move an index that belongs to the entry into the cache."""
-    sha256 = verified_cache.sha256(file)
+    sha256 = verify.sha256(file)
     kept = cache.object(sha256) or cache.keep(file, sha256)
     if entry.anvil_version is not None:
         note_built(cache, entry, sha256)

@@ -36,7 +36,7 @@ from anvil.fetch.settings import FetchOptions
 from anvil.formats.iso_time import timestamp
 from anvil.git.objects import blob_id
 from anvil.http.client import HttpClient, Limits
-from anvil.index_file import manifest, manifest_file, verified_cache, verify
+from anvil.index_file import manifest, verify
 from anvil.requests import BuildRequest
 from anvil.settings.schema import ChunkingOptions, Config, Slugs, SourceOptions
 from anvil.system import installation, user_folders
@@ -397,7 +397,7 @@ class DocsFinder:
         path = docs_cache.find(self.cache, docs)
         assert path is not None
         if docs.anvil_version is not None:
-            docs_cache.note_built(self.cache, entry, verified_cache.sha256(path))
+            docs_cache.note_built(self.cache, entry, verify.sha256(path))
         return path
 
     def _rule_of_lock(self, entry: LockedDocs) -> AttestationRule | None:
@@ -435,7 +435,7 @@ class DocsFinder:
     def _kept(self, file: Path, docs: LockedDocs, outcome: str) -> LockedDocs:
         """Check an index, move it into the cache, and complete the entry."""
         try:
-            described = manifest_file.describe(file)
+            described = manifest.describe(file)
         except ArtifactError as error:
             raise type(error)(str(error).replace(str(file), f"The index of {docs.shown}")) from None
         kept = replace(docs, digest=described.digest, sha256=described.sha256, commit=docs.commit or described.commit)

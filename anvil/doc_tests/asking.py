@@ -14,7 +14,7 @@ from anvil.doc_tests.suite import shown
 from anvil.doc_tests.values import Answer, Expectation, Outcome, Question, Suite
 from anvil.errors import ConfigError
 from anvil.index_file import row_ids
-from anvil.index_file.reader_protocol import IndexReader
+from anvil.index_file.reader import IndexReader
 from anvil.requests import SearchRequest
 from anvil.results import Hit
 from anvil.search import pages, searcher

@@ -11,7 +11,7 @@ from anvil.doc_tests import judging
 from anvil.doc_tests.suite import MAX_ASK_CHARS, entry, parse, with_answers
 from anvil.doc_tests.values import Suite, TestReport
 from anvil.errors import ConfigError
-from anvil.index_file.reader_protocol import IndexReader
+from anvil.index_file.reader import IndexReader
 from anvil.values import Section
 
 MAX_FIRST_QUESTIONS = 5

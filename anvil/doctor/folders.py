@@ -67,14 +67,14 @@ def documents(place: Place) -> Iterator[Finding]:
 
 def writable(place: Place) -> Iterator[Finding]:
     """Whether the folders that Anvil writes to can be written: the index's own, and the user's cache."""
-    from anvil.index_file import verified_cache
+    from anvil.index_file import verify
 
     findings: list[Finding] = []
     if not place.remote:
         verdict: Verdict = "note" if place.has_index else "wrong"
         findings += _unwritable(place, place.index.parent, "the index cannot be built", verdict)
     effect = "an index is checked again at each start"
-    findings += _home(effect) or _unwritable(place, verified_cache.folder(), effect, "note")
+    findings += _home(effect) or _unwritable(place, verify.cache_folder(), effect, "note")
     yield from findings or [Finding("folders", "ok", "The folders of the index and of the cache can be written.")]
 
 

@@ -36,7 +36,7 @@ from anvil.git import repository
 from anvil.git.repository import Repository
 from anvil.http.allowed_servers import HttpPolicy
 from anvil.http.client import HttpClient, Limits, http_date, origin
-from anvil.index_file import manifest, manifest_file, verified_cache
+from anvil.index_file import manifest, verify
 from anvil.settings import index_url
 from anvil.settings.index_url import Address, GitHubAddress, LocalPath, WebAddress
 from anvil.settings.schema import INDEX_FOLDER, INDEX_NAME, Config
@@ -226,7 +226,7 @@ class _Server:
             if candidate.manifest is None:
                 validators = downloaded_validators
             file = self._verified(candidate)
-        described = manifest_file.describe(file)
+        described = manifest.describe(file)
         if candidate.manifest is not None:
             agree(candidate.manifest, described, shown)
         examined = self._examined(http, candidate.url, described.sha256)
@@ -271,7 +271,7 @@ class _Server:
         """Check the downloaded file against its digest and manifest, and move it into the cache."""
         entry, part, shown = self.entry, self.entry.part, self.address.shown
         try:
-            digest = verified_cache.sha256(part)
+            digest = verify.sha256(part)
             if candidate.sha256 is not None and digest != candidate.sha256:
                 raise ArtifactRejected(
                     f"The download from {shown} is refused: its SHA-256 is {digest[:16]}..., but "
@@ -281,7 +281,7 @@ class _Server:
                 file, published = zip_archive.unpack(part, entry.unpacked, self.limits.size, shown)
                 if published is not None:
                     agree(published, _described(file, shown), shown)
-                sha256 = verified_cache.sha256(file)
+                sha256 = verify.sha256(file)
             else:
                 file, sha256 = part, digest
             _described(file, shown)
@@ -316,7 +316,7 @@ class _Server:
 def _described(file: Path, shown: str) -> Manifest:
     """The manifest of a checked file. Errors name the source, not the file in the cache."""
     try:
-        return manifest_file.describe(file)
+        return manifest.describe(file)
     except ArtifactError as error:
         problem = error.problem.replace(str(file), f"The download from {shown}")
         raise type(error)(problem, error.advice and "It has to be built and published again.") from None
@@ -361,7 +361,7 @@ def key(address: Address, head: Path | None, attested: AttestationRule | None = 
 def find(path: Path) -> FetchResult:
     """The index at or in ``path``. Raises :class:`FetchError` or :class:`ArtifactError`."""
     if not path.is_dir():
-        manifest_path = manifest_file.manifest_path(path)
+        manifest_path = manifest.manifest_path(path)
         return _local(path, _manifest_at(manifest_path) if manifest_path.is_file() else None)
     for place in (*index_url.PLACES, f"{INDEX_FOLDER}/{INDEX_NAME}"):
         file = path / place
@@ -384,7 +384,7 @@ def _manifest_at(path: Path) -> Manifest | None:
 
 
 def _local(path: Path, published: Manifest | None) -> FetchResult:
-    described = manifest_file.describe(path)
+    described = manifest.describe(path)
     if published is not None:
         agree(published, described, str(path))
     return FetchResult(path=path, manifest=described, origin=str(path), commit=described.commit)

@@ -24,7 +24,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from anvil.errors import AnvilError
-from anvil.index_file import lock, manifest, manifest_file, publish, verified_cache
+from anvil.index_file import lock, manifest, publish, verify
 from anvil.system import safe_write, user_folders
 from anvil.values import Manifest
 
@@ -85,7 +85,7 @@ class Cache:
         """The index file with this SHA-256, if it is in the cache and not damaged."""
         path = self.folder / "objects" / f"{sha256}.db"
         try:
-            if verified_cache.sha256(path) == sha256:
+            if verify.sha256(path) == sha256:
                 if time.time() - path.stat().st_mtime > 3600:  # rarely, because servers see it as a change
                     os.utime(path)
                 return path
@@ -158,7 +158,7 @@ class CacheEntry:
         for _ in range(2 if self.index.is_file() else 1):
             with contextlib.suppress(OSError):
                 state = self.stored_state()
-                if state is not None and verified_cache.sha256(self.index) == state.sha256:
+                if state is not None and verify.sha256(self.index) == state.sha256:
                     return state
             time.sleep(0.1)  # without the lock, this can be between two renames
         return None
@@ -174,14 +174,14 @@ class CacheEntry:
 
     def manifest(self, state: CacheState) -> Manifest:
         """The manifest of :attr:`index`, written when it was fetched."""
-        path = manifest_file.manifest_path(self.index)
+        path = manifest.manifest_path(self.index)
         try:
             stored = manifest.parse(path.read_text(encoding="utf-8"), str(path))
             if stored.sha256 == state.sha256:
                 return stored
         except (OSError, AnvilError):
             pass  # missing, or of another index
-        return manifest_file.describe(self.index)
+        return manifest.describe(self.index)
 
     def confirm(self, state: CacheState) -> None:
         """Store the state of the current index."""
@@ -200,7 +200,7 @@ class CacheEntry:
         publish.replace(fresh, self.index)
         fresh.unlink(missing_ok=True)  # when both are names of one file, the rename does nothing
         _written(
-            manifest_file.manifest_path(self.index),
+            manifest.manifest_path(self.index),
             manifest.render(dataclasses.replace(described, file=self.index.name)),
         )
         self.confirm(state)

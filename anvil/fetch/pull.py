@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from anvil.errors import ArtifactRejected
 from anvil.fetch.attestation_bundle import Attestation
 from anvil.fetch.fetch_index import FetchResult
-from anvil.index_file import publish, verified_cache, verify
+from anvil.index_file import publish, verify
 from anvil.live import site_view
 from anvil.values import Changes
 
@@ -65,7 +65,7 @@ def pull(
         )
     path, same = target or fetched.path, False
     if path.is_file():
-        same = target is not None and verified_cache.sha256(path) == fetched.manifest.sha256
+        same = target is not None and verify.sha256(path) == fetched.manifest.sha256
     if target is not None and not same:
         if private:
             publish.keep_out_of_git(path.parent)

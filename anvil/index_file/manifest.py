@@ -1,6 +1,6 @@
 """The manifest: a small JSON file next to a published index, which clients read before they download the index.
 
-Manifests are untrusted, so each field is checked.
+Manifests that are read are untrusted, so each field is checked.
 """
 
 from __future__ import annotations
@@ -8,9 +8,12 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any, TypeVar
 
 from anvil.errors import ArtifactRejected
+from anvil.index_file import connection, verify
+from anvil.system import safe_read, safe_write
 from anvil.values import Manifest, ModelIdentity
 
 T = TypeVar("T")
@@ -19,6 +22,53 @@ MAX_CHARACTERS = 100_000
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 _NAME = re.compile(r"(?!\.)[^/\\\x00-\x1f:?#%]{1,200}")
+
+
+def describe(path: Path) -> Manifest:
+    """The manifest for the index at ``path``. The index is checked first. Raises :class:`ArtifactError`."""
+    with verify.open_checked(path) as reader:
+        meta, counts = reader.meta(), reader.counts()
+        sha256, size = connection.sha256(reader.connection)
+    return Manifest(
+        format=int(meta["format_version"]),
+        file=path.name,
+        sha256=sha256,
+        size=size,
+        digest=meta["digest"],
+        commit=meta.get("commit") or None,
+        last_modified=meta["last_index_timestamp"],
+        anvil_version=meta["anvil_version"],
+        model=ModelIdentity(
+            provider=meta["embedding_provider"],
+            name=meta["embedding_model"],
+            digest=meta["embedding_model_digest"],
+            dimensions=int(meta["embedding_dimensions"]),
+        ),
+        pages=counts["documents"],
+        chunks=counts["chunks"],
+        vectors=counts["vectors"],
+    )
+
+
+def manifest_path(index: Path) -> Path:
+    """The path of an index's manifest: ``index.json`` for ``index.db``."""
+    return index.with_suffix(".json")
+
+
+def write_manifest(index: Path) -> Path:
+    """Write the manifest of an index, if it changed; its path."""
+    text, path = render(describe(index)), manifest_path(index)
+    if _read(path, len(text.encode())) != text.encode():
+        safe_write.write_file(path, text, replace=True)
+    return path
+
+
+def _read(path: Path, max_bytes: int) -> bytes | None:
+    """The bytes of a file; None for a larger one, and for what is not a file."""
+    try:
+        return None if path.is_symlink() else safe_read.data(path, max_bytes)
+    except OSError:
+        return None
 
 
 def render(manifest: Manifest) -> str:

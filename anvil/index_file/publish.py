@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from anvil.errors import AnvilError, ArtifactRejected, BuildError
-from anvil.index_file import connection, keywords, older_anvil, row_ids, verified_cache, verify
+from anvil.index_file import connection, keywords, row_ids, verify
 from anvil.index_file.digest import checksum
 from anvil.index_file.lock import NEW_SUFFIX, exclusive
 from anvil.index_file.writer import Writer
@@ -35,7 +35,7 @@ def keep_out_of_git(folder: Path) -> None:
     """
     safe_write.ensure_inside_parent(folder)
     ignore_file = folder / ".gitignore"
-    if not folder.exists() or (not ignore_file.exists() and older_anvil.has_written(folder / INDEX_NAME)):
+    if not folder.exists() or (not ignore_file.exists() and verify.is_of_older_anvil(folder / INDEX_NAME)):
         try:
             folder.mkdir(parents=True, exist_ok=True)
             safe_write.write_file(ignore_file, "*\n")
@@ -68,7 +68,7 @@ def copy(file: Path, path: Path, sha256: str | None = None) -> None:
     try:
         safe_write.clear(fresh)
         shutil.copyfile(file, fresh)
-        if sha256 is not None and verified_cache.sha256(fresh) != sha256:
+        if sha256 is not None and verify.sha256(fresh) != sha256:
             raise ArtifactRejected(f"{file} was replaced while it was copied. Try again.")
         verify.check(fresh, thorough=True)
         _flush(fresh)
@@ -80,7 +80,7 @@ def copy(file: Path, path: Path, sha256: str | None = None) -> None:
 def replace(fresh: Path, path: Path) -> None:
     """Rename ``fresh`` to ``path``. Raises :class:`BuildError`."""
     try:
-        older_anvil.clear_logs(path)
+        verify.clear_older_logs(path)
         safe_write.rename(fresh, path)
     except PermissionError as error:
         raise BuildError(
@@ -265,9 +265,7 @@ def is_foreign(path: Path) -> bool:
         return not tracked_file.is_pointer(path)
     if len(header) < _ID.stop or _is_ours(header):
         return False
-    from anvil.index_file import older_anvil
-
-    return not older_anvil.has_written(path)
+    return not verify.is_of_older_anvil(path)
 
 
 def is_index(path: Path) -> bool:

@@ -8,7 +8,9 @@ Nothing in the file is ever run.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import itertools
+import os
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
@@ -16,12 +18,14 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import apsw
 
-from anvil.errors import AnvilError, ArtifactMissing, ArtifactRejected, FormatTooNew
+from anvil._version import __version__
+from anvil.errors import AnvilError, ArtifactMissing, ArtifactRejected, ConfigError, FormatTooNew, OlderIndex
 from anvil.index_file import connection as connections
-from anvil.index_file import keywords, verified_cache, verify_values
+from anvil.index_file import keywords, verify_values
 from anvil.index_file.digest import checksum, document_digests, index_digest
 from anvil.index_file.reader import Reader
 from anvil.index_file.writer import SETTINGS
+from anvil.system import user_folders
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -33,6 +37,14 @@ _MANIFEST = ("table", "anvil_meta")
 _VIRTUAL = ("chunks_fts", "vectors")
 _LAYOUTS = (connections.SMALL, connections.LARGE)
 REQUIRED = ("anvil_version", "docs_root_path", "digest", "checksum", "needs_reembed", "last_index_timestamp", *SETTINGS)
+
+MAX_REMEMBERED = 500
+"""Files that passed their check of which the user's cache has a note; the oldest are removed first."""
+CHECK_VERSION = 3
+"""Increased when the check finds more than before, so that files are checked again."""
+_OLDER_COLUMNS = {"chunks": {"chunk_id", "heading_path", "content_hash", "ordinal"}, "anvil_meta": {"key", "value"}}
+"""Tables of the older Anvil, a program for Node.js with the same default place -> some of their columns."""
+_OLDER_LOG = "-wal"
 
 
 def open_checked(path: Path, thorough: bool = False) -> Reader:
@@ -48,13 +60,13 @@ def open_checked(path: Path, thorough: bool = False) -> Reader:
         try:
             digest, _ = connections.sha256(handle)
             reader = Reader(handle)
-            if not verified_cache.contains(digest, thorough):
+            if not is_verified(digest, thorough):
                 _check(reader, path)
                 if thorough and not _keywords_rebuilt_agree(handle):
                     _refusal(path)(_KEYWORDS_DIFFER)
                 if connections.sha256(handle)[0] != digest:
                     raise ArtifactRejected(f"{path} was written over while it was read. Try again.")
-                verified_cache.remember(digest, thorough)
+                remember_verified(digest, thorough)
         except BaseException:
             handle.close()
             raise
@@ -80,7 +92,7 @@ def open_known(path: Path, max_bytes: int) -> Reader | None:
         return None
     with _damage(path):
         handle = connections.open_artifact(path)
-        if verified_cache.contains(connections.sha256(handle)[0]):
+        if is_verified(connections.sha256(handle)[0]):
             return Reader(handle)
         handle.close()
         return None
@@ -170,7 +182,7 @@ def check_written(path: Path, text_check: Future[None]) -> None:
         digest, _ = connections.sha256(reader.connection)
         _check(reader, path, written=True)
         text_check.result()
-        verified_cache.remember(digest)
+        remember_verified(digest)
 
 
 def _refusal(path: Path) -> Callable[[str], NoReturn]:
@@ -184,10 +196,8 @@ def _check(reader: Reader, path: Path, written: bool = False) -> None:
     refuse = _refusal(path)
     handle = reader.connection
     if handle.pragma("application_id") != connections.APPLICATION_ID:
-        from anvil.index_file import older_anvil
-
-        if older_anvil.has_written(path):
-            raise older_anvil.refusal(path)
+        if is_of_older_anvil(path):
+            raise OlderIndex(f"{path} is an index of the older Anvil, which is not read.", "'anvil build' replaces it.")
         raise ArtifactRejected(f"{path} is a SQLite file, but not an Anvil index. {connections.NAME_ANOTHER}")
     version = handle.pragma("user_version")
     if version > connections.FORMAT_VERSION:
@@ -337,3 +347,83 @@ def _expected(dimensions: int, vector_group: int = connections.LARGE.vector_grou
     with contextlib.closing(connections.open_scratch(":memory:")) as model:
         connections.lay_out(model, dimensions, vector_group)
         return _definitions(model)
+
+
+# --- files that passed their check -----------------------------------------------------------------------------
+
+
+def sha256(path: Path) -> str:
+    """SHA-256 of a file, hex."""
+    whole = hashlib.sha256()
+    with path.open("rb") as file:
+        while block := file.read(1 << 20):
+            whole.update(block)
+    return whole.hexdigest()
+
+
+def is_verified(digest: str, thorough: bool = False) -> bool:
+    """Whether a file with this SHA-256 passed the check of this version. The thorough check includes the other one."""
+    with contextlib.suppress(ConfigError):
+        cache = cache_folder()
+        if user_folders.is_private(cache):  # another user could vouch for a file
+            return any((cache / _cached_name(digest, kind)).is_file() for kind in {thorough, True})
+    return False
+
+
+def remember_verified(digest: str, thorough: bool = False) -> None:
+    """Note that a file with this SHA-256 passed its check: an empty file in the user's cache, named after the hash."""
+    # Without a cache that can be written, the next opening checks again.
+    with contextlib.suppress(OSError, ConfigError):
+        cache = cache_folder()
+        user_folders.make(cache)
+        if not user_folders.is_private(cache):
+            return
+        (cache / _cached_name(digest, thorough)).touch()
+        names = sorted(os.scandir(cache), key=lambda entry: entry.stat().st_mtime_ns)
+        for entry in names[:-MAX_REMEMBERED]:
+            os.unlink(entry.path)
+
+
+def _cached_name(digest: str, thorough: bool) -> str:
+    # Of two checkouts with the same version, one can read another format.
+    return f"{digest}-{__version__}-{connections.FORMAT_VERSION}.{CHECK_VERSION}{'-thorough' if thorough else ''}"
+
+
+def cache_folder() -> Path:
+    """The folder with the names of files that passed their check, so that each is checked once on a machine."""
+    return user_folders.cache() / "checked"
+
+
+# --- the older Anvil --------------------------------------------------------------------------------------------
+
+
+def is_of_older_anvil(path: Path) -> bool:
+    """Whether the older Anvil wrote the file at ``path``. It is made from documents, like every index, so a build may
+    replace it. Its tables may still be in the write-ahead log beside it."""
+    if not path.is_file():  # SQLite would wait for a pipe
+        return False
+    uri = connections.uri(path.resolve())
+    if _beside(path, _OLDER_LOG).exists():
+        uri = uri.removesuffix(connections.IMMUTABLE)
+    try:
+        flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+        with contextlib.closing(apsw.Connection(uri, flags=flags)) as handle:
+            return not handle.pragma("application_id") and all(
+                columns <= {name for (name,) in handle.execute("SELECT name FROM pragma_table_info(?)", (table,))}
+                for table, columns in _OLDER_COLUMNS.items()
+            )
+    except (apsw.Error, UnicodeDecodeError):
+        return False
+
+
+def clear_older_logs(path: Path) -> None:
+    """Delete the logs of such an index before another file is renamed to ``path``: SQLite would read them as logs of
+    the new file. Raises :class:`OSError`."""
+    logs = [log for log in (_beside(path, _OLDER_LOG), _beside(path, "-shm")) if log.exists()]
+    if logs and is_of_older_anvil(path):
+        for log in logs:
+            log.unlink(missing_ok=True)
+
+
+def _beside(path: Path, suffix: str) -> Path:
+    return path.with_name(path.name + suffix)

@@ -243,14 +243,14 @@ class DocsCorpus:
 
     def _build_site_once(self, build: Callable[[BuildRequest], BuildReport], request: BuildRequest) -> BuildReport:
         """A copy of the index is kept in the user's cache folder, because generators empty the site's folder."""
-        from anvil.index_file import manifest_file, publish
+        from anvil.index_file import manifest, publish
 
         assert self.site_folder is not None and self._site_source is not None
         index, kept = self.location.path, registry.part("site cache")(self.site_folder) / "index.db"
         existing = [] if index.exists() or not kept.exists() else [kept]
         report = build(replace(request, previous=(*existing, *request.previous)))
-        if report.outcome == "built" or not manifest_file.manifest_path(index).is_file():
-            manifest_file.write_manifest(index)
+        if report.outcome == "built" or not manifest.manifest_path(index).is_file():
+            manifest.write_manifest(index)
         reasons = [*report.reasons, *self._site_source.notes]
         if report.outcome == "built" or not kept.exists():
             try:

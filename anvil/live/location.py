@@ -12,7 +12,7 @@ from anvil.values import Changes, Progress
 if TYPE_CHECKING:
     from anvil.documents.document_source import DocumentSource
     from anvil.embedding.provider import EmbeddingProvider
-    from anvil.index_file.reader_protocol import IndexReader
+    from anvil.index_file.reader import IndexReader
     from anvil.live.working_copy import WorkingCopy
 
 CLOSED = "This index is closed. Open it again, as with anvil.open()."

@@ -15,7 +15,7 @@ from anvil import registry
 from anvil.documents import staleness
 from anvil.documents.document_source import DocumentSource, SourceWrapper
 from anvil.index_file import verify
-from anvil.index_file.reader_protocol import IndexReader
+from anvil.index_file.reader import IndexReader
 from anvil.index_file.rows import StoredDocument
 from anvil.values import Changes, Document, Scan, Skipped
 

@@ -1,4 +1,4 @@
-"""Queries against a generation in Milvus: those of :class:`anvil.index_file.reader_protocol.IndexReader`, and those
+"""Queries against a generation in Milvus: those of :class:`anvil.index_file.reader.IndexReader`, and those
 of a search.
 
 The list of pages and the last chunks are in memory. A reader is not thread-safe: threads that share one need a lock

@@ -46,7 +46,7 @@ class Overlay(Writer):
 
 @dataclass(frozen=True)
 class LayeredReader:
-    """An :class:`anvil.index_file.reader_protocol.IndexReader` over the export below and the overlay above."""
+    """An :class:`anvil.index_file.reader.IndexReader` over the export below and the overlay above."""
 
     below: MilvusReader
     above: Reader | None = None

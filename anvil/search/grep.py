@@ -11,7 +11,7 @@ from pathlib import Path
 
 from anvil.formats import globs
 from anvil.formats.encodings import is_unicode
-from anvil.index_file.reader_protocol import IndexReader
+from anvil.index_file.reader import IndexReader
 from anvil.index_file.rows import StoredDocument, is_parallel
 from anvil.requests import GrepRequest
 from anvil.results import GrepMatch, GrepResult

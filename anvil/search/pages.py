@@ -14,7 +14,7 @@ from anvil.documents import site_versions
 from anvil.errors import NotFound
 from anvil.formats import globs
 from anvil.formats.encodings import is_unicode
-from anvil.index_file.reader_protocol import IndexReader
+from anvil.index_file.reader import IndexReader
 from anvil.index_file.rows import StoredDocument, edition, is_parallel, section_url
 from anvil.results import Page, PageList, PageSection, PageSummary, SectionText
 from anvil.search import snippets

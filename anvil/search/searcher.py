@@ -20,7 +20,7 @@ from anvil.embedding import writing_systems
 from anvil.embedding.factory import explain_mismatch
 from anvil.errors import AnvilError, ConfigError
 from anvil.index_file import row_ids
-from anvil.index_file.reader_protocol import IndexReader
+from anvil.index_file.reader import IndexReader
 from anvil.index_file.rows import edition
 from anvil.requests import SearchRequest
 from anvil.results import Freshness, Hit, SearchResult

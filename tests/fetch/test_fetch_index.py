@@ -24,7 +24,7 @@ from anvil.fetch import download, fetch_index
 from anvil.fetch.fetch_index import FetchResult, cached_path, fetch
 from anvil.fetch.fetched_cache import Cache
 from anvil.http.client import Limits
-from anvil.index_file import manifest, manifest_file, verified_cache
+from anvil.index_file import manifest, verify
 from anvil.settings.index_url import PLACES
 from tests.conftest import PAGES, write
 from tests.support.index_server import Answer, Server, serving
@@ -93,17 +93,17 @@ def test_a_file_and_folders_with_one_are_found(index: Path, get: Callable[..., F
     site = index.parent.parent / "site" / "anvil"
     site.mkdir(parents=True)
     (site / "index.db").write_bytes(index.read_bytes())
-    manifest_file.write_manifest(site / "index.db")
+    manifest.write_manifest(site / "index.db")
     inside = site / "index.db"
     for source, path in ((index, index), (index.parent, index), (site, inside), (site.parent, inside)):
         found = get(str(source))
-        assert (found.path, found.manifest.sha256) == (path, verified_cache.sha256(path))
+        assert (found.path, found.manifest.sha256) == (path, verify.sha256(path))
         assert found.from_cache is None and not found.downloaded and found.fetched_at is None and found.notes == ()
 
 
 def test_a_path_whose_manifest_speaks_of_another_index_is_refused(index: Path, get: Callable[..., FetchResult]) -> None:
-    beside = manifest_file.write_manifest(index)
-    beside.write_text(manifest.render(replace(manifest_file.describe(index), commit="a" * 40)))
+    beside = manifest.write_manifest(index)
+    beside.write_text(manifest.render(replace(manifest.describe(index), commit="a" * 40)))
     assert "its manifest has commit" in refused(get, str(index), ArtifactRejected)
 
 
@@ -124,7 +124,7 @@ def test_a_site_a_folder_a_manifest_and_a_file_lead_to_the_same_index(
     found = get(server.url + place)
     assert found.path.read_bytes() == index.read_bytes()
     assert found.downloaded and found.from_cache is None and found.notes == ()
-    assert found.manifest == replace(manifest_file.describe(index), file="index.db")
+    assert found.manifest == replace(manifest.describe(index), file="index.db")
     assert found.path == cached_path(server.url + place, cache=found.path.parents[2])
 
 
@@ -340,7 +340,7 @@ def test_a_server_that_does_not_know_the_rest_is_asked_for_the_whole(
     server: Server, index: Path, get: Callable[..., FetchResult], tmp_path: Path
 ) -> None:
     server.publish(index)
-    sha256 = verified_cache.sha256(index)
+    sha256 = verify.sha256(index)
     entry = Cache(tmp_path / "cache").entry(f"{server.url}/")
     entry.folder.mkdir(parents=True)
     entry.part.write_bytes(index.read_bytes())  # whole, but it was not known to be
@@ -408,13 +408,13 @@ def test_a_manifest_of_another_index_is_refused(
 
 @pytest.mark.parametrize("text", ["", "{", '{"anvil_version": "0.1.0", "chun', '{"sha256": "x"}', '{"digest": 1}'])
 def test_a_manifest_that_is_wrong_is_not_none(text: str, index: Path, get: Callable[..., FetchResult]) -> None:
-    manifest_file.write_manifest(index).write_text(text)
+    manifest.write_manifest(index).write_text(text)
     for place in (index, index.parent) if index.name == "index.db" else (index,):
         assert "is not the manifest of an index" in refused(get, str(place), ArtifactRejected)
 
 
 def test_a_json_file_of_another_kind_is_no_manifest(index: Path, get: Callable[..., FetchResult]) -> None:
-    manifest_file.manifest_path(index).write_text('{"pages": []}')
+    manifest.manifest_path(index).write_text('{"pages": []}')
     assert get(str(index)).manifest.pages == 5
 
 
@@ -685,7 +685,7 @@ def test_several_threads_and_processes_share_a_cache(server: Server, index: Path
     for thread in threads:
         thread.join(60)
     found += [program.communicate(timeout=60)[0].strip() for program in programs]
-    assert found == [verified_cache.sha256(index)] * 7
+    assert found == [verify.sha256(index)] * 7
     assert len(server.asked("/anvil/index.db")) == 1
     assert not list((tmp_path / "cache").rglob("*.new")) + list((tmp_path / "cache").rglob("part*"))
 

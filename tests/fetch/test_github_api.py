@@ -20,7 +20,7 @@ from anvil.errors import AnvilError, ArtifactRejected, ConfigError, FetchError, 
 from anvil.fetch import download
 from anvil.fetch.fetch_index import FetchResult, fetch
 from anvil.http.client import Limits
-from anvil.index_file import manifest_file, verified_cache
+from anvil.index_file import manifest, verify
 from tests.support.index_server import Answer, GitHub, Server, packed, serving
 from tests.support.repositories import commit, isolated, root, run, write
 
@@ -68,7 +68,7 @@ def built(root: Path, text: str = "") -> dict[str, bytes]:
     with anvil.open(root / "docs", place, "none") as opened:
         opened.index()
     run(root, "checkout", "-q", "docs/a.md")
-    beside = manifest_file.write_manifest(place)
+    beside = manifest.write_manifest(place)
     return {"index.db": place.read_bytes(), "index.json": beside.read_bytes()}
 
 
@@ -497,4 +497,4 @@ def test_a_file_of_the_cache_is_what_was_published(github: GitHub, root: Path, g
     files = built(root)
     github.artifact("a" * 40, packed(files))
     found = get()
-    assert verified_cache.sha256(found.path) == found.manifest.sha256 == hashlib.sha256(files["index.db"]).hexdigest()
+    assert verify.sha256(found.path) == found.manifest.sha256 == hashlib.sha256(files["index.db"]).hexdigest()

@@ -10,7 +10,7 @@ import pytest
 
 import anvil
 from anvil.errors import ArtifactMissing, ArtifactRejected
-from anvil.index_file import manifest, manifest_file, verified_cache
+from anvil.index_file import manifest, verify
 from anvil.values import Manifest, ModelIdentity
 
 SOUND = Manifest(
@@ -67,16 +67,16 @@ def test_it_is_written_beside_the_index_and_left_alone_when_nothing_changed(tmp_
     index = tmp_path / "out" / "index.db"
     with anvil.open(docs, index, "none") as opened:
         report = opened.index()
-    path = manifest_file.write_manifest(index)
+    path = manifest.write_manifest(index)
     told = manifest.parse(path.read_text(encoding="utf-8"), str(path))
     assert path == tmp_path / "out" / "index.json"
     assert (told.digest, told.size, told.pages) == (report.digest, index.stat().st_size, 1)
-    assert told.sha256 == verified_cache.sha256(index)
+    assert told.sha256 == verify.sha256(index)
     before = path.stat().st_mtime_ns
-    manifest_file.write_manifest(index)
+    manifest.write_manifest(index)
     assert path.stat().st_mtime_ns == before
 
 
 def test_without_an_index_there_is_nothing_to_describe(tmp_path: Path) -> None:
     with pytest.raises(ArtifactMissing):
-        manifest_file.describe(tmp_path / "index.db")
+        manifest.describe(tmp_path / "index.db")

@@ -11,7 +11,7 @@ import pytest
 
 import anvil
 from anvil.errors import ArtifactRejected, BuildError
-from anvil.index_file import connection, manifest_file, publish, row_ids, verified_cache, verify
+from anvil.index_file import connection, manifest, publish, row_ids, verify
 from anvil.index_file.publish import Publication
 from anvil.index_file.reader import Reader
 from anvil.index_file.writer import SETTINGS, Writer
@@ -88,7 +88,7 @@ def test_links_beside_an_index_are_not_written_through(tmp_path: Path) -> None:
     docs = write(tmp_path / "docs", {"a.md": "# A\n\nText.\n"})
     with anvil.open(docs, tmp_path / "new/index.db", "none") as opened:
         opened.index()
-    manifest_file.write_manifest(tmp_path / "new/index.db")
+    manifest.write_manifest(tmp_path / "new/index.db")
     linked(tmp_path / "new/copy.db.new", tmp_path / "away-index.db")
     publish.place(tmp_path / "new/index.db", tmp_path / "new/copy.db")
     assert len(away) == 3 and all(each.read_text() == text for each, text in away.items())
@@ -115,7 +115,7 @@ def test_a_file_that_was_replaced_after_its_examination_is_not_placed(tmp_path: 
     docs = write(tmp_path / "docs", {"a.md": "# A\n\nText.\n"})
     with anvil.open(docs, tmp_path / "from.db", "none") as opened:
         opened.index()
-    examined = verified_cache.sha256(tmp_path / "from.db")
+    examined = verify.sha256(tmp_path / "from.db")
     publish.place(tmp_path / "from.db", tmp_path / "to.db", examined)
     before = (tmp_path / "to.db").read_bytes()
     write(docs, {"b.md": "# B\n\nMore.\n"})

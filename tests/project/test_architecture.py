@@ -54,7 +54,6 @@ PURE_NAMES = (
     "anvil.formats",
     "anvil.git.objects",
     "anvil.git_drivers.git_attributes",
-    "anvil.index_file.manifest",
     "anvil.impact.co_change",
     "anvil.impact.diff",
     "anvil.impact.evidence",

@@ -46,7 +46,7 @@ ELSEWHERE = {
     "anvil/git_drivers/cli.py": "files that git passes to its merge driver",
     "anvil/index_file/connection.py": "the first bytes of the index; a file of the installed package",
     "anvil/index_file/publish.py": "the first bytes of the index, and folders",
-    "anvil/index_file/verified_cache.py": "an index, block by block",
+    "anvil/index_file/verify.py": "an index, block by block",
     "anvil/library/converter.py": "a regular file of a document, after a look at its size",
     "anvil/library/converter_process.py": "the same, in a worker process with limits",
     "anvil/library/ingestion.py": "the same, block by block",

@@ -21,7 +21,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from anvil.index_file import manifest_file
+from anvil.index_file import manifest
 
 
 @dataclass
@@ -114,9 +114,9 @@ class Server:
 
     def publish(self, index: Path, folder: str = "/anvil/") -> None:
         """An index and its manifest, as a site build leaves them."""
-        manifest = manifest_file.write_manifest(index)
+        beside = manifest.write_manifest(index)
         self.answers[f"{folder}index.db"] = Answer(index.read_bytes())
-        self.answers[f"{folder}index.json"] = Answer(manifest.read_bytes())
+        self.answers[f"{folder}index.json"] = Answer(beside.read_bytes())
 
 
 def respond(handler: BaseHTTPRequestHandler, answer: Answer) -> None:

@@ -20,7 +20,7 @@ import anvil
 from anvil.ci import program_key
 from anvil.fetch.attestation_bundle import AttestationRule
 from anvil.fetch.fetch_index import fetch
-from anvil.index_file import manifest, manifest_file
+from anvil.index_file import manifest
 from tests.conftest import PAGES, write
 from tests.support import html_sites, in_process
 from tests.support.action_runner import OFFLINE, STANDS, Job
@@ -137,7 +137,7 @@ def test_builds_installs_uploads_and_keeps(checkout: Path, job: NewJob, tmp_path
     assert sorted(path.name for path in uploaded.iterdir()) == ["index.db", "index.json"]
     assert sha256(uploaded / "index.db") == sha256(index) == sha256(scratch(checkout, tmp_path / "by-hand.db"))
     told = manifest.parse((uploaded / "index.json").read_text(encoding="utf-8"), "index.json")
-    assert told == manifest_file.describe(uploaded / "index.db")
+    assert told == manifest.describe(uploaded / "index.db")
     assert (told.digest, told.commit) == (done.outputs["digest"], run(checkout, "rev-parse", "HEAD"))
 
     program = first.temp / "anvil/bin/anvil"

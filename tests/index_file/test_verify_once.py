@@ -12,7 +12,7 @@ from anvil.build.builder import build
 from anvil.documents.working_tree import WorkingTree
 from anvil.embedding.provider import EmbeddingProvider
 from anvil.errors import ArtifactRejected
-from anvil.index_file import connection, verified_cache, verify
+from anvil.index_file import connection, verify
 from anvil.settings.schema import ChunkingOptions
 
 
@@ -28,10 +28,10 @@ def folder() -> Path:
 
 
 def test_a_built_index_is_known_and_a_copy_of_it_too(index: Path, tmp_path: Path) -> None:
-    assert verified_cache.contains(verified_cache.sha256(index))
+    assert verify.is_verified(verify.sha256(index))
     copy = tmp_path / "copy.db"
     copy.write_bytes(index.read_bytes())
-    assert verified_cache.contains(verified_cache.sha256(copy))
+    assert verify.is_verified(verify.sha256(copy))
 
 
 def test_a_known_file_is_not_checked_again(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -50,8 +50,7 @@ def test_a_file_is_checked_again_by_an_anvil_of_the_same_version_that_reads_anot
     index: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other_format = connection.FORMAT_VERSION + 1
-    for module in (verified_cache, connection):
-        monkeypatch.setattr(module, "FORMAT_VERSION", other_format)
+    monkeypatch.setattr(connection, "FORMAT_VERSION", other_format)
     with pytest.raises(ArtifactRejected, match="it has the old format"):
         verify.check(index)
 
@@ -71,7 +70,7 @@ def test_a_refused_file_is_not_remembered(tmp_path: Path) -> None:
     path.write_bytes(b"SQLite format 3\0" + b"\0" * 4000)
     with pytest.raises(ArtifactRejected):
         verify.check(path)
-    assert not verified_cache.contains(verified_cache.sha256(path))
+    assert not verify.is_verified(verify.sha256(path))
 
 
 def test_no_cache_costs_a_check_and_no_more(index: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -84,21 +83,21 @@ def test_no_cache_costs_a_check_and_no_more(index: Path, monkeypatch: pytest.Mon
 
 
 def test_only_so_many_are_kept() -> None:
-    for number in range(verified_cache.MAX_FILES + 20):
-        verified_cache.remember(f"{number:064x}")
+    for number in range(verify.MAX_REMEMBERED + 20):
+        verify.remember_verified(f"{number:064x}")
         os.utime(next(folder().glob(f"{number:064x}-*")), (number + 1, number + 1))
-    verified_cache.remember("f" * 64)
-    assert len(list(folder().iterdir())) == verified_cache.MAX_FILES
-    assert verified_cache.contains("f" * 64) and not verified_cache.contains(f"{0:064x}")
+    verify.remember_verified("f" * 64)
+    assert len(list(folder().iterdir())) == verify.MAX_REMEMBERED
+    assert verify.is_verified("f" * 64) and not verify.is_verified(f"{0:064x}")
 
 
 @pytest.mark.skipif(os.name == "nt", reason="modes of POSIX")
 def test_marks_that_others_could_have_made_are_not_trusted(index: Path) -> None:
-    digest = verified_cache.sha256(index)
-    assert verified_cache.contains(digest)
+    digest = verify.sha256(index)
+    assert verify.is_verified(digest)
     folder().chmod(0o777)
     try:
-        assert not verified_cache.contains(digest)
+        assert not verify.is_verified(digest)
     finally:
         folder().chmod(0o700)
 
@@ -108,8 +107,8 @@ def test_the_folder_of_marks_is_private_under_any_umask(tmp_path: Path, monkeypa
     monkeypatch.setattr("anvil.system.user_folders.cache", lambda: tmp_path / "cache")
     before = os.umask(0)
     try:
-        verified_cache.remember("0" * 64)
+        verify.remember_verified("0" * 64)
     finally:
         os.umask(before)
     assert (tmp_path / "cache/checked").stat().st_mode & 0o777 == 0o700
-    assert verified_cache.contains("0" * 64)
+    assert verify.is_verified("0" * 64)
