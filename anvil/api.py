@@ -13,13 +13,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from anvil import members as several
-from anvil import registry
+from anvil import registry, several
 from anvil.errors import AnvilError, ArtifactError, ConfigError, NotFound, SourceError
 from anvil.formats.argument_types import checks_arguments
-from anvil.live import index_status as status
 from anvil.live.location import IndexLocation
-from anvil.members import Member
+from anvil.member import Member
 from anvil.requests import BuildRequest
 from anvil.settings import index_url
 from anvil.values import BuildReport, Changes, Progress
@@ -568,7 +566,7 @@ class Anvil:
 
         def of(member: Member) -> Status:
             with member.live.query() as copy:
-                return status.status(copy, member.location, member.docs_root, member.started_at)
+                return member.status(copy)
 
         statuses, problems = several.each(self.members, of)
         first = statuses[0][1]
@@ -577,7 +575,7 @@ class Anvil:
         reasons = {id(member): str(error) for member, error in problems}
         by_member = {id(member): status for member, status in statuses}
         listed = (
-            member.status(by_member.get(id(member)), reasons.get(id(member)), self.is_default(member))
+            member.collection_status(by_member.get(id(member)), reasons.get(id(member)), self.is_default(member))
             for member in self.members
         )
         return replace(first, collections=tuple(listed))

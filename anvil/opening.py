@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 from anvil.api import Anvil
 from anvil.errors import ArtifactMissing, ConfigError
 from anvil.formats.argument_types import checked
-from anvil.members import Member
+from anvil.member import Member
 from anvil.requests import OpenRequest
 from anvil.settings import index_url
 from anvil.settings.files import load_config

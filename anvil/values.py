@@ -245,6 +245,11 @@ class Changes:
     def __len__(self) -> int:
         return len(self.changed) + len(self.added) + len(self.removed)
 
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """All of them, sorted."""
+        return tuple(sorted((*self.changed, *self.added, *self.removed)))
+
 
 @dataclass(frozen=True, slots=True)
 class ModelIdentity:

@@ -31,7 +31,7 @@ from anvil.wording import counted
 
 if TYPE_CHECKING:
     from anvil.documents.document_source import DocumentSource
-    from anvil.members import Member
+    from anvil.member import Member
     from anvil.settings.schema import Config
 
 MAX_INDEX_BYTES = 2_000_000_000

@@ -84,7 +84,8 @@ def _shortcomings(place: Place, reader: Reader) -> Iterator[Finding]:
     from anvil.documents import staleness
     from anvil.embedding.factory import create_provider
     from anvil.index_file.writer import OPTIONAL_SETTINGS
-    from anvil.live import docs_corpus, site_view
+    from anvil.live import site_view
+    from anvil.member import configured
 
     meta, shown = reader.meta(), place.shown(place.index)
     of_site = reader.excluded_hashes() is not None  # such an index has settings of its own
@@ -96,7 +97,7 @@ def _shortcomings(place: Place, reader: Reader) -> Iterator[Finding]:
     if place.problem is None:  # else the configured settings are not known
         with contextlib.suppress(AnvilError):  # a finding of "model"
             provider = create_provider(place.config.embedding.provider, place.config.embedding)
-            options = docs_corpus.configured(place.config)
+            options = configured(place.config)
             wanted = indexer.settings(provider, place.config.chunking, options)
     key = "embedding_model_digest"
     if wanted and wanted[key] != meta[key]:

@@ -15,10 +15,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from anvil.documents import staleness
 from anvil.errors import AnvilError, ArtifactError, BuildError, ConfigError, NotFound, OlderIndex
-from anvil.live import index_status
-from anvil.live.initial_build import InitialBuild
+from anvil.live.background_work import IndexSaver, InitialBuild, VectorWorker, join
 from anvil.live.location import CLOSED
-from anvil.live.vector_worker import VectorWorker
 from anvil.requests import BuildRequest, SearchRequest
 from anvil.system.cancellation import still_wanted
 from anvil.values import Changes, Progress, silent
@@ -202,7 +200,15 @@ class LiveIndex:
         obstacle = copy.searcher.obstacle
         if obstacle in search_notes:
             search_notes = [self.obstacle(copy) or note if note == obstacle else note for note in search_notes]
-        return index_status.freshness(copy, [*self._corpus.location.notes(), *self.notes(copy), *search_notes])
+        from anvil.results import WORKING_TREE, Freshness
+
+        return Freshness(
+            WORKING_TREE if copy.source else None,
+            (copy.artifact_meta or {}).get("commit"),
+            copy.stale.paths,
+            copy.pending,
+            (*self._corpus.location.notes(), *self.notes(copy), *search_notes),
+        )
 
     def will_embed_again(self, copy: WorkingCopy) -> bool:
         """Whether all vectors are made soon with the present model, without an edit. Inside :meth:`query`."""
@@ -498,8 +504,7 @@ class LiveIndex:
         for worker in (self._watcher, self._initial_build, self._saver, self._vector_worker):
             if worker is not None:
                 worker.close()
-        if self._starter is not None and self._starter is not threading.current_thread():
-            self._starter.join(60)
+        join(self._starter)
         with self.lock:
             if self._copy is not None:
                 self._copy.close()
@@ -510,65 +515,3 @@ def _shard_notes(copy: WorkingCopy) -> list[str]:
     return (
         [f"{copy.index} is shard {shard} of an index, not a whole one. Join all with 'anvil merge'."] if shard else []
     )
-
-
-QUIET_S = 60.0
-"""How long no page must have changed before the file is written."""
-
-
-class IndexSaver:
-    """Calls ``save`` once, ``QUIET_S`` seconds after the last :meth:`wake`. It may raise :class:`AnvilError`."""
-
-    def __init__(self, save: Callable[[], None]) -> None:
-        self._save = save
-        self._changed = threading.Condition()
-        self._save_at: float | None = None
-        self._saving = False
-        self._closed = False
-        self._thread: threading.Thread | None = None
-
-    @property
-    def is_due(self) -> bool:
-        """Whether the file will be written, or is being written."""
-        return self._save_at is not None or self._saving
-
-    def wake(self) -> None:
-        """A page has changed, or the file is found to be of another model."""
-        with self._changed:
-            self._save_at = time.monotonic() + QUIET_S
-            if self._thread is None and not self._closed:
-                self._thread = threading.Thread(target=self._run, name="anvil-saver", daemon=True)
-                self._thread.start()
-            self._changed.notify_all()
-
-    def close(self) -> None:
-        """End the thread, after a save that is running: that is to end early by itself."""
-        with self._changed:
-            self._closed = True
-            self._changed.notify_all()
-        if self._thread is not None and self._thread is not threading.current_thread():
-            self._thread.join(60)
-
-    def _run(self) -> None:
-        while self._wait():
-            try:
-                self._save()
-            except AnvilError as error:  # answers do not need the file; the next change tries again
-                logger.debug("The index file was not brought up to date: %s", error)
-            except Exception:
-                logger.exception("The index file could not be brought up to date")
-            finally:
-                self._saving = False
-
-    def _wait(self) -> bool:
-        """Wait until it is time to save; False when the server ends."""
-        with self._changed:
-            while not self._closed:
-                if self._save_at is None:
-                    self._changed.wait()
-                elif (rest_s := self._save_at - time.monotonic()) > 0:
-                    self._changed.wait(rest_s)
-                else:
-                    self._save_at, self._saving = None, True
-                    return True
-        return False

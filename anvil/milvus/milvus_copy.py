@@ -130,7 +130,7 @@ class MilvusWorkingCopy(WorkingCopy):
         self.source = self._tree and site_view.view_of(self._tree, artifact)
 
     def _moved(self, copy: Writer, changes: Changes) -> None:
-        touched = {*changes.changed, *changes.added, *changes.removed}
+        touched = set(changes.paths)
         kept = {path: blob for path, blob in self._indexed.items() if path not in touched}
         self._indexed = dict(sorted({**kept, **copy.reader.blob_ids()}.items()))
         self._searcher = self._pending = self._overlaid = None

@@ -1,6 +1,7 @@
-"""A thread that makes the missing vectors of a working copy, a few chunks at a time.
+"""Work that a server does in threads of its own, while queries are answered: the first build of an index, missing
+vectors, and bringing the index file up to date.
 
-The lock is held to take a few chunks and to save their vectors. The model runs without it, so an answer does not wait.
+These threads do not hold the lock of the working copy while a model runs, so no answer waits for one.
 """
 
 from __future__ import annotations
@@ -11,22 +12,134 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from anvil.errors import AnvilError
-from anvil.values import RETRY_S
+from anvil.errors import AnvilError, IndexBusy
+from anvil.values import LOCK_TIMEOUT_S, RETRY_S, Progress
 
 if TYPE_CHECKING:
     from anvil.index_file.rows import ChunkText
     from anvil.live.working_copy import ChunkVectors, WorkingCopy
 
+LOCK_POLL_S = 1.0
+"""Wait for another process's build between two checks whether to stop."""
 CHUNKS_PER_STEP = 16
 """Chunks embedded between two checks whether to stop."""
+QUIET_S = 60.0
+"""How long no page must have changed before the file is written."""
+JOIN_TIMEOUT_S = 60.0
+"""How long closing waits for a thread."""
 
 logger = logging.getLogger(__name__)
 
 
-class VectorWorker:
-    """Makes the missing vectors of a working copy, from :meth:`wake` on until there are none.
+def join(thread: threading.Thread | None) -> None:
+    """Wait for a thread that was told to stop; not for one that never began, and not for this one."""
+    if thread is not None and thread.ident is not None and thread is not threading.current_thread():
+        thread.join(JOIN_TIMEOUT_S)
 
+
+class _Cancelled(Exception):
+    """Raised inside a build after :meth:`InitialBuild.close`."""
+
+
+class InitialBuild:
+    """The first build of an index: one attempt, which does not repeat itself.
+
+    First the pages are read into the working copy, which gives partial answers at once. Then the artifact is built, by
+    this process or by another one that began earlier.
+
+    ``read_pages`` reads some pages and returns (done, total). ``build`` makes the artifact, waiting up to the given
+    seconds for another process. ``ended`` is called when the artifact is there or could not be built, but not after
+    :meth:`close`. ``reading``: whether there are pages to read.
+    """
+
+    def __init__(
+        self,
+        *,
+        read_pages: Callable[[], tuple[int, int]],
+        build: Callable[[Progress, float], object],
+        ended: Callable[[], None],
+        progress: Progress,
+        reading: bool,
+    ) -> None:
+        self._read_pages = read_pages
+        self._build = build
+        self._ended = ended
+        self._progress = progress
+        self._stop = threading.Event()
+        self.running = True
+        """Whether the build goes on."""
+        self.reading = reading
+        """Whether some pages are not read yet. Until then answers come from the pages that are read."""
+        self.note: str | None = "The index is being built."
+        """A sentence for the notes of an answer; None when there is nothing to say any more."""
+        self._thread = threading.Thread(target=self._run, name="anvil-first-build", daemon=True)
+
+    def start(self) -> None:
+        """Begin; returns at once."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """Cancel at the next progress report of the build, and wait for the thread."""
+        self._stop.set()
+        join(self._thread)
+
+    def _run(self) -> None:
+        try:
+            self._read_all()
+            give_up_at = time.monotonic() + LOCK_TIMEOUT_S  # then this process makes the vectors itself
+            while True:
+                try:
+                    self._build(self._report, LOCK_POLL_S)
+                    break
+                except IndexBusy:
+                    if time.monotonic() > give_up_at:
+                        raise
+                    self.note = "Another process is building the index: until it is done, search goes by words."
+                    self._raise_if_cancelled()
+            self.note = None
+        except _Cancelled:
+            self.note = None
+            return
+        except AnvilError as error:  # answers still come from the pages that were read
+            self.note = f"The index could not be built: {error}"
+        except Exception as error:
+            logger.exception("The first build failed")
+            self.note = f"The index could not be built ({type(error).__name__}: {error})."
+        finally:
+            self.reading = self.running = False
+        self._ended()
+
+    def _read_all(self) -> None:
+        done_before = -1
+        while True:
+            done, total = self._read_pages()
+            self._progress("reading", done, total)
+            self._raise_if_cancelled()
+            if done >= total or done <= done_before:
+                break
+            done_before = done
+            self.note = f"The index is being built: {done:,} of {total:,} pages."
+        self.reading = False
+        self.note = "The index is being built: all text is there, its vectors are not yet."
+
+    def _report(self, stage: str, done: int, total: int) -> None:
+        self._raise_if_cancelled()
+        self._progress(stage, done, total)
+        if stage == "embedding":
+            self.note = (
+                f"The index is being built: {done:,} of {total:,} chunks have vectors. Until all have, only the best "
+                "matches by words are compared by meaning."
+            )
+
+    def _raise_if_cancelled(self) -> None:
+        if self._stop.is_set():
+            raise _Cancelled
+
+
+class VectorWorker:
+    """Makes the missing vectors of a working copy, a few chunks at a time, from :meth:`wake` on until there are none.
+
+    The lock is held to take a few chunks and to save their vectors. The model runs without it.
     ``lock`` guards the working copy that ``copy`` returns (None: none is open). While ``build_running`` returns True,
     a build makes the vectors, and only chunks of :meth:`embed_first` are embedded here.
     """
@@ -87,8 +200,7 @@ class VectorWorker:
         with self._changed:
             self._closed = True
             self._changed.notify_all()
-        if self._thread is not None and self._thread is not threading.current_thread():
-            self._thread.join(60)
+        join(self._thread)
 
     # --- the thread ----------------------------------------------------------------------------------------
 
@@ -190,3 +302,60 @@ class VectorWorker:
             for row, windows in zip(rows, windows_of_rows, strict=True)
             if any(window_key(window.text) in vectors for window in windows)
         ], failure
+
+
+class IndexSaver:
+    """Calls ``save`` once, ``QUIET_S`` seconds after the last :meth:`wake`. It may raise :class:`AnvilError`."""
+
+    def __init__(self, save: Callable[[], None]) -> None:
+        self._save = save
+        self._changed = threading.Condition()
+        self._save_at: float | None = None
+        self._saving = False
+        self._closed = False
+        self._thread: threading.Thread | None = None
+
+    @property
+    def is_due(self) -> bool:
+        """Whether the file will be written, or is being written."""
+        return self._save_at is not None or self._saving
+
+    def wake(self) -> None:
+        """A page has changed, or the file is found to be of another model."""
+        with self._changed:
+            self._save_at = time.monotonic() + QUIET_S
+            if self._thread is None and not self._closed:
+                self._thread = threading.Thread(target=self._run, name="anvil-saver", daemon=True)
+                self._thread.start()
+            self._changed.notify_all()
+
+    def close(self) -> None:
+        """End the thread, after a save that is running: that is to end early by itself."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+        join(self._thread)
+
+    def _run(self) -> None:
+        while self._wait():
+            try:
+                self._save()
+            except AnvilError as error:  # answers do not need the file; the next change tries again
+                logger.debug("The index file was not brought up to date: %s", error)
+            except Exception:
+                logger.exception("The index file could not be brought up to date")
+            finally:
+                self._saving = False
+
+    def _wait(self) -> bool:
+        """Wait until it is time to save; False when the server ends."""
+        with self._changed:
+            while not self._closed:
+                if self._save_at is None:
+                    self._changed.wait()
+                elif (rest_s := self._save_at - time.monotonic()) > 0:
+                    self._changed.wait(rest_s)
+                else:
+                    self._save_at, self._saving = None, True
+                    return True
+        return False

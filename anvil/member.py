@@ -1,0 +1,492 @@
+"""One index that an :class:`anvil.Anvil` answers from: its documents, their model, and the place of the index."""
+
+from __future__ import annotations
+
+import functools
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from anvil import registry
+from anvil._version import __version__
+from anvil.errors import AnvilError, ArtifactError, ArtifactMissing, BuildError, ConfigError, NotFound, SourceError
+from anvil.live.location import CLOSED, IndexLocation
+from anvil.requests import BuildRequest, OpenRequest
+from anvil.settings import index_url
+from anvil.settings.files import index_file
+from anvil.settings.schema import Collection, Config
+from anvil.system import safe_write
+from anvil.text import page_urls, page_weights
+from anvil.values import BuildReport, Changes, Progress, silent
+from anvil.wording import counted, first_of
+
+if TYPE_CHECKING:
+    from anvil.documents.document_source import DocumentSource
+    from anvil.embedding.executor import Executor
+    from anvil.embedding.provider import EmbeddingProvider
+    from anvil.live.live_index import LiveIndex
+    from anvil.live.working_copy import WorkingCopy
+    from anvil.sites.site_folder import SiteFolder
+    from anvil.status import CollectionStatus, Status
+
+MAX_SITE_ROUNDS = 3
+"""Attempts to build the index of a site that is emptied meanwhile."""
+MAX_NAMED_PAGES = 20
+"""Pages with newer text than the index file that the status names."""
+
+
+def configured(config: Config) -> dict[str, str | None]:
+    """The optional keys of the manifest (:data:`anvil.index_file.writer.OPTIONAL_SETTINGS`) as the configuration says;
+    None for what is not configured."""
+    return {"site": page_urls.recorded(config.site), "weights": page_weights.recorded(config.search.weights)}
+
+
+class Member:
+    """One index: the corpus of a live index, a folder or a built site, or an index alone.
+
+    ``folder``: the documentation folder; None when there is only an index. ``site_folder``: the built site whose pages
+    are indexed. ``collection``: the one that it is; None for an index that was opened by itself.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        base: Path,
+        request: OpenRequest,
+        *,
+        index_only: bool = False,
+        has_folder: bool = True,
+        provider: EmbeddingProvider | None = None,
+        collection: Collection | None = None,
+    ) -> None:
+        """``base``: the start of relative paths in ``config``. ``index_only``: an index was named and no folder, so
+        ``docs``, from the configuration, may be missing or unrelated. ``has_folder``: whether ``docs`` counts at all.
+        ``provider``: one that several share; the caller closes it."""
+        folder = base / config.docs
+        if not folder.is_dir() and not index_only:
+            from anvil.documents.working_tree import missing_folder_advice
+
+            problem = f"{folder} is not a folder" if folder.exists() else f"There is no folder {folder}"
+            raise SourceError(f"{problem}. {missing_folder_advice(folder)}")
+        self.config = config
+        self.base = base
+        self.request = request
+        self.started_at = time.monotonic()
+        self.collection = collection
+        self.folder = folder if has_folder and folder.is_dir() else None
+        self.location = _location(config, base, self.folder, has_folder=has_folder)
+        self.site_folder = base / config.site.folder if config.site.folder else None
+        self.chunking = config.chunking
+        self.configured = configured(config)
+        self.lock = threading.RLock()
+        """Guards the working copy of :attr:`live`; a build outside of a server holds it too."""
+        self.closed = False
+        self._index_only = index_only
+        self._provider = provider
+        self._owns_provider = provider is None
+        self._site_source: SiteFolder | None = None
+        self._live: LiveIndex | None = None
+        self._live_lock = threading.Lock()
+
+    @property
+    def label(self) -> str:
+        """``NAME``, or ``NAME@VERSION``; empty for an index that was opened by itself."""
+        return self.collection.label if self.collection is not None else ""
+
+    @property
+    def collection_name(self) -> str | None:
+        """The name of the collection; None for an index that was opened by itself."""
+        return None if self.collection is None else self.collection.name
+
+    @property
+    def version(self) -> str | None:
+        """The version of the collection."""
+        return None if self.collection is None else self.collection.version
+
+    @property
+    def is_own(self) -> bool:
+        """Whether this collection is built from a folder of the project."""
+        return self.collection is not None and self.collection.docs is not None
+
+    @property
+    def name(self) -> str:
+        """What is searched: the documentation folder, else where the index comes from."""
+        return str(self.docs_root or self.location.origin or self.location.path)
+
+    # --- documents -----------------------------------------------------------------------------------------
+
+    @cached_property
+    def tree(self) -> DocumentSource | None:
+        """The documents as they are in :attr:`folder`."""
+        if self.folder is None:
+            return None
+        from anvil.documents.working_tree import WorkingTree
+
+        return WorkingTree(self.folder, self.config.source)
+
+    @cached_property
+    def site_tree(self) -> DocumentSource | None:
+        """The sources of the pages of a site in :attr:`folder`, of which a site generator may read other formats."""
+        if self.folder is None:
+            return None
+        from anvil.documents.working_tree import WorkingTree
+
+        options = self.config.source
+        return WorkingTree(self.folder, replace(options, include=(*options.include, *registry.part("site sources"))))
+
+    @property
+    def _compared(self) -> DocumentSource | None:
+        """The documents that an index is compared with, if it is of this folder."""
+        return self.tree if self.site_folder is None else self.site_tree
+
+    def documents(self, progress: Progress = silent) -> DocumentSource | None:
+        """What is indexed: the pages of the site, else the documents in :attr:`folder`."""
+        return self.tree if self.site_folder is None else self.site_pages(progress)
+
+    def site_pages(self, progress: Progress = silent) -> SiteFolder:
+        """The built site whose pages are indexed. Raises :class:`ConfigError` without one."""
+        if self.site_folder is None:
+            raise ConfigError("There is no built site. Name the folder of the site with --site, or set site.folder.")
+        if self._site_source is None:
+            self._site_source = self._site_in(self.site_folder, progress)
+        return self._site_source
+
+    def built_site(self, folder: Path | None, *, by_default: bool) -> SiteFolder | None:
+        """The built site in a folder. ``by_default``: that of the configuration where none is named, if it exists."""
+        if folder is None and by_default and self.site_folder is not None and self.site_folder.is_dir():
+            folder = self.site_folder
+        return None if folder is None else self._site_in(folder)
+
+    def _site_in(self, folder: Path, progress: Progress = silent) -> SiteFolder:
+        site: SiteFolder = registry.part("site")(
+            folder,
+            self.config.site,
+            self.site_tree,
+            docs=self.folder,
+            is_certain=not self._index_only,
+            limit=self.config.source.max_file_bytes,
+            progress=progress,
+        )
+        return site
+
+    @property
+    def docs_root(self) -> Path | None:
+        """The folder that answers are compared with; None when there is only an index."""
+        if not self._index_only:
+            return self.folder
+        return self.folder if self.location.fetched and self._is_of_folder else None
+
+    @cached_property
+    def _is_of_folder(self) -> bool:
+        """Whether at least half of the pages of the index are in the folder, by their paths."""
+        tree = self._compared
+        if tree is None:
+            return False
+        try:
+            with self.location.open() as reader:
+                indexed = reader.blob_ids()
+        except ArtifactError:
+            return False  # the first query raises it
+        entries = tree.scan(indexed).entries
+        return len(indexed.keys() & entries.keys()) * 2 >= max(len(indexed), 1)
+
+    @property
+    def source(self) -> DocumentSource | None:
+        """The documents that answers are compared with; None when there is only an index."""
+        return self._compared if self.docs_root is not None else None
+
+    @property
+    def provider(self) -> EmbeddingProvider:
+        """The embedding provider; its model is loaded when it is first needed."""
+        if self._provider is None:
+            from anvil.embedding.factory import create_cached_provider
+
+            self._provider = create_cached_provider(self.config.embedding.provider, self.config.embedding)
+        return self._provider
+
+    @property
+    def watched(self) -> tuple[Path, bool] | None:
+        """The folder to watch for changes, and whether its subfolders count; None: there is none."""
+        folder = self.folder if self.location.origin is not None else self.docs_root
+        if folder is not None:
+            return folder, True
+        if self.location.origin is not None:
+            return None
+        return self.location.path.parent, False  # other files there may be many and have nothing to do with the index
+
+    @property
+    def is_private(self) -> bool:
+        """Whether the index is at its default place, in a folder that git ignores."""
+        if self.config.index is not None or self.location.origin is not None or self.docs_root is None:
+            return False
+        from anvil.index_file import publish
+
+        return publish.is_kept_out_of_git(self.location.path.parent)
+
+    def ensure_usable(self) -> None:
+        """Raise :class:`SourceError` when the folder no longer exists. No empty one replaces it."""
+        self.ensure_folder(self.docs_root)
+
+    def ensure_folder(self, folder: Path | None) -> None:
+        """Raise :class:`SourceError` when the folder no longer exists."""
+        if folder is not None and not folder.is_dir():
+            raise SourceError(f"There is no folder {folder} any more. Put it back, or open another.")
+
+    def may_build(self, error: ArtifactError) -> bool:
+        """Whether an index may be built because of ``error``: never in place of a file that the user named."""
+        if self.source is None or self.location.origin is not None:
+            return False
+        return isinstance(error, ArtifactMissing) or not self.config.index
+
+    def build(self, request: BuildRequest) -> BuildReport:
+        """Bring the index file in line with the documents; see :meth:`anvil.Anvil.index`."""
+        from anvil import wording
+        from anvil.build import builder
+        from anvil.documents.git_tree import StagedTree
+        from anvil.embedding.cached import uncached
+        from anvil.index_file import publish
+
+        of_site = self.site_folder is not None and request.source is None
+        source = request.source or self.documents(request.progress)
+        if source is None:
+            raise SourceError("There are no documents to index. Name the documentation folder with docs or --docs.")
+        if self.location.origin is not None:
+            raise ConfigError(
+                f"The index comes from {self.location.origin} and is not built here. Name a file with --index."
+            )
+        build = functools.partial(
+            builder.build,
+            source,
+            self.location.path,
+            uncached(self.provider) if request.force else self.provider,
+            self.config.chunking,
+            configured={**self.configured, "site": None},  # the pages of a site name their addresses
+        )
+        if of_site:
+            if self.config.index is None:
+                safe_write.ensure_inside_parent(self.location.path.parent)
+            return self._build_site(build, request)
+        self.ensure_folder(self.folder)
+        if self.config.index is None:
+            publish.keep_out_of_git(self.location.path.parent)
+        staged = source.name == StagedTree.name
+        pageless = wording.no_page(self.folder or "the source", self.config.source.include, staged=staged)
+        return build(request, configured=self.configured, pageless=pageless)
+
+    def cluster(self, address: str) -> Executor:
+        """The cluster that embeds. Raises :class:`ConfigError` for another address."""
+        from anvil.embedding.cached import uncached
+
+        executor: Executor = registry.part("cluster")(address, uncached(self.provider), self.config.embedding)
+        return executor
+
+    def _build_site(self, build: Callable[[BuildRequest], BuildReport], request: BuildRequest) -> BuildReport:
+        """Build the index of a site, with its manifest; again if a generator empties the folder meanwhile."""
+        for _ in range(MAX_SITE_ROUNDS):
+            try:
+                return self._build_site_once(build, request)
+            except FileNotFoundError:
+                if self.location.path.exists():
+                    raise
+        raise BuildError(
+            f"{self.location.path} was deleted while it was written, because the site is being built. Try again when "
+            "the site is built."
+        )
+
+    def _build_site_once(self, build: Callable[[BuildRequest], BuildReport], request: BuildRequest) -> BuildReport:
+        """A copy of the index is kept in the user's cache folder, because generators empty the site's folder."""
+        from anvil.index_file import manifest, publish
+
+        assert self.site_folder is not None and self._site_source is not None
+        index, kept = self.location.path, registry.part("site cache")(self.site_folder) / "index.db"
+        existing = [] if index.exists() or not kept.exists() else [kept]
+        report = build(replace(request, previous=(*existing, *request.previous)))
+        if report.outcome == "built" or not manifest.manifest_path(index).is_file():
+            manifest.write_manifest(index)
+        reasons = [*report.reasons, *self._site_source.notes]
+        if report.outcome == "built" or not kept.exists():
+            try:
+                publish.copy(index, kept)
+            except (BuildError, OSError) as error:
+                reasons.append(f"No copy of the index is kept for a site that is emptied: {error}")
+        return replace(report, reasons=tuple(reasons))
+
+    # --- answers -------------------------------------------------------------------------------------------
+
+    @property
+    def live(self) -> LiveIndex:
+        """The index that is refreshed before each answer. A build and a check need none."""
+        if self._live is None:
+            from anvil.live.live_index import LiveIndex
+
+            with self._live_lock:
+                if self._live is None:
+                    request = self.request
+                    live = LiveIndex(
+                        self,
+                        background=request.background,
+                        watch=request.watch and not self.closed,
+                        progress=request.progress,
+                        build_first=request.build_first,
+                        lock=self.lock,
+                    )
+                    live.closed = self.closed
+                    self._live = live
+        return self._live
+
+    @property
+    def provisional(self) -> bool:
+        """Whether the last answer came from the documents alone, because there is no index file yet."""
+        return self._live is not None and self._live.provisional
+
+    @property
+    def refused(self) -> str | None:
+        """Why the last answer did not use the index file; None if it did."""
+        return None if self._live is None else self._live.refused
+
+    def path_of(self, file_path: str) -> str | None:
+        """A page's path as in the index; None where it cannot be one."""
+        from anvil.search import pages
+
+        if len(file_path) > pages.MAX_PATH_CHARS:
+            return None
+        try:
+            return pages.normalize_path(file_path, self.docs_root)
+        except NotFound:
+            return None
+
+    def status(self, copy: WorkingCopy) -> Status:
+        """The server, the index, the embedding and the repository."""
+        from anvil.git import repository
+        from anvil.status import ArtifactStatus, EmbeddingStatus, IndexStatus, ServerStatus, StaleCounts, Status
+
+        location, docs_root = self.location, self.docs_root
+        meta, artifact_meta = copy.reader.meta(), copy.artifact_meta
+        counts, stale = copy.reader.counts(), copy.stale
+        place = docs_root or copy.index.parent
+        # A file that was fetched has the time of its last use.
+        made_at = location.published_at if location.origin else copy.made_at
+        artifact = None
+        if artifact_meta is not None:
+            commit = artifact_meta.get("commit")
+            artifact = ArtifactStatus(
+                origin=location.origin or copy.where,
+                digest=artifact_meta["digest"],
+                commit=commit,
+                built_at=made_at,
+                distance=repository.distance(place, commit) if commit else None,
+                note=" ".join([*location.notes(), *_refreshed_note(copy.beyond_artifact)]) or None,
+            )
+        return Status(
+            ServerStatus(
+                version=__version__,
+                uptime_seconds=round(time.monotonic() - self.started_at, 3),
+                docs_root=str(docs_root) if docs_root else None,
+            ),
+            IndexStatus(
+                total_pages=counts["documents"],
+                total_chunks=counts["chunks"],
+                last_indexed=made_at,
+                db_path=copy.where,
+                db_size_bytes=copy.size,
+                artifact=artifact,
+                stale=StaleCounts(len(stale.changed), len(stale.added), len(stale.removed)),
+                pending_vectors=copy.pending,
+                newest_document=meta["last_index_timestamp"] or None,
+            ),
+            EmbeddingStatus(
+                meta["embedding_model"],
+                int(meta["embedding_dimensions"]),
+                meta["embedding_provider"],
+                _scripts(meta, copy.provider),
+            ),
+            repository.status(place),
+        )
+
+    def collection_status(self, status: Status | None, reason: str | None, is_default: bool) -> CollectionStatus:
+        """This collection in the status of several. ``reason``: why it cannot answer."""
+        from anvil.status import CollectionStatus
+
+        collection = self.collection
+        assert collection is not None
+        common = CollectionStatus(collection.name, collection.version, collection.title or collection.name, is_default)
+        if status is None:
+            return replace(common, note=reason)
+        artifact, is_fetched = status.index.artifact, collection.docs is None
+        return replace(
+            common,
+            docs_root=status.server.docs_root,
+            origin=artifact.origin if artifact and is_fetched else None,
+            total_pages=status.index.total_pages,
+            total_chunks=status.index.total_chunks,
+            stale=status.index.stale,
+            pending_vectors=status.index.pending_vectors,
+            model=status.embedding.model if status.embedding.provider != "none" else None,
+            note=artifact.note if artifact else None,
+        )
+
+    # --- open and close ------------------------------------------------------------------------------------
+
+    def ensure_open(self) -> None:
+        """Raise :class:`ConfigError` after :meth:`close`."""
+        if self.closed:
+            raise ConfigError(CLOSED)
+
+    def ensure_fetched(self) -> None:
+        """Fetch an index from elsewhere that is not here yet, however long it takes."""
+        if not self.closed:
+            if self.request.background:
+                self.location.start()
+            self.location.ensure_fetched(wait=True)
+
+    def close(self) -> None:
+        """Stop the background work, and close the files and the model. A second call does nothing."""
+        with self._live_lock:
+            self.closed = True
+        if self._live is not None:
+            self._live.close()
+        else:
+            self.location.stop()
+        self.location.close()
+        if self._site_source is not None:
+            self._site_source.close()
+        if self._provider is not None and self._owns_provider:
+            self._provider.close()
+
+
+def _location(config: Config, base: Path, folder: Path | None, *, has_folder: bool) -> IndexLocation:
+    """The configured index: a file, an address from which it is fetched, or Milvus. ``has_folder``: whether it is built
+    from ``folder``."""
+    index = config.index or ""
+    if index_url.is_milvus(index):
+        location: IndexLocation = registry.part("index in Milvus")(index, base)
+        return location
+    if index_url.is_remote(index):
+        updater: IndexLocation = registry.part("published index")(config, base, folder or base)
+        return updater
+    return IndexLocation(index_file(config, base), built_here=has_folder or config.site.folder is not None)
+
+
+def _scripts(meta: Mapping[str, str], provider: EmbeddingProvider) -> str | None:
+    """The scripts that the index's model reads; the configured provider can tell if its model is the same."""
+    try:
+        known = provider.scripts if provider.digest == meta["embedding_model_digest"] else None
+    except AnvilError:  # a model that cannot be read is what "anvil doctor" is for
+        return None
+    if known is None:
+        return None
+    from anvil.embedding import writing_systems
+
+    return writing_systems.names(known)
+
+
+def _refreshed_note(changes: Changes) -> list[str]:
+    """A sentence that names the pages whose text is newer than the artifact; none when there are none."""
+    if not changes:
+        return []
+    count = counted(len(changes), "page", "are")
+    return [f"{count} newer than in this index, and refreshed: {first_of(changes.paths, MAX_NAMED_PAGES)}."]
