@@ -626,14 +626,8 @@ class Anvil:
     def test_suite(self, path: str | os.PathLike[str] | None = None) -> Suite:
         """The suite in a file; by default the ``anvil-tests.toml`` in the documentation folder, or in a folder above it
         up to the repository's root. Its ``origin`` is the file. Raises :class:`ConfigError`."""
-        suite_file = registry.part("suite file")
-        parse = registry.part("suite").parse
-
-        file = suite_file.find(self.folder, self.base) if path is None else Path(path)
-        if file is None:
-            raise ConfigError(suite_file.none_found(self.folder, self.base))
-        parsed: Suite = parse(suite_file.read(file), str(file))
-        return parsed
+        suite: Suite = registry.part("suite")(None if path is None else Path(path), self.folder, self.base)
+        return suite
 
     def test_suggestions(self, suite: Suite | None = None, asked: AnyCollection[str] = ()) -> tuple[str, ...]:
         """Suggested questions, as TOML for a suite: headings that end in a question mark, entries of FAQs, and those in

@@ -15,7 +15,7 @@ from sphinx.errors import ExtensionError
 from sphinx.util import logging
 
 from anvil._version import __version__
-from anvil.cli.progress_lines import StageLines
+from anvil.cli.output import StageLines
 from anvil.errors import AnvilError
 from anvil.formats.control_characters import log_line
 from anvil.values import BuildReport

@@ -23,9 +23,9 @@ from mkdocs.structure.nav import Navigation
 from mkdocs.structure.pages import Page
 
 import anvil
-from anvil.agents import index_skill
+from anvil.agents import skill
 from anvil.agents.documentation_pointer import SiteAccess
-from anvil.cli.progress_lines import StageLines
+from anvil.cli.output import StageLines
 from anvil.doc_tests import suite_report
 from anvil.errors import AnvilError, BuildError
 from anvil.formats.control_characters import log_line
@@ -282,7 +282,7 @@ class AnvilPlugin(BasePlugin[options.AnvilConfig]):  # type: ignore[no-untyped-c
         access = SiteAccess(
             f"{root}/" if root else "", self.config.index_path, self.config.mcp_url, self.config.llms_txt
         )
-        index_skill.publish(index, Path(config.site_dir), config.site_name, access)
+        skill.publish(index, Path(config.site_dir), config.site_name, access)
 
     def _close(self) -> None:
         if self._opened is not None:

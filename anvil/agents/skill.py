@@ -1,15 +1,31 @@
-"""An Agent Skill, by the format of https://agentskills.io/specification (read in November 2026)."""
+"""Agent Skills, by the format of https://agentskills.io/specification (read in November 2026): of a repository, for the
+clients of an MCP server, and for a published site."""
 
 from __future__ import annotations
 
 import json
+import os
 import re
 import unicodedata
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
+from anvil.agents.documentation_pointer import SiteAccess, published_pointer, served_pointer
+from anvil.agents.quoting import is_index
 from anvil.agents.values import Skill
+from anvil.errors import BuildError, ConfigError
+from anvil.index_file import verify
+from anvil.index_file.reader import IndexReader
+from anvil.system import safe_write
 
 MAX_NAME_CHARS = 64
 SUFFIX = "-docs"
+FOLDER = ".well-known/agent-skills"
+INDEX = f"{FOLDER}/index.json"
+SCHEMA = "https://schemas.agentskills.io/discovery/0.2.0/schema.json"
+MAX_INDEX_BYTES = 1_000_000
+"""Bytes that are read of a file that the site has already."""
 
 
 def skill_name(project: str) -> str:
@@ -48,3 +64,93 @@ def rule_front_matter(docs: str) -> str:
     place = "this repository" if docs == "." else f"the folder {docs[:200]}"
     description = f"Where the project's documentation is, {place}, and how to search it."
     return f"---\ndescription: {json.dumps(description)}\nalwaysApply: false\n---\n\n"
+
+
+def served(reader: IndexReader, project: str, collection: str | None = None) -> Skill | None:
+    """The skill of what a server answers from; None without pages. ``collection``: its name, if there are several."""
+    paths = [document.file_path for document in reader.documents()]
+    made = served_pointer(paths, collection, reader.meta().get("version"))
+    return skill(skill_name(project), "its MCP server", made.text) if paths else None
+
+
+def published(index: Path, project: str, access: SiteAccess) -> Skill:
+    """The skill of a site, from its index; without an address in ``access``, that of its first page counts. Raises
+    :class:`ArtifactError`."""
+    with verify.open_checked(index) as reader:
+        pages = [(document.file_path, document.url) for document in reader.documents()]
+        version = reader.meta().get("version")
+    roots = [url for path, url in pages if url is not None and url.endswith("/") and "/" not in path and is_index(path)]
+    if not access.url and len(roots) == 1:
+        access = access._replace(url=roots[0])
+    made = published_pointer([_at_address(*page, access.url) for page in pages], access, version)
+    return skill(skill_name(project), access.url or "its site", made.text)
+
+
+def publish(index: Path, site: Path, project: str, access: SiteAccess) -> tuple[str, ...]:
+    """Write the skill of a site into its folder, and return the paths of the files. Other skills in the list of the
+    site stay. Raises :class:`ConfigError` and :class:`BuildError`, and :class:`ArtifactError` for the index."""
+    made = published(index, project, access)
+    listed = site / INDEX
+    try:
+        before = _read(listed)
+        files = skill_files(made, before.decode(errors="replace") if before is not None else None)
+        for path, data in files.items():
+            file = site / path
+            if not Path(os.path.realpath(file.parent)).is_relative_to(os.path.realpath(site)):
+                raise BuildError(f"{file.parent} is a link that leads out of {site}. Remove it, and try again.")
+            file.parent.mkdir(parents=True, exist_ok=True)
+            if _read(file) != data:
+                safe_write.write_file(file, data, flush=False)
+    except OSError as error:
+        raise BuildError(
+            f"The skill cannot be written into {site}: {error.strerror}. Change the permissions of {error.filename}."
+        ) from None
+    return tuple(files)
+
+
+def _read(file: Path) -> bytes | None:
+    """The content of a file, None if there is none. Raises :class:`BuildError` for what is not a regular file."""
+    if safe_write.regular_file(file) is None:
+        return None
+    with open(file, "rb", opener=safe_write.opener) as stream:
+        return stream.read(MAX_INDEX_BYTES)
+
+
+def _at_address(path: str, url: str | None, site_url: str) -> str:
+    """The address of a page in the site, if that is known; else its path."""
+    return url[len(site_url) :] if url and site_url and url.startswith(site_url) else path
+
+
+def skill_files(skill: Skill, before: str | None = None) -> Mapping[str, bytes]:
+    """Path in the site -> content. ``before``: the index that the site has; its other skills stay.
+
+    The address in the index is relative, so that a site may be below a folder. Raises :class:`ConfigError` for an index
+    in another form.
+    """
+    path = f"{skill.name}/SKILL.md"
+    entry = {
+        "name": skill.name,
+        "type": "skill-md",
+        "description": skill.description,
+        "url": path,
+        "digest": skill.digest,
+    }
+    skills = sorted([*_others(before, skill.name), entry], key=lambda each: str(each["name"]))
+    index = json.dumps({"$schema": SCHEMA, "skills": skills}, indent=2, ensure_ascii=False)
+    return {f"{FOLDER}/{path}": skill.data, INDEX: f"{index}\n".encode(errors="replace")}
+
+
+def _others(before: str | None, name: str) -> list[dict[str, Any]]:
+    """The other skills of an index."""
+    if before is None:
+        return []
+    try:
+        index = json.loads(before)
+        listed = index["skills"] if index["$schema"] == SCHEMA else None
+        if isinstance(listed, list) and all(isinstance(skill["name"], str) for skill in listed):
+            return [skill for skill in listed if skill["name"] != name]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        listed = None
+    raise ConfigError(
+        f"The site has another {INDEX}, which is not in the form of {SCHEMA}. Remove it, or publish no skill."
+    )

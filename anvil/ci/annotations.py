@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from anvil.ci.hosts import Level
+from anvil.doc_tests.suite_report import standing
 from anvil.search.pages import page_text
 from anvil.text import markdown_parser
 from anvil.text.includes import source_line
@@ -16,6 +17,7 @@ from anvil.values import Changes, Document
 
 if TYPE_CHECKING:
     from anvil.api import Anvil
+    from anvil.doc_tests.values import TestReport
     from anvil.impact.values import Finding, Undocumented
     from anvil.index_file.reader import Reader
     from anvil.lint.values import LintFinding
@@ -74,6 +76,24 @@ def impact_notes(findings: Iterable[Finding], undocumented: Iterable[Undocumente
         yield Note("notice", message, in_checkout(opened, finding.path), finding.line)
     for addition in undocumented:
         yield Note("notice", f"No page has the {addition.kind} {addition.name}.", addition.path, addition.line)
+
+
+def question_notes(report: TestReport, opened: Anvil) -> Iterator[Note]:
+    """Messages for what got worse, at the pages that lost, and for other failures, at the question in the suite."""
+    comparison = report.comparison
+    worse = comparison.worse if comparison is not None else ()
+    for difference in worse:
+        level: Level = "error" if difference.decisive else "warning"
+        message = f"{difference.ask!r}: {standing(difference.before)} before, {standing(difference.after)} now."
+        file = in_checkout(opened, difference.page) if difference.page else None
+        yield Note(level, f"{message} {difference.reason}".strip(), file, difference.line if file else None)
+    suite = in_workspace(Path(report.suite).resolve())
+    known = {difference.ask for difference in worse}
+    for outcome in report.failed:
+        if outcome.ask not in known:
+            first = f" {outcome.answers[0].file_path} comes first." if outcome.answers else ""
+            message = f"{outcome.ask!r} expects {outcome.expected}: {standing(outcome)}.{first}"
+            yield Note("error" if not report.passed else "warning", message, suite, outcome.line or 1)
 
 
 def _line(path: str, opened: Anvil, reader: Reader) -> int:

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import quote
 
-from anvil.ci import impact_summary, previous_indexes, pull_request_comment, question_summary, summary
+from anvil.ci import previous_indexes, pull_request_comment, summary
 from anvil.ci import previous_indexes as previous
-from anvil.ci.annotations import impact_notes, in_checkout, lint_notes, shown, stale_notes
+from anvil.ci.annotations import impact_notes, in_checkout, lint_notes, question_notes, shown, stale_notes
 from anvil.ci.hosts import Host
-from anvil.cli.progress_lines import ProgressLines
+from anvil.cli.output import ProgressLines
 from anvil.errors import BuildError, ConfigError
 from anvil.fetch.settings import FetchOptions
 from anvil.impact.settings import ImpactOptions
@@ -122,7 +122,7 @@ def build(order: CiOptions, host: Host) -> tuple[bool, dict[str, str]]:
             publish.place(index, target)
             manifest.write_manifest(target)
     host.output(values)
-    host.summarize(summary.render(contents))
+    host.summarize(summary.render_index(contents))
     return True, values
 
 
@@ -174,7 +174,7 @@ def check(order: CiOptions, host: Host) -> tuple[bool, dict[str, str]]:
         for message in stale_files:
             host.annotate("error", message)
     host.output(values)
-    host.summarize(summary.render(contents))
+    host.summarize(summary.render_index(contents))
     return not changes and not stale_files, values
 
 
@@ -214,7 +214,7 @@ def test(order: CiOptions, host: Host) -> tuple[bool, dict[str, str]]:
             )
         for sentence in report.notes:
             host.annotate("warning", sentence)
-        for note in [*question_summary.notes(report, opened)][:MAX_WARNINGS]:
+        for note in [*question_notes(report, opened)][:MAX_WARNINGS]:
             host.annotate(*note)
         pages_url = _pages_url(opened)
     values = {
@@ -223,8 +223,8 @@ def test(order: CiOptions, host: Host) -> tuple[bool, dict[str, str]]:
         "lost": str(len(report.comparison.lost) if report.comparison else 0),
     }
     host.output(values)
-    host.summarize(question_summary.render(report, branch, pages_url))
-    host.line(question_summary.headline(report))
+    host.summarize(summary.render_questions(report, branch, pages_url))
+    host.line(summary.questions_headline(report))
     return report.passed, values
 
 
@@ -239,7 +239,7 @@ def lint(order: CiOptions, host: Host) -> tuple[bool, dict[str, str]]:
     values = {level + "s": str(sum(each.level == level for each in report.findings)) for level in LEVELS}
     host.output(values)
     host.summarize(summary.render_lint(report, pages_url))
-    host.line(summary.headline(report))
+    host.line(summary.lint_headline(report))
     return not failing, values
 
 
@@ -274,11 +274,11 @@ def impact(order: CiOptions, host: Host) -> tuple[bool, dict[str, str]]:
         host.line(sentence)
     values = {"impact": str(len(likely))}
     host.output(values)
-    if said := impact_summary.render(likely, report, pages_url):
+    if said := summary.render_impact(likely, report, pages_url):
         host.summarize(said)
     if order.comment:
         pull_request_comment.keep_current(said if likely else "", host)
-    host.line(f"{impact_summary.headline(likely, report)} ({counted(report.files, 'changed file')} of code).")
+    host.line(f"{summary.impact_headline(likely, report)} ({counted(report.files, 'changed file')} of code).")
     return not (likely and order.fail_impact), values
 
 

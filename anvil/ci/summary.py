@@ -9,17 +9,26 @@ import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from anvil.ci.hosts import visible
 from anvil.dependencies.values import DocsReport
+from anvil.doc_tests.suite_report import standing
 from anvil.git_drivers.index_diff import Difference, PageChange
+from anvil.impact.values import Finding, Impact
 from anvil.lint.values import LEVELS, LintFinding, LintReport
 from anvil.search.content_health import Bar, ContentHealth, Spot
 from anvil.text.lines import backticks
 from anvil.values import BuildReport, Changes, at_line
 from anvil.wording import counted, full_heading
 
+if TYPE_CHECKING:
+    from anvil.doc_tests.values import ChangedPage, Comparison, Outcome, TestReport
+    from anvil.doc_tests.values import Difference as QuestionDifference
+
+MAX_NAMED_PAGES = 3
+"""Pages that a headline names."""
 MAX_ROWS = 25
 """Rows of a table."""
 MAX_SECTIONS = 6
@@ -65,8 +74,8 @@ class Contents:
     pages_url: str | None = None
 
 
-def render(contents: Contents) -> str:
-    """The whole summary, with a line break at its end."""
+def render_index(contents: Contents) -> str:
+    """The section on a build or a check, with a line break at its end."""
     parts = [
         f"## {_headline(contents)}",
         _origin(contents),
@@ -95,13 +104,15 @@ def artifact(name: str, address: str, repository: str | None) -> str:
 def dependencies(reports: Sequence[DocsReport]) -> str:
     """The documentation of dependencies: which there is, and why some is missing."""
     rows = [
-        f"| {code(f'{report.name} {report.version}')} | {'' if report.pages is None else f'{report.pages:,}'} | "
-        f"{code(report.problem or (report.docs.url if report.docs else ''), 300)} |"
-        for report in reports[:MAX_ROWS]
+        (
+            code(f"{report.name} {report.version}"),
+            "" if report.pages is None else f"{report.pages:,}",
+            code(report.problem or (report.docs.url if report.docs else ""), 300),
+        )
+        for report in reports
     ]
-    table = ["| package | pages | from |", "|---|---:|---|", *rows] if rows else ["`anvil.lock` has no entry."]
-    more = [f"\nand {len(reports) - MAX_ROWS:,} more"] if len(reports) > MAX_ROWS else []
-    return "\n".join(["## Documentation of dependencies\n", *table, *more, ""])
+    body = listed(("package", "pages", "from"), rows, "lrl") if rows else "`anvil.lock` has no entry."
+    return f"## Documentation of dependencies\n\n{body}\n"
 
 
 def code(text: str, longest: int = MAX_CODE_CHARS) -> str:
@@ -297,7 +308,10 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], align: str = "") -
     return "\n".join(f"| {' | '.join(row)} |" for row in (head, marks, *rows))
 
 
-def headline(report: LintReport) -> str:
+# --- the findings of the linter ------------------------------------------------------------------------------
+
+
+def lint_headline(report: LintReport) -> str:
     """The result in one sentence."""
     counts = Counter(finding.level for finding in report.findings)
     found = [counted(counts[level], level) for level in reversed(LEVELS) if counts[level]]
@@ -315,7 +329,7 @@ def annotated(report: LintReport, most: int) -> list[LintFinding]:
 def render_lint(report: LintReport, pages_url: str | None) -> str:
     """A section for the summary, in Markdown. ``pages_url``: the address of the pages' folder, with a slash at its end,
     None where they cannot be read."""
-    parts = [f"## Lint: {headline(report)}"]
+    parts = [f"## Lint: {lint_headline(report)}"]
     for level in reversed(LEVELS):
         rows = [
             (linked(finding.path, pages_url, finding.line), f"`{finding.rule}`", code(finding.message, 300))
@@ -328,3 +342,140 @@ def render_lint(report: LintReport, pages_url: str | None) -> str:
                 folded(counted(len(rows), level), table) if level == "note" else f"### {level.title()}s\n\n{table}"
             )
     return "\n\n".join([*parts, *report.notes]) + "\n"
+
+
+# --- the questions of a suite ----------------------------------------------------------------------------------
+
+MAX_NAMED_PAGES = 3
+"""Pages that a questions_headline names."""
+
+
+def questions_headline(report: TestReport) -> str:
+    """The result in one sentence."""
+    comparison = report.comparison
+    if comparison is not None and comparison.worse:
+        pages = Counter(page.file_path for difference in comparison.worse for page in difference.blame[:1])
+        named = [path for path, _ in pages.most_common(MAX_NAMED_PAGES)]
+        because = f" because of {_and(named)}" if named else ""
+        return f"{counted(len(comparison.worse), 'question')} got worse{because}"
+    if report.failed:
+        return f"{counted(len(report.failed), 'question', 'are')} not answered as expected"
+    if not report.passed:
+        return f"the mean reciprocal rank is {report.mrr or 0:.2f}, at least {report.min_mrr or 0:.2f} is wanted"
+    if comparison is not None and comparison.better:
+        return f"{counted(len(comparison.better), 'question')} got better"
+    return "all questions are answered as expected" if report.outcomes else "no question was asked"
+
+
+def render_questions(report: TestReport, since: str | None, pages_url: str | None) -> str:
+    """A section for the summary, in Markdown. ``since``: the branch that it is compared with; ``pages_url``: the
+    address of the pages' folder, with a slash at its end."""
+    judged = sum(outcome.status in ("pass", "fail") for outcome in report.outcomes)
+    wanted = "" if report.min_hit is None else f" At least {report.min_hit:.0%} must be."
+    rank = "" if report.mrr is None else f" Mean reciprocal rank {report.mrr:.2f}."
+    passed = judged - len(report.failed)
+    parts = [
+        f"## Questions: {_escaped(questions_headline(report))}",
+        f"**{passed} of {counted(judged, 'question', 'are')} answered as expected ({report.hit:.1%}).**{wanted}{rank}",
+    ]
+    comparison = report.comparison
+    if comparison is not None:
+        parts += [*_comparison(comparison, since, pages_url)]
+    known = {difference.ask for difference in comparison.worse} if comparison else set()
+    failed = [outcome for outcome in report.failed if outcome.ask not in known]
+    if failed:
+        rows = [(code(outcome.ask), code(outcome.expected), _instead(outcome)) for outcome in failed]
+        title = "Not answered, here and before" if comparison else "Not answered"
+        parts += [f"### {title}", listed(("question", "expected", "came instead"), rows)]
+    if report.new:
+        answers = [(code(outcome.ask), _instead(outcome)) for outcome in report.new]
+        parts.append(folded(counted(len(report.new), "new question"), listed(("question", "answered by"), answers)))
+    return "\n\n".join(parts) + "\n"
+
+
+def _comparison(comparison: Comparison, since: str | None, pages_url: str | None) -> Iterator[str]:
+    name = code(since) if since else code(comparison.baseline)
+    for title, differences in ((f"Worse than in {name}", comparison.worse), ("Better", comparison.better)):
+        if differences:
+            yield f"### {title}"
+            rows = [
+                (
+                    f"{'**lost** ' if each.kind == 'worse' and each.decisive else ''}{code(each.ask)}",
+                    f"{standing(each.before)} → {standing(each.after)}",
+                    _blame(each, pages_url),
+                )
+                for each in differences
+            ]
+            yield listed(("question", "", "because of"), rows)
+    if not comparison.differences:
+        yield f"No question got better or worse than in {name}."
+    for note in comparison.notes:
+        yield _escaped(note)
+
+
+def _blame(difference: QuestionDifference, pages_url: str | None) -> str:
+    if not difference.blame:
+        return "no page alone"
+    return ", ".join(_changed_page(page, pages_url) for page in difference.blame[:MAX_NAMED_PAGES])
+
+
+def _changed_page(page: ChangedPage, pages_url: str | None) -> str:
+    return f"{linked(page.file_path, None if page.kind == 'removed' else pages_url)} ({page.kind})"
+
+
+def _instead(outcome: Outcome) -> str:
+    if not outcome.answers:
+        return "no result"
+    first = outcome.answers[0]
+    return code(f"{first.file_path}#{first.anchor}" if first.anchor else first.file_path)
+
+
+def _and(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _escaped(text: str) -> str:
+    """Text of documents in a heading or a paragraph: marks of Markdown and HTML are shown as they are."""
+    return "".join(f"\\{character}" if character in "\\`*_[]<>#|&!" else character for character in text)
+
+
+# --- what a change means for the documentation -----------------------------------------------------------------
+
+
+def impact_headline(likely: Sequence[Finding], impact: Impact) -> str:
+    """The result in one sentence."""
+    found = [
+        *([f"{counted(len(likely), 'section')} may be wrong after this change"] if likely else []),
+        *([f"no page has {counted(len(impact.undocumented), 'addition')}"] if impact.undocumented else []),
+    ]
+    return ", and ".join(found) or "nothing that this change makes wrong was found"
+
+
+def render_impact(likely: Sequence[Finding], impact: Impact, pages_url: str | None) -> str:
+    """A section for the summary, in Markdown; empty when there is nothing to say. ``likely``: the findings that are
+    shown. ``pages_url``: the address of the pages' folder, with a slash at its end."""
+    if not likely and not impact.undocumented:
+        return ""
+    parts = [f"## Documentation: {impact_headline(likely, impact)}"]
+    if likely:
+        rows = [
+            (
+                linked(finding.path, pages_url, finding.line),
+                code(full_heading(finding.title, finding.heading_path)),
+                "; ".join(code(reason, 200) for reason in finding.reasons[:2]),
+                f"{finding.confidence:.2f}",
+            )
+            for finding in likely
+        ]
+        parts.append(listed(("place", "section", "why", "confidence"), rows, "lllr"))
+    if impact.undocumented:
+        additions = [(code(each.name), each.kind, code(f"{each.path}:{each.line}")) for each in impact.undocumented]
+        parts += ["### No page has", listed(("name", "what", "where"), additions)]
+    if impact.done:
+        rows_done = [
+            (linked(each.path, pages_url, each.line), code(full_heading(each.title, each.heading_path)))
+            for each in impact.done
+        ]
+        title = f"{counted(len(impact.done), 'section')} that the change edits already"
+        parts.append(folded(title, listed(("place", "section"), rows_done)))
+    return "\n\n".join(parts) + "\n"

@@ -10,7 +10,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -148,8 +148,6 @@ def progress(quiet: bool = False) -> Iterator[Progress]:
         with _Bar() as bar:
             yield bar
     else:
-        from anvil.cli.progress_lines import ProgressLines
-
         yield ProgressLines(lambda line: say(f"anvil: {line}", err=True), first_s=1.0, interval_s=5.0)
 
 
@@ -198,3 +196,37 @@ NO = 1
 """The answer is no: stale, refused, different."""
 ERROR = 2
 """It could not be done: an error, or wrong arguments."""
+
+
+class ProgressLines:
+    """A :data:`anvil.values.Progress` that writes ``reading 3 of 9`` from time to time."""
+
+    def __init__(self, write: Callable[[str], None], first_s: float, interval_s: float) -> None:
+        """``first_s``: time before the first line. ``interval_s``: time between two."""
+        self._write = write
+        self._next = time.monotonic() + first_s
+        self._interval_s = interval_s
+
+    def __call__(self, stage: str, done: int, total: int) -> None:
+        now = time.monotonic()
+        if total > 1 and now >= self._next:
+            self._write(f"{stage} {done} of {total}")
+            self._next = now + self._interval_s
+
+
+class StageLines:
+    """A :data:`anvil.values.Progress` that writes ``reading: 3 of 9`` while a stage takes long."""
+
+    def __init__(self, write: Callable[[str], None], interval_s: float = 5.0) -> None:
+        """``interval_s``: time from the begin of a stage to its first line, and between two."""
+        self._write = write
+        self._interval_s = interval_s
+        self._written_at = time.monotonic()
+
+    def __call__(self, stage: str, done: int, total: int) -> None:
+        now = time.monotonic()
+        if not done:
+            self._written_at = now
+        elif now - self._written_at > self._interval_s:
+            self._written_at = now
+            self._write(f"{stage}: {done} of {total}")

@@ -95,7 +95,7 @@ def command(
 
 
 def _suggest(opened: Anvil, suite: str | None) -> None:
-    from anvil.doc_tests import question_log, writing
+    from anvil.doc_tests import question_log, suite_entries
 
     try:
         suite_now = opened.test_suite(suite)
@@ -108,7 +108,7 @@ def _suggest(opened: Anvil, suite: str | None) -> None:
     suggestions = opened.test_suggestions(suite_now, [group.question for group in groups])
     for entry in suggestions:
         output.say(entry)
-    if any(writing.FIRST_QUESTION in entry for entry in suggestions):
+    if any(suite_entries.FIRST_QUESTION in entry for entry in suggestions):
         output.warn(
             "No heading is a question. These are headings of your pages: put each as a reader would ask, then run "
             "'anvil test'."
@@ -119,9 +119,9 @@ def _suggest(opened: Anvil, suite: str | None) -> None:
 
 def _update(file: Path, report: TestReport) -> None:
     """Write today's answers of new questions into the suite, after showing them."""
-    from anvil.doc_tests import suite_file, writing
+    from anvil.doc_tests import suite, suite_entries
 
-    answers = writing.answers_of_today(report)
+    answers = suite_entries.answers_of_today(report)
     if not answers:
         output.say("Every question has its expect: nothing to write.", err=True)
         return
@@ -134,7 +134,7 @@ def _update(file: Path, report: TestReport) -> None:
     count = counted(number, "answer")
     if sys.stdin.isatty() and not click.confirm(f"Write {count} to {output.relative(file)}?", err=True):
         return
-    suite_file.write(file, writing.recorded(suite_file.read(file), answers, str(file)))
+    suite.write(file, suite_entries.recorded(suite.read(file), answers, str(file)))
     output.say(f"{count} written to {output.relative(file)}.", err=True)
 
 

@@ -1,4 +1,4 @@
-"""A suite of questions: read from TOML, and written to it.
+"""A suite of questions: its file, its TOML, and the entries that are written into it.
 
 An error is one message that names the file, the line and the key.
 """
@@ -8,8 +8,9 @@ from __future__ import annotations
 import difflib
 import posixpath
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, cast, get_args
 
 from anvil.doc_tests.values import Expectation, Question, Suite
@@ -17,6 +18,7 @@ from anvil.errors import ConfigError
 from anvil.formats import toml_values
 from anvil.formats.toml_values import quoted
 from anvil.results import Mode
+from anvil.system import safe_read, safe_write
 
 FILE_NAME = "anvil-tests.toml"
 NOTHING = "nothing"
@@ -43,6 +45,49 @@ _TOKEN = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 """A string of several lines, a string, a comment, or the header of a question."""
+
+
+def load(path: Path | None, docs: Path | None, base: Path) -> Suite:
+    """The suite in the file ``path``; without one, in the documentation folder or a folder above it, up to the root of
+    the repository. ``base``: where to begin without a folder. Raises :class:`ConfigError`."""
+    file = path or next((place for place in _candidates(docs, base) if place.is_file()), None)
+    if file is None:
+        folder = docs.absolute().parent if docs is not None else base
+        raise ConfigError(
+            f"There is no {FILE_NAME} in {folder}. Write questions into it, or begin with: "
+            f"anvil test --suggest > {FILE_NAME}"
+        )
+    return parse(read(file), str(file))
+
+
+def _candidates(docs: Path | None, base: Path) -> Iterator[Path]:
+    start = (docs or base).absolute()
+    for folder in (start, *start.parents):
+        yield folder / FILE_NAME
+        if (folder / ".git").exists() or (folder / ".hg").exists():
+            return
+        if folder == start.parent and not any((above / ".git").exists() for above in folder.parents):
+            return  # in no repository: not further than the folder of the documents
+
+
+def read(path: Path) -> str:
+    """The text of a suite. Raises :class:`ConfigError`."""
+    try:
+        if path.is_file() and path.stat().st_size > MAX_FILE_BYTES:
+            raise ConfigError(f"{path} has {path.stat().st_size:,} bytes. A suite has at most {MAX_FILE_BYTES:,}.")
+        return safe_read.data(path, MAX_FILE_BYTES + 1).decode("utf-8-sig")
+    except FileNotFoundError:
+        raise ConfigError(f"There is no {path}. Name the file of a suite, or none for {FILE_NAME}.") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} cannot be read: {error}. Correct the file, or name another.") from None
+
+
+def write(path: Path, text: str) -> None:
+    """Replace the text of a suite. Raises :class:`ConfigError`."""
+    try:
+        safe_write.write_file(path, text)
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be written: {error.strerror}. Change its permissions.") from error
 
 
 def parse(text: str, origin: str = FILE_NAME) -> Suite:

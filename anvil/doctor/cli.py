@@ -1,21 +1,69 @@
-"""``anvil doctor``."""
+"""``anvil doctor``: the list of examinations, and their report.
+
+An examination is a function that yields findings. One that fails does not end the others. None uses the network, and
+none writes more than a temporary file.
+"""
 
 from __future__ import annotations
 
 import shutil
 import textwrap
+from collections.abc import Callable, Iterator
 
 import click
 
 from anvil.cli import options, output
 from anvil.cli.output import ERROR, NO, OK
-from anvil.doctor.values import Finding, Verdict, worst
+from anvil.doctor import (
+    client_entries,
+    examined_project,
+    folders,
+    index_state,
+    installed_parts,
+    mkdocs_project,
+    pre_commit_hooks,
+)
+from anvil.doctor.examined_project import Finding, Place, Verdict, worst
 from anvil.requests import OpenRequest
 from anvil.wording import counted
 
 COLOURS: dict[Verdict, str] = {"ok": "green", "note": "yellow", "wrong": "red", "unseen": "magenta"}
 EXIT_CODES: dict[Verdict, int] = {"ok": OK, "note": OK, "wrong": NO, "unseen": ERROR}
 MAX_WIDTH = 100
+
+Examination = Callable[[Place], Iterator[Finding]]
+
+EXAMINATIONS: dict[str, Examination] = {
+    "python": installed_parts.python,
+    "program": installed_parts.program,
+    "packages": installed_parts.packages,
+    "extras": installed_parts.extras,
+    "sqlite": installed_parts.sqlite,
+    "sqlite-vec": installed_parts.sqlite_vec,
+    "model": installed_parts.embedding_model,
+    "configuration": folders.configuration,
+    "documents": folders.documents,
+    "git": folders.examine,
+    "index": index_state.examine,
+    "index in git": index_state.in_git,
+    "folders": folders.writable,
+    "file events": folders.events,
+    "clients": client_entries.examine,
+    "pre-commit": pre_commit_hooks.examine,
+    "mkdocs": mkdocs_project.examine,
+    "context": folders.examine_context,
+    "library": index_state.examine_library,
+}
+"""Subject -> examination, in the order of the report: what a check depends on is checked before it."""
+
+
+def examine(place: Place) -> Iterator[Finding]:
+    """All findings, as they are made. An examination that raises becomes a finding of its own."""
+    for subject, examination in EXAMINATIONS.items():
+        try:
+            yield from examination(place)
+        except Exception as error:  # a later examination may find the cause
+            yield Finding(subject, "unseen", f"This could not be examined ({type(error).__name__}: {error}).")
 
 
 @click.command("doctor", epilog="Example: anvil doctor --docs docs")
@@ -27,11 +75,9 @@ def command(given: OpenRequest, as_json: bool) -> int:
 
     It changes nothing. Exit code 0: nothing is wrong, 1: something is wrong, 2: something could not be examined.
     """
-    from anvil.doctor import examinations, examined_project
-
     findings: list[Finding] = []
-    indent = max(map(len, examinations.EXAMINATIONS)) + 10
-    for finding in examinations.examine(examined_project.find(given.docs, given.index, given.config, given.provider)):
+    indent = max(map(len, EXAMINATIONS)) + 10
+    for finding in examine(examined_project.find(given.docs, given.index, given.config, given.provider)):
         findings.append(finding)
         if not as_json:
             output.say(_rendered(finding, indent))

@@ -12,8 +12,7 @@ from typing import Any
 
 from anvil.clients.client_files import ClientFile, client_files, default_name, is_ours, listed, other_project, paths_of
 from anvil.clients.known_clients import FOLDER, words
-from anvil.doctor.examined_project import Place
-from anvil.doctor.values import Finding
+from anvil.doctor.examined_project import Finding, Place
 from anvil.errors import ConfigError
 from anvil.settings.files import CONFIG_NAME
 from anvil.system import installation, safe_read

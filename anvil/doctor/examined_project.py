@@ -1,12 +1,13 @@
-"""The project that is examined, as the options and the configuration name it."""
+"""The project that is examined, as the options and the configuration name it, and a finding about it."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from anvil.errors import ConfigError
 from anvil.settings import index_url
@@ -16,6 +17,32 @@ from anvil.system import installation, safe_read
 
 if TYPE_CHECKING:
     from anvil.documents.document_source import DocumentSource
+
+
+Verdict = Literal["ok", "note", "wrong", "unseen"]
+"""``note``: nothing is broken. ``unseen``: the examination could not be made."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """The result of one examination.
+
+    ``subject``: a word or two. ``text``: a sentence or two for people, without secrets. ``fix``: a shell command for
+    the folder of the examination, after which the finding is ``ok``, or which installs something optional; None when
+    nothing has to be done or no command can do it.
+    """
+
+    subject: str
+    verdict: Verdict
+    text: str
+    fix: str | None = None
+
+
+def worst(findings: Iterable[Finding]) -> Verdict:
+    """The worst verdict: ``wrong``, ``unseen``, ``note``, ``ok``."""
+    verdicts = {finding.verdict for finding in findings}
+    order: tuple[Verdict, ...] = ("wrong", "unseen", "note")
+    return next((verdict for verdict in order if verdict in verdicts), "ok")
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from anvil.context.settings import CONTEXT_NAME, ContextOptions, load_context
-from anvil.doctor.examined_project import Place
-from anvil.doctor.values import Finding, Verdict
+from anvil.doctor.examined_project import Finding, Place, Verdict
 from anvil.errors import AnvilError, GitError, NotOwned, SourceError
 from anvil.settings.files import nearest_config
 from anvil.settings.layers import variables

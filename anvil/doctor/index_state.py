@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from anvil.doctor.examined_project import Place
-from anvil.doctor.values import Finding
+from anvil.doctor.examined_project import Finding, Place
 from anvil.errors import AnvilError, ArtifactError, ArtifactMissing, ConfigError, FormatTooNew, GitError, SourceError
 from anvil.library.settings import LibraryOptions
 from anvil.settings import index_url

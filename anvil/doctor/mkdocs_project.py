@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from anvil.doctor import examined_project
-from anvil.doctor.examined_project import Place
-from anvil.doctor.values import Finding
+from anvil.doctor.examined_project import Finding, Place
 from anvil.errors import ConfigError
 from anvil.system import installation, safe_read
 

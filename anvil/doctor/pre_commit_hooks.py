@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anvil.doctor import examined_project
-from anvil.doctor.examined_project import Place
-from anvil.doctor.values import Finding
+from anvil.doctor.examined_project import Finding, Place
 from anvil.errors import ConfigError, GitError, SourceError
 from anvil.settings.schema import INDEX_FOLDER
 from anvil.system import installation, safe_read

@@ -14,6 +14,7 @@ from anvil.git.repository import Repository
 from anvil.index_file.reader import Reader
 from anvil.index_file.rows import StoredDocument
 from anvil.lint import generator_settings, linted_page, rules
+from anvil.lint.built_site import BuiltSite
 from anvil.lint.link_targets import Site
 from anvil.lint.linted_page import LintPage, PageHeading
 from anvil.lint.rules import Documentation, SimilarPair
@@ -21,7 +22,7 @@ from anvil.lint.settings import LintOptions
 from anvil.lint.values import LintReport, RuleName
 from anvil.search import content_health
 from anvil.settings.schema import Config
-from anvil.system import installation
+from anvil.system import installation, safe_read
 from anvil.text import front_matter, includes, markdown_parser, references
 from anvil.text.lines import LINE_END
 from anvil.values import PAGE_ENDINGS, SEPARATOR, Document
@@ -34,6 +35,8 @@ MAX_PAIRS = 200
 """Pairs of near duplicates in a report."""
 MAX_NAMED_PAGES = 5
 """Pages that could not be read and are named; the others are counted."""
+MAX_PAGE_BYTES = 50_000_000
+"""Bytes of the largest page of a site whose links are read."""
 MAX_FILES_AROUND = 50
 """Markdown files above the documentation folder whose links are read."""
 NO_INDEX = "near-duplicate compared equal text only: there is no index with vectors. Run '{build}'."
@@ -93,9 +96,7 @@ def lint(
 
     looked_up = None
     if built is not None:
-        from anvil.lint import site_links  # it imports the HTML parser
-
-        looked_up = site_links.built_site(built)
+        looked_up = _built_site(built)
         notes += built.notes
     documentation = Documentation(site, options, similar, _linked_around(site), moved, looked_up)
     if config.site.rule != "github" and _needs_links(chosen) and documentation.is_of_another_tool:
@@ -199,3 +200,23 @@ def _files_around(files: FileTree) -> Iterator[tuple[str, str]]:
                 text = files.read(path)
                 if text is not None:
                     yield path, text[front_matter.split(text)[1] :]
+
+
+def _built_site(site: SiteFolder) -> BuiltSite:
+    """The site in a folder, read as its index reads it. Raises :class:`SourceError` for a folder without pages."""
+    from anvil.sites import html_tree, reader_processes  # the HTML parser, for built sites only
+    from anvil.sites.links import read_links
+
+    site.scan()
+    pages = {}
+    for path in site.html_files():
+        try:
+            pages[path] = read_links(safe_read.data(site.folder / path, MAX_PAGE_BYTES), site.rules())
+        except (OSError, html_tree.Unreadable):
+            continue  # it counts as missing from the site that the index has
+    sources = {page: file for page, file in site.html_of_pages().items() if file in pages}
+
+    def has_file(address: str) -> bool:
+        return reader_processes.is_inside(site.folder, address)
+
+    return BuiltSite(pages, sources, has_file, site.base_path())

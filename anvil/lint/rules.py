@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from anvil.formats import globs
 from anvil.lint import linted_page
-from anvil.lint.built import BuiltSite, Lookup
+from anvil.lint.built_site import BuiltSite, Lookup
 from anvil.lint.link_targets import Site, Target
 from anvil.lint.linted_page import LintPage
 from anvil.lint.settings import LintOptions

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from anvil.ci import hosts, impact_summary, pull_request_comment
+from anvil.ci import hosts, pull_request_comment, summary
 from anvil.ci.pull_request_comment import MARK, MAX_CHARS, NOTHING
 from anvil.impact.values import Finding, Impact
 
@@ -213,7 +213,7 @@ def test_elsewhere_than_in_a_pull_request_nothing_is_asked(api: Api, monkeypatch
 def test_text_of_documents_cannot_be_markup_mentions_or_links(api: Api) -> None:
     heading = "`@team` <img src=x> [x](https://evil.example) | --> \n\n# @all ![y](https://evil.example)"
     finding = Finding("a)@b.md", heading, heading, 7, 0.71, (f"names `{heading}`",), ("names",))
-    findings = impact_summary.render((finding,), Impact((finding,), files=1), "https://x.example/blob/1/")
+    findings = summary.render_impact((finding,), Impact((finding,), files=1), "https://x.example/blob/1/")
     said(findings)
     markdown = api.comments[0]["body"].replace("\\|", "¦")
     [row] = [line for line in markdown.splitlines() if line.startswith("| [")]

@@ -68,7 +68,7 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_the_summary_looks_as_it_should(name: str) -> None:
     file = DATA / f"summary_{name}.md"
-    text = summary.render(CASES[name])
+    text = summary.render_index(CASES[name])
     if os.environ.get("WRITE_GOLDEN"):
         file.write_text(text, encoding="utf-8", newline="\n")
     assert text == file.read_text(encoding="utf-8"), "run with WRITE_GOLDEN=1, look at the page, and commit it"
@@ -86,7 +86,7 @@ def test_a_code_span_is_one_cell_of_code(text: str) -> None:
 
 def test_long_lists_are_cut() -> None:
     many = Difference(tuple(PageChange("added", f"{n:05}.md", ()) for n in range(20_000)), ())
-    text = summary.render(Contents(*COMMON, AFTER, BEFORE, many, HEALTHY, report=REPORT))
+    text = summary.render_index(Contents(*COMMON, AFTER, BEFORE, many, HEALTHY, report=REPORT))
     assert len(text) < 5_000 and "… and 19,975 more." in text
     assert len(summary.code("x" * 9999)) < 200
 
@@ -101,7 +101,7 @@ def test_sizes_are_for_people(count: int, text: str) -> None:
 def test_pages_are_linked_to_their_files_and_the_artifact_to_its_place() -> None:
     pages = "https://github.test/o/r/blob/0/docs/"
     told = Contents(*COMMON, AFTER, BEFORE, DIFFERENCE, HEALTHY, report=REPORT, since="main", pages_url=pages)
-    text = summary.render(told)
+    text = summary.render_index(told)
     assert f"| [`index.md`]({pages}index.md) | changed |" in text and "| `old.md` | removed |" in text
     assert "### Changed since `main`" in text and "since `main` |" in text
     targets = re.findall(r"\]\((https://github\.test[^)]*)\)", text)

@@ -27,14 +27,14 @@ READS = {"read_text", "read_bytes", "FileIO"}
 ARGUMENTS = {"mode", "buffering", "encoding", "errors", "newline", "opener"}
 """Names of the arguments of ``open`` besides the file."""
 ELSEWHERE = {
-    "anvil/agents/index_skill.py": "regular files only, and of each as much as an index may have",
+    "anvil/agents/skill.py": "regular files only, and of each as much as an index may have",
     "anvil/ci/program_key.py": "the source of the action",
     "anvil/context/cli.py": "a file of the installed package; a library",
     "anvil/dependencies/finder.py": "an index that was just fetched",
     "anvil/dependencies/pypi.py": "metadata of an installed package",
     "anvil/doc_tests/question_log.py": "its log, regular files only, line by line",
     "anvil/doctor/folders.py": "files of the kernel",
-    "anvil/doctor/python_packages.py": "metadata of an installed package",
+    "anvil/doctor/installed_parts.py": "metadata of an installed package",
     "anvil/documents/repository_files.py": "pages, regular files only, without links, and within their limit",
     "anvil/embedding/model_files.py": "files of the model",
     "anvil/fetch/attestation_lookup.py": "a regular file beside an index that the user names, within its limit",

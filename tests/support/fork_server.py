@@ -58,7 +58,7 @@ PRELOADED = {
         "anvil.opening",
         "anvil.library.library",
         "anvil.context.repository_context",
-        "anvil.doctor.examinations",
+        "anvil.doctor.cli",
         "anvil.server.http_transport",
         "anvil.server.stdio",
         "anvil.server.playground",

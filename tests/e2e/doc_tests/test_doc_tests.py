@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import anvil
-from anvil.doc_tests import writing
+from anvil.doc_tests import suite_entries
 from anvil.doc_tests.suite import parse
 from anvil.errors import ConfigError
 from tests.conftest import PAGES, write
@@ -197,11 +197,11 @@ def test_answers_are_not_written_to_a_suite_that_was_edited_meanwhile(root: Path
     with anvil.open(root / "docs") as opened:
         text = '[[question]]\nask = "which systems does it run on"\n'
         report = opened.test(parse(text))
-    answers = writing.answers_of_today(report)
-    assert "expect = " in writing.recorded(text, answers, "suite")
+    answers = suite_entries.answers_of_today(report)
+    assert "expect = " in suite_entries.recorded(text, answers, "suite")
     for edited in ('[[question]]\nask = "another"\n\n' + text, text + 'expect = "nothing"\n'):
         with pytest.raises(ConfigError, match="was edited"):
-            writing.recorded(edited, answers, "suite")
+            suite_entries.recorded(edited, answers, "suite")
 
 
 def test_wrong_baselines(root: Path, tmp_path: Path) -> None:

@@ -20,9 +20,9 @@ import anvil
 from anvil.clients import client_files
 from anvil.clients.client_files import client_file, default_name
 from anvil.clients.known_clients import CLIENTS
-from anvil.doctor import examinations, folders
+from anvil.doctor import cli, folders
 from anvil.doctor import examined_project as place
-from anvil.doctor.values import Finding
+from anvil.doctor.examined_project import Finding
 from anvil.index_file.digest import checksum
 from anvil.system import installation
 from tests.conftest import PAGES, write
@@ -80,7 +80,7 @@ def shell(command: str, code: int = 0) -> str:
 def findings(subject: str, **options: str | None) -> list[Finding]:
     """What one examination says of the working folder's project, and that no other broke down."""
     given = {"docs": None, "index": None, "config": None, "provider": None, **options}
-    found = list(examinations.examine(place.find(**given)))
+    found = list(cli.examine(place.find(**given)))
     assert not [each for each in found if each.verdict == "unseen"]
     return [each for each in found if each.subject == subject]
 
@@ -102,8 +102,8 @@ def healed(subject: str, verdict: str, said: str, **options: str | None) -> Find
 
 
 def test_a_sound_project(project: Path) -> None:
-    found = list(examinations.examine(place.find(None, None, None, None)))
-    assert {each.subject for each in found} <= examinations.EXAMINATIONS.keys()
+    found = list(cli.examine(place.find(None, None, None, None)))
+    assert {each.subject for each in found} <= cli.EXAMINATIONS.keys()
     assert {each.verdict for each in found if each.subject not in ("program", "packages")} == {"ok"}
     assert "fresh: 4 pages" in finding("index").text and "leaves it out" in finding("index in git").text
 
@@ -113,8 +113,8 @@ def test_an_examination_that_breaks_down_hides_no_other(project: Path, monkeypat
         yield Finding("git", "ok", "This much was seen.")
         raise MemoryError("no more")
 
-    monkeypatch.setitem(examinations.EXAMINATIONS, "git", broken)
-    found = list(examinations.examine(place.find(None, None, None, None)))
+    monkeypatch.setitem(cli.EXAMINATIONS, "git", broken)
+    found = list(cli.examine(place.find(None, None, None, None)))
     assert [each.verdict for each in found if each.subject == "git"] == ["ok", "unseen"]
     assert [each.verdict for each in found if each.subject == "index"] == ["ok"]
 
@@ -203,7 +203,7 @@ def test_an_index_from_elsewhere_is_not_fetched_to_look(project: Path) -> None:
     write(project, {"anvil.toml": f'index = "https://user:secret@127.0.0.1:9/index.db"\n{KEYWORDS}'})
     found = finding("index")
     assert found.verdict == "note" and "not fetched yet" in found.text
-    assert not any("secret" in f"{each}" for each in examinations.examine(place.find(None, None, None, None)))
+    assert not any("secret" in f"{each}" for each in cli.examine(place.find(None, None, None, None)))
 
 
 def test_a_secret_in_an_address_is_in_no_command(project: Path) -> None:
@@ -213,7 +213,7 @@ def test_a_secret_in_an_address_is_in_no_command(project: Path) -> None:
         ("https://127.0.0.1:9/i.db?sig=SECRETPW", "--index 'https://127.0.0.1:9/i.db?QUERY'"),
         ("github:o/r#release:v1", "--index 'github:o/r#release:v1'"),
     ):
-        found = [*examinations.examine(place.find(None, address, None, None))]
+        found = [*cli.examine(place.find(None, address, None, None))]
         (index,) = [each for each in found if each.subject == "index"]
         assert index.fix and (index.fix.endswith(spelled) or os.name == "nt")
         assert "SECRETPW" not in f"{found}"
@@ -225,7 +225,7 @@ def test_an_index_in_milvus_is_named_and_not_looked_for_on_disk(project: Path) -
     (note,) = findings("index", index="milvus://127.0.0.1:19530/docs")
     assert note.verdict == "note" and "milvus://127.0.0.1:19530/docs" in note.text and note.fix
     assert note.fix.endswith("status --index milvus://127.0.0.1:19530/docs")
-    found = [*examinations.examine(place.find("gone", "milvus://127.0.0.1:19530/docs", None, None))]
+    found = [*cli.examine(place.find("gone", "milvus://127.0.0.1:19530/docs", None, None))]
     assert not [each for each in found if each.verdict == "unseen"]
     assert [each.verdict for each in found if each.subject == "documents"] == ["note"]  # there is something to ask
     assert "is published elsewhere" in [each.text for each in found if each.subject == "pre-commit"][-1]
@@ -333,7 +333,7 @@ def test_a_repository_that_cannot_be_read(project: Path) -> None:
 
 def test_a_configuration_that_is_not_understood(project: Path) -> None:
     write(project, {"anvil.toml": 'dosc = "docs"\n[embedding]\napi_key = "sk-very-secret"\n'})
-    found = list(examinations.examine(place.find(None, None, None, "none")))
+    found = list(cli.examine(place.find(None, None, None, "none")))
     wrong = [each for each in found if each.verdict == "wrong"]
     assert [each.subject for each in wrong] == ["configuration"] and "Did you mean docs?" in wrong[0].text
     assert not any("sk-very" in str(each) for each in found)

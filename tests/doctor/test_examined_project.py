@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from anvil.doctor.values import Finding, Verdict, worst
+from anvil.doctor.examined_project import Finding, Verdict, worst
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-from anvil.ci import impact_summary
+from anvil.ci import summary
 from anvil.impact.values import Finding, Impact, Undocumented
 
 FINDING = Finding("a|b.md", "Limits > Size", "Limits", 7, 0.71, ("names `--max-size`", "is called like x"), ("names",))
@@ -7,16 +7,16 @@ NEW = Undocumented("flag", "--size-limit", "app/cli.py", 3)
 
 
 def test_nothing_is_said_when_nothing_is_likely() -> None:
-    assert impact_summary.render((), Impact((FINDING,), done=(DONE,), files=2), None) == ""
-    assert impact_summary.headline((), Impact(())) == "nothing that this change makes wrong was found"
+    assert summary.render_impact((), Impact((FINDING,), done=(DONE,), files=2), None) == ""
+    assert summary.impact_headline((), Impact(())) == "nothing that this change makes wrong was found"
 
 
 def test_sections_additions_and_what_is_done() -> None:
     impact = Impact((FINDING,), (NEW,), (DONE,), files=2)
-    assert impact_summary.headline((FINDING,), impact) == (
+    assert summary.impact_headline((FINDING,), impact) == (
         "1 section may be wrong after this change, and no page has 1 addition"
     )
-    text = impact_summary.render((FINDING,), impact, "https://x.example/blob/1/docs/")
+    text = summary.render_impact((FINDING,), impact, "https://x.example/blob/1/docs/")
     assert text.startswith("## Documentation: 1 section may be wrong")
     assert "[`a\\|b.md:7`](https://x.example/blob/1/docs/a%7Cb.md#L7) | `Limits > Size` | " in text
     assert "| `` names `--max-size` ``; `is called like x` | 0.71 |" in text

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from anvil.ci import question_summary
+from anvil.ci import summary
 from anvil.doc_tests.values import Answer, ChangedPage, Comparison, Difference, Outcome, TestReport
 
 ANSWER = Answer("b.md", "B", "B", "b", 3, 0.9, 0.8)
@@ -37,11 +37,11 @@ def compared(*differences: Difference) -> TestReport:
     ],
 )
 def test_headlines(report: TestReport, said: str) -> None:
-    assert question_summary.headline(report) == said
+    assert summary.questions_headline(report) == said
 
 
 def test_names_of_pages_are_no_markup() -> None:
-    text = question_summary.render(compared(WORSE), "main", "https://x.test/docs/")
+    text = summary.render_questions(compared(WORSE), "main", "https://x.test/docs/")
     assert text.startswith("## Questions: 1 question got worse because of a\\_\\[x\\](y).md\n")
     row = "| **lost** `how *so*?` | result 1 → not found | [`a_[x](y).md`](https://x.test/docs/a_%5Bx%5D%28y%29.md)"
     assert row in text

@@ -7,14 +7,14 @@ import json
 
 import pytest
 
-from anvil.agents import index_skill, skill
+from anvil.agents import skill
 from anvil.errors import ConfigError
 
 MADE = skill.skill("lighthouse-docs", "https://example.org/", "The pointer.")
 
 
 def test_the_list_names_the_skill_with_its_digest() -> None:
-    files = index_skill.skill_files(MADE)
+    files = skill.skill_files(MADE)
     assert list(files) == [
         ".well-known/agent-skills/lighthouse-docs/SKILL.md",
         ".well-known/agent-skills/index.json",
@@ -38,11 +38,11 @@ def test_the_list_names_the_skill_with_its_digest() -> None:
 def test_other_skills_stay_and_the_same_name_is_replaced() -> None:
     other = {"name": "a", "type": "archive", "url": "a.zip", "later": 1}
     old = {"name": MADE.name, "digest": "sha256:old"}
-    before = json.dumps({"$schema": index_skill.SCHEMA, "skills": [old, other]})
-    after = index_skill.skill_files(MADE, before)[index_skill.INDEX]
+    before = json.dumps({"$schema": skill.SCHEMA, "skills": [old, other]})
+    after = skill.skill_files(MADE, before)[skill.INDEX]
     listed = json.loads(after)["skills"]
     assert listed[0] == other and [each["name"] for each in listed] == ["a", MADE.name]
-    assert index_skill.skill_files(MADE, after.decode())[index_skill.INDEX] == after
+    assert skill.skill_files(MADE, after.decode())[skill.INDEX] == after
 
 
 NO_SKILLS: list[object] = [None, {}, [1], [{"name": 1}]]
@@ -51,8 +51,8 @@ NO_SKILLS: list[object] = [None, {}, [1], [{"name": 1}]]
 @pytest.mark.parametrize(
     "before",
     ["", "{", "[]", "{}", '{"$schema": "1", "skills": []}', '{"skills": []}', "[" * 100_000]
-    + [json.dumps({"$schema": index_skill.SCHEMA, "skills": skills}) for skills in NO_SKILLS],
+    + [json.dumps({"$schema": skill.SCHEMA, "skills": skills}) for skills in NO_SKILLS],
 )
 def test_a_list_in_another_form_is_refused(before: str) -> None:
     with pytest.raises(ConfigError, match=r"index\.json, which is not in the form"):
-        index_skill.skill_files(MADE, before)
+        skill.skill_files(MADE, before)
