@@ -212,7 +212,7 @@ class AnvilPlugin(BasePlugin[options.AnvilConfig]):  # type: ignore[no-untyped-c
         """A page's HTML as Markdown; None, after a warning, if it cannot be converted. One page must not stop the
         index."""
         try:
-            return content.markdown
+            return content.converted.markdown
         except Exception as error:
             log.warning(f"{path} is indexed as Markdown, because its HTML cannot be converted: {error!r}")
         return None
@@ -248,17 +248,21 @@ class AnvilPlugin(BasePlugin[options.AnvilConfig]):  # type: ignore[no-untyped-c
         layout = twins.lay_out(places.values())
         root = (config.site_url or "").rstrip("/")
         url = f"{root}/" if root else ""
-        links = twins.TwinLinks(places.values(), layout, url, sources={path: at.html for path, at in places.items()})
+        site = twins.SiteLinks(places.values(), url, sources={path: at.html for path, at in places.items()})
+
+        def placed_pages() -> Iterator[PlacedPage]:
+            for each in ordered:
+                page, html = self._shown[each.path]
+                for path in layout.files[places[each.path].html][:1]:
+                    timed = replace(each, last_modified=times.get(each.path, ("", ""))[1])
+                    images = () if each.cleaned else self._contents[html].converted.images
+                    yield PlacedPage(places[each.path], page_of(timed, path, pages.above(page, each), images))
+
         report = site_files.write(
             Path(config.site_dir),
             llms.Site(config.site_name, config.site_description or "", url, self.config.mcp_url),
-            (
-                PlacedPage(places[each.path], page_of(timed, files[0], pages.above(self._shown[each.path][0], each)))
-                for each in ordered
-                if (files := layout.files[places[each.path].html])
-                and (timed := replace(each, last_modified=times.get(each.path, ("", ""))[1]))
-            ),
-            links,
+            placed_pages(),
+            twins.TwinLinks(layout, site),
             link_html=self.config.link_markdown,
             partial=bool(self._unread),  # the lists would lack the pages that a dirty build skipped
         )

@@ -22,7 +22,7 @@ from anvil.git.objects import blob_id
 from anvil.lint import generator_settings
 from anvil.lint.link_targets import Site
 from anvil.lint.linted_page import LintPage
-from anvil.markdown import page_file
+from anvil.markdown import page_file, twins
 from anvil.requests import BuildRequest
 from anvil.system import safe_read
 from anvil.text import front_matter, page_urls, references
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from anvil.documents.document_source import DocumentSource
     from anvil.member import Member
     from anvil.settings.schema import Config
+    from anvil.sites.page_facts import PageImage
+    from anvil.sites.site_folder import SiteFolder
 
 MAX_INDEX_BYTES = 2_000_000_000
 MAX_NAMED = 10
@@ -77,12 +79,14 @@ def collect(
         left = " --exclude leaves all out." if documents else ""
         raise SourceError(f"There is no page to bundle in the {source.name}.{left}")
     notes += _first(note for path, note in name_notes.items() if path in files)
-    links = _Links(_targets(member, documents), documents, files)
+    site = member.site_pages() if member.site_folder is not None else None
+    links = _Links(_targets(member, documents), documents, files, site)
     pages = []
     for done, (path, file) in enumerate(files.items()):
         progress("writing pages", done, len(files))
         document = documents.pop(path)
-        text = page_file.render(page_file.page_of(document, file), links.of_page(path))
+        page = page_file.page_of(document, file, images=links.images(path))
+        text = page_file.render(page, links.of_page(path))
         pages.append(BundledPage(replace(document, text="", page=None, source=None), file, text))
     notes += links.notes()
     content = {page.file: _bytes(page) for page in pages}
@@ -154,12 +158,9 @@ def _documents(source: DocumentSource, config: Config, progress: Progress) -> tu
 
 def _targets(member: Member, documents: Mapping[str, Document]) -> Targets:
     if member.site_folder is not None:
-        from anvil.sites.site_folder import SiteFolder
-
-        site = member.documents()
-        assert isinstance(site, SiteFolder)
-        urls = {path: document.url for path, document in documents.items() if document.url}
-        return SiteTargets(site.html_of_pages(), urls, site.base_path())
+        site = member.site_pages()
+        places = {path: twins.place_of(page) for path, page in site.pages().items()}
+        return SiteTargets(places, site.url(), (document.text for document in documents.values()))
     from anvil.documents import file_tree
 
     assert member.folder is not None and member.tree is not None
@@ -175,8 +176,15 @@ def _targets(member: Member, documents: Mapping[str, Document]) -> Targets:
 class _Links:
     """The targets of links in the files of a bundle, and what could not be kept."""
 
-    def __init__(self, targets: Targets, documents: Mapping[str, Document], files: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        targets: Targets,
+        documents: Mapping[str, Document],
+        files: Mapping[str, str],
+        site: SiteFolder | None,
+    ) -> None:
         self._targets = targets
+        self._site = site
         self._urls = {path: document.url for path, document in documents.items()}
         self._files = files
         self._pictures: set[str] = set()
@@ -203,6 +211,14 @@ class _Links:
             return url or target
 
         return link
+
+    def images(self, path: str) -> Sequence[PageImage]:
+        """The images of the page of a site; none where they could lead nowhere."""
+        images = self._site.pages()[path].facts.images if self._site is not None else ()
+        if self._site is None or self._site.url():
+            return images
+        self._dropped.update(f"{path} {image.markdown}" for image in images)
+        return ()
 
     def start(self, page: PointedPage | None) -> str | None:
         """The address of the page to begin with."""

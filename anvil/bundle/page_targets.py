@@ -8,15 +8,16 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple, Protocol
-from urllib.parse import quote, unquote, urljoin, urlsplit
+from urllib.parse import quote, unquote, urljoin
 
 from anvil.documents.file_tree import FileTree
 from anvil.lint.link_targets import Site, SiteRules
+from anvil.markdown import twins
+from anvil.markdown.twins import Place, SiteLinks
 from anvil.settings.schema import SiteOptions
 from anvil.sites import page_addresses
 from anvil.text.references import Link
 
-_NO_SITE = "https://site.invalid/"
 _SAFE = "/:@!$&'()*+,;=~-._"
 
 
@@ -71,30 +72,23 @@ class SourceTargets:
 
 
 class SiteTargets:
-    """The links of a built site. ``html``: path of a page -> that of its HTML; ``urls``: path of a page -> its
-    address, where it is known. ``base``: the path at which the site is published, with slashes at both ends."""
+    """The links of a built site. ``places``: path of a page -> where it is. ``url``: the address of the site; empty
+    where it is not known, and then the path of the site is told by the links in ``texts``."""
 
-    def __init__(self, html: Mapping[str, str], urls: Mapping[str, str], base: str | None) -> None:
-        self._addresses = {path: page_addresses.of_file(file) for path, file in html.items()}
-        self._pages = {page_addresses.key(file): path for path, file in sorted(html.items(), reverse=True)}
-        known = page_addresses.base_of({html[path]: url for path, url in urls.items()})
-        self._is_published = bool(known)
-        self._root = known or urljoin(_NO_SITE, base or "/")
+    def __init__(self, places: Mapping[str, Place], url: str, texts: Iterable[str]) -> None:
+        self._places = places
+        self._paths = {place.html: path for path, place in places.items()}
+        self._url = url
+        base_path = "/" if url else twins.base_path(texts, places.values())
+        self._links = SiteLinks(places.values(), url, base_path)
 
     def destination(self, path: str, target: str) -> Destination:
-        if target.startswith("#"):
-            return Destination()
-        try:
-            absolute = urljoin(self._root + self._addresses[path], target)
-            parts = urlsplit(absolute)
-        except ValueError:
-            return Destination()
-        if parts.scheme not in ("http", "https"):
-            return Destination()
-        inside = page_addresses.within(absolute, self._root)
-        if inside is not None and (page := self._pages.get(page_addresses.key(inside))) is not None:
-            return Destination(page=page)
-        return Destination(url=absolute) if self._is_published else Destination()
+        base = self._places[path].base
+        inside, html = self._links.destination(target, base)
+        if html is not None:
+            return Destination(page=self._paths[html])
+        is_of_host = target.startswith("/") or inside is not None
+        return Destination(url=page_addresses.joined(self._url + base, target) if self._url and is_of_host else None)
 
 
 def _tree_of(paths: Iterable[str]) -> FileTree:

@@ -6,6 +6,7 @@ import posixpath
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from anvil.documents.document_source import DocumentSource
 from anvil.documents.file_tree import FileTree
@@ -219,4 +220,4 @@ def _built_site(site: SiteFolder) -> BuiltSite:
     def has_file(address: str) -> bool:
         return reader_processes.is_inside(site.folder, address)
 
-    return BuiltSite(pages, sources, has_file, site.base_path())
+    return BuiltSite(pages, sources, has_file, urlsplit(site.url()).path or None)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from anvil.sites.page_facts import PageImage, with_images
 from anvil.text import front_matter, markdown_parser, references, visible_text
 from anvil.text.references import TargetSpan
 from anvil.values import Document
@@ -36,10 +37,13 @@ class MarkdownPage:
     above: tuple[str, ...] | None = None
 
 
-def page_of(document: Document, path: str, above: tuple[str, ...] | None = None) -> MarkdownPage:
-    """The page of a document. A text without a heading of level 1 gets the title as one."""
+def page_of(
+    document: Document, path: str, above: tuple[str, ...] | None = None, images: Iterable[PageImage] = ()
+) -> MarkdownPage:
+    """The page of a document. A text without a heading of level 1 gets the title as one. ``images``: those that the
+    text has no more of than their alternative texts."""
     declared, begin = front_matter.split(document.text)
-    text = document.text[begin:]
+    text = with_images(document.text, images)[begin:]
     metadata = {**declared, **document.metadata}
     first = markdown_parser.leading_title(text, 0)
     title = document.title or _text(metadata, "title") or first

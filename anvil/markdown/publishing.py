@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
-from itertools import islice
 from pathlib import Path
 
 from anvil.index_file import verify
@@ -13,15 +12,11 @@ from anvil.index_file.rows import StoredDocument
 from anvil.markdown import llms, site_files, twins
 from anvil.markdown.page_file import page_of
 from anvil.markdown.site_files import MarkdownReport, PlacedPage
-from anvil.markdown.twins import Place, TwinLinks
+from anvil.markdown.twins import SiteLinks, TwinLinks
 from anvil.search.pages import page_text
 from anvil.sites.page_choice import SitePage
 from anvil.sites.site_folder import SiteFolder
-from anvil.text import references
 from anvil.values import Document, Progress, silent
-
-SAMPLE_PAGES = 100
-"""Pages whose links tell the path of a site that does not say its address."""
 
 
 def publish(
@@ -47,36 +42,32 @@ def publish(
             (document for document in reader.documents() if document.file_path in pages),
             key=lambda document: _order(pages[document.file_path]),
         )
-        places = {document.file_path: _place(pages[document.file_path]) for document in stored}
+        places = {document.file_path: twins.place_of(pages[document.file_path]) for document in stored}
         layout = twins.lay_out(places.values())
-        url = next((page.url.removesuffix(page.address) for page in pages.values() if page.url is not None), "")
-        if not url.endswith("/"):
-            url = ""
+        url = site.url()
         first = next((document for document in stored if places[document.file_path].address == ""), None)
         summary = first.metadata.get("description") if first is not None else None
         version = version or reader.meta().get("version")
         of_site = _descriptions_of_the_site(document for document in stored if document is not first)
         base_path = "/"
         if not url:
-            texts = (text for document, text in islice(_texts(reader, stored), SAMPLE_PAGES))
-            targets = [span.target for text in texts for span in references.target_spans(text)]
-            base_path = twins.base_path(targets, places.values())
+            base_path = twins.base_path((text for _, text in _texts(reader, stored)), places.values())
+
+        def placed_pages() -> Iterator[PlacedPage]:
+            for document, text in _texts(reader, stored):
+                place = places[document.file_path]
+                for path in layout.files[place.html][:1]:
+                    images = pages[document.file_path].facts.images
+                    yield PlacedPage(place, page_of(_document(document, text, version, of_site), path, images=images))
+
         return site_files.write(
             site.folder,
             llms.Site(name, summary if isinstance(summary, str) else "", url, mcp_url),
-            (
-                PlacedPage(place, page_of(_document(document, text, version, of_site), files[0]))
-                for document, text in _texts(reader, stored)
-                if (files := layout.files[(place := places[document.file_path]).html])
-            ),
-            TwinLinks(places.values(), layout, url, base_path),
+            placed_pages(),
+            TwinLinks(layout, SiteLinks(places.values(), url, base_path)),
             link_html=link_html,
             progress=progress,
         )
-
-
-def _place(page: SitePage) -> Place:
-    return Place(page.file, page.address, page.address)
 
 
 def _order(page: SitePage) -> list[tuple[bool, str]]:

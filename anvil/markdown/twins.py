@@ -7,15 +7,20 @@ A client that knows a page's address asks for it with ``.md`` behind it (without
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 from typing import NamedTuple
 from urllib.parse import quote, unquote, urlsplit
 
 from anvil.sites import page_addresses
+from anvil.sites.page_choice import SitePage
+from anvil.text import references
 
 HTML_ENDINGS = (".html", ".htm", ".xhtml")
+SAMPLE_PAGES = 100
+"""Pages whose links tell the path of a site that does not say its address."""
 _SAFE = "/@!$&'()*+,;=~-._"
 
 
@@ -26,6 +31,11 @@ class Place(NamedTuple):
     html: str
     address: str
     base: str
+
+
+def place_of(page: SitePage) -> Place:
+    """Where a page is whose text is that of its HTML."""
+    return Place(page.file, page.address, page.address)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +80,15 @@ def _behind(place: Place) -> str | None:
     return f"{place.html}.md" if place.address.endswith(ending) else None
 
 
-class TwinLinks:
-    """Where the links of pages lead in their Markdown files.
+class Destination(NamedTuple):
+    """Where a link leads: the path in the site, None for a place elsewhere, and the HTML of the page that is there."""
+
+    path: str | None = None
+    html: str | None = None
+
+
+class SiteLinks:
+    """Where the links of a site's pages lead, as in a browser.
 
     ``site_url``: the address of the site, which ends in ``/``; empty when it is not known, and then ``base_path`` is
     the path that addresses from the top of the host begin with. ``sources``: path of a source file -> path of the HTML,
@@ -81,52 +98,36 @@ class TwinLinks:
     def __init__(
         self,
         places: Iterable[Place],
-        layout: Layout,
         site_url: str = "",
         base_path: str = "/",
         sources: Mapping[str, str] | None = None,
     ) -> None:
-        self.layout = layout
         self._site_url = urlsplit(site_url)
         self._base_path = self._site_url.path if site_url else base_path
-        self._twins = {
-            key: layout.files[place.html][0]
+        self._pages = {
+            key: place.html
             for place in sorted(places, reverse=True)
             for key in (page_addresses.key(place.html), page_addresses.key(place.address))
-            if layout.files[place.html]
         }
-        self._sources = {
-            source: layout.files[html][0] for source, html in (sources or {}).items() if layout.files.get(html)
-        }
+        self._sources = sources or {}
 
-    def of(self, base: str, file: str) -> Callable[[str], str]:
-        """A function: the target of a link in the text of a page -> the target in its Markdown file. ``base``: as in
-        :class:`Place`."""
-        return lru_cache(1024)(lambda target: self._target(target, base, posixpath.dirname(file)))
-
-    def _target(self, target: str, base: str, folder: str) -> str:
+    def destination(self, target: str, base: str) -> Destination:
+        """Where a target leads. ``base``: as in :class:`Place`."""
         try:
             parts = urlsplit(target)
         except ValueError:  # such as http://[
-            return target
+            return Destination()
         if not parts.path and not parts.netloc:
-            return target  # a place in the same page
-        above = posixpath.dirname(base)
-        inside = self._inside(parts.scheme, parts.netloc, unquote(parts.path), above)
+            return Destination()
+        path = unquote(parts.path)
+        inside = self._inside(parts.scheme, parts.netloc, path, posixpath.dirname(base))
         if inside is None:
-            return target
-        twin = self._sources.get(inside) or self._twins.get(page_addresses.key(inside))
-        if twin is None and not base.endswith("/") and not parts.path.startswith("/") and not parts.netloc:
+            return Destination()
+        html = self._sources.get(inside) or self._pages.get(page_addresses.key(inside))
+        if html is None and not base.endswith("/") and not path.startswith("/") and not parts.netloc:
             # a page at "guide" is often served at "guide/", from where its links are relative
-            twin = self._twins.get(page_addresses.key(_normal(posixpath.join(base, unquote(parts.path)))))
-        fragment = f"#{parts.fragment}" if parts.fragment else ""
-        if twin is not None:
-            return relative(twin, folder) + fragment
-        if above == folder or parts.netloc or parts.scheme or parts.path.startswith("/"):
-            return target
-        query = f"?{parts.query}" if parts.query else ""
-        slash = "/" if parts.path.endswith("/") else ""
-        return relative(inside, folder) + slash + query + fragment
+            html = self._pages.get(page_addresses.key(_normal(posixpath.join(base, path))))
+        return Destination(inside, html)
 
     def _inside(self, scheme: str, host: str, path: str, above: str) -> str | None:
         """The path in the site that a target leads to; None for one elsewhere."""
@@ -139,6 +140,33 @@ class TwinLinks:
         if not f"{path}/".startswith(self._base_path):
             return None
         return _normal(path[len(self._base_path) :].lstrip("/"))
+
+
+class TwinLinks:
+    """The targets of links in the Markdown files of ``layout``; ``site``: where the links of the pages lead."""
+
+    def __init__(self, layout: Layout, site: SiteLinks) -> None:
+        self.layout = layout
+        self._site = site
+
+    def of(self, base: str, file: str) -> Callable[[str], str]:
+        """A function: the target of a link in the text of a page -> the target in its Markdown file. ``base``: as in
+        :class:`Place`."""
+        return lru_cache(1024)(lambda target: self._target(target, base, posixpath.dirname(file)))
+
+    def _target(self, target: str, base: str, folder: str) -> str:
+        path, html = self._site.destination(target, base)
+        if path is None:
+            return target
+        parts = urlsplit(target)
+        fragment = f"#{parts.fragment}" if parts.fragment else ""
+        for twin in self.layout.files.get(html or "", ())[:1]:
+            return relative(twin, folder) + fragment
+        if posixpath.dirname(base) == folder or parts.netloc or parts.scheme or parts.path.startswith("/"):
+            return target
+        query = f"?{parts.query}" if parts.query else ""
+        slash = "/" if parts.path.endswith("/") else ""
+        return relative(path, folder) + slash + query + fragment
 
 
 def _normal(path: str) -> str:
@@ -156,8 +184,9 @@ def relative(path: str, folder: str) -> str:
     return quote(posixpath.relpath(f"{_TOP}{path}", f"{_TOP}{folder}"), safe=_SAFE)
 
 
-def base_path(targets: Sequence[str], places: Iterable[Place]) -> str:
-    """The path that the addresses in links from the top of the host begin with, by the links of a site whose pages do
-    not say their address."""
+def base_path(texts: Iterable[str], places: Iterable[Place]) -> str:
+    """The path that the addresses in links from the top of the host begin with, by the links in some texts of a site
+    whose pages do not say their address."""
+    targets = (span.target for text in islice(texts, SAMPLE_PAGES) for span in references.target_spans(text))
     keys = {key: place.html for place in places if (key := page_addresses.key(place.address))}
     return f"/{page_addresses.common_prefix((target for target in targets if target.startswith('/')), keys)}"

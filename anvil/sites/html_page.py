@@ -14,8 +14,8 @@ from anvil.sites import html_tree
 from anvil.sites.generators import GENERIC
 from anvil.sites.html_headings import headings_of
 from anvil.sites.html_tree import Element, Tree
-from anvil.sites.page_choice import PageFacts
 from anvil.sites.page_content import INERT, NO_RULES, Content, PageRules, content_of, generator_of
+from anvil.sites.page_facts import PageFacts
 from anvil.text import titles
 from anvil.text.rendered_anchors import Heading
 
@@ -58,6 +58,7 @@ def read_page(html: bytes | str, rules: PageRules = NO_RULES) -> PageContent:
         noindex=any("noindex" in said or said == "none" for said in robots),
         shell=word_count == 0 and html_tree.first(tree, _SCRIPTS) is not None and not _has_text(tree),
         frames=html_tree.first(tree, "frameset") is not None,
+        images=converted.images,
     )
     return PageContent(converted.markdown, converted.headings, facts)
 
@@ -72,10 +73,10 @@ class Fragment:
     words: tuple[str, ...]
 
     @cached_property
-    def markdown(self) -> str:
+    def converted(self) -> markdown.Converted:
         """The HTML as Markdown, converted when it is asked for: few pages need it, and it takes longer than the rest.
         Raises :class:`html_tree.Unreadable` for one that is too deep."""
-        return markdown.to_markdown(_whole(self.html)).markdown
+        return markdown.to_markdown(_whole(self.html))
 
 
 def read_fragment(html: str) -> Fragment:

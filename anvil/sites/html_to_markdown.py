@@ -18,6 +18,7 @@ from anvil.sites.html_headings import LEVELS, anchor_of
 from anvil.sites.html_tree import Element, classes
 from anvil.sites.markdown_writer import MarkdownWriter, Table, is_layout
 from anvil.sites.page_content import Content, is_note_reference
+from anvil.sites.page_facts import PageImage
 from anvil.text.rendered_anchors import Heading
 from anvil.text.visible_text import APART
 
@@ -36,15 +37,18 @@ _BLOCKS = APART | {
 }
 _FOOTNOTES = ["footnote", "footnotes", "footnote-list", "footnotes-list", "footnotes-section"]
 _NUMBER = re.compile(r"[\[\]()^\s]+")
+_NO_ADDRESS = ("javascript:", "data:", "blob:")
 _TEX = "annotation[encoding='application/x-tex']"
 _DELIMITED = re.compile(r"\\\((.*)\\\)|\\\[(.*)\\\]|\$\$(.*)\$\$", re.S)
 
 
 class Converted(NamedTuple):
-    """Markdown, and the headings of the page in order. Those in quotes, lists and tables are no sections."""
+    """Markdown, and the headings and images of the page in order. Headings in quotes, lists and tables are no
+    sections."""
 
     markdown: str
     headings: tuple[Heading, ...]
+    images: tuple[PageImage, ...]
 
 
 def to_markdown(content: Content) -> Converted:
@@ -52,7 +56,8 @@ def to_markdown(content: Content) -> Converted:
     converter = _Converter(content.skipped)
     for root in content.roots:
         converter.add(root)
-    return Converted(converter.writer.finished(), tuple(converter.headings))
+    text = converter.writer.finished()
+    return Converted(text, tuple(converter.headings), tuple(converter.writer.images))
 
 
 @dataclass(slots=True)
@@ -152,16 +157,18 @@ class _Converter:
             number = _NUMBER.sub("", node.text())
             self.writer.raw(f"[^{number}]" if number else "")
             return False
-        if not target or target.lower().startswith(("javascript:", "data:")):
+        if not target or target.lower().startswith(_NO_ADDRESS):
             return True
         self.writer.open_span("[")
         self._at_end(node, lambda: self.writer.close_span(target))
         return True
 
     def _image(self, node: Element) -> bool:
-        text = (node.attributes.get("alt") or "").strip()
-        if text:
-            self.writer.text(f" {text} ")
+        attributes = node.attributes
+        target = (attributes.get("src") or "").strip()
+        if target.lower().startswith(_NO_ADDRESS):
+            target = ""
+        self.writer.image((attributes.get("alt") or "").strip(), target)
         return False
 
     def _line_break(self, node: Element) -> bool:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from anvil.sites import html_tree
 from anvil.sites.code_blocks import fenced
 from anvil.sites.html_tree import Element
+from anvil.sites.page_facts import PageImage
 from anvil.text.headings import attributes
 from anvil.text.lines import backticks
 
@@ -27,6 +28,11 @@ _HEADING_MARKS = re.compile(r"[\\*\[\]~`]|<(?=[A-Za-z/!?])|(?<![^\W_])_|_(?![^\W
 _WORD_END = re.compile(r"[^\W_]\Z")
 _WORD_START = re.compile(r"[^\W_]")
 _UNSAFE_IN_TARGET = {ord(character): f"%{ord(character):02X}" for character in ' ()<>"\\\n\t'}
+_IMAGE = re.compile("\ufdd0([\ufde0-\ufde9]+)([^\ufdd0\ufdd1]*)\ufdd1")
+"""The number of an image and its alternative text until it is written, in characters that Unicode has for such use. In
+the text of a page they are spaces."""
+_IMAGE_MARKS = re.compile("\ufdd0[\ufde0-\ufde9]+|\ufdd1")
+_IMAGE_DIGITS = {ord("0") + digit: chr(0xFDE0 + digit) for digit in range(10)}
 
 
 @dataclass(slots=True)
@@ -69,13 +75,18 @@ class MarkdownWriter:
         self._paragraph = 0
         self._lines: list[_Line] = []
         self._blank = False
+        self._size = 0
+        self._targets: dict[str, str] = {}
+        self._without_text: list[str] = []
+        self.images: list[PageImage] = []
+        """The images of what is written."""
         self._unmarked = ""  # the last piece without its marks, if they may have to go
 
     # --- inline --------------------------------------------------------------------------------------------
 
     def text(self, text: str) -> None:
         """Add text as it is in the page. White space is one space."""
-        text = _SPACES.sub(" ", text)
+        text = _spaced(text)
         if self._unmarked and _WORD_START.match(text):  # marks would part a word: "**B**c"
             self._pieces[-1] = self._unmarked
         self._unmarked = ""
@@ -93,13 +104,25 @@ class MarkdownWriter:
         self._unmarked = ""
         self._pieces.append(markdown)
 
+    def image(self, text: str, target: str) -> None:
+        """Add an image: its alternative text. One without is noted in :attr:`images` alone, after the block that it is
+        in. ``target``: its address, empty for one that cannot be kept."""
+        if text:
+            self.text(f" {text} ")
+        if text and target:
+            number = str(len(self._targets)).translate(_IMAGE_DIGITS)
+            self._targets[number] = target
+            self._pieces[-1] = f" \ufdd0{number}{self._pieces[-1].strip(' ')}\ufdd1 "
+        elif target:
+            self._without_text.append(target)
+
     def line_break(self) -> None:
         """End a line of the paragraph."""
         self._pieces.append(" " if self._lines else _HARD_BREAK)
 
     def code(self, text: str) -> None:
         """Add inline code."""
-        text = _SPACES.sub(" ", text)
+        text = _spaced(text)
         self._unmarked = ""
         bare = text.strip(" ")
         if not bare:
@@ -124,7 +147,7 @@ class MarkdownWriter:
         if not bare or _HARD_BREAK in text or (self._lines and self._lines[-1].plain):
             return
         if span.mark == "[":
-            marked = self._link(bare, target or "")
+            marked = _link(bare, target or "")
         elif self._touches_word(bare, text, span):
             return
         else:
@@ -140,11 +163,6 @@ class MarkdownWriter:
             last -= 1
         before = self._pieces[last] if last >= 0 else ""
         return bool(_WORD_END.search(before) and _WORD_START.match(text)) or not _WORD_START.search(bare)
-
-    def _link(self, text: str, target: str) -> str:
-        if text.count("[") != text.count("]"):
-            text = text.replace("[", "\\[").replace("]", "\\]")
-        return f"[{text}]({target.translate(_UNSAFE_IN_TARGET)})"
 
     # --- lines that are collected -----------------------------------------------------------------------------
 
@@ -173,8 +191,12 @@ class MarkdownWriter:
             self.raw(" ")
             return
         self._unmarked = ""
-        if not self._pieces:
-            return
+        if self._pieces:
+            self._end_paragraph()
+        if self._without_text:
+            self._note_images()
+
+    def _end_paragraph(self) -> None:
         text = "".join(self._pieces)
         self._pieces = []
         self._paragraph += 1
@@ -183,35 +205,69 @@ class MarkdownWriter:
         if text:
             self.block([_escaped(line) for line in text.split("\n")])
 
-    def block(self, lines: Sequence[str], tight: bool = False) -> None:
+    def block(self, lines: Sequence[str], tight: bool = False, is_code: bool = False) -> None:
         """Write the lines of a block, and an empty line before it. ``tight``: none after it."""
         if self._blank:
-            self._out.append("".join(each.rest for each in self._containers if each.begun).rstrip() + "\n")
+            self._add(self._blank_line())
         rest = "".join(container.rest for container in self._containers)
-        first = "".join(each.rest if each.begun else each.first for each in self._containers)
+        first = self._first()
         bare = rest.rstrip()
         for number, line in enumerate(lines):
             start = first if number == 0 else rest
-            self._out.append(f"{start}{line}\n" if line else f"{(start if number == 0 else bare).rstrip()}\n")
+            if "\ufdd0" in line and not is_code:
+                line = self._with_noted_images(line, self._size + len(start))
+            self._add(f"{start}{line}\n" if line else f"{(start if number == 0 else bare).rstrip()}\n")
         for container in self._containers:
             container.begun = True
         if self._containers and not tight:
             self._containers[-1].blocks += 1
         self._blank = not tight
+        if self._without_text:
+            self._note_images()
+
+    def _add(self, text: str) -> None:
+        self._out.append(text)
+        self._size += len(text)
+
+    def _first(self) -> str:
+        """What the first line of the next block begins with."""
+        return "".join(each.rest if each.begun else each.first for each in self._containers)
+
+    def _blank_line(self) -> str:
+        return "".join(each.rest for each in self._containers if each.begun).rstrip() + "\n"
+
+    def _with_noted_images(self, line: str, start: int) -> str:
+        """A line, which begins at ``start``, without the marks of images; they are in :attr:`images` now."""
+        pieces: list[str] = []
+        at = 0
+        for match in _IMAGE.finditer(line):
+            target = self._targets.get(match[1])
+            if target is not None:
+                pieces += line[at : match.start()], match[2]
+                at = match.end()
+                place = start + sum(map(len, pieces)) - len(match[2])
+                self.images.append(PageImage(place, match[2], f"!{_link(match[2], target.replace('|', '%7C'))}"))
+        return "".join([*pieces, line[at:]])
+
+    def _note_images(self) -> None:
+        """Note the images without a text as a paragraph here."""
+        markdown = " ".join(f"!{_link('', target)}" for target in self._without_text)
+        before, after = (self._blank_line(), "") if self._blank else ("", "" if self._containers else "\n")
+        self.images.append(PageImage(self._size, "", f"{before}{self._first()}{markdown}\n{after}"))
+        self._without_text = []
 
     def heading(self, level: int, text: str) -> None:
         """Write a heading whose line was collected as plain."""
-        source = f"{'#' * level} {text}"
-        bare, anchor = attributes(text)
-        if anchor or bare != text:  # "{#x}" and "#" at its end are text
-            last = "&#125;" if text.endswith("}") else "\\#"
-            source = source[:-1] + last
-        self.block([source])
+        plain = _IMAGE_MARKS.sub("", text)
+        bare, anchor = attributes(plain)
+        if anchor or bare != plain:  # "{#x}" and "#" at its end are text
+            text = plain[:-1] + ("&#125;" if plain.endswith("}") else "\\#")
+        self.block([f"{'#' * level} {text}"])
 
     def code_block(self, text: str, language: str) -> None:
         """Write a fenced code block."""
         self.end()
-        self.block(fenced(text, language))
+        self.block(fenced(text, language), is_code=True)
 
     def open_container(self, first: str, rest: str) -> None:
         """Begin a list item or a quote."""
@@ -244,13 +300,25 @@ class MarkdownWriter:
         return f"{text}\n" if text else ""
 
 
+def _spaced(text: str) -> str:
+    return _SPACES.sub(" ", text.replace("\ufdd0", " "))
+
+
+def _link(text: str, target: str) -> str:
+    if text.count("[") != text.count("]"):
+        text = text.replace("[", "\\[").replace("]", "\\]")
+    return f"[{text}]({target.translate(_UNSAFE_IN_TARGET)})"
+
+
 def _escaped(line: str) -> str:
-    return f"\\{line}" if _BEGINS_BLOCK.match(line) else _escaped_number(line)
-
-
-def _escaped_number(line: str) -> str:
-    number = _NUMBERED.match(line)
-    return f"{number[1]}\\{line[number.end(1) :]}" if number else line
+    marks = _IMAGE_MARKS.match(line)
+    start, bare = (marks.end(), _IMAGE_MARKS.sub("", line)) if marks else (0, line)
+    if not _BEGINS_BLOCK.match(bare):
+        number = _NUMBERED.match(bare)
+        if number is None:
+            return line
+        start += number.end(1)
+    return f"{line[:start]}\\{line[start:]}"
 
 
 MAX_SPAN = 50

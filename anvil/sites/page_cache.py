@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 from anvil._version import __version__
 from anvil.documents.stat_cache import Signature
 from anvil.settings.schema import SiteOptions
-from anvil.sites.page_choice import PageFacts
+from anvil.sites.page_facts import PageFacts
 from anvil.system import safe_write, user_folders
 
-READER_VERSION = 5
+READER_VERSION = 6
 """Raised when a page of HTML gives other Markdown or other facts, or when what is kept of a file changes."""
 _KINDS = tuple(type(value) for value in PageFacts())
 """The types of the facts; what is None by default is text or None."""
@@ -100,10 +100,11 @@ class SiteCache:
 
 
 def _facts(values: list[Any]) -> PageFacts:
-    for value, kind in zip(values, _KINDS, strict=True):
+    facts = PageFacts.of_json(values)
+    for value, kind in zip(facts, _KINDS, strict=True):
         if type(value) is not kind and (kind is not type(None) or type(value) is not str):
             raise ValueError("not what this version writes")
-    return PageFacts._make(values)
+    return facts
 
 
 def _file(values: list[Any]) -> KnownFile:

@@ -10,6 +10,7 @@ from anvil.documents import site_versions
 from anvil.formats import globs
 from anvil.settings.schema import SiteOptions
 from anvil.sites import page_addresses
+from anvil.sites.page_facts import PageFacts
 from anvil.values import Skipped
 from anvil.wording import first_of
 
@@ -166,30 +167,3 @@ def _by_text(path: str, page: PageFacts) -> str | None:
     if _LISTING.fullmatch(path) and page.own_words <= MAX_LISTING_WORDS:
         return "it is a list of other pages"
     return None
-
-
-class PageFacts(NamedTuple):
-    """What the head and the content of a page say, by which it is decided whether it is indexed.
-
-    ``canonical``, ``edit_url`` and ``refresh`` are addresses as the page has them, or None. ``noindex``: search engines
-    may not index it. ``shell``: scripts make its content, so its HTML has none. ``word_count``: words of the content,
-    and ``own_words``: those outside of its links and headings. ``frames``: it is a set of frames. ``digest``: the
-    SHA-256 (hex) of what is indexed of it. ``passages``: its text in short, by which
-    copies are found. ``problem``: why it cannot be read.
-    """
-
-    title: str = ""
-    language: str = ""
-    generator: str = ""
-    description: str = ""
-    word_count: int = 0
-    own_words: int = 0
-    canonical: str | None = None
-    edit_url: str | None = None
-    refresh: str | None = None
-    noindex: bool = False
-    shell: bool = False
-    frames: bool = False
-    digest: str = ""
-    passages: str = ""
-    problem: str | None = None

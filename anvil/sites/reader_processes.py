@@ -20,8 +20,8 @@ from urllib.parse import quote, unquote, urljoin, urlsplit
 from anvil.formats.canonical_json import canonical
 from anvil.sites import content_words, copies, html_tree, own_markdown, page_addresses
 from anvil.sites.html_page import read_page
-from anvil.sites.page_choice import PageFacts
 from anvil.sites.page_content import PageRules
+from anvil.sites.page_facts import PageFacts
 from anvil.system.child_process import ChildProcess, take_over_pipes, write_message
 from anvil.text import front_matter
 from anvil.text.rendered_anchors import Heading
@@ -146,7 +146,7 @@ def _answers(data: bytes) -> list[Answer]:
     line, _, texts = data.partition(b"\n")
     answers, at = [], 0
     for path, digest, facts, linked, twin, size in json.loads(line):
-        answers.append(Answer(path, digest, PageFacts(*facts), tuple(linked), twin, texts[at : at + size]))
+        answers.append(Answer(path, digest, PageFacts.of_json(facts), tuple(linked), twin, texts[at : at + size]))
         at += size
     return answers
 
@@ -214,9 +214,9 @@ def read_file(data: bytes, twin: bytes | None, rules: PageRules) -> ReadFile:
     except html_tree.Unreadable as error:
         return ReadFile(PageFacts(problem=str(error)), "", ())
     markdown = page.markdown
-    if twin is not None and (same := _said_by(twin, markdown)) is not None:
-        markdown = same
     facts = page.facts
+    if twin is not None and (same := _said_by(twin, markdown)) is not None:
+        markdown, facts = same, facts._replace(images=())  # it has its images in the text
     values = [markdown, page.headings, facts.title, facts.description, facts.language]
     digest = hashlib.sha256(canonical(values).encode("utf-8", "surrogatepass")).hexdigest()
     facts = facts._replace(digest=digest, passages=_passages(markdown))

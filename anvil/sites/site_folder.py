@@ -19,7 +19,6 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, NamedTuple
-from urllib.parse import urlsplit
 
 from anvil.documents import staleness
 from anvil.documents.document_source import DocumentSource
@@ -31,7 +30,8 @@ from anvil.git.objects import blob_id
 from anvil.settings.schema import SiteOptions, SourceOptions
 from anvil.sites import copies, page_addresses, page_choice, site_listing, source_files
 from anvil.sites.page_cache import KnownFile, SiteCache, cache_folder
-from anvil.sites.page_choice import PageFacts, SitePage
+from anvil.sites.page_choice import SitePage
+from anvil.sites.page_facts import PageFacts
 from anvil.sites.site_listing import INVENTORY, SiteListing, list_site
 from anvil.sites.site_source import EPOCH
 from anvil.values import Document, Progress, Scan, Skipped, silent
@@ -284,12 +284,12 @@ class SiteFolder:
         """Path of a page of the last scan -> the page."""
         return self._pages
 
-    def base_path(self) -> str | None:
-        """The path of the site where it is published, with slashes at both ends; None if its pages do not say it."""
+    def url(self) -> str:
+        """The address of the site, which ends in a slash; empty if its pages do not say it."""
         for page in self._pages.values():
-            if page.url is not None:
-                return urlsplit(page.url.removesuffix(page.address)).path
-        return None
+            if page.url is not None and (url := page.url.removesuffix(page.address)).endswith("/"):
+                return url
+        return ""
 
     # --- texts -----------------------------------------------------------------------------------------------
 

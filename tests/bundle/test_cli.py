@@ -53,7 +53,10 @@ def test_a_documentation_folder(project: Path) -> None:
 
 def test_a_built_site(tmp_path: Path) -> None:
     home = html_sites.page("Beacon", '<p><a href="guide/">guide</a> <a href="a.pdf">file</a></p>', address="")
-    body = '<p>It shines. <a href="../">back</a> <a href="/docs/">top</a></p>'
+    images = (
+        '<img alt="A lamp" src="../lamp.png"><img alt="B" src="data:image/png,x"><img alt="C" src="//x.test/c.png">'
+    )
+    body = f'<p>It shines. <a href="../">back</a> <a href="/docs/">top</a></p><p>{images}</p>'
     guide = html_sites.page("Guide", body, address="guide/")
     html_sites.write(tmp_path / "site", {"index.html": home, "guide/index.html": guide})
     options = ("--docs-version", "3", "--name", "beacon", "--json")
@@ -62,8 +65,18 @@ def test_a_built_site(tmp_path: Path) -> None:
     files = tree(tmp_path / "out")
     assert b"[guide](guide/index.md) [file](https://example.org/docs/a.pdf)" in files["docs/index.md"]
     assert b"[back](../index.md) [top](../index.md)" in files["docs/guide/index.md"]
+    assert b"![A lamp](https://example.org/docs/lamp.png) B ![C](https://x.test/c.png)" in files["docs/guide/index.md"]
     assert b'url: "https://example.org/docs/guide/"' in files["docs/guide/index.md"]
     assert b"The same pages are at https://example.org/docs/" in files["AGENTS.md"]
+
+
+def test_images_of_a_site_without_an_address_stay_their_alternative_texts(tmp_path: Path) -> None:
+    home = html_sites.page("Beacon", '<p><img alt="A lamp" src="lamp.png"> shines.</p><p><img src="b.png"></p>')
+    html_sites.write(tmp_path / "site", {"index.html": home})
+    done = program("bundle", "out", "--site", "site", "--name", "beacon", cwd=tmp_path)
+    assert "2 images are not copied, and nothing says where the site is" in done.stderr
+    text = (tmp_path / "out/docs/index.md").read_text(encoding="utf-8")
+    assert text.endswith("# Beacon\n\nA lamp shines.\n")
 
 
 def test_the_same_commit_gives_the_same_bytes_and_times_are_those_of_commits(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from anvil.bundle.page_targets import Destination, SiteTargets, SourceTargets
 from anvil.documents.file_tree import FileTree
 from anvil.lint.link_targets import Site, SiteRules
 from anvil.lint.linted_page import LintPage
+from anvil.markdown.twins import Place
 from anvil.settings.schema import SiteOptions
 from anvil.text import references
 
@@ -54,7 +55,11 @@ def test_where_the_site_is_not_known_a_file_has_no_address() -> None:
     assert sources(MKDOCS).destination("guide/use.md", "../a.png") == Destination()
 
 
-HTML = {"index.md": "index.html", "guide/use.md": "guide/use/index.html", "api/x.html": "api/x.html"}
+PLACES = {
+    "index.md": Place("index.html", "", ""),
+    "guide/use.md": Place("guide/use/index.html", "guide/use/", "guide/use/"),
+    "api/x.html": Place("api/x.html", "api/x.html", "api/x.html"),
+}
 
 
 @pytest.mark.parametrize(
@@ -66,18 +71,18 @@ HTML = {"index.md": "index.html", "guide/use.md": "guide/use/index.html", "api/x
         ("https://x.test/d/guide/use/", Destination("guide/use.md")),
         ("../../_images/a.png", Destination(url="https://x.test/d/_images/a.png")),
         ("/other/", Destination(url="https://x.test/other/")),
-        ("https://else.test/a", Destination(url="https://else.test/a")),
+        ("https://else.test/a", Destination()),
         ("mailto:a@b.test", Destination()),
         ("http://[", Destination()),
         ("#part", Destination()),
     ],
 )
 def test_links_of_a_built_site(target: str, destination: Destination) -> None:
-    urls = {"index.md": "https://x.test/d/", "guide/use.md": "https://x.test/d/guide/use/"}
-    assert SiteTargets(HTML, urls, "/d/").destination("guide/use.md", target) == destination
+    assert SiteTargets(PLACES, "https://x.test/d/", ()).destination("guide/use.md", target) == destination
 
 
 def test_links_of_a_site_without_an_address() -> None:
-    targets = SiteTargets(HTML, {}, None)
+    targets = SiteTargets(PLACES, "", ["[One](/d/api/x.html) [two](/d/guide/use/)"])
+    assert targets.destination("guide/use.md", "/d/api/x") == Destination("api/x.html")
     assert targets.destination("guide/use.md", "../../api/x.html") == Destination("api/x.html")
     assert targets.destination("guide/use.md", "../../a.png") == Destination()

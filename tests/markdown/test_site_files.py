@@ -15,7 +15,7 @@ from anvil.errors import BuildError
 from anvil.markdown import llms, site_files, twins
 from anvil.markdown.page_file import MarkdownPage
 from anvil.markdown.site_files import MarkdownReport, PlacedPage
-from anvil.markdown.twins import Place, TwinLinks
+from anvil.markdown.twins import Place, SiteLinks, TwinLinks
 from anvil.sites import own_markdown
 from anvil.system import safe_write
 from tests.conftest import write
@@ -38,7 +38,7 @@ def publish(
             for html, text in pages.items()
             if (files := layout.files[html])
         ),
-        TwinLinks(places.values(), layout, "https://x.test/"),
+        TwinLinks(layout, SiteLinks(places.values(), "https://x.test/")),
         link_html=link_html,
         partial=partial,
     )

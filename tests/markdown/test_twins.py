@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from anvil.markdown import twins
-from anvil.markdown.twins import Place, TwinLinks, lay_out
+from anvil.markdown.twins import Place, SiteLinks, TwinLinks, lay_out
 
 
 def place(html: str, address: str | None = None, base: str | None = None) -> Place:
@@ -52,7 +52,7 @@ PLACES = [
     place("flat/index.html", "flat"),
     place("a/b:c.html", "a/b:c.html"),
 ]
-LINKS = TwinLinks(PLACES, lay_out(PLACES), "https://x.test/docs/")
+LINKS = TwinLinks(lay_out(PLACES), SiteLinks(PLACES, "https://x.test/docs/"))
 
 
 @pytest.mark.parametrize(
@@ -94,8 +94,8 @@ def test_a_page_without_a_slash_behind_it_may_be_served_with_one() -> None:
 
 def test_links_to_source_files_lead_to_the_markdown_of_their_pages() -> None:
     places = [place("guide/a/index.html", base="guide/a.md"), place("b/index.html", base="b.md")]
-    layout = lay_out(places)
-    links = TwinLinks(places, layout, sources={"guide/a.md": "guide/a/index.html", "b.md": "b/index.html"})
+    sources = {"guide/a.md": "guide/a/index.html", "b.md": "b/index.html"}
+    links = TwinLinks(lay_out(places), SiteLinks(places, sources=sources))
     link = links.of("guide/a.md", "guide/a/index.md")
     assert link("../b.md#x") == "../../b/index.md#x"
     assert link("img/pic.png") == "../img/pic.png"
@@ -104,8 +104,9 @@ def test_links_to_source_files_lead_to_the_markdown_of_their_pages() -> None:
 
 def test_the_path_of_a_site_is_known_from_its_links() -> None:
     places = [place("index.html"), place("guide/index.html"), place("api/x.html")]
-    assert twins.base_path(["/docs/guide/", "/docs/api/x.html", "/docs/", "x", "/pic.png"], places) == "/docs/"
-    assert twins.base_path(["/guide/", "/api/x", "/download"], places) == "/"
+    texts = ["[One](/docs/guide/), [two](/docs/api/x.html)", "[three](/docs/), [four](x), ![five](/pic.png)"]
+    assert twins.base_path(texts, places) == "/docs/"
+    assert twins.base_path(["[One](/guide/), [two](/api/x), [three](/download)"], places) == "/"
     assert twins.base_path([], places) == "/"
-    links = TwinLinks(places, lay_out(places), base_path="/docs/")
+    links = TwinLinks(lay_out(places), SiteLinks(places, base_path="/docs/"))
     assert links.of("guide/", "guide.md")("/docs/api/x.html") == "api/x.md"

@@ -57,7 +57,7 @@ def test_html_becomes_markdown_as_it_is_read() -> None:
 <table><thead><tr><th>name</th></tr></thead><tbody><tr><td><code>walrus</code></td></tr></tbody></table>
 <h2 id="mod.f" class="doc"><code>f(a_b)</code></h2><p>1. it <a href="../x/">links</a></p>
 """
-    text = read_fragment(html).markdown
+    text = read_fragment(html).converted.markdown
     assert text.startswith("# API\n\nTakes `a_b` * **two**.\n\n```python\ndef f(a_b, *c):\n    pass\n```\n")
     assert "```\nnumbered\n```" in text and "\n1\n" not in text
     assert "- x\n  - y_z\n" in text and "| `walrus` |" in text

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from anvil.sites import source_files
-from anvil.sites.page_choice import PageFacts, SitePage
+from anvil.sites.page_choice import SitePage
+from anvil.sites.page_facts import PageFacts
 
 
 def made(

@@ -421,13 +421,14 @@ def test_pages_that_exist_as_html_only_are_found_and_named(tmp_path: Path) -> No
         "    for name, text in {'archive.md': '# 2024', 'made.md': '# Made\\n\\nWords.'}.items():\n"
         "        files.append(File.generated(config, name, content=text))\n"
         "def on_page_content(html, page, **_):\n"
-        "    return html.replace('<p>::: package</p>', '<h2 id=\"f\">f(a)</h2><p>Walks.</p>')\n"
+        "    return html.replace('<p>::: package</p>', '<h2 id=\"f\">f(a)</h2><p>Walks. <img alt=Yak src=../y.png>')\n"
     )
     pages = {"index.md": "# Home\n\nHello.\n", "api.md": "# API\n\n::: package\n", "blank.md": "# Blank\n"}
-    site = sites.make(tmp_path, pages, hook)
+    site = sites.make(tmp_path, pages, hook, {"llms_txt": True})
     assert "Indexed as HTML, because it has more text than the Markdown: api.md\n" in sites.build(site, "--strict")
     assert sites.anchors(site, "api.md") == [("API", "api"), ("API > f(a)", "f")]
-    assert "Walks." in sites.text(site, "api.md")
+    assert "Walks. Yak" in sites.text(site, "api.md")
+    assert "Walks. ![Yak](y.png)" in (site / "site/api.md").read_text(encoding="utf-8")
     assert set(sites.documents(site)) == {"index.md", "api.md", "blank.md", "made.md"}
     sites.make(site, {}, hook, {"rendered": False})
     assert "Indexed as" not in sites.build(site)

@@ -108,6 +108,33 @@ def test_markdown_of_a_generator_stays_and_is_still_read(tmp_path: Path) -> None
     assert "is up to date" in said and "unchanged" in said
 
 
+def test_images_are_kept_in_the_markdown_and_not_in_the_index(tmp_path: Path) -> None:
+    site = html_sites.site(tmp_path / "site")
+    images = (
+        '<p>The <img alt="A lamp" src="../lamp.png"> and <img alt="sign" src="/docs/sign.svg"> shine.</p>'
+        '<p><img src="https://x.test/b.png"></p><p><img alt="Dot" src="data:image/png;base64,AA"><img alt="Far"></p>'
+    )
+    write(site, {"guide/index.html": html_sites.page("Guide", images, address="guide/")})
+    build(site, "--markdown")
+    for path, folder in (("guide/index.md", "../"), ("guide.md", "")):
+        text = (site / path).read_text(encoding="utf-8")
+        assert text.endswith(
+            f"# Guide\n\nThe ![A lamp]({folder}lamp.png) and ![sign](/docs/sign.svg) shine.\n\n"
+            "![](https://x.test/b.png)\n\nDot Far\n"
+        )
+    assert "![A lamp](lamp.png)" in (site / "llms-full.txt").read_text(encoding="utf-8")
+    with anvil.open(index=site / "anvil/index.db", provider="none") as opened:
+        text = "".join(chunk.content for chunk in opened.get_page("guide/index.html").chunks)
+    assert text == "# Guide\n\nThe A lamp and sign shine.\n\nDot Far\n"
+    said, _ = build(site, "--markdown")
+    assert "is up to date" in said and "unchanged" in said
+    moved = images.replace("../lamp.png", "../lamp-2.png")
+    write(site, {"guide/index.html": html_sites.page("Guide", moved, address="guide/")})
+    said, _ = build(site, "--markdown")
+    assert "is up to date" in said and "3 written" in said
+    assert "![A lamp](lamp-2.png)" in (site / "guide.md").read_text(encoding="utf-8")
+
+
 def test_a_page_that_the_generator_removed_loses_its_markdown(tmp_path: Path) -> None:
     site = html_sites.site(tmp_path / "site")
     build(site, "--markdown")
