@@ -40,8 +40,8 @@ from anvil.embedding.factory import create_provider
 from anvil.index_file.writer import quantized
 from anvil.library.changes import utc_now
 from anvil.library.converter import Converter
+from anvil.library.ingestion import DocumentInfo, StagedDocument
 from anvil.library.library import Library
-from anvil.library.scratch_index import DocumentInfo, StagedDocument
 from anvil.library.settings import LibraryOptions
 from anvil.settings.schema import Config, EmbeddingSettings
 from anvil.values import Chunk, Window

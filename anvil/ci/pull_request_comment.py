@@ -14,7 +14,7 @@ from typing import Any
 from anvil.ci import previous_indexes
 from anvil.ci.hosts import Host
 from anvil.errors import AnvilError, ConfigError, FetchError, Unreachable
-from anvil.fetch import github_api
+from anvil.fetch import github
 from anvil.http.client import HttpClient, Limits, origin
 
 MARK = "<!-- anvil impact -->"
@@ -91,7 +91,7 @@ def _earlier(api: _Api, comments: str) -> dict[str, Any] | None:
 
 def _login(api: _Api) -> str:
     """The name of the token's user; empty for the token of a job, which may not ask."""
-    user = api.ask("GET", f"{github_api.api_url()}/user", 200, refused=(401, 403, 404))
+    user = api.ask("GET", f"{github.api_url()}/user", 200, refused=(401, 403, 404))
     login = user.get("login") if isinstance(user, dict) else None
     return login if isinstance(login, str) else ""
 
@@ -121,7 +121,7 @@ class _Api:
             raise ConfigError("GITHUB_TOKEN is not set to a token.")
         if not _REPOSITORY.fullmatch(repository):
             raise ConfigError("GITHUB_REPOSITORY is not set to OWNER/REPO.")
-        url = github_api.api_url()
+        url = github.api_url()
         self.root = f"{url}/repos/{repository}"
         self._http = HttpClient(_LIMITS, {origin(url): f"Bearer {token}"})
 

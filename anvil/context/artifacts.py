@@ -1,21 +1,76 @@
-"""The contents of a context index, by artifact."""
+"""The contents of a context index, by artifact: its type and its id by its path, its title and its tasks."""
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from anvil.context import tasks
-from anvil.context.artifact_types import KINDS, id_of, kind_of
 from anvil.context.settings import ArtifactTypes, TaskMarks
 from anvil.context.values import Artifact, Inventory, TaskCounts, TaskItem
+from anvil.formats import globs
 from anvil.wording import counted, first_of
 
 if TYPE_CHECKING:
     from anvil.index_file.reader import Reader
     from anvil.index_file.rows import StoredDocument
+
+
+Kind = Literal["spec", "plan", "tasks", "checklist", "template", "decision", "generic"]
+KINDS: tuple[Kind, ...] = ("spec", "plan", "tasks", "checklist", "template", "decision", "generic")
+
+_LOSSY = re.compile(r"[^\w-]+")
+_FEATURE = ("spec", "plan", "tasks")
+
+
+def kind_of(path: str, types: ArtifactTypes) -> Kind:
+    """The type of the artifact at ``path`` (POSIX, from the repository's root): the first whose globs fit."""
+    for kind in fields(types):
+        if any(globs.compile(glob, ignore_case=True).matches(path) for glob in getattr(types, kind.name)):
+            return kind.name  # type: ignore[return-value]
+    return "generic"
+
+
+def id_of(path: str, kind: Kind) -> str:
+    """A readable id: ``spec-001-mcp-server`` for ``specs/001-mcp-server/spec.md``.
+
+    It depends on the path and its type only. If another path could have the same readable part, a hash of the path is
+    added.
+    """
+    readable = _readable(path, kind)
+    if _path_of(readable, kind) == path:
+        return f"{kind}-{readable}"
+    return f"{kind}-{readable}-{hashlib.sha256(path.encode()).hexdigest()[:8]}"
+
+
+def _readable(path: str, kind: Kind) -> str:
+    folders, _, name = path.removesuffix(".md").rpartition("/")
+    names = folders.split("/") if folders else []
+    if kind in _FEATURE and len(names) == 2 and names[0] == "specs" and name == kind:
+        names = names[1:]
+    elif kind == "checklist" and len(names) == 3 and names[0] == "specs" and names[2] == "checklists":
+        names = [names[1], name]
+    elif kind == "template" and names == [".specify", "templates"]:
+        names = [name]
+    else:
+        names = [*names, name]
+    return ".".join(_LOSSY.sub("-", part).strip("-") for part in names)
+
+
+def _path_of(readable: str, kind: Kind) -> str:
+    """The path of a readable part, with the folders and suffixes that :func:`_readable` leaves out."""
+    names = readable.split(".")
+    if kind in _FEATURE and len(names) == 1:
+        return f"specs/{names[0]}/{kind}.md"
+    if kind == "checklist" and len(names) == 2:
+        return f"specs/{names[0]}/checklists/{names[1]}.md"
+    if kind == "template" and len(names) == 1:
+        return f".specify/templates/{names[0]}.md"
+    return "/".join(names) + ".md"
 
 
 MAX_NAMED_LINES = 5

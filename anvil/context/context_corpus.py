@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import os
 import posixpath
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from datetime import datetime, timezone
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from anvil.context.run_log import Records
+from anvil.context.run_log import STATE_VERSION, Records, State
 from anvil.context.settings import ContextOptions
 from anvil.context.values import Ingestion
-from anvil.errors import ArtifactError, ConfigError
+from anvil.documents.file_selection import is_failure
+from anvil.errors import ArtifactError, ConfigError, IndexBusy
+from anvil.formats.canonical_json import canonical
+from anvil.index_file import lock, verify
 from anvil.live.location import IndexLocation
 from anvil.requests import BuildRequest
 from anvil.settings.schema import Config, SourceOptions
-from anvil.values import Skipped
+from anvil.values import BuildReport, Skipped
 
 if TYPE_CHECKING:
     from anvil.context.tasks import TaskedDocuments
@@ -85,26 +91,59 @@ class ContextCorpus:
         return True
 
     def build(self, request: BuildRequest, warn: Callable[[Skipped], None] = lambda skipped: None) -> Ingestion:
-        """One run, see :func:`anvil.context.ingestion.ingest`. ``warn`` is called with each skipped file."""
-        from anvil.context.ingestion import ingest
+        """Update the index from the files, and write the log, also when nothing changed. ``warn`` is called with each
+        skipped file.
+
+        Raises :class:`IndexBusy` when another run still holds the lock, and other :class:`AnvilError`. Then the index
+        is not changed.
+        """
+        from anvil.build import builder
         from anvil.embedding.fallback import FallbackProvider
 
         self.ensure_usable()
         provider = FallbackProvider(self.provider)
         if self.provider_failure is not None:
             provider.failure = self.provider_failure
-        run, skipped_files = ingest(
-            self.source,
-            self.records,
-            provider,
-            self.chunking,
-            (self.options.types, self.options.tasks),
-            request=request,
-            notes=(*self._notes, *self._missing_directories()),
-        )
-        for skipped in skipped_files:
+        notes = (*self._notes, *self._missing_directories())
+        started = time.perf_counter()
+        self.records.prepare()
+        with _alone(self.records, request.lock_timeout_s):
+            last = self.records.state()
+            force = request.force or (self.records.index.exists() and last.version != STATE_VERSION)
+            request = replace(request, force=force)
+            report = builder.build(self.source, self.records.index, provider, self.chunking, request)
+            if provider.failure is not None:
+                notes = (*notes, f"Vectors are missing; the next run tries again: {provider.failure}")
+            state = replace(
+                self._counted(report, last),
+                timestamp=datetime.now(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+                errors=tuple(skipped for skipped in report.skipped if is_failure(skipped.reason)),
+                notes=notes,
+                degraded=provider.failure is not None,
+            )
+            run = _run(report, state, started)
+            self.records.write(run, state)
+        for skipped in report.skipped:
             warn(skipped)
         return run
+
+    def _counted(self, report: BuildReport, last: State) -> State:
+        """A state with the hashes and counts of the index as it is; those of the last run where nothing changed."""
+        from anvil.context.artifacts import contents
+
+        types, marks = self.options.types, self.options.tasks
+        digest = " ".join([report.digest, canonical(asdict(types)), canonical(asdict(marks))])
+        if report.outcome == "unchanged" and digest == last.digest:
+            return last
+        with verify.open_checked(self.records.index) as reader:
+            held = contents(reader, types, marks)
+            return State(
+                hashes=reader.blob_ids(),
+                digest=digest,
+                embeddings=held.embeddings,
+                tasks=held.counts,
+                unmarked=held.note(),
+            )
 
     def _missing_directories(self) -> list[str]:
         """A note when none of the directories exists."""
@@ -116,3 +155,32 @@ class ContextCorpus:
     def close(self) -> None:
         if self._provider is not None:
             self._provider.close()
+
+
+@contextmanager
+def _alone(records: Records, lock_timeout_s: float) -> Iterator[None]:
+    try:
+        with lock.exclusive(records.folder / "ingestion", lock_timeout_s):
+            yield
+    except IndexBusy as error:
+        raise IndexBusy(f"Another process is writing {records.folder}. Try again when it has finished.") from error
+
+
+def _run(report: BuildReport, state: State, started: float) -> Ingestion:
+    assert state.timestamp is not None
+    changes, errors = report.changes, len(state.errors)
+    return Ingestion(
+        state.timestamp,
+        report.outcome,
+        report.pages,
+        report.chunks,
+        state.embeddings,
+        state.tasks,
+        len(changes.added),
+        len(changes.changed),
+        len(changes.removed),
+        len(report.skipped) - errors,
+        errors,
+        round(time.perf_counter() - started, 3),
+        tuple(filter(None, (*state.notes, *report.reasons, state.unmarked))),
+    )

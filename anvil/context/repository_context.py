@@ -20,7 +20,7 @@ from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from anvil.context.artifact_types import KINDS
+from anvil.context.artifacts import KINDS
 from anvil.context.context_corpus import ContextCorpus
 from anvil.context.settings import ContextOptions
 from anvil.context.values import Artifact, ArtifactText, Health, Ingestion, Match, RepositoryContext, TaskItem
@@ -85,7 +85,7 @@ class Context:
     def ingest(
         self, request: BuildRequest = BuildRequest(), warn: Callable[[Skipped], None] = lambda skipped: None
     ) -> Ingestion:
-        """One run, see :func:`anvil.context.ingestion.ingest`. Raises :class:`AnvilError`."""
+        """One run, see :meth:`ContextCorpus.build`. Raises :class:`AnvilError`."""
         self._live.ensure_open()
         return self._corpus.build(request, warn)
 

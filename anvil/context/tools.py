@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from anvil.context.artifact_types import KINDS
+from anvil.context.artifacts import KINDS
 from anvil.context.repository_context import Context
 from anvil.context.settings import load_context
 from anvil.context.values import Artifact, ArtifactText, Health, Match, RepositoryContext, TaskItem

@@ -38,9 +38,9 @@ def command(ctx: click.Context, config: str | None, everything: bool, as_json: b
                 f"Write the options after the command: anvil deps {ctx.invoked_subcommand} --config FILE"
             )
         return
-    from anvil.dependencies import overview
+    from anvil.dependencies import project_packages
 
-    listed = overview.overview(_base(config))
+    listed = project_packages.overview(_base(config))
     is_main = any(row.direct for row in listed)  # without pyproject.toml or package.json nothing tells them apart
     shown = [row for row in listed if everything or not is_main or row.direct or row.locked is not None]
     if as_json:
@@ -96,7 +96,7 @@ def add(
 
     NAME is a package of a lockfile, or NAME==VERSION. Exit code 0: done, 1: some have no documentation, 2: an error.
     """
-    from anvil.dependencies import locking
+    from anvil.dependencies import lock_entries
     from anvil.dependencies.finder import Place
     from anvil.dependencies.project_urls import named_by_user
 
@@ -104,7 +104,7 @@ def add(
     if place != Place() and len(names) > 1:
         raise click.UsageError("--repository, --tag and --folder are for one package. Name one.")
     with _finder(config, quiet) as (finder, base):
-        reports = locking.add(finder, base, names, place, refresh)
+        reports = lock_entries.add(finder, base, names, place, refresh)
     return _print(reports, explain, as_json, quiet)
 
 
@@ -138,10 +138,10 @@ def update(config: str | None, explain: bool, as_json: bool, quiet: bool, names:
 
     Exit code 0: done, 1: some have no documentation, 2: an error.
     """
-    from anvil.dependencies import locking
+    from anvil.dependencies import lock_entries
 
     with _finder(config, quiet) as (finder, base):
-        reports = locking.update(finder, base, names)
+        reports = lock_entries.update(finder, base, names)
     return _print(reports, explain, as_json, quiet)
 
 
@@ -152,9 +152,9 @@ def update(config: str | None, explain: bool, as_json: bool, quiet: bool, names:
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
 def remove(config: str | None, as_json: bool, quiet: bool, names: tuple[str, ...]) -> int:
     """Remove packages from anvil.lock."""
-    from anvil.dependencies import locking
+    from anvil.dependencies import lock_entries
 
-    return _print(locking.remove(_base(config), names), False, as_json, quiet)
+    return _print(lock_entries.remove(_base(config), names), False, as_json, quiet)
 
 
 @command.command("outdated", epilog="Example: anvil deps outdated")
@@ -163,9 +163,9 @@ def remove(config: str | None, as_json: bool, quiet: bool, names: tuple[str, ...
 def outdated(config: str | None, as_json: bool) -> int:
     """Compare anvil.lock with the versions that the lockfiles have. Exit code 0: the same, 1: some differ, 2: an
     error."""
-    from anvil.dependencies import locking
+    from anvil.dependencies import lock_entries
 
-    found = locking.outdated(_base(config))
+    found = lock_entries.outdated(_base(config))
     if as_json:
         output.print_json({"outdated": found})
     else:

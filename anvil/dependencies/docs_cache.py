@@ -84,10 +84,10 @@ def _attestations(entries: Iterable[LockedDocs], options: FetchOptions, base: Pa
     """The names of the notes that say who built the indexes of entries, where that is demanded."""
     if not options.require_attestation:
         return []
-    from anvil.fetch import attestation_lookup
+    from anvil.fetch import attestation_check
 
-    root = attestation_lookup.rule_of(options, base).trusted_root
-    return [attestation_lookup.note_of(entry.sha256, root) for entry in entries if entry.attested_by is not None]
+    root = attestation_check.rule_of(options, base).trusted_root
+    return [attestation_check.note_of(entry.sha256, root) for entry in entries if entry.attested_by is not None]
 
 
 def find(cache: Cache, entry: LockedDocs) -> Path | None:
@@ -125,10 +125,10 @@ def is_attested(cache: Cache, entry: LockedDocs, options: FetchOptions, base: Pa
         return _built(cache, entry) is not None
     if entry.attested_by is None:
         return False
-    from anvil.fetch import attestation_lookup  # imported where attestations are demanded only
+    from anvil.fetch import attestation_check  # imported where attestations are demanded only
 
-    root = attestation_lookup.rule_of(options, base).trusted_root
-    return attestation_lookup.recalled(cache, entry.sha256, entry.attested_by, root) is not None
+    root = attestation_check.rule_of(options, base).trusted_root
+    return attestation_check.recalled(cache, entry.sha256, entry.attested_by, root) is not None
 
 
 def keep(cache: Cache, file: Path, entry: LockedDocs) -> Path:

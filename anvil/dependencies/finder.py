@@ -28,7 +28,7 @@ from anvil.dependencies.settings import DepsOptions
 from anvil.dependencies.values import Attempt, Dependency, LockedDocs
 from anvil.documents.file_selection import printable, refusal
 from anvil.errors import ArtifactError, ArtifactRejected, BuildError, ConfigError, NotFound, Unreachable
-from anvil.fetch import attestation_lookup, fetch_index, sigstore_verification
+from anvil.fetch import attestation_check, fetch_index
 from anvil.fetch.attestation_bundle import SUFFIX, AttestationRule
 from anvil.fetch.fetch_index import UNPUBLISHED
 from anvil.fetch.fetched_cache import Cache
@@ -86,7 +86,7 @@ class DocsFinder:
     :class:`ConfigError` if attestations must be verified and cannot be."""
 
     def __init__(self, config: Config, base: Path, cache: Cache, progress: Progress = silent) -> None:
-        if config.table(FetchOptions).require_attestation and not sigstore_verification.is_installed():
+        if config.table(FetchOptions).require_attestation and not attestation_check.is_installed():
             raise ConfigError(
                 "fetch.require_attestation is set, and verifying attestations needs the package sigstore. "
                 f"Install it: {installation.install_extras('attest')}"
@@ -138,7 +138,7 @@ class DocsFinder:
             self._options.npm_url,
             self._options.pypi_url,
             self.provider.digest,
-            sigstore_verification.is_installed(),
+            attestation_check.is_installed(),
             self._fetch.require_attestation,
             self._fetch.trusted_root,
         )
@@ -236,9 +236,9 @@ class DocsFinder:
         beside = f"{path}{SUFFIX}"
         data = read([path, beside] if beside in names else [path])
         index, bundle = data[path], data.get(beside)
-        examined = attestation_lookup.Examiner(attested, None, f"{path} of {docs.shown}", self.cache).examine(
+        examined = attestation_check.Examiner(attested, None, f"{path} of {docs.shown}", self.cache).examine(
             hashlib.sha256(index).hexdigest(),
-            lambda: attestation_lookup.of_bytes(bundle, beside) if bundle is not None else [],
+            lambda: attestation_check.of_bytes(bundle, beside) if bundle is not None else [],
         )
         self._doubts += examined.notes
         built_by = examined.attestation.repository if examined.attestation is not None else None
@@ -302,7 +302,7 @@ class DocsFinder:
     def _rule(self, builder: str | None) -> AttestationRule:
         """What is done about attestations of an index that ``builder`` must have built. None: its package does not say
         so. Raises :class:`NotFound` if that must be known."""
-        rule = attestation_lookup.rule_of(replace(self._fetch, attested_by=None), self._base)
+        rule = attestation_check.rule_of(replace(self._fetch, attested_by=None), self._base)
         if rule.required and builder is None:
             raise NotFound(
                 "nothing names its repository on GitHub, which must have built a published index "

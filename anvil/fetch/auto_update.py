@@ -15,7 +15,7 @@ from pathlib import Path
 
 from anvil.errors import AnvilError, FetchError
 from anvil.fetch.attestation_bundle import AttestationRule
-from anvil.fetch.attestation_lookup import rule_of
+from anvil.fetch.attestation_check import rule_of
 from anvil.fetch.fetch_index import FetchResult, cached_path, fetch
 from anvil.fetch.settings import FetchOptions
 from anvil.http.client import Limits

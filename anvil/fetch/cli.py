@@ -68,7 +68,7 @@ def command(
     2: no index could be fetched."""
     import anvil
     from anvil.fetch import pull
-    from anvil.fetch.attestation_lookup import rule_of
+    from anvil.fetch.attestation_check import rule_of
     from anvil.fetch.fetch_index import fetch
     from anvil.http.client import Limits
     from anvil.settings import index_url

@@ -25,9 +25,9 @@ from anvil.errors import (
     SourceError,
     Unreachable,
 )
-from anvil.fetch import attestation_lookup, github_api, github_artifacts, website, zip_archive
+from anvil.fetch import attestation_check, github, website, zip_archive
 from anvil.fetch.attestation_bundle import Attestation, AttestationRule, expected_builder
-from anvil.fetch.attestation_lookup import Examined, Examiner
+from anvil.fetch.attestation_check import Examined, Examiner
 from anvil.fetch.download import Candidate, Missing, download, forget
 from anvil.fetch.fetched_cache import Cache, CacheEntry, CacheState
 from anvil.fetch.settings import FetchOptions
@@ -112,7 +112,7 @@ def fetch(
     if isinstance(address, LocalPath):
         examiner = Examiner(attested, None, address.shown)
         result = find(Path(address.path))
-        examined = examiner.examine(result.manifest.sha256, lambda: attestation_lookup.of_file(result.path))
+        examined = examiner.examine(result.manifest.sha256, lambda: attestation_check.of_file(result.path))
         result = replace(result, attestation=examined.attestation, notes=(*result.notes, *examined.notes))
     else:
         kept = cache if isinstance(cache, Cache) else Cache(Path(cache) if cache else None)
@@ -129,7 +129,7 @@ def fetch_as_configured(source: str, config: Config, base: Path, *, head: Path |
     """:func:`fetch`, with the limit and the attestation that a configuration asks for. ``base``: the start of its
     paths."""
     options = config.table(FetchOptions)
-    rule = attestation_lookup.rule_of(options, base)
+    rule = attestation_check.rule_of(options, base)
     limits = Limits(size=options.max_bytes)
     return fetch(source, head=head, limits=limits, attested=rule if rule.required else None)
 
@@ -265,7 +265,7 @@ class _Server:
         return self._fetched(state, examined)
 
     def _examined(self, http: HttpClient, url: str, sha256: str) -> Examined:
-        return self.examiner.examine(sha256, lambda: attestation_lookup.of_server(http, self.address, url, sha256))
+        return self.examiner.examine(sha256, lambda: attestation_check.of_server(http, self.address, url, sha256))
 
     def _verified(self, candidate: Candidate) -> Path:
         """Check the downloaded file against its digest and manifest, and move it into the cache."""
@@ -325,7 +325,7 @@ def _described(file: Path, shown: str) -> Manifest:
 def authorization(address: WebAddress | GitHubAddress, token: str | None) -> Mapping[str, str]:
     """Origin -> value of the Authorization header."""
     if isinstance(address, GitHubAddress):
-        return github_api.authorization(token)
+        return github.authorization(token)
     if address.credentials is None:
         return {}
     pair = base64.b64encode(":".join(address.credentials).encode()).decode("ascii")
@@ -339,8 +339,8 @@ def candidates(
     if isinstance(address, WebAddress):
         yield from website.candidates(http, address, state)
     else:
-        api = github_api.Api(http, address)
-        yield github_artifacts.find_release(api) if address.kind == "release" else github_artifacts.find(api, head)
+        api = github.Api(http, address)
+        yield github.find_release(api) if address.kind == "release" else github.find_artifact(api, head)
 
 
 def key(address: Address, head: Path | None, attested: AttestationRule | None = None) -> str:
@@ -355,7 +355,7 @@ def key(address: Address, head: Path | None, attested: AttestationRule | None = 
     with suppress(GitError, SourceError):
         repository = Repository.discover(head) if head is not None and address.kind == "artifact" else None
         root = repository and repository.root
-    return "\n".join((github_api.api_url(), address.shown, str(root or "")))
+    return "\n".join((github.api_url(), address.shown, str(root or "")))
 
 
 def find(path: Path) -> FetchResult:

@@ -12,9 +12,9 @@ from anvil.errors import ConfigError
 from anvil.formats.canonical_json import canonical
 from anvil.index_file import row_ids
 from anvil.index_file.writer import INSERT_CHUNK, SETTINGS, Writer
+from anvil.library.ingestion import DocumentInfo, StagedDocument
 from anvil.library.library_file import writing
 from anvil.library.queries import LibraryReader
-from anvil.library.scratch_index import DocumentInfo, StagedDocument
 from anvil.library.values import Outcome, Updated
 from anvil.search.metadata_filter import different_keys, labels_of, merged_metadata
 

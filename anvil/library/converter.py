@@ -1,7 +1,7 @@
 """Files to Markdown. Text is read as it is; MarkItDown, which only this folder imports, converts all other formats.
 
-Files are not trusted. They are converted in child processes (:mod:`pool`, :mod:`worker`) with limits on time, memory
-and output and with a minimal environment, so that a bad file costs one error and nothing else.
+Files are not trusted. They are converted in child processes (:mod:`anvil.library.converter_process`) with limits on
+time, memory and output and with a minimal environment, so that a bad file costs one error and nothing else.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from typing import NoReturn
 
 from anvil.embedding.local import QUIET
 from anvil.errors import DocumentRejected, DocumentTooLarge
+from anvil.library.converter_process import decoded
 from anvil.library.file_formats import TEXT, Format, format_of
 from anvil.library.settings import LibraryOptions
-from anvil.library.text_encoding import decoded
 from anvil.system.child_process import ChildProcess, Watchdog
 from anvil.text.chunks_in_parts import DocumentPart, sliced
 

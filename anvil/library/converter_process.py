@@ -1,6 +1,7 @@
 """The program of a converter process: one file after the other, each as parts of Markdown.
 
-It sets resource limits that it cannot raise again, has a minimal environment, and ends with its parent.
+It sets resource limits that it cannot raise again, has a minimal environment, and ends with its parent. PDF is
+converted page by page, PowerPoint slide by slide, and all other formats as MarkItDown does.
 """
 
 from __future__ import annotations
@@ -8,13 +9,16 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import re
+import shutil
 import sys
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import lru_cache, partial
 from typing import Any, BinaryIO
 
 from anvil.errors import DocumentRejected, DocumentTooLarge
-from anvil.library import to_markdown
+from anvil.formats import encodings
 from anvil.system.child_process import take_over_pipes, write_message
 
 MAX_UNPACKED_BYTES = 500_000_000
@@ -82,12 +86,13 @@ def _limit_cpu_time(seconds: float) -> None:
 
 
 def _pieces(request: dict[str, Any]) -> Iterator[tuple[str, int]]:
-    """(text, page) of a file, in order. Raises :class:`DocumentRejected`."""
+    """(text, page) of a file, in order. Raises :class:`DocumentRejected`, or any error of a converter for a damaged
+    file."""
     characters_left = request["characters"]
     with open(request["path"], "rb") as file:
         if request["type"] in _ZIPPED_TYPES:
             _check_zip(file, MAX_ARCHIVE_DEPTH if request["type"] == "zip" else None)
-        for text, page in to_markdown.pieces(file, request):
+        for text, page in _READERS.get(request["type"], _by_markitdown)(file, request):
             characters_left -= len(text)
             if characters_left < 0:
                 limit = f"{request['characters']:,} characters (library.max_characters)"
@@ -138,3 +143,169 @@ def _damaged(file_type: str, error: Exception) -> str:
         f"It cannot be read as {file_type.upper()}: it is damaged, or of another kind ({reason}). "
         "Open it in its own program, and save it again."
     )
+
+
+# --- formats to Markdown ---------------------------------------------------------------------------------------
+
+_SLIDE = re.compile(r"^<!-- Slide number: (\d+) -->$", re.M)
+_BLANK_LINES = re.compile(r"\n{3,}")
+_TEXT_TYPES = ("html", "htm", "csv", "json", "jsonl", "xml", "rss", "atom", "ipynb")
+"""Text: decoded here, because MarkItDown guesses encodings by letter frequencies."""
+
+
+def _by_markitdown(file: BinaryIO, request: dict[str, Any]) -> Iterator[tuple[str, int]]:
+    from markitdown import StreamInfo
+
+    ending, charset = request["type"], None
+    if ending in _TEXT_TYPES:
+        file, charset = io.BytesIO(decoded(file.read()).encode("utf-8", "replace")), "utf-8"
+    kind = "text/xml" if ending == "xml" else None  # systems do not agree on it
+    info = StreamInfo(extension=f".{ending}", filename=request["name"], mimetype=kind, charset=charset)
+    result = _result(file, info, request)
+    title = (result.title or "").strip()
+    text = _tidy(result.markdown)
+    if title and not re.search(r"^# ", text, re.M):
+        text = f"# {' '.join(title.split())}\n\n{text}"
+    yield text, 0
+
+
+def _slides(file: BinaryIO, request: dict[str, Any]) -> Iterator[tuple[str, int]]:
+    for text, _ in _by_markitdown(file, request):
+        slides = [(mark.start(), int(mark[1])) for mark in _SLIDE.finditer(text)] or [(0, 0)]
+        ends = [*(start for start, _ in slides[1:]), len(text)]
+        yield from ((text[start:end], number) for (start, number), end in zip(slides, ends, strict=True))
+
+
+def _pdf_pages(file: BinaryIO, request: dict[str, Any]) -> Iterator[tuple[str, int]]:
+    """Each page, converted as a document of its own. So it keeps its number, MarkItDown decides for each page whether
+    it is a form or prose, and only one page is in memory."""
+    import pypdfium2
+    from markitdown import StreamInfo
+    from markitdown.converters import PdfConverter
+
+    try:
+        document = pypdfium2.PdfDocument(file)
+    except pypdfium2.PdfiumError as error:
+        if "assword" in str(error):
+            raise DocumentRejected("It is encrypted. Save it without a password.") from None
+        raise
+    if len(document) > request["pages"]:
+        raise DocumentTooLarge(
+            f"It has {len(document):,} pages; the limit is {request['pages']:,} (library.max_pages). Split it."
+        )
+    converter, info = PdfConverter(), StreamInfo(extension=".pdf")
+    for number in range(len(document)):
+        page, single = io.BytesIO(), pypdfium2.PdfDocument.new()
+        single.import_pages(document, [number])
+        single.save(page)
+        single.close()
+        page.seek(0)
+        yield _tidy(converter.convert(page, info).markdown), number + 1
+    document.close()
+
+
+def _tidy(text: str) -> str:
+    """As MarkItDown's own results: no spaces at the ends of lines, no two empty lines in a row."""
+    lines = (line.rstrip() for line in text.replace("\f", "").replace("\r\n", "\n").split("\n"))
+    return _BLANK_LINES.sub("\n\n", "\n".join(lines))
+
+
+_READERS: dict[str, Callable[[BinaryIO, dict[str, Any]], Iterator[tuple[str, int]]]] = {
+    "pdf": _pdf_pages,
+    "pptx": _slides,
+}
+_CONVERTERS = {
+    "docx": "DocxConverter",
+    "pptx": "PptxConverter",
+    "xlsx": "XlsxConverter",
+    "xls": "XlsConverter",
+    "epub": "EpubConverter",
+    "ipynb": "IpynbConverter",
+    "msg": "OutlookMsgConverter",
+    "csv": "CsvConverter",
+    "html": "HtmlConverter",
+    "htm": "HtmlConverter",
+    "json": "PlainTextConverter",
+    "jsonl": "PlainTextConverter",
+    "jpg": "ImageConverter",
+    "jpeg": "ImageConverter",
+    "png": "ImageConverter",
+    "wav": "AudioConverter",
+    "mp3": "AudioConverter",
+    "m4a": "AudioConverter",
+    "rss": "RssConverter",
+    "atom": "RssConverter",
+    "xml": "RssConverter PlainTextConverter",
+}
+"""MarkItDown's converters for a type, in the order to try. Its own choice would read a damaged DOCX as a ZIP."""
+
+_AUDIO = "AudioConverter"
+"""Sends recordings to a speech service; no other converter uses the network."""
+_GENERIC = ("PlainTextConverter", "ZipConverter", "HtmlConverter")
+"""Converters that take what no other takes. The last one is tried first."""
+
+
+def _result(file: BinaryIO, info: Any, request: dict[str, Any]) -> Any:
+    """The result of the first converter that accepts a file."""
+    from markitdown import UnsupportedFormatException, converters
+
+    if request["type"] == "zip":
+        return _archives(request["recordings"]).convert_stream(file, stream_info=info)
+    for name in _CONVERTERS[request["type"]].split():
+        converter = getattr(converters, name)()
+        if converter.accepts(file, info):
+            return converter.convert(file, info, exiftool_path=shutil.which("exiftool"))
+    raise UnsupportedFormatException("nothing like it is in it")
+
+
+@lru_cache(maxsize=1)
+def _archives(recordings: bool) -> Any:
+    """MarkItDown for archives: it detects the type of each file in them. It has no plugins, and the same converters as
+    files outside of archives; the one of ``recordings`` only where they may be sent to a service."""
+    from markitdown import PRIORITY_GENERIC_FILE_FORMAT, MarkItDown, converters
+
+    reader = MarkItDown(enable_builtins=False, enable_plugins=False)
+    for name in _GENERIC:
+        converter = getattr(converters, name)(**({"markitdown": reader} if name == "ZipConverter" else {}))
+        reader.register_converter(converter, priority=PRIORITY_GENERIC_FILE_FORMAT)
+    special = {"PdfConverter", *" ".join(_CONVERTERS.values()).split()}.difference(_GENERIC)
+    for name in sorted(special if recordings else special - {_AUDIO}):
+        converter = getattr(converters, name)()
+        # MarkItDown 0.1.5 does not pass the path to its converters.
+        converter.convert = partial(converter.convert, exiftool_path=shutil.which("exiftool"))
+        reader.register_converter(converter)
+    return reader
+
+
+# --- bytes to text ---------------------------------------------------------------------------------------------
+
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+_DECLARATION = re.compile(rb"""(?:charset|encoding)\s*=\s*["']?([A-Za-z0-9._-]{2,30})""")
+DECLARATION_BYTES = 2048
+"""The start of a page, which can declare its encoding."""
+
+
+def decoded(data: bytes, use_declared: bool = True) -> str:
+    """Text in UTF-8, in UTF-16 with a byte order mark, in the encoding that it declares as HTML and XML do (with
+    ``use_declared``), or in Windows-1252, in which every byte is a character.
+
+    Raises :class:`DocumentRejected` for data that is not text.
+    """
+    if data.startswith(_UTF16):
+        try:
+            return data.decode("utf-16")
+        except UnicodeDecodeError:
+            raise DocumentRejected("It begins like UTF-16 but is not. Save it as UTF-8.") from None
+    if (at := data.find(b"\0")) >= 0:
+        raise DocumentRejected(f"It is no text: there is a NUL byte at offset {at:,}.")
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        declared = _DECLARATION.search(data, 0, DECLARATION_BYTES) if use_declared else None
+        return data.decode(_text_encoding(declared[1].decode()) if declared else "cp1252", "replace")
+
+
+def _text_encoding(name: str) -> str:
+    """A declared encoding's Python name; Windows-1252 for an unknown one, and for Latin-1 as in browsers."""
+    codec = encodings.known(name)
+    return codec if codec and codec not in ("iso8859-1", "ascii", "utf-8") else "cp1252"

@@ -13,8 +13,7 @@ from typing import Any
 from anvil.errors import AnvilError, ConfigError, DocumentRejected, SourceError
 from anvil.formats import iso_time
 from anvil.library.changes import utc_now
-from anvil.library.ingestion import title_of
-from anvil.library.scratch_index import DocumentInfo
+from anvil.library.ingestion import DocumentInfo, title_of
 from anvil.library.values import FileError, Imported, Ingested
 from anvil.search import metadata_filter
 from anvil.system import installation

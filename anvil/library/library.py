@@ -21,6 +21,7 @@ from anvil.formats.argument_types import checked, checks_arguments
 from anvil.library import folder_import, lancedb_import, server_info
 from anvil.library.changes import LibraryWriter, utc_now
 from anvil.library.ingestion import (
+    DocumentInfo,
     ensure_unchanged,
     file_fingerprint,
     file_name,
@@ -33,7 +34,6 @@ from anvil.library.ingestion import (
 from anvil.library.library_file import default_path, reading, translated, writing
 from anvil.library.library_file import open_library as open_file
 from anvil.library.queries import LibraryReader, StoredLibraryDocument
-from anvil.library.scratch_index import DocumentInfo
 from anvil.library.settings import LibraryOptions
 from anvil.library.values import (
     Deleted,

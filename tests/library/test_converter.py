@@ -16,8 +16,8 @@ import pytest
 from anvil.errors import DocumentRejected, DocumentTooLarge, UnsupportedFormat
 from anvil.library import file_formats
 from anvil.library.converter import Converter
+from anvil.library.converter_process import decoded
 from anvil.library.settings import LibraryOptions
-from anvil.library.text_encoding import decoded
 from tests.support import documents, fork_server
 
 OPTIONS = LibraryOptions()

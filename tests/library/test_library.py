@@ -35,11 +35,10 @@ from anvil.errors import (
     ProviderError,
 )
 from anvil.library.changes import LibraryWriter
-from anvil.library.ingestion import Fingerprint, PreparedDocument, prepare
+from anvil.library.ingestion import DocumentInfo, Fingerprint, PreparedDocument, prepare
 from anvil.library.library import Library
 from anvil.library.library_file import open_library as open_file
 from anvil.library.library_file import writing
-from anvil.library.scratch_index import DocumentInfo
 from anvil.library.settings import LibraryOptions
 from anvil.settings.schema import Config, EmbeddingSettings
 from anvil.text.chunks_in_parts import DocumentPart

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from anvil.dependencies import docs_folder
+from anvil.dependencies import repository_docs
 
 
 def found(files: dict[str, str], directory: str | None = None) -> tuple[str, str] | None:
-    folder = docs_folder.find(files, files.__getitem__, directory)
+    folder = repository_docs.find_folder(files, files.__getitem__, directory)
     return None if folder is None else (folder.path, folder.generator)
 
 
@@ -52,16 +52,16 @@ def test_the_folder_of_a_package_comes_first() -> None:
 
 def test_pages_in_several_languages() -> None:
     pages = {f"docs/{folder}{name}.md": "" for folder in ("", "de/", "zh-CN/") for name in "abc"}
-    folder = docs_folder.find({**pages, "docs/io/x.md": "", "docs/it/other.md": ""}, str)
+    folder = repository_docs.find_folder({**pages, "docs/io/x.md": "", "docs/it/other.md": ""}, str)
     assert folder is not None and folder.exclude == ("de/**", "zh-CN/**")
     assert folder.notes == ("docs has its pages in 3 languages: only English is indexed.",)
-    english = docs_folder.find({f"docs/{each}/a.md": "" for each in ("en", "fr")}, str)
+    english = repository_docs.find_folder({f"docs/{each}/a.md": "" for each in ("en", "fr")}, str)
     assert english is not None and english.exclude == ("fr/**",)
 
 
 def test_what_is_not_read_is_said() -> None:
-    folder = docs_folder.named("docs/")
-    assert docs_folder.unread(["docs/a.rst", "docs/b.rst", "c.rst", "docs/n.ipynb"], folder) == (
+    folder = repository_docs.DocsFolder("docs", "folder", "named")
+    assert repository_docs.unread(["docs/a.rst", "docs/b.rst", "c.rst", "docs/n.ipynb"], folder) == (
         "1 notebook file in docs are not read.",
         "2 reStructuredText files in docs are not read.",
     )

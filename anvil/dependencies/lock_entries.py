@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from anvil.dependencies import installed_packages, package_names, project_files
+from anvil.dependencies import package_names, project_files, project_packages
 from anvil.dependencies.finder import DocsFinder, DocsNotFound, Place
 from anvil.dependencies.syncing import failed, read_entries, report_on
 from anvil.dependencies.values import Dependency, DocsReport, LockedDocs
@@ -30,7 +30,7 @@ def add(finder: DocsFinder, base: Path, wanted: Sequence[str], place: Place, ref
     looked up; then nothing is written.
     """
     entries = project_files.read_lock(base)
-    known = installed_packages.dependencies(base)
+    known = project_packages.dependencies(base)
     chosen = [package_names.matching(known, text) for text in wanted]
     reports = []
     for dependency in dict.fromkeys(chosen):
@@ -53,7 +53,7 @@ def update(finder: DocsFinder, base: Path, wanted: Sequence[str] = ()) -> list[D
     """
     entries = read_entries(base)
     chosen = _named(entries, wanted)
-    known = installed_packages.dependencies(base)
+    known = project_packages.dependencies(base)
     reports: list[DocsReport] = []
     for entry in chosen:
         version = _current(known, entry, entries)
@@ -88,7 +88,7 @@ def remove(base: Path, wanted: Sequence[str]) -> list[DocsReport]:
 def outdated(base: Path) -> list[Outdated]:
     """The entries whose version is not the one that the project uses. Nothing is requested from the network."""
     entries = read_entries(base)
-    known = installed_packages.dependencies(base)
+    known = project_packages.dependencies(base)
     found = []
     for entry in entries:
         version = _current(known, entry, entries)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anvil.context.artifact_types import KINDS, Kind, id_of, kind_of
+from anvil.context.artifacts import KINDS, Kind, id_of, kind_of
 from anvil.context.settings import ArtifactTypes
 
 PATHS = {
