@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 from anvil.dependencies.package_names import is_name, is_version
 from anvil.dependencies.values import DOCS_SOURCES, ECOSYSTEMS, LockedDocs
-from anvil.errors import ConfigError
+from anvil.errors import BuildError, ConfigError
 from anvil.formats import toml_values
 from anvil.settings.index_url import is_builder
+from anvil.settings.schema import LOCK_NAME
+from anvil.system import safe_read, safe_write
 
 LOCK_VERSION = 1
 MAX_CHARACTERS = 2_000_000
@@ -112,3 +115,45 @@ def _entry(row: Any, number: int) -> LockedDocs:
 
 def _matches(pattern: re.Pattern[str], value: object) -> bool:
     return isinstance(value, str) and bool(pattern.fullmatch(value))
+
+
+# --- files ------------------------------------------------------------------------------------------------------
+
+MAX_BYTES = 100_000_000
+"""Bytes of the largest file that is read."""
+
+
+def read_text(path: Path) -> str | None:
+    """The text of a file; None without one. Raises :class:`ConfigError` for one that cannot be read."""
+    try:
+        if safe_write.regular_file(path.resolve()) is None:
+            return None
+        if path.stat().st_size > MAX_BYTES:
+            raise ConfigError(f"{path} has more than {MAX_BYTES:,} bytes. It is not read as a lockfile.")
+        return safe_read.text(path, MAX_BYTES)
+    except BuildError:
+        raise ConfigError(f"{path} is not a regular file. Replace it by one.") from None
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read ({error.strerror}). Check its permissions.") from None
+    except UnicodeDecodeError:
+        raise ConfigError(f"{path} is not UTF-8. Write it again with its tool.") from None
+
+
+def read_lock(base: Path) -> list[LockedDocs]:
+    """The entries of ``anvil.lock``; none without the file. Raises :class:`ConfigError`."""
+    path = base / LOCK_NAME
+    text = read_text(path)
+    return [] if text is None else parse(text, str(path))
+
+
+def write_lock(base: Path, entries: list[LockedDocs]) -> bool:
+    """Write ``anvil.lock``, unless it says this already; whether it was written. Raises :class:`ConfigError`."""
+    path = base / LOCK_NAME
+    text = render(entries)
+    if read_text(path) == text:
+        return False
+    try:
+        safe_write.write_file(path, text)
+    except (OSError, BuildError) as error:
+        raise ConfigError(f"{path} cannot be written: {getattr(error, 'strerror', None) or error}.") from None
+    return True

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Literal
 
 from anvil._version import __version__
 from anvil.build import builder
-from anvil.dependencies import anvil_lock, docs_cache, docs_in_package, remote_repository, repository_docs
+from anvil.dependencies import anvil_lock, docs_cache, package_files, remote_repository, repository_docs
 from anvil.dependencies.attempts import NAMES_NO_REPOSITORY, AttemptLog, sentence
 from anvil.dependencies.package_files import Package, Packages, ReadFiles
 from anvil.dependencies.package_names import is_other_version, is_same_version
@@ -206,7 +206,7 @@ class DocsFinder:
         ``anvil.lock`` is, and nothing else is taken.
         """
         read, names = self._packages.files(package, folder)
-        there = docs_in_package.find(names)
+        there = package_files.carried_docs(names)
         if there.index is not None and kind != "pages":
             with self._log.attempt("package", package.page) if kind is None else contextlib.nullcontext():
                 found = self._index_of_package(docs, read, names, there.index, attested())
@@ -219,7 +219,7 @@ class DocsFinder:
             yield self._built(PackedPages(docs.shown, pages), docs, f"carries {counted(len(pages), 'page')}")
         elif there.llms is not None:
             text = read([there.llms])[there.llms].decode("utf-8-sig", "replace")
-            pages = {name: content.encode() for name, content in docs_in_package.sections(text)}
+            pages = {name: content.encode() for name, content in package_files.llms_pages(text)}
             yield self._built(PackedPages(docs.shown, pages), docs, f"carries {there.llms}")
         elif there.index is None:
             self._log.tried("package", package.page, "carries no index, no docs folder and no llms-full.txt")

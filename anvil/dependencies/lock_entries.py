@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from anvil.dependencies import package_names, project_files, project_packages
+from anvil.dependencies import anvil_lock, package_names, project_packages
 from anvil.dependencies.finder import DocsFinder, DocsNotFound, Place
 from anvil.dependencies.syncing import failed, read_entries, report_on
 from anvil.dependencies.values import Dependency, DocsReport, LockedDocs
@@ -29,7 +29,7 @@ def add(finder: DocsFinder, base: Path, wanted: Sequence[str], place: Place, ref
     What is found is written, also when something else is not. Raises :class:`ConfigError` for a name that cannot be
     looked up; then nothing is written.
     """
-    entries = project_files.read_lock(base)
+    entries = anvil_lock.read_lock(base)
     known = project_packages.dependencies(base)
     chosen = [package_names.matching(known, text) for text in wanted]
     reports = []
@@ -38,7 +38,7 @@ def add(finder: DocsFinder, base: Path, wanted: Sequence[str], place: Place, ref
         if report.docs is not None:
             before = next((each for each in entries if each.key == report.docs.key), None)
             entries = [each for each in entries if each != before] + [report.docs]
-            project_files.write_lock(base, entries)
+            anvil_lock.write_lock(base, entries)
             report = replace(report, outcome="current" if before == report.docs else "updated" if before else "added")
             report = _with_replacement(report, before)
         reports.append(report)
@@ -59,7 +59,7 @@ def update(finder: DocsFinder, base: Path, wanted: Sequence[str] = ()) -> list[D
         version = _current(known, entry, entries)
         if version != entry.version and any(each.key == (entry.ecosystem, entry.name, version) for each in entries):
             entries = [each for each in entries if each != entry]
-            project_files.write_lock(base, entries)
+            anvil_lock.write_lock(base, entries)
             note = f"The project uses {version} only, which anvil.lock has."
             reports.append(replace(report_on("removed", entry), notes=(note,)))
             continue
@@ -68,7 +68,7 @@ def update(finder: DocsFinder, base: Path, wanted: Sequence[str] = ()) -> list[D
         if report.docs is not None:
             is_same = report.docs == entry
             entries = [each for each in entries if each.key not in (entry.key, report.docs.key)] + [report.docs]
-            project_files.write_lock(base, entries)
+            anvil_lock.write_lock(base, entries)
             report = _with_replacement(replace(report, outcome="current" if is_same else "updated"), entry)
             if version is None:
                 note = f"No lockfile has {entry.name} any more. To remove it: anvil deps remove {entry.name}"
@@ -81,7 +81,7 @@ def remove(base: Path, wanted: Sequence[str]) -> list[DocsReport]:
     """Remove entries from ``anvil.lock``. The cache keeps the files, because other projects may use them."""
     entries = read_entries(base)
     gone = _named(entries, wanted)
-    project_files.write_lock(base, [entry for entry in entries if entry not in gone])
+    anvil_lock.write_lock(base, [entry for entry in entries if entry not in gone])
     return [report_on("removed", entry) for entry in gone]
 
 

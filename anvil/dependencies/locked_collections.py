@@ -24,13 +24,10 @@ def locked_collections(base: Path, config: Config | None = None, taken: Containe
     """
     if not (base / LOCK_NAME).is_file():
         return ()
-    from anvil.dependencies import (
-        docs_cache,
-        project_files,  # imported by projects that have dependencies' documentation only
-    )
+    from anvil.dependencies import anvil_lock, docs_cache  # for projects that have documentation of dependencies only
 
     options = (config or Config()).table(FetchOptions)
-    entries = project_files.read_lock(base)
+    entries = anvil_lock.read_lock(base)
     cache = docs_cache.cache()
     labels = {(entry.name, entry.version) for entry in entries if entry.ecosystem == "pypi"}
     return tuple(

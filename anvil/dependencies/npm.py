@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import json
 import os
 import urllib.parse
 from collections.abc import Mapping
@@ -13,8 +12,9 @@ from typing import Any
 
 from anvil.dependencies.package_names import is_version
 from anvil.dependencies.project_urls import ProjectUrls, of_npm
-from anvil.dependencies.registry import PackageArchive, Registry, Release, get, json_object
+from anvil.dependencies.registry import PackageArchive, Registry, Release, get, object_of
 from anvil.errors import FetchError, NotFound
+from anvil.formats.untrusted_json import json_object
 from anvil.http.client import HttpClient
 from anvil.system import safe_read
 
@@ -28,10 +28,10 @@ def release(http: HttpClient, registry: Registry, name: str, version: str) -> Re
     what, accept = f"{name} {version}", "application/json"
     try:
         text, _, place = get(http, f"{page}/{urllib.parse.quote(version, safe='')}", what, accept)
-        package = json_object(text, place)
+        package = object_of(text, place)
     except NotFound:  # some registries have the whole document only
         text, _, place = get(http, page, what, accept)
-        versions = json_object(text, place).get("versions")
+        versions = object_of(text, place).get("versions")
         found = versions.get(version) if isinstance(versions, dict) else None
         if not isinstance(found, dict):
             raise NotFound(f"{urllib.parse.urlsplit(place).netloc} has no version {version} of {name}.") from None
@@ -88,7 +88,6 @@ def _folder(base: Path, name: str) -> Path:
 
 def _package_json(folder: Path) -> dict[str, Any] | None:
     try:
-        package = json.loads(safe_read.text(folder / "package.json", MAX_PACKAGE_JSON_BYTES))
-    except (OSError, ValueError, RecursionError):
+        return json_object(safe_read.text(folder / "package.json", MAX_PACKAGE_JSON_BYTES))
+    except (OSError, ValueError):  # not UTF-8
         return None
-    return package if isinstance(package, dict) else None

@@ -7,11 +7,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from anvil.dependencies import docs_cache, docs_in_package, lockfiles, npm, project_files
+from anvil.dependencies import anvil_lock, docs_cache, lockfiles, npm, package_files
 from anvil.dependencies.package_files import installed
 from anvil.dependencies.project_urls import ProjectUrls
 from anvil.dependencies.pypi import PythonEnvironment
 from anvil.dependencies.values import Dependency, Ecosystem, LockedDocs
+from anvil.errors import ConfigError
 from anvil.wording import counted
 
 _ORDER = (
@@ -32,13 +33,13 @@ def dependencies(base: Path) -> list[Dependency]:
     """All packages that the project in ``base`` uses, sorted; direct ones are marked. Raises :class:`ConfigError`."""
     direct: dict[Ecosystem, set[str]] = {"npm": set(), "pypi": set()}
     for name in _PROJECT_FILES:
-        text = project_files.read(base / name)
+        text = anvil_lock.read_text(base / name)
         if text is not None:
             ecosystem, named = lockfiles.direct_names(name, text, str(base / name))
             direct[ecosystem] |= set(named)
     locked: list[Dependency] = []
-    for name in _chosen(filter(lockfiles.is_lockfile, project_files.names(base))):
-        text = project_files.read(base / name)
+    for name in _chosen(filter(lockfiles.is_lockfile, _names(base))):
+        text = anvil_lock.read_text(base / name)
         if text is not None:
             locked += (replace(each, origin=name) for each in lockfiles.parse(name, text, str(base / name)))
     has_python_lock = any(each.ecosystem == "pypi" for each in locked)
@@ -50,6 +51,14 @@ def dependencies(base: Path) -> list[Dependency]:
     locked += [each for each in bare if (each.ecosystem, each.name) not in known]
     marked = {replace(each, direct=each.direct or each.name in direct[each.ecosystem]) for each in locked}
     return sorted(marked, key=lambda each: (each.ecosystem, each.name, each.version or "", each.origin))
+
+
+def _names(base: Path) -> list[str]:
+    """The names of the files in a project's folder, sorted. Raises :class:`ConfigError`."""
+    try:
+        return sorted(entry.name for entry in base.iterdir())
+    except OSError as error:
+        raise ConfigError(f"The folder {base} cannot be listed ({error.strerror}). Name another one.") from None
 
 
 def _chosen(names: Iterable[str]) -> list[str]:
@@ -100,7 +109,7 @@ class DependencyState:
 
 def overview(base: Path) -> list[DependencyState]:
     """All dependencies of the project in ``base``, direct ones first. Raises :class:`ConfigError`."""
-    entries = {entry.key: entry for entry in project_files.read_lock(base)}
+    entries = {entry.key: entry for entry in anvil_lock.read_lock(base)}
     environment = PythonEnvironment.of_project(base)
     known = dependencies(base)
     rows = [
@@ -142,7 +151,7 @@ def _documentation(dependency: Dependency, base: Path, environment: PythonEnviro
 
 
 def _described(urls: ProjectUrls, files: Mapping[str, Path]) -> str:
-    there = docs_in_package.find(files.keys())
+    there = package_files.carried_docs(files.keys())
     if there.index is not None:
         return f"carries {there.index}"
     if there.pages:

@@ -17,7 +17,7 @@ from typing import Any
 from anvil.dependencies import archive
 from anvil.dependencies.package_names import is_name, is_version, normalized
 from anvil.dependencies.project_urls import ProjectUrls, of_python
-from anvil.dependencies.registry import PackageArchive, Registry, Release, get, json_object
+from anvil.dependencies.registry import PackageArchive, Registry, Release, get, object_of
 from anvil.dependencies.values import Dependency
 from anvil.errors import FetchError, NotFound
 from anvil.http.client import HttpClient
@@ -73,7 +73,7 @@ def urls_of(metadata: str) -> ProjectUrls:
 
 
 def _of_json(text: str, place: str) -> Iterator[tuple[PackageArchive, bool]]:
-    files = json_object(text, place).get("files")
+    files = object_of(text, place).get("files")
     for row in files if isinstance(files, list) else ():
         if not isinstance(row, dict) or not isinstance(row.get("url"), str) or not isinstance(row.get("filename"), str):
             raise FetchError(f"{urllib.parse.urlsplit(place).netloc} sent a list of files with errors.")

@@ -7,7 +7,6 @@ checkout, must be public, like those that packages name.
 from __future__ import annotations
 
 import base64
-import json
 import os
 import re
 import urllib.parse
@@ -19,6 +18,7 @@ from anvil.dependencies.project_urls import ProjectUrls
 from anvil.dependencies.settings import DepsOptions
 from anvil.dependencies.values import Ecosystem
 from anvil.errors import ConfigError, FetchError, NotFound, Unreachable
+from anvil.formats.untrusted_json import json_object
 from anvil.http.allowed_servers import DependencyPolicy, host_of
 from anvil.http.client import HttpClient, Limits, origin
 from anvil.settings import index_url
@@ -111,13 +111,10 @@ def get(http: HttpClient, url: str, what: str, accept: str) -> tuple[str, str, s
         return reply.text(), reply.headers.get("content-type", ""), reply.url
 
 
-def json_object(text: str, place: str) -> dict[str, Any]:
+def object_of(text: str, place: str) -> dict[str, Any]:
     """An object from a registry. Raises :class:`FetchError` for anything else."""
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        value = None
-    if not isinstance(value, dict):
+    value = json_object(text)
+    if value is None:
         raise FetchError(f"{host_of(place)} sent something else than a JSON object.")
     return value
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from anvil.dependencies import docs_cache, project_files
+from anvil.dependencies import anvil_lock, docs_cache
 from anvil.dependencies.values import Attempt, DocsReport, Ecosystem, LockedDocs, Outcome
 from anvil.errors import AnvilError, ConfigError
 from anvil.fetch.fetched_cache import Cache
@@ -43,8 +43,8 @@ def sync(config: Config, base: Path, cache: Cache, progress: Progress = silent) 
 
 def read_entries(base: Path) -> list[LockedDocs]:
     """The entries of ``anvil.lock``. Raises :class:`ConfigError` without the file."""
-    entries = project_files.read_lock(base)
-    if not entries and project_files.read(base / LOCK_NAME) is None:
+    entries = anvil_lock.read_lock(base)
+    if not entries and anvil_lock.read_text(base / LOCK_NAME) is None:
         raise ConfigError(f"There is no {LOCK_NAME} in {base}. Write one with 'anvil deps add NAME'.")
     return entries
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from anvil.formats.untrusted_json import json_object
 from anvil.settings.index_url import OWNER, Address, GitHubAddress, WebAddress, is_builder
 
 
@@ -87,12 +88,12 @@ def bundles(text: str) -> list[str]:
     that is not JSON at all, because many sites answer every address with a page. Raises :class:`ValueError`."""
     if not text.lstrip("\ufeff \t\r\n").startswith("{"):
         return []
-    if _object(text) is not None:
+    if json_object(text) is not None:
         return [text]
     lines = [line for line in text.splitlines() if line.strip()]
     if len(lines) > MAX_BUNDLES:
         raise ValueError(f"it has more than {MAX_BUNDLES} lines")
-    if any(_object(line) is None for line in lines):
+    if any(json_object(line) is None for line in lines):
         raise ValueError("it is not JSON")
     return lines
 
@@ -121,16 +122,16 @@ def bundles_of_api(response: Any, read: Callable[[str], str]) -> list[str]:
 def stored_bundle(data: bytes) -> str:
     """The bundle in a file of GitHub's storage: JSON, plain or packed with Snappy. Raises :class:`ValueError`."""
     text = data.decode("utf-8", "replace")
-    if _object(text) is None:
+    if json_object(text) is None:
         text = unpacked(data, MAX_BYTES).decode("utf-8", "replace")
-        if _object(text) is None:
+        if json_object(text) is None:
             raise ValueError("it is not JSON")
     return text
 
 
 def check_bundle(bundle: str) -> None:
     """Raise :class:`ValueError` for what is no bundle, and for one that names no entry of a public log."""
-    material = (_object(bundle) or {}).get("verificationMaterial")
+    material = (json_object(bundle) or {}).get("verificationMaterial")
     if not isinstance(material, dict):
         raise ValueError("it is not a Sigstore bundle")
     if not material.get("tlogEntries"):
@@ -142,7 +143,7 @@ def check_bundle(bundle: str) -> None:
 
 def check_statement(payload_type: str, payload: bytes, sha256: str) -> None:
     """Raise :class:`ValueError` unless the signed statement is of who built the file with this SHA-256."""
-    statement = _object(payload.decode("utf-8", "replace")) if payload_type == PAYLOAD else None
+    statement = json_object(payload.decode("utf-8", "replace")) if payload_type == PAYLOAD else None
     if statement is None or statement.get("_type") not in STATEMENTS:
         raise ValueError("it is not a statement about files")
     if statement.get("predicateType") != PROVENANCE:
@@ -185,15 +186,6 @@ def _utf8_string(der: bytes) -> str:
     if len(der) != start + size:
         raise ValueError("its certificate has a text of another length than it says")
     return der[start:].decode("utf-8")
-
-
-def _object(text: str) -> dict[str, Any] | None:
-    """A JSON object; None for anything else."""
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None
 
 
 _LONGEST_INLINE = 60

@@ -12,6 +12,7 @@ import click
 
 from anvil.cli import options, output
 from anvil.cli.output import NO, OK
+from anvil.formats.untrusted_json import json_object
 from anvil.library.values import FolderReport, Imported, Ingested
 from anvil.wording import counted
 
@@ -272,13 +273,8 @@ def _value(text: str) -> Any:
 
 
 def _object(text: str | None) -> dict[str, Any]:
-    if text is None:
-        return {}
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        value = None
-    if not isinstance(value, dict):
+    value = json_object("{}" if text is None else text)
+    if value is None:
         raise click.UsageError("--metadata must be a JSON object.")
     return value
 

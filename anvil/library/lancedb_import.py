@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 
 from anvil.errors import AnvilError, ConfigError, DocumentRejected, SourceError
 from anvil.formats import iso_time
+from anvil.formats.untrusted_json import json_object
 from anvil.library.changes import utc_now
 from anvil.library.ingestion import DocumentInfo, title_of
 from anvil.library.values import FileError, Imported, Ingested
@@ -193,11 +193,8 @@ def _documents(rows: Any) -> Iterator[LanceDocument]:
 
 
 def _metadata(text: str) -> tuple[dict[str, Any], str | None]:
-    try:
-        values = json.loads(text or "{}")
-    except (ValueError, RecursionError):
-        values = None
-    return (values, None) if isinstance(values, dict) else ({}, "Its metadata is no JSON object and was left out.")
+    values = json_object(text or "{}")
+    return (values, None) if values is not None else ({}, "Its metadata is no JSON object and was left out.")
 
 
 def joined(chunks: list[str]) -> str:

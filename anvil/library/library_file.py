@@ -24,8 +24,6 @@ from anvil.system import user_folders
 
 APPLICATION_ID = 0x414E566C  # "ANVl"; an index has "ANVL"
 FORMAT_VERSION = 3
-OLDEST_FORMAT_VERSION = 2
-"""The oldest format that :func:`open_library` converts."""
 LOCK_TIMEOUT_S = 60.0
 """How long a writer waits for others. Each one holds the lock for one document."""
 LOCK_RETRY_S = 0.02
@@ -71,8 +69,6 @@ def open_library(path: Path, settings: Mapping[str, str]) -> apsw.Connection:
             _retry_locked(lambda: handle.pragma("journal_mode", "wal"))
             handle.pragma("synchronous", "normal")
             handle.wal_autocheckpoint(CHECKPOINT_PAGES)
-            if OLDEST_FORMAT_VERSION <= handle.pragma("user_version") < FORMAT_VERSION:
-                _convert(handle, path)
             if _is_empty(handle):  # without a lock first, which other writers may hold
                 with writing(handle):
                     if _is_empty(handle):  # no other process was first
@@ -127,19 +123,6 @@ def _retry_locked(action: Callable[[], T]) -> T:
             time.sleep(LOCK_RETRY_S)
 
 
-def _convert(handle: apsw.Connection, path: Path) -> None:
-    """Bring an older library to the current format: the columns of its keyword index have another order."""
-    with writing(handle):
-        check_open(handle, path)  # again, with the lock: another process may have been first
-        if handle.pragma("user_version") == FORMAT_VERSION:
-            return
-        (definition,) = (sql for _, name, sql in _expected(0, FORMAT_VERSION) if name == "chunks_fts")
-        handle.execute("DROP TABLE chunks_fts")
-        handle.execute(str(definition))
-        handle.execute("INSERT INTO chunks_fts (chunks_fts) VALUES ('rebuild')")
-        handle.pragma("user_version", FORMAT_VERSION)
-
-
 def _lay_out(handle: apsw.Connection, settings: Mapping[str, str]) -> None:
     handle.pragma("application_id", APPLICATION_ID)
     handle.pragma("user_version", FORMAT_VERSION)
@@ -156,7 +139,7 @@ def _is_empty(handle: apsw.Connection) -> bool:
 
 
 def check_open(handle: apsw.Connection, path: Path) -> None:
-    """Raise :class:`ArtifactError` when a file is not a library that this Anvil can read or convert."""
+    """Raise :class:`ArtifactError` when a file is not a library that this Anvil can read."""
     if handle.pragma("application_id") != APPLICATION_ID:
         raise ArtifactRejected(f"{path} is not a library of Anvil's. Set library.index to another path.")
     version = handle.pragma("user_version")
@@ -165,20 +148,20 @@ def check_open(handle: apsw.Connection, path: Path) -> None:
             f"{path} has library format {version}; this Anvil knows {FORMAT_VERSION}. "
             "Upgrade with 'pip install -U anvil-docs'."
         )
-    if version < OLDEST_FORMAT_VERSION:
+    if version < FORMAT_VERSION:
         raise ArtifactRejected(
             f"{path} has the old library format {version}; this Anvil writes {FORMAT_VERSION}. Move it away, and take "
             "its documents in again with 'anvil ingest'."
         )
     definitions = _definitions(handle)
-    expected_manifest = {entry for entry in _expected(0, version) if entry[:2] == ("table", "anvil_meta")}
+    expected_manifest = {entry for entry in _expected(0) if entry[:2] == ("table", "anvil_meta")}
     if not expected_manifest <= definitions:  # before it is read
         raise ArtifactRejected(f"{path} has no manifest that a library has. {LIBRARY.restore}")
     meta = dict(handle.execute("SELECT key, value FROM anvil_meta"))
     dimensions = meta.get("embedding_dimensions")
     if any(not isinstance(meta.get(key), str) for key in SETTINGS) or not re.fullmatch("[0-9]{1,4}", dimensions or ""):
         raise ArtifactRejected(f"{path} is damaged: its manifest is not whole. {LIBRARY.restore}")
-    if definitions != _expected(int(dimensions or 0), version):  # triggers and views could run any statement
+    if definitions != _expected(int(dimensions or 0)):  # triggers and views could run any statement
         raise ArtifactRejected(f"{path} has tables that a library does not have. Put a copy back, or move it away.")
 
 
@@ -187,11 +170,7 @@ def _definitions(handle: apsw.Connection) -> frozenset[tuple[str, str, str | Non
 
 
 @lru_cache(maxsize=8)
-def _expected(dimensions: int, version: int) -> frozenset[tuple[str, str, str | None]]:
+def _expected(dimensions: int) -> frozenset[tuple[str, str, str | None]]:
     with contextlib.closing(connections.open_scratch(":memory:")) as model:
         _lay_out(model, {"embedding_dimensions": str(dimensions)})
-        definitions = _definitions(model)
-    if version == FORMAT_VERSION:
-        return definitions
-    new, old = "content, heading_path, title, terms", "title, heading_path, content, terms"  # of the keyword index
-    return frozenset((kind, name, sql and sql.replace(new, old)) for kind, name, sql in definitions)
+        return _definitions(model)

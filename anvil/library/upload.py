@@ -6,7 +6,6 @@ is written to disk while it arrives, and refused as soon as it exceeds the limit
 
 from __future__ import annotations
 
-import json
 import shutil
 import tempfile
 from pathlib import Path
@@ -18,6 +17,7 @@ from starlette.responses import JSONResponse
 from starlette.types import Message, Receive
 
 from anvil.errors import AnvilError, ConfigError, DocumentTooLarge, UnsupportedFormat
+from anvil.formats.untrusted_json import json_object
 from anvil.library.ingestion import file_name
 from anvil.library.library import DEFAULT_LIBRARY, Library
 from anvil.library.settings import LibraryOptions
@@ -121,11 +121,8 @@ def _text(value: Any) -> str:
 def _object(text: str) -> dict[str, Any] | None:
     if not text.strip():
         return None
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        value = None
-    if not isinstance(value, dict):
+    value = json_object(text)
+    if value is None:
         raise ConfigError("metadata must be a JSON object, as text.")
     return value
 

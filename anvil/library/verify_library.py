@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from typing import Any
 import apsw
 
 from anvil.errors import AnvilError, ArtifactRejected
+from anvil.formats.untrusted_json import json_object
 from anvil.index_file import connection as connections
 from anvil.index_file import row_ids
 from anvil.library.library_file import LIBRARY, check_open, translated
@@ -36,11 +36,8 @@ def typed(row: Any, what: str, *kinds: type) -> Any:
 
 def metadata(text: str, source: str) -> dict[str, Any]:
     """A document's metadata from its JSON. Raises :class:`Damage`."""
-    try:
-        values = json.loads(text)
-    except (ValueError, RecursionError):
-        values = None
-    if not isinstance(values, dict) or is_deep(values):
+    values = json_object(text)
+    if values is None or is_deep(values):
         raise Damage(f"the metadata of {source[:200]!r} is no JSON object that could have been kept")
     return values
 

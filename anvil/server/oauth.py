@@ -7,7 +7,6 @@ protected resource), RFC 8707 (audience) and RFC 6750 (challenges). The provider
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from collections.abc import Mapping
@@ -16,6 +15,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from anvil.errors import AnvilError, ConfigError, FetchError, Unreachable
+from anvil.formats.untrusted_json import json_object
 from anvil.settings import index_url
 
 METADATA_PATH = "/.well-known/oauth-protected-resource"
@@ -282,8 +282,4 @@ def _json(address: str, deadline: float) -> Mapping[str, Any]:
         raise Unreachable(f"{host_of(address)} is too slow. Try again later.")
     limits = Limits(connect=5, answer=5, pause=5, small=1_000_000, total=left_s)
     with HttpClient(limits) as client, client.get(address) as reply:
-        try:
-            value = json.loads(reply.text()) if reply.status == 200 else {}
-        except (ValueError, RecursionError):
-            value = {}
-    return value if isinstance(value, dict) else {}
+        return (json_object(reply.text()) if reply.status == 200 else None) or {}

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import anvil
-from anvil.dependencies import docs_cache, project_files
+from anvil.dependencies import anvil_lock, docs_cache
 from anvil.dependencies.locked_collections import locked_collections
 from anvil.dependencies.values import LockedDocs
 from anvil.errors import ArtifactMissing, ConfigError
@@ -29,21 +29,21 @@ def test_each_entry_is_a_collection_of_its_version(tmp_path: Path) -> None:
     assert locked_collections(tmp_path) == ()
     npm = replace(ENTRY, ecosystem="npm", sha256="c" * 64)
     ui = replace(ENTRY, ecosystem="npm", name="@acme/ui", version="1.0.0")
-    project_files.write_lock(tmp_path, [ENTRY, npm, ui])
+    anvil_lock.write_lock(tmp_path, [ENTRY, npm, ui])
     found = {each.label: each.index for each in locked_collections(tmp_path)}
     assert set(found) == {"click@8.1.7", "npm-click@8.1.7", "@acme/ui@1.0.0"}
     assert found["npm-click@8.1.7"] == str(tmp_path / "cache/deps/objects" / f"{'c' * 64}.db")
 
 
 def test_a_name_that_is_taken_has_its_ecosystem_in_front(tmp_path: Path) -> None:
-    project_files.write_lock(tmp_path, [ENTRY, replace(ENTRY, ecosystem="npm"), replace(ENTRY, name="docs")])
+    anvil_lock.write_lock(tmp_path, [ENTRY, replace(ENTRY, ecosystem="npm"), replace(ENTRY, name="docs")])
     labels = {each.label for each in locked_collections(tmp_path, taken={"click", "docs"})}
     assert labels == {"pypi-click@8.1.7", "npm-click@8.1.7", "pypi-docs@8.1.7"}
 
 
 def test_an_index_that_was_built_here_may_have_other_bytes(tmp_path: Path) -> None:
     built = replace(ENTRY, source="repository", tag="v8", commit="d" * 40, folder="docs", anvil_version="0.1.0")
-    project_files.write_lock(tmp_path, [built])
+    anvil_lock.write_lock(tmp_path, [built])
     docs_cache.cache().note(docs_cache.name(built), "e" * 64)
     (collection,) = locked_collections(tmp_path)
     assert collection.index is not None and Path(collection.index).stem == "e" * 64
@@ -51,7 +51,7 @@ def test_an_index_that_was_built_here_may_have_other_bytes(tmp_path: Path) -> No
 
 def test_a_file_that_was_not_built_for_an_entry_is_not_its_index(tmp_path: Path) -> None:
     built = replace(ENTRY, source="repository", tag="v8", commit="d" * 40, folder="docs", anvil_version="0.1.0")
-    project_files.write_lock(tmp_path, [ENTRY, replace(built, version="9")])
+    anvil_lock.write_lock(tmp_path, [ENTRY, replace(built, version="9")])
     download = docs_cache.cache().folder / "objects" / f"{ENTRY.sha256}.db"
     download.parent.mkdir(parents=True)
     download.touch()
@@ -70,13 +70,13 @@ def test_a_lock_that_is_a_link_is_not_written_through(tmp_path: Path) -> None:
     (tmp_path / "other").write_text("version = 1\n", encoding="utf-8")
     (tmp_path / "anvil.lock").symlink_to(tmp_path / "other")
     with pytest.raises(ConfigError, match="cannot be written"):
-        project_files.write_lock(tmp_path, [ENTRY])
+        anvil_lock.write_lock(tmp_path, [ENTRY])
 
 
 def test_documentation_that_is_not_here_is_fetched_by_a_command(tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "own.md").write_text("# Install\n\nInstall it with pip.\n", encoding="utf-8")
-    project_files.write_lock(tmp_path, [ENTRY])
+    anvil_lock.write_lock(tmp_path, [ENTRY])
     (tmp_path / "anvil.toml").write_text('docs = "docs"\n[embedding]\nprovider = "none"\n', encoding="utf-8")
     with anvil.open(config=tmp_path / "anvil.toml", collections=["docs", "click"]) as opened:
         found = opened.search("install")

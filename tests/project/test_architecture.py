@@ -32,8 +32,6 @@ PURE_NAMES = (
     "anvil.clients.toml_tables",
     "anvil.clients.yaml_mappings",
     "anvil.context.values",
-    "anvil.dependencies.docs_in_package",
-    "anvil.dependencies.anvil_lock",
     "anvil.dependencies.lockfiles",
     "anvil.dependencies.package_names",
     "anvil.dependencies.project_urls",

@@ -8,7 +8,7 @@ import pygit2
 import pytest
 from hatchling.builders.wheel import WheelBuilder
 
-from anvil.dependencies import docs_in_package
+from anvil.dependencies import package_files
 from anvil.system import installation
 from scripts import docs_index, project
 from tests.support.in_process import complaint, printed, program
@@ -69,4 +69,4 @@ def test_a_checkout_answers_from_its_pages(monkeypatch: pytest.MonkeyPatch, tmp_
 def test_the_same_pages_give_the_same_bytes(own_index: Path, tmp_path: Path) -> None:
     again = docs_index.write(tmp_path / "index.db", provider="none")
     assert again.read_bytes() == own_index.read_bytes()
-    assert docs_in_package.find(["anvil/index.db"]).index == docs_index.INDEX.relative_to(project.ROOT).as_posix()
+    assert package_files.carried_docs(["anvil/index.db"]).index == docs_index.INDEX.relative_to(project.ROOT).as_posix()

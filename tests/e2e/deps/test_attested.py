@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from anvil._version import __version__
-from anvil.dependencies import project_files
+from anvil.dependencies import anvil_lock
 from anvil.dependencies.docs_cache import cache, find
 from anvil.dependencies.values import DocsSource
 from tests.e2e.deps.test_deps import answers, forget_cache, index, locked, project, server, surroundings
@@ -206,7 +206,7 @@ def test_a_download_that_a_lock_calls_built_here_is_not_taken(
         attested_by=None,
         **(of_repository if source == "repository" else {"commit": None}),
     )
-    project_files.write_lock(project, [entry, forged])
+    anvil_lock.write_lock(project, [entry, forged])
     require(project)
     told = program("deps", "sync", cwd=project, code=1).stderr
     assert "beacon 2.0.0 is refused: anvil.lock has the digest" in told
@@ -223,7 +223,7 @@ def test_an_index_built_from_another_repository_does_not_stand_for_a_known_one(
     program("deps", "add", "beacon", "--repository", other.as_uri(), cwd=project)
     (entry,) = locked(project)
     forged = replace(entry, version="2.0.0", url=known.as_uri())
-    project_files.write_lock(project, [entry, forged])
+    anvil_lock.write_lock(project, [entry, forged])
     told = program("deps", "sync", cwd=project, code=1).stderr
     assert "beacon 2.0.0 cannot be fetched or built." in told and "v1.0.0" in told
     assert find(cache(), entry) is not None and find(cache(), forged) is None

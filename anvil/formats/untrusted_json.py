@@ -1,0 +1,15 @@
+"""Objects in JSON that comes from files, servers and callers."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+
+def json_object(text: str | bytes) -> dict[str, Any] | None:
+    """The object in a JSON text; None for another value, for text that is not JSON, and for one nested too deeply."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
