@@ -123,7 +123,7 @@ MAX_BYTES = 100_000_000
 """Bytes of the largest file that is read."""
 
 
-def read_text(path: Path) -> str | None:
+def project_text(path: Path) -> str | None:
     """The text of a file; None without one. Raises :class:`ConfigError` for one that cannot be read."""
     try:
         if safe_write.regular_file(path.resolve()) is None:
@@ -142,7 +142,7 @@ def read_text(path: Path) -> str | None:
 def read_lock(base: Path) -> list[LockedDocs]:
     """The entries of ``anvil.lock``; none without the file. Raises :class:`ConfigError`."""
     path = base / LOCK_NAME
-    text = read_text(path)
+    text = project_text(path)
     return [] if text is None else parse(text, str(path))
 
 
@@ -150,7 +150,7 @@ def write_lock(base: Path, entries: list[LockedDocs]) -> bool:
     """Write ``anvil.lock``, unless it says this already; whether it was written. Raises :class:`ConfigError`."""
     path = base / LOCK_NAME
     text = render(entries)
-    if read_text(path) == text:
+    if project_text(path) == text:
         return False
     try:
         safe_write.write_file(path, text)

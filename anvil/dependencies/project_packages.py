@@ -33,13 +33,13 @@ def dependencies(base: Path) -> list[Dependency]:
     """All packages that the project in ``base`` uses, sorted; direct ones are marked. Raises :class:`ConfigError`."""
     direct: dict[Ecosystem, set[str]] = {"npm": set(), "pypi": set()}
     for name in _PROJECT_FILES:
-        text = anvil_lock.read_text(base / name)
+        text = anvil_lock.project_text(base / name)
         if text is not None:
             ecosystem, named = lockfiles.direct_names(name, text, str(base / name))
             direct[ecosystem] |= set(named)
     locked: list[Dependency] = []
     for name in _chosen(filter(lockfiles.is_lockfile, _names(base))):
-        text = anvil_lock.read_text(base / name)
+        text = anvil_lock.project_text(base / name)
         if text is not None:
             locked += (replace(each, origin=name) for each in lockfiles.parse(name, text, str(base / name)))
     has_python_lock = any(each.ecosystem == "pypi" for each in locked)

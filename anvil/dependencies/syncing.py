@@ -44,7 +44,7 @@ def sync(config: Config, base: Path, cache: Cache, progress: Progress = silent) 
 def read_entries(base: Path) -> list[LockedDocs]:
     """The entries of ``anvil.lock``. Raises :class:`ConfigError` without the file."""
     entries = anvil_lock.read_lock(base)
-    if not entries and anvil_lock.read_text(base / LOCK_NAME) is None:
+    if not entries and anvil_lock.project_text(base / LOCK_NAME) is None:
         raise ConfigError(f"There is no {LOCK_NAME} in {base}. Write one with 'anvil deps add NAME'.")
     return entries
 
