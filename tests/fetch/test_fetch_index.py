@@ -363,7 +363,9 @@ def test_slow_headers_and_a_slow_body_end(server: Server, index: Path, get: Call
 
 def test_a_silent_server_ends(server: Server, get: Callable[..., FetchResult]) -> None:
     server.answers["/index.json"] = Answer(b"{}", drip=5.0)
-    assert "cannot be reached" in refused(get, server.url, Unreachable)  # it gave up before the answer came
+    assert "cannot be reached" in refused(
+        get, server.url, Unreachable, limits=QUICK
+    )  # it gave up before the answer came
 
 
 # --- what is refused -----------------------------------------------------------------------------------------
