@@ -13,8 +13,8 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from anvil.agents.marked_text import markers
-from anvil.agents.quoting import quoted
 from anvil.agents.values import DocumentationPointer
+from anvil.formats.lazy_pattern import lazy_pattern
 from anvil.wording import counted
 
 MAX_POINTER_BYTES = 1024
@@ -22,6 +22,15 @@ MAX_POINTER_BYTES = 1024
 the first paragraph."""
 MAX_FOLDER_BYTES = 60
 """A folder with a longer name, from the top, is not named."""
+MAX_QUOTED_CHARS = 2000
+"""Characters of a text that is quoted. A quote shows a tenth of them at most."""
+_UNSEEN = lazy_pattern(
+    "[\0-\x08\x0e-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff0-\uffff"
+    "\ud800-\uf8ff\U000e0000-\U0010ffff]"
+)
+"""Invisible characters, and characters that change the order of others."""
+_COMMENT_MARK = lazy_pattern(r"<!-+|-+-!?>")
+_FENCE_MARK = lazy_pattern(r"`{3,}|~{3,}")
 
 
 class SiteAccess(NamedTuple):
@@ -39,7 +48,7 @@ def documentation_pointer(paths: Collection[str], docs: str, options: Sequence[s
     """The pointer to a documentation folder. ``docs``: its path as agents see it, from the repository's root.
     ``options``: words that each command needs, such as ``--docs documentation``."""
     place = "This folder" if docs == "." else f"`{_name(docs)}/`"
-    words = quoted(" ".join(["", *options]))[0]
+    words = quoted(" ".join(["", *options]))
     words = f" {words}" if words else ""
     return _composed(
         paths,
@@ -153,4 +162,12 @@ def _counted(paths: Collection[str], version: str | None) -> str:
 
 def _name(text: str) -> str:
     """A name or an address, to be quoted in a line."""
-    return quoted(text)[0].replace("`", "'").replace("<", "").replace(">", "")
+    return quoted(text).replace("`", "'").replace("<", "").replace(">", "")
+
+
+def quoted(text: str) -> str:
+    """``text`` as one line that can be quoted in a fence: without invisible characters, and without marks of HTML
+    comments and of fences. Only the first ``MAX_QUOTED_CHARS`` characters count."""
+    line = " ".join(_UNSEEN.sub("", text[:MAX_QUOTED_CHARS]).split())
+    bare = _FENCE_MARK.sub("'''", _COMMENT_MARK.sub(" ", line))
+    return " ".join(bare.split())

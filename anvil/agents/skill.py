@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from anvil.agents.documentation_pointer import SiteAccess, published_pointer, served_pointer
-from anvil.agents.quoting import is_index
+from anvil.agents.topics import is_index
 from anvil.agents.values import Skill
 from anvil.errors import BuildError, ConfigError
 from anvil.index_file import verify

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Literal
 from urllib.parse import quote
 
 from anvil.ci import previous_indexes, pull_request_comment, summary
-from anvil.ci import previous_indexes as previous
 from anvil.ci.annotations import impact_notes, in_checkout, lint_notes, question_notes, shown, stale_notes
 from anvil.ci.hosts import Host
 from anvil.cli.output import ProgressLines
@@ -84,11 +83,11 @@ def build(order: CiOptions, host: Host) -> tuple[bool, dict[str, str]]:
     with ExitStack() as stack:
         opened = stack.enter_context(_opened(order, host))
         kept_index = previous_indexes.index(order.keep)
-        reused = [*([kept_index] if kept_index else []), *previous.named(order.previous, opened, host)]
+        reused = [*([kept_index] if kept_index else []), *previous_indexes.named(order.previous, opened, host)]
         old_copy = Path(stack.enter_context(tempfile.TemporaryDirectory())) / previous_indexes.INDEX_NAME
         base = stack.enter_context(previous_indexes.base_index(opened, kept_index, order.kept_key or "", order.shard))
         candidates = [*([base] if base else []), opened.index_path, *reused]
-        old = previous.first_sound(candidates, order.shard, old_copy)  # a copy, since the build may replace it
+        old = previous_indexes.first_sound(candidates, order.shard, old_copy)  # a copy, since the build may replace it
         report = opened.index(previous=reused, shard=order.shard)
         _warn(report, opened, host)
         if report.nothing_embedded:  # such an index must not be kept for the next run, or published

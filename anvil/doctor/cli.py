@@ -23,7 +23,7 @@ from anvil.doctor import (
     mkdocs_project,
     pre_commit_hooks,
 )
-from anvil.doctor.examined_project import Finding, Place, Verdict, worst
+from anvil.doctor.examined_project import Finding, Project, Result, Verdict, worst
 from anvil.requests import OpenRequest
 from anvil.wording import counted
 
@@ -31,7 +31,7 @@ COLOURS: dict[Verdict, str] = {"ok": "green", "note": "yellow", "wrong": "red", 
 EXIT_CODES: dict[Verdict, int] = {"ok": OK, "note": OK, "wrong": NO, "unseen": ERROR}
 MAX_WIDTH = 100
 
-Examination = Callable[[Place], Iterator[Finding]]
+Examination = Callable[[Project], Iterator[Result]]
 
 EXAMINATIONS: dict[str, Examination] = {
     "python": installed_parts.python,
@@ -57,11 +57,12 @@ EXAMINATIONS: dict[str, Examination] = {
 """Subject -> examination, in the order of the report: what a check depends on is checked before it."""
 
 
-def examine(place: Place) -> Iterator[Finding]:
+def examine(project: Project) -> Iterator[Finding]:
     """All findings, as they are made. An examination that raises becomes a finding of its own."""
     for subject, examination in EXAMINATIONS.items():
         try:
-            yield from examination(place)
+            for result in examination(project):
+                yield Finding(subject, *result)
         except Exception as error:  # a later examination may find the cause
             yield Finding(subject, "unseen", f"This could not be examined ({type(error).__name__}: {error}).")
 

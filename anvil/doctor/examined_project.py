@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from anvil.errors import ConfigError
 from anvil.settings import index_url
@@ -21,6 +21,14 @@ if TYPE_CHECKING:
 
 Verdict = Literal["ok", "note", "wrong", "unseen"]
 """``note``: nothing is broken. ``unseen``: the examination could not be made."""
+
+
+class Result(NamedTuple):
+    """What an examination found; see :class:`Finding`, which has its subject, too."""
+
+    verdict: Verdict
+    text: str
+    fix: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +54,11 @@ def worst(findings: Iterable[Finding]) -> Verdict:
 
 
 @dataclass(frozen=True)
-class Place:
+class Project:
     """A project. ``given``: the options that named it; printed commands repeat them."""
 
     config: Config
-    project: Path
+    base: Path
     """The folder of the configuration file; without one the working folder."""
     problem: str | None = None
     """Why the configuration could not be read; then :attr:`config` holds the defaults."""
@@ -59,7 +67,7 @@ class Place:
     @property
     def folder(self) -> Path:
         """The documentation folder, which may not exist."""
-        return self.project / self.config.docs
+        return self.base / self.config.docs
 
     @property
     def index(self) -> Path:
@@ -68,11 +76,11 @@ class Place:
         Raises :class:`ConfigError` for an index :attr:`in_milvus`, which is not a file.
         """
         if not self.remote:
-            return index_file(self.config, self.project)
+            return index_file(self.config, self.base)
         from anvil.fetch.auto_update import configured_updater
 
-        head = self.folder if self.folder.is_dir() else self.project
-        return configured_updater(self.config, self.project, head).path
+        head = self.folder if self.folder.is_dir() else self.base
+        return configured_updater(self.config, self.base, head).path
 
     @property
     def remote(self) -> bool:
@@ -124,9 +132,9 @@ def _shown(value: str) -> str:
     return index_url.spelled_without_secrets(value) if "://" in value and index_url.is_remote(value) else value
 
 
-def find(docs: str | None, index: str | None, config: str | None, provider: str | None) -> Place:
+def find(docs: str | None, index: str | None, config: str | None, provider: str | None) -> Project:
     """The project that the options name, as :func:`anvil.open` would find it. A configuration that cannot be read
-    becomes :attr:`Place.problem`."""
+    becomes :attr:`Project.problem`."""
     options = {"--docs": docs, "--index": index, "--config": config, "--provider": provider}
     given = tuple(
         (option, value)
@@ -143,8 +151,8 @@ def find(docs: str | None, index: str | None, config: str | None, provider: str 
             named["index"] = index if index_url.is_remote(index) else os.path.abspath(index)
         if provider is not None:
             named["embedding"] = replace(Config().embedding, provider=provider)
-        return Place(replace(Config(), **named), Path.cwd(), str(error), given)
-    return Place(loaded, base, given=given)
+        return Project(replace(Config(), **named), Path.cwd(), str(error), given)
+    return Project(loaded, base, given=given)
 
 
 def read(file: Path) -> Any:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from anvil.context.settings import CONTEXT_NAME, ContextOptions, load_context
-from anvil.doctor.examined_project import Finding, Place, Verdict
+from anvil.doctor.examined_project import Project, Result, Verdict
 from anvil.errors import AnvilError, GitError, NotOwned, SourceError
 from anvil.settings.files import nearest_config
 from anvil.settings.layers import variables
@@ -24,79 +24,79 @@ MAX_SKIPPED_NAMED = 3
 """Skipped files that a finding names."""
 
 
-def configuration(place: Place) -> Iterator[Finding]:
+def configuration(project: Project) -> Iterator[Result]:
     """The configuration file, and ANVIL_ variables with a misspelled name."""
     known = variables()
     for name in sorted(os.environ):
         near = difflib.get_close_matches(name, known, n=1, cutoff=0.9) if name.startswith("ANVIL_") else []
         if near and name not in known:
             text = f"{name} in the environment sets nothing. Did you mean {near[0]}?"
-            yield Finding("configuration", "wrong", text, f"unset {name}" if os.name != "nt" else f"set {name}=")
-    if place.problem is not None:
-        yield Finding("configuration", "wrong", f"{place.problem} The other checks use the defaults.")
+            yield Result("wrong", text, f"unset {name}" if os.name != "nt" else f"set {name}=")
+    if project.problem is not None:
+        yield Result("wrong", f"{project.problem} The other checks use the defaults.")
         return
-    given = dict(place.given).get("--config")
+    given = dict(project.given).get("--config")
     file = Path(given) if given else nearest_config(Path.cwd())
     if file is None:
-        yield Finding("configuration", "ok", "There is no configuration file: the defaults are used.")
+        yield Result("ok", "There is no configuration file: the defaults are used.")
     else:
-        yield Finding("configuration", "ok", f"{place.shown(file)} is valid.")
+        yield Result("ok", f"{project.shown(file)} is valid.")
 
 
-def documents(place: Place) -> Iterator[Finding]:
+def documents(project: Project) -> Iterator[Result]:
     """The pages that would be indexed."""
     try:
-        scan = place.documents.scan()
+        scan = project.documents.scan()
     except SourceError as error:
-        yield Finding("documents", "note" if place.has_index else "wrong", str(error))
+        yield Result("note" if project.has_index else "wrong", str(error))
         return
-    shown, count = place.shown(place.folder), len(scan.entries)
+    shown, count = project.shown(project.folder), len(scan.entries)
     if not count:
-        yield Finding("documents", "wrong", no_page(shown, place.config.source.include))
+        yield Result("wrong", no_page(shown, project.config.source.include))
         return
     text = f"{shown} has {counted(count, 'page')}."
     if not scan.skipped:
-        yield Finding("documents", "ok", text)
+        yield Result("ok", text)
         return
     few = "; ".join(f"{skipped.path} ({skipped.reason})" for skipped in scan.skipped[:MAX_SKIPPED_NAMED])
     more = f"; and {len(scan.skipped) - MAX_SKIPPED_NAMED} more" if len(scan.skipped) > MAX_SKIPPED_NAMED else ""
     count_skipped = counted(len(scan.skipped), "file")
-    yield Finding("documents", "note", f"{text} {count_skipped} cannot be read: {few}{more}.")
+    yield Result("note", f"{text} {count_skipped} cannot be read: {few}{more}.")
 
 
-def writable(place: Place) -> Iterator[Finding]:
+def writable(project: Project) -> Iterator[Result]:
     """Whether the folders that Anvil writes to can be written: the index's own, and the user's cache."""
     from anvil.index_file import verify
 
-    findings: list[Finding] = []
-    if not place.remote:
-        verdict: Verdict = "note" if place.has_index else "wrong"
-        findings += _unwritable(place, place.index.parent, "the index cannot be built", verdict)
+    findings: list[Result] = []
+    if not project.remote:
+        verdict: Verdict = "note" if project.has_index else "wrong"
+        findings += _unwritable(project, project.index.parent, "the index cannot be built", verdict)
     effect = "an index is checked again at each start"
-    findings += _home(effect) or _unwritable(place, verify.cache_folder(), effect, "note")
-    yield from findings or [Finding("folders", "ok", "The folders of the index and of the cache can be written.")]
+    findings += _home(effect) or _unwritable(project, verify.cache_folder(), effect, "note")
+    yield from findings or [Result("ok", "The folders of the index and of the cache can be written.")]
 
 
-def _home(effect: str) -> list[Finding]:
+def _home(effect: str) -> list[Result]:
     try:
         home = Path.home()
     except RuntimeError:
-        return [Finding("folders", "note", f"There is no home folder: {effect}.")]
+        return [Result("note", f"There is no home folder: {effect}.")]
     if home.is_dir():
         return []
     text = f"The home folder {home} does not exist: {effect}."
-    return [Finding("folders", "note", text, f"mkdir -p {shlex.quote(str(home))}")]
+    return [Result("note", text, f"mkdir -p {shlex.quote(str(home))}")]
 
 
-def _unwritable(place: Place, folder: Path, effect: str, verdict: Verdict) -> list[Finding]:
+def _unwritable(project: Project, folder: Path, effect: str, verdict: Verdict) -> list[Result]:
     """A finding when the folder, or its nearest parent that exists, cannot be written."""
     existing = next(path for path in (folder, *folder.parents) if path.exists())
     try:
         with tempfile.TemporaryFile(dir=existing):
             return []
     except OSError as error:
-        text = f"{place.shown(existing)} cannot be written ({error.strerror}): {effect}."
-        return [Finding("folders", verdict, text, _permit(existing, error.errno))]
+        text = f"{project.shown(existing)} cannot be written ({error.strerror}): {effect}."
+        return [Result(verdict, text, _permit(existing, error.errno))]
 
 
 def _permit(folder: Path, number: int | None) -> str | None:
@@ -106,28 +106,28 @@ def _permit(folder: Path, number: int | None) -> str | None:
     return f"chmod u+rwx {quoted}" if folder.stat().st_uid == os.geteuid() else f'sudo chown -R "$(id -u)" {quoted}'
 
 
-def events(place: Place, system: Path = Path("/proc")) -> Iterator[Finding]:
+def events(project: Project, system: Path = Path("/proc")) -> Iterator[Result]:
     """Whether Linux can report file changes. Without it answers are right too: each query checks the files.
 
     ``system``: the folder of Linux's own tables.
     """
-    if not sys.platform.startswith("linux") or not place.folder.is_dir():
+    if not sys.platform.startswith("linux") or not project.folder.is_dir():
         return
-    kind = _file_system(Path(os.path.realpath(place.folder)), (system / "self/mounts").read_text("utf-8"))
+    kind = _file_system(Path(os.path.realpath(project.folder)), (system / "self/mounts").read_text("utf-8"))
     if kind in NETWORK_FILE_SYSTEMS:
-        text = f"{place.shown(place.folder)} is on another machine ({kind})"
-        yield Finding("file events", "note", f"{text}: changes are seen at the next query only.")
+        text = f"{project.shown(project.folder)} is on another machine ({kind})"
+        yield Result("note", f"{text}: changes are seen at the next query only.")
         return
     limit = int((system / "sys/fs/inotify/max_user_watches").read_text("utf-8"))
-    below = sum(len(names) for _, names, _ in os.walk(place.folder)) + 1
+    below = sum(len(names) for _, names, _ in os.walk(project.folder)) + 1
     if below > limit:
         text = (
-            f"{place.shown(place.folder)} has {below:,} folders, more than the {limit:,} that a user may watch here: "
-            "changes are seen at the next query only."
+            f"{project.shown(project.folder)} has {below:,} folders, more than the {limit:,} that a user may watch "
+            "here: changes are seen at the next query only."
         )
-        yield Finding("file events", "note", text, f"sudo sysctl fs.inotify.max_user_watches={2 * below}")
+        yield Result("note", text, f"sudo sysctl fs.inotify.max_user_watches={2 * below}")
     else:
-        yield Finding("file events", "ok", f"{below:,} of the {limit:,} folders that may be watched here.")
+        yield Result("ok", f"{below:,} of the {limit:,} folders that may be watched here.")
 
 
 def _file_system(folder: Path, mounts: str) -> str:
@@ -141,40 +141,40 @@ def _file_system(folder: Path, mounts: str) -> str:
     return kind
 
 
-def examine(place: Place) -> Iterator[Finding]:
+def examine(project: Project) -> Iterator[Result]:
     """Whether git's data can be read, and whether the history is complete."""
     from anvil.git.repository import Repository
 
     try:
-        repository = Repository.discover(place.folder)
+        repository = Repository.discover(project.folder)
         head = repository.head() if repository else None
         commit = repository.short(head) if repository and head else None
     except NotOwned as error:
-        yield Finding("git", "wrong", str(error).partition(" If you trust")[0], error.trust_command)
+        yield Result("wrong", str(error).partition(" If you trust")[0], error.trust_command)
         return
     except GitError as error:
-        yield Finding("git", "wrong", f"{error} Until then pages are indexed without the times of commits.")
+        yield Result("wrong", f"{error} Until then pages are indexed without the times of commits.")
         return
     if repository is None:
-        yield Finding("git", "ok", "The documents are in no repository: their times are those of the files.")
+        yield Result("ok", "The documents are in no repository: their times are those of the files.")
     elif commit is None:
-        yield Finding("git", "ok", f"The repository {repository.root} has no commit yet.")
+        yield Result("ok", f"The repository {repository.root} has no commit yet.")
     elif repository.is_shallow:
         text = f"HEAD is {commit}. The clone is shallow: older pages get the time of its first commit."
-        yield Finding("git", "note", text, "git fetch --unshallow")
+        yield Result("note", text, "git fetch --unshallow")
     else:
-        yield Finding("git", "ok", f"HEAD of {repository.root} is {commit}.")
+        yield Result("ok", f"HEAD of {repository.root} is {commit}.")
 
 
-def examine_context(place: Place) -> Iterator[Finding]:
+def examine_context(project: Project) -> Iterator[Result]:
     """The context of the repository around the working folder, where a file configures it or it was ingested."""
-    if place.problem is not None:  # the finding of "configuration"
+    if project.problem is not None:  # the finding of "configuration"
         return
-    config_path = dict(place.given).get("--config")
+    config_path = dict(project.given).get("--config")
     try:
         config, root, notes = load_context(None, config_path)
     except AnvilError as error:
-        yield Finding("context", "wrong", str(error))
+        yield Result("wrong", str(error))
         return
     from anvil.context.run_log import Records
 
@@ -182,21 +182,20 @@ def examine_context(place: Place) -> Iterator[Finding]:
     records = Records(root / options.index_dir)
     if not file.exists() and not records.index.exists():
         return
-    named = place.shown(file) if file.exists() else "The context"
+    named = project.shown(file) if file.exists() else "The context"
     for note in notes:
-        yield Finding("context", "note", note)
+        yield Result("note", note)
     plain = [directory for directory in options.directories if not any(sign in directory for sign in "*?[{")]
     missing = [directory for directory in plain if not (root / directory).is_dir()]
     if len(missing) == len(options.directories):
         text = f"{named} names directories that do not exist: {', '.join(missing)}. Correct 'directories'."
-        yield Finding("context", "wrong", text)
+        yield Result("wrong", text)
         return
     errors = records.state().errors
     if errors:
         first = f"{errors[0].path} ({errors[0].reason})"
         text = f"{counted(len(errors), 'file', 'could')} not be read in the last run, such as {first}."
-        yield Finding("context", "note", text, place.at(root, place.anvil("context", "ingest")))
+        yield Result("note", text, project.at(root, project.anvil("context", "ingest")))
     else:
         count = len(options.directories)
-        text = f"{named} is valid; {count - len(missing)} of its {count} directories exist."
-        yield Finding("context", "ok", text)
+        yield Result("ok", f"{named} is valid; {count - len(missing)} of its {count} directories exist.")

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from anvil._version import __version__
-from anvil.doctor.examined_project import Finding, Place
+from anvil.doctor.examined_project import Project, Result
 from anvil.embedding import writing_systems
 from anvil.embedding.local import runtime
 from anvil.errors import ConfigError, ModelError, ProviderError
@@ -39,32 +39,31 @@ _REQUIREMENT = re.compile(r"([\w.-]+)(?:\[[^\]]*\])?\s*(?:>=\s*([\d.]+))?[^;]*(?
 _EXTRA = re.compile(r"""extra == ['"]([\w-]+)['"]""")
 
 
-def python(place: Place) -> Iterator[Finding]:
+def python(project: Project) -> Iterator[Result]:
     """The Python interpreter, and its environment."""
     bits = 64 if sys.maxsize > 2**32 else 32
     home = "in a virtual environment," if sys.prefix != sys.base_prefix else "without a virtual environment,"
     text = f"Anvil {__version__} on Python {platform.python_version()}, {bits} bit, {home} {sys.prefix}."
     if bits == 32:
-        yield Finding("python", "wrong", f"{text} The embedding model needs a 64 bit Python. Install one.")
+        yield Result("wrong", f"{text} The embedding model needs a 64 bit Python. Install one.")
     else:
-        yield Finding("python", "ok", text)
+        yield Result("ok", text)
 
 
-def program(place: Place) -> Iterator[Finding]:
+def program(project: Project) -> Iterator[Result]:
     """Whether ``anvil`` in a shell, a hook or a client starts this installation."""
     own, on_path = programs.script(), programs.on_path()
     if own is None:
         command = None if programs.checkout() else programs.line(programs.reinstall(programs.DISTRIBUTION))
-        text = "This Python has no 'anvil' program, only 'python -m anvil'."
-        yield Finding("program", "note", text, command)
+        yield Result("note", "This Python has no 'anvil' program, only 'python -m anvil'.", command)
     elif on_path is None:
         text = f"{own} is not on the PATH: hooks and clients that call 'anvil' do not find it."
-        yield Finding("program", "note", text, _first_on_path(own.parent))
+        yield Result("note", text, _first_on_path(own.parent))
     elif not os.path.samefile(on_path, own):
         text = f"This is {own}, but 'anvil' on the PATH is {on_path}: hooks and clients start that one."
-        yield Finding("program", "note", text, _first_on_path(own.parent))
+        yield Result("note", text, _first_on_path(own.parent))
     else:
-        yield Finding("program", "ok", f"'anvil' on the PATH is this one, {on_path}.")
+        yield Result("ok", f"'anvil' on the PATH is this one, {on_path}.")
 
 
 def _first_on_path(folder: Path) -> str:
@@ -73,7 +72,7 @@ def _first_on_path(folder: Path) -> str:
     return f'export PATH={shlex.quote(str(folder))}:"$PATH"'
 
 
-def packages(place: Place) -> Iterator[Finding]:
+def packages(project: Project) -> Iterator[Result]:
     """Whether the required packages are installed, are new enough, and load."""
     required = _required().get(None, {})
     needed, problems = [], []
@@ -87,11 +86,11 @@ def packages(place: Place) -> Iterator[Finding]:
             continue
         needed.append(f"{name}>={least}")
     if needed:
-        yield Finding("packages", "wrong", f"{listed(problems)}.", programs.line(programs.install(needed)))
+        yield Result("wrong", f"{listed(problems)}.", programs.line(programs.install(needed)))
     elif required:
-        yield Finding("packages", "ok", f"All {len(required)} required packages are installed and new enough.")
+        yield Result("ok", f"All {len(required)} required packages are installed and new enough.")
     else:
-        yield Finding("packages", "note", f"{programs.DISTRIBUTION} is not installed; its code runs from the checkout.")
+        yield Result("note", f"{programs.DISTRIBUTION} is not installed; its code runs from the checkout.")
     for name in NATIVE:
         if any(requirement.startswith(f"{name}>=") for requirement in needed):
             continue
@@ -99,24 +98,24 @@ def packages(place: Place) -> Iterator[Finding]:
             runtime() if name == "onnxruntime" else importlib.import_module(name)
         except Exception as error:  # a damaged package can raise anything
             text = f"{name} cannot be loaded ({_brief(error)})."
-            yield Finding("packages", "wrong", text, programs.line(programs.reinstall(name)))
+            yield Result("wrong", text, programs.line(programs.reinstall(name)))
 
 
-def extras(place: Place) -> Iterator[Finding]:
+def extras(project: Project) -> Iterator[Result]:
     """The optional parts."""
     required = _required()
     there = [name for name in EXTRAS if name in required and all(map(_version, required[name]))]
     missing = [name for name in EXTRAS if name not in there]
     text = f"{listed(there)} {'is' if len(there) == 1 else 'are'} installed." if there else "None is installed."
     if not missing:
-        yield Finding("extras", "ok", text)
+        yield Result("ok", text)
         return
     for name in missing:
         text += f" {name} is not; it is {EXTRAS[name]}."
-    yield Finding("extras", "ok", f"{text} To add one: {programs.install_extras('NAME')}")
+    yield Result("ok", f"{text} To add one: {programs.install_extras('NAME')}")
 
 
-def sqlite(place: Place) -> Iterator[Finding]:
+def sqlite(project: Project) -> Iterator[Result]:
     """SQLite with its keyword index."""
     from anvil.index_file import connection
 
@@ -124,12 +123,12 @@ def sqlite(place: Place) -> Iterator[Finding]:
         connection.keyword_index()
     except Exception as error:  # apsw has many exception classes
         text = f"This SQLite, {connection.versions()}, has no keyword index, FTS5 ({_brief(error)})."
-        yield Finding("sqlite", "wrong", text, programs.line(programs.reinstall("apsw")))
+        yield Result("wrong", text, programs.line(programs.reinstall("apsw")))
     else:
-        yield Finding("sqlite", "ok", f"{connection.versions()}, with the keyword index FTS5.")
+        yield Result("ok", f"{connection.versions()}, with the keyword index FTS5.")
 
 
-def sqlite_vec(place: Place) -> Iterator[Finding]:
+def sqlite_vec(project: Project) -> Iterator[Result]:
     """The extension that keeps vectors in the file."""
     from anvil.index_file import connection
 
@@ -137,9 +136,9 @@ def sqlite_vec(place: Place) -> Iterator[Finding]:
         version = connection.vectors()
     except Exception as error:  # as above, and an AnvilError if the package is missing
         text = f"sqlite-vec cannot be loaded into SQLite ({_brief(error)})."
-        yield Finding("sqlite-vec", "wrong", text, programs.line(programs.reinstall("sqlite-vec")))
+        yield Result("wrong", text, programs.line(programs.reinstall("sqlite-vec")))
     else:
-        yield Finding("sqlite-vec", "ok", f"{version} loads and compares vectors.")
+        yield Result("ok", f"{version} loads and compares vectors.")
 
 
 def _required() -> dict[str | None, dict[str, str]]:
@@ -196,32 +195,31 @@ COSINE_TOLERANCE = 0.05
 """Processors round 8-bit arithmetic differently; a damaged model is off by far more."""
 
 
-def embedding_model(place: Place) -> Iterator[Finding]:
+def embedding_model(project: Project) -> Iterator[Result]:
     """The configured provider."""
     from anvil.embedding.factory import PROVIDERS, create_provider
 
-    settings = place.config.embedding
+    settings = project.config.embedding
     if settings.provider not in PROVIDERS:
         try:
             create_provider(settings.provider, settings)
         except ConfigError as error:
-            yield Finding("model", "wrong", str(error))
+            yield Result("wrong", str(error))
     elif settings.provider == "local":
         yield _local(settings)
     elif settings.provider == "openai":
         yield _openai(settings)
     else:
-        yield Finding("model", "ok", "None: the configuration asks for keywords only.")
+        yield Result("ok", "None: the configuration asks for keywords only.")
 
 
-def _local(settings: EmbeddingSettings) -> Finding:
+def _local(settings: EmbeddingSettings) -> Result:
     from anvil.embedding.factory import create_provider
     from anvil.embedding.model_files import BUNDLED, model_digest, open_directory
 
     bundled = not settings.model
     if not bundled and not Path(settings.model).expanduser().is_dir():
-        text = f"{settings.model} is not a folder here; it is fetched from the model hub at first use."
-        return Finding("model", "note", text)
+        return Result("note", f"{settings.model} is not a folder here; it is fetched from the model hub at first use.")
     try:
         directory = open_directory(settings.model)
         if bundled and model_digest(BUNDLED, directory.settings) != directory.digest:
@@ -239,12 +237,10 @@ def _local(settings: EmbeddingSettings) -> Finding:
             expected = ", ".join(map(str, SAMPLE_COSINES))
             raise ModelError(f"The model loads, but its cosines are {given}. They should be {expected}.")
     except ModelError as error:
-        return Finding("model", "wrong", str(error), _restore() if bundled else None)
+        return Result("wrong", str(error), _restore() if bundled else None)
     files = "its files are complete, and it" if bundled else "it"
     reads = f" It reads {writing_systems.names(known)} script; questions in others are answered by words alone."
-    return Finding(
-        "model", "ok", f"{directory.name}: {files} gives vectors of {provider.dimensions} dimensions.{reads}"
-    )
+    return Result("ok", f"{directory.name}: {files} gives vectors of {provider.dimensions} dimensions.{reads}")
 
 
 def _restore() -> str:
@@ -255,20 +251,20 @@ def _restore() -> str:
     return installation.line(installation.reinstall(installation.DISTRIBUTION))
 
 
-def _openai(settings: EmbeddingSettings) -> Finding:
+def _openai(settings: EmbeddingSettings) -> Result:
     from anvil.embedding.openai import OpenAIProvider, api_key
 
     try:
         provider = OpenAIProvider(settings)
     except ConfigError as error:
-        return Finding("model", "wrong", str(error))
+        return Result("wrong", str(error))
     if not api_key(settings):
         text = f"{provider.model} by OpenAI's API, which needs a key. None is set."
-        return Finding("model", "wrong", text, installation.export("OPENAI_API_KEY", "YOUR-KEY"))
+        return Result("wrong", text, installation.export("OPENAI_API_KEY", "YOUR-KEY"))
     try:
         provider.connect()
     except ProviderError as error:
-        return Finding("model", "wrong", str(error), installation.install_extras("openai"))
+        return Result("wrong", str(error), installation.install_extras("openai"))
     finally:
         provider.close()
-    return Finding("model", "ok", f"{provider.model} by OpenAI's API. A key is set; it was not tried.")
+    return Result("ok", f"{provider.model} by OpenAI's API. A key is set; it was not tried.")

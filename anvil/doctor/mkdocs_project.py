@@ -10,37 +10,38 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from anvil.doctor import examined_project
-from anvil.doctor.examined_project import Finding, Place
+from anvil.doctor.examined_project import Project, Result
 from anvil.errors import ConfigError
 from anvil.system import installation, safe_read
 
 
-def examine(place: Place) -> Iterator[Finding]:
+def examine(project: Project) -> Iterator[Result]:
     """The plugin, where ``mkdocs.yml`` names it."""
-    file = place.project / "mkdocs.yml"
+    file = project.base / "mkdocs.yml"
     if not file.is_file():
         return
     try:
         written = examined_project.read(file)
     except ConfigError as error:
-        yield Finding("mkdocs", "wrong", f"{place.shown(file)} {error}")
+        yield Result("wrong", f"{project.shown(file)} {error}")
         return
     if not has_plugin(written):
         return
-    unrun = find(place.folder)
+    unrun = find(project.folder)
     if unrun is not None:
-        yield Finding("mkdocs", "wrong", unrun.text, place.at(unrun.config.parent, unrun.command))
+        yield Result("wrong", unrun.text, project.at(unrun.config.parent, unrun.command))
         return
     missing = find_spec("mkdocs") is None
     if missing:
-        text = f"{place.shown(file)} names the plugin, but mkdocs is not installed here."
-        yield Finding("mkdocs", "note", text, installation.install_extras("mkdocs"))
+        text = f"{project.shown(file)} names the plugin, but mkdocs is not installed here."
+        yield Result("note", text, installation.install_extras("mkdocs"))
     folder = file.parent / str(written.get("docs_dir") or "docs")
-    if folder.resolve() != place.folder.resolve():
-        text = f"The site is built from {place.shown(folder)}, but the configuration names {place.shown(place.folder)}."
-        yield Finding("mkdocs", "note", f"{text} Set both to the same folder.")
+    if folder.resolve() != project.folder.resolve():
+        site, named = project.shown(folder), project.shown(project.folder)
+        text = f"The site is built from {site}, but the configuration names {named}. Set both to the same folder."
+        yield Result("note", text)
     elif not missing:
-        yield Finding("mkdocs", "ok", f"{place.shown(file)} names the plugin, and it can run.")
+        yield Result("ok", f"{project.shown(file)} names the plugin, and it can run.")
 
 
 MKDOCS = ("mkdocs.yml", "mkdocs.yaml")

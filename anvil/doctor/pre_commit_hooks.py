@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anvil.doctor import examined_project
-from anvil.doctor.examined_project import Finding, Place
+from anvil.doctor.examined_project import Project, Result
 from anvil.errors import ConfigError, GitError, SourceError
 from anvil.settings.schema import INDEX_FOLDER
 from anvil.system import installation, safe_read
@@ -26,13 +26,13 @@ HOOKS = (*NEED_TRACKED_INDEX, "anvil-lint", "anvil-test")
 PRE_COMMIT = ".pre-commit-config.yaml"
 
 
-def examine(place: Place) -> Iterator[Finding]:
+def examine(project: Project) -> Iterator[Result]:
     """The configured hooks of Anvil: whether they run, and whether they can pass."""
     from anvil.git.repository import Repository
     from anvil.git.tracked_file import TrackedIndex
 
     try:
-        repository = Repository.discover(place.project)
+        repository = Repository.discover(project.base)
     except GitError:  # a finding of "git"
         return
     file = repository.root / PRE_COMMIT if repository else None
@@ -41,7 +41,7 @@ def examine(place: Place) -> Iterator[Finding]:
     try:
         written = examined_project.read(file)
     except ConfigError as error:
-        yield Finding("pre-commit", "wrong", f"{place.shown(file)} {error}")
+        yield Result("wrong", f"{project.shown(file)} {error}")
         return
     configured = [hook.get("id") for repo in _list(written, "repos") for hook in _list(repo, "hooks")]
     ours = [name for name in HOOKS if name in configured]
@@ -52,28 +52,28 @@ def examine(place: Place) -> Iterator[Finding]:
     folder = repository.root / Path(elsewhere).expanduser() if elsewhere else repository.common_dir / "hooks"
     hook = folder / "pre-commit"
     if not hook.is_file() or "pre-commit" not in safe_read.text(hook, errors="replace"):
-        text = f"{place.shown(file)} has {' and '.join(ours)}, but pre-commit is not set up in this clone."
-        yield Finding("pre-commit", "wrong", text, _install(place, repository.root))
+        text = f"{project.shown(file)} has {' and '.join(ours)}, but pre-commit is not set up in this clone."
+        yield Result("wrong", text, _install(project, repository.root))
         is_installed = False
     need_index = [name for name in ours if name in NEED_TRACKED_INDEX]
-    running = Finding("pre-commit", "ok", f"{' and '.join(ours)} run before each commit.")
+    running = Result("ok", f"{' and '.join(ours)} run before each commit.")
     if not need_index:
         if is_installed:
             yield running
         return
-    if place.remote:
+    if project.remote:
         text = f"{need_index[0]} needs an index in git, but the configured one is published elsewhere."
-        yield Finding("pre-commit", "note", f"{text} Name a file for the hook: args: [--index, FILE].")
+        yield Result("note", f"{text} Name a file for the hook: args: [--index, FILE].")
         return
     try:
-        tracked = TrackedIndex(place.index, place.folder)
+        tracked = TrackedIndex(project.index, project.folder)
         ignored = tracked.ignored and tracked.repository.entry(tracked.path) is None
     except SourceError as error:
-        yield Finding("pre-commit", "wrong", f"{need_index[0]} cannot pass: {error}")
+        yield Result("wrong", f"{need_index[0]} cannot pass: {error}")
         return
     if ignored:
         text = f"{need_index[0]} needs the index in git, but {tracked.path} is ignored."
-        yield Finding("pre-commit", "wrong", text, _let_in(place, tracked))
+        yield Result("wrong", text, _let_in(project, tracked))
     elif is_installed:
         yield running
 
@@ -94,27 +94,27 @@ def named_indexes(root: Path) -> list[str]:
     return sorted(path for path in inside if not path.startswith(".."))
 
 
-def _let_in(place: Place, tracked: TrackedIndex) -> str:
+def _let_in(project: Project, tracked: TrackedIndex) -> str:
     """The commands that add the index to git. Outside of ``.anvil``: the command that shows which rule ignores it."""
-    if place.index.parent.name != INDEX_FOLDER:
-        return place.at(tracked.repository.root, installation.line(["git", "check-ignore", "-v", tracked.path]))
-    docs = ["--docs", os.path.abspath(place.folder)] if "--docs" in dict(place.given) else []
-    init = place.anvil("init", "--commit-index", *docs)
+    if project.index.parent.name != INDEX_FOLDER:
+        return project.at(tracked.repository.root, installation.line(["git", "check-ignore", "-v", tracked.path]))
+    docs = ["--docs", os.path.abspath(project.folder)] if "--docs" in dict(project.given) else []
+    init = project.anvil("init", "--commit-index", *docs)
     if (
-        "--config" in dict(place.given) and place.project != Path.cwd()
+        "--config" in dict(project.given) and project.base != Path.cwd()
     ):  # a subshell: the next commands run in this folder
-        init = f"({place.at(place.project, init)})"
-    return f"{init} && {place.build()} && {installation.line(['git', 'add', place.shown(place.index.parent)])}"
+        init = f"({project.at(project.base, init)})"
+    return f"{init} && {project.build()} && {installation.line(['git', 'add', project.shown(project.index.parent)])}"
 
 
-def _install(place: Place, root: Path) -> str:
+def _install(project: Project, root: Path) -> str:
     """The command that sets up pre-commit in this clone."""
     if shutil.which("pre-commit"):
-        return place.at(root, "pre-commit install")
+        return project.at(root, "pre-commit install")
     run = installation.line([sys.executable, "-m", "pre_commit", "install"])
     if find_spec("pre_commit"):
-        return place.at(root, run)
-    return place.at(root, f"{installation.line(installation.install(['pre-commit']))} && {run}")
+        return project.at(root, run)
+    return project.at(root, f"{installation.line(installation.install(['pre-commit']))} && {run}")
 
 
 def _list(table: Any, key: str) -> list[dict[str, Any]]:

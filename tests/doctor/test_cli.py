@@ -20,9 +20,8 @@ import anvil
 from anvil.clients import client_files
 from anvil.clients.client_files import client_file, default_name
 from anvil.clients.known_clients import CLIENTS
-from anvil.doctor import cli, folders
-from anvil.doctor import examined_project as place
-from anvil.doctor.examined_project import Finding
+from anvil.doctor import cli, examined_project, folders
+from anvil.doctor.examined_project import Finding, Result
 from anvil.index_file.digest import checksum
 from anvil.system import installation
 from tests.conftest import PAGES, write
@@ -80,7 +79,7 @@ def shell(command: str, code: int = 0) -> str:
 def findings(subject: str, **options: str | None) -> list[Finding]:
     """What one examination says of the working folder's project, and that no other broke down."""
     given = {"docs": None, "index": None, "config": None, "provider": None, **options}
-    found = list(cli.examine(place.find(**given)))
+    found = list(cli.examine(examined_project.find(**given)))
     assert not [each for each in found if each.verdict == "unseen"]
     return [each for each in found if each.subject == subject]
 
@@ -102,19 +101,19 @@ def healed(subject: str, verdict: str, said: str, **options: str | None) -> Find
 
 
 def test_a_sound_project(project: Path) -> None:
-    found = list(cli.examine(place.find(None, None, None, None)))
+    found = list(cli.examine(examined_project.find(None, None, None, None)))
     assert {each.subject for each in found} <= cli.EXAMINATIONS.keys()
     assert {each.verdict for each in found if each.subject not in ("program", "packages")} == {"ok"}
     assert "fresh: 4 pages" in finding("index").text and "leaves it out" in finding("index in git").text
 
 
 def test_an_examination_that_breaks_down_hides_no_other(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(where: place.Place) -> Iterator[Finding]:
-        yield Finding("git", "ok", "This much was seen.")
+    def broken(project: examined_project.Project) -> Iterator[Result]:
+        yield Result("ok", "This much was seen.")
         raise MemoryError("no more")
 
     monkeypatch.setitem(cli.EXAMINATIONS, "git", broken)
-    found = list(cli.examine(place.find(None, None, None, None)))
+    found = list(cli.examine(examined_project.find(None, None, None, None)))
     assert [each.verdict for each in found if each.subject == "git"] == ["ok", "unseen"]
     assert [each.verdict for each in found if each.subject == "index"] == ["ok"]
 
@@ -203,7 +202,7 @@ def test_an_index_from_elsewhere_is_not_fetched_to_look(project: Path) -> None:
     write(project, {"anvil.toml": f'index = "https://user:secret@127.0.0.1:9/index.db"\n{KEYWORDS}'})
     found = finding("index")
     assert found.verdict == "note" and "not fetched yet" in found.text
-    assert not any("secret" in f"{each}" for each in cli.examine(place.find(None, None, None, None)))
+    assert not any("secret" in f"{each}" for each in cli.examine(examined_project.find(None, None, None, None)))
 
 
 def test_a_secret_in_an_address_is_in_no_command(project: Path) -> None:
@@ -213,7 +212,7 @@ def test_a_secret_in_an_address_is_in_no_command(project: Path) -> None:
         ("https://127.0.0.1:9/i.db?sig=SECRETPW", "--index 'https://127.0.0.1:9/i.db?QUERY'"),
         ("github:o/r#release:v1", "--index 'github:o/r#release:v1'"),
     ):
-        found = [*cli.examine(place.find(None, address, None, None))]
+        found = [*cli.examine(examined_project.find(None, address, None, None))]
         (index,) = [each for each in found if each.subject == "index"]
         assert index.fix and (index.fix.endswith(spelled) or os.name == "nt")
         assert "SECRETPW" not in f"{found}"
@@ -225,7 +224,7 @@ def test_an_index_in_milvus_is_named_and_not_looked_for_on_disk(project: Path) -
     (note,) = findings("index", index="milvus://127.0.0.1:19530/docs")
     assert note.verdict == "note" and "milvus://127.0.0.1:19530/docs" in note.text and note.fix
     assert note.fix.endswith("status --index milvus://127.0.0.1:19530/docs")
-    found = [*cli.examine(place.find("gone", "milvus://127.0.0.1:19530/docs", None, None))]
+    found = [*cli.examine(examined_project.find("gone", "milvus://127.0.0.1:19530/docs", None, None))]
     assert not [each for each in found if each.verdict == "unseen"]
     assert [each.verdict for each in found if each.subject == "documents"] == ["note"]  # there is something to ask
     assert "is published elsewhere" in [each.text for each in found if each.subject == "pre-commit"][-1]
@@ -333,7 +332,7 @@ def test_a_repository_that_cannot_be_read(project: Path) -> None:
 
 def test_a_configuration_that_is_not_understood(project: Path) -> None:
     write(project, {"anvil.toml": 'dosc = "docs"\n[embedding]\napi_key = "sk-very-secret"\n'})
-    found = list(cli.examine(place.find(None, None, None, "none")))
+    found = list(cli.examine(examined_project.find(None, None, None, "none")))
     wrong = [each for each in found if each.verdict == "wrong"]
     assert [each.subject for each in wrong] == ["configuration"] and "Did you mean docs?" in wrong[0].text
     assert not any("sk-very" in str(each) for each in found)
@@ -379,7 +378,7 @@ def system(folder: Path, mounts: str, watches: int) -> Path:
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="of Linux")
 def test_folders_that_cannot_be_watched(project: Path, tmp_path: Path) -> None:
-    where = place.find(None, None, None, None)
+    where = examined_project.find(None, None, None, None)
     local = "/dev/sda / ext4 rw 0 0\n"
     (few,) = folders.events(where, system(tmp_path / "few", local, 2))
     assert few.verdict == "note" and few.fix == "sudo sysctl fs.inotify.max_user_watches=6"

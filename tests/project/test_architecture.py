@@ -20,7 +20,6 @@ MODULES = {
 PURE_NAMES = (
     "anvil.agents.documentation_pointer",
     "anvil.agents.marked_text",
-    "anvil.agents.quoting",
     "anvil.agents.topics",
     "anvil.agents.values",
     "anvil.bundle.file_names",
