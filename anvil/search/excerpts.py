@@ -2,28 +2,57 @@
 
 An excerpt begins and ends with a paragraph, an item of a list, a row of a table or a fenced block; with a line where
 one of these is too long, and with a sentence where the line is. Rows of a table have its head in front of them, and
-lines of a fenced block its opening line.
+lines of a fenced block its opening line. Of a list of definitions (rows of a table, a definition list, options in a
+fenced block, items that begin with a name) it begins with the definition that matches, whole.
 """
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Collection, Iterator
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from anvil.search import snippets
+from anvil.text.query import bounded
 
 LEAD_SHARE = 4
 """A heading begins an excerpt, and the head of a table or the opening line of a fence is put in front of one, where it
 takes at most one part of so many."""
+MIN_DEFINITIONS = 4
+"""Definitions of a kind that make a list of them."""
+MARGINS = {"option": 4, "row": 99, "item": 1, "term": 1}
+"""Characters by which definitions of one list may be indented differently."""
 _LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
 _FENCE = re.compile(r"([ \t>]*)(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*(`{3,}(?=[^`]*\Z)|~{3,})")
 _HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t]|\Z)")
-_ITEM = re.compile(r"[ \t>]*(?:[-*+]|\d{1,9}[.)])[ \t]")
+_BEGINS = re.compile(r" {0,3}#{1,6}(?:[ \t]|\Z)|[ \t>]*(?:[-*+]|\d{1,9}[.)])[ \t]|[ \t]+-{1,2}[A-Za-z?]")
+"""The first line of a heading, of an item, or of an option in a fence that was opened in an earlier chunk."""
 _ROW = re.compile(r"[ \t>]*\|")
 _DELIMITER = re.compile(r"[ \t>]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*\Z")
+_OPTION = re.compile(r"[ \t>]*(?:-{1,2}[A-Za-z?]|[A-Z][A-Z0-9]*_[A-Z0-9_]+\b)")
+_NAMED_ITEM = re.compile(r"[ \t>]*[-*+][ \t]+(?:[`\[]|\*\*|__|<code>)")
+_MEANING = re.compile(r"[^\r\n]*(?:\r\n?|\n)[ \t>]*::?[ \t]")
+_TERM = re.compile(r"[ \t>|*+-]*[^\r\n]*?(?=[ \t]{2}|\||: | - |[\r\n]|\Z)")
+_EMPTY_CELL = re.compile(r"[ \t>]*\|[ \t]*\|")
+_PADDING = re.compile(r"[ \t]{2,}|(?<=-{3})-+")
+_NAME = re.compile(r"(?<!\w)--?[A-Za-z][\w.-]*|\b\w*[a-z0-9](?:[A-Z]|[_.]\w)[\w.]*")
 _SENTENCE = re.compile(r"(?<=[.!?:;])[ \t]+(?![a-z])|(?<=[\u3002\uff01\uff1f])")
+
+
+class Sought(NamedTuple):
+    """What an excerpt is to hold: the stems of a query, and those of the names in it, such as ``--flag`` or
+    ``maxAge``."""
+
+    stems: frozenset[str]
+    names: frozenset[str] = frozenset()
+
+
+def sought(query: str) -> Sought:
+    """What an excerpt for a query is to hold."""
+    return Sought(snippets.query_stems(query), snippets.query_stems(" ".join(_NAME.findall(bounded(query)))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +67,13 @@ class Excerpt:
 
 class _Block(NamedTuple):
     """A heading, a paragraph, an item, a row of a table or a fenced block: its span, without the blank lines that
-    follow it. ``opening``: the first line of a fence; ``head``: the head of a table, of a row below it."""
+    follow it. ``opening``: the first line of a fence, ``closing``: what closes it; ``head``: the head of a table, of a
+    row below it."""
 
     start: int
     end: int
     opening: str = ""
+    closing: str = ""
     head: str = ""
     is_heading: bool = False
 
@@ -58,11 +89,28 @@ class _Piece(NamedTuple):
     is_cut: bool = False
 
 
-def excerpt(text: str, stems: Collection[str], size: int) -> Excerpt:
-    """The part of a section, at most ``size`` characters, that has the most different ``stems``. Of equal parts it is
-    the one with most matches, then the first; the section's beginning, if it has two thirds of what the best has."""
+def excerpt(text: str, wanted: Sought, size: int) -> Excerpt:
+    """The part of a section, at most ``size`` characters, that has the most different stems. Of equal parts it is
+    the one with most matches, then the first; the section's beginning, if it has two thirds of what the best has. In a
+    list of definitions it begins with the best one and ends with the last that matches."""
+    return _excerpt(text, wanted, size)[0]
+
+
+def definition(text: str, wanted: Sought, size: int) -> tuple[int, int] | None:
+    """The characters of the definition with which an excerpt of this size begins, and of the excerpt; None where it
+    does not begin with one."""
+    part, end = _excerpt(text, wanted, size)
+    if end is None:
+        return None
+    around = len(part.before) + len(part.after)
+    return around + end - part.start, around + part.end - part.start
+
+
+def _excerpt(text: str, wanted: Sought, size: int) -> tuple[Excerpt, int | None]:
+    """An excerpt, and where the definition ends with which it begins."""
     if len(text) <= size:
-        return Excerpt("", 0, len(text))
+        return Excerpt("", 0, len(text)), None
+    stems = wanted.stems
     blocks = list(_blocks(text))
     heading: frozenset[str] = frozenset()
     if len(blocks) > 1 and blocks[0].is_heading:
@@ -73,8 +121,11 @@ def excerpt(text: str, stems: Collection[str], size: int) -> Excerpt:
     if len(pieces) > 1 and pieces[0].block.is_heading and not _last(pieces, 0, size):
         del pieces[0]  # a heading alone says nothing
     if not pieces:
-        return Excerpt("", 0, size)
+        return Excerpt("", 0, size), None
     found = [snippets.matches(text[piece.start : piece.end], stems) for piece in pieces]
+
+    def part(first: int, last: int) -> Excerpt:
+        return Excerpt(_before(pieces[first], size), pieces[first].start, pieces[last].end, _after(pieces[last]))
 
     def rank(first: int) -> tuple[int, int]:
         """Different stems that the heading does not have, and all, in the excerpt that begins with a piece."""
@@ -83,14 +134,82 @@ def excerpt(text: str, stems: Collection[str], size: int) -> Excerpt:
 
     ranks = {first: rank(first) for first in range(len(pieces)) if found[first] or not first}
     best = max(ranks, key=lambda first: (ranks[first], -first))
+    own = _best_definition(text, pieces, found, wanted, heading, ranks[best][0])
+    if own is not None:
+        last = _last(pieces, own.start, size)
+        while last >= own.stop and heading.issuperset(found[last]):
+            last -= 1  # what follows the definition has to match, too
+        return part(own.start, last), pieces[min(own.stop - 1, last)].end
     if 3 * ranks[0][0] >= 2 * ranks[best][0]:
         best = 0
     best = _earliest(pieces, best, size)
     opening = _sentence_start(text, pieces, best)
     if rank(opening) >= rank(best):
         best = opening
-    last = _last(pieces, best, size)
-    return Excerpt(_before(pieces[best], size), pieces[best].start, pieces[last].end, _closing(pieces, last))
+    return part(best, _last(pieces, best, size)), None
+
+
+def _definitions(text: str, pieces: Sequence[_Piece]) -> list[range]:
+    """The pieces of each definition in lists of definitions."""
+    lists: list[list[range]] = []
+    sort, margin = "", 0  # of the definitions in the last list
+    for place, piece in enumerate(pieces):
+        line = text[piece.start : piece.end]
+        indent = len(line) - len(line.lstrip(" \t>"))
+        is_part = place > 0 and pieces[place - 1].block is piece.block
+        own = _sort(line, piece, is_part)
+        belongs = indent > margin or (not own and (bool(piece.block.head) or (is_part and not piece.inside)))
+        if own and own == sort and abs(indent - margin) <= MARGINS[own]:
+            lists[-1].append(range(place, place + 1))
+        elif sort and belongs:
+            lists[-1][-1] = range(lists[-1][-1].start, place + 1)
+        else:
+            sort, margin = own, indent
+            if own:
+                lists.append([range(place, place + 1)])
+    return [each for of_list in lists if len(of_list) >= MIN_DEFINITIONS for each in of_list]
+
+
+def _sort(line: str, piece: _Piece, is_part: bool) -> str:
+    """The kind of definition that begins with a piece; empty where none does."""
+    if _OPTION.match(line) and (piece.inside or (line[0].isspace() and not is_part)):
+        return "option"
+    if piece.inside:
+        return ""
+    if is_part:
+        return ""
+    if piece.block.head:
+        return "" if _EMPTY_CELL.match(line) else "row"
+    if _NAMED_ITEM.match(line):
+        return "item"
+    return "term" if _MEANING.match(line) else ""
+
+
+def _best_definition(
+    text: str, pieces: Sequence[_Piece], found: Sequence[list[str]], wanted: Sought, heading: frozenset[str], most: int
+) -> range | None:
+    """The pieces of the definition that matches best: by the names that it holds, and that are its term; then by how
+    few others have each stem. None where it has less than two thirds of ``most`` different stems, or one third if it
+    has all the names."""
+    definitions = _definitions(text, pieces)
+    held = [frozenset(stem for place in each for stem in found[place]) for each in definitions]
+    having = Counter(stem for stems in held for stem in stems)
+
+    def weight(stems: Collection[str]) -> float:
+        return round(sum(math.log(1 + len(definitions) / having[stem]) for stem in sorted(stems)), 6)
+
+    def rank(place: int) -> tuple[float, float, float, float, int]:
+        own, names = held[place] - heading, held[place] & wanted.names
+        first = pieces[definitions[place].start]
+        term = _TERM.match(text, first.start, first.end) if own else None
+        of_term = frozenset(snippets.matches(term[0], wanted.stems)) if term else heading
+        return len(names), len(names & of_term), weight(own), weight(own & of_term), -place
+
+    best = max(range(len(definitions)), key=rank, default=None)
+    if best is None or not held[best] - heading:
+        return None
+    share = 1 if wanted.names and wanted.names <= held[best] else 2
+    return definitions[best] if 3 * len(held[best] - heading) >= share * most else None
 
 
 def _earliest(pieces: list[_Piece], at: int, size: int) -> int:
@@ -122,10 +241,9 @@ def _before(piece: _Piece, room: int) -> str:
     return head if len(head) * LEAD_SHARE <= room and len(head) + piece.end - piece.start <= room else ""
 
 
-def _closing(pieces: list[_Piece], last: int) -> str:
-    """The end of a fence that is still open after a piece."""
-    mark = _FENCE.match(pieces[last].block.opening) if pieces[last].inside else None
-    return f"\n{mark[1]}{mark[2]}" if mark else ""
+def _after(piece: _Piece) -> str:
+    """What is put behind a piece: the end of a fence that is still open."""
+    return piece.block.closing if piece.inside else ""
 
 
 def _last(pieces: list[_Piece], first: int, room: int) -> int:
@@ -134,7 +252,7 @@ def _last(pieces: list[_Piece], first: int, room: int) -> int:
     last = first
     for following in range(first + 1, len(pieces)):
         piece = pieces[following]
-        if piece.end + len(_closing(pieces, following)) - pieces[first].start > room:
+        if piece.end + len(_after(piece)) - pieces[first].start > room:
             break
         if piece.is_cut and piece.block is not pieces[last].block:
             break
@@ -150,7 +268,7 @@ def _blocks(text: str) -> Iterator[_Block]:
         start, end = match.span()
         line = match[0].rstrip("\r\n")
         mark = None if fence else _FENCE.match(line)
-        is_row = not fence and _ROW.match(line) is not None
+        is_row = not fence and (_ROW.match(line) is not None or (bool(head) and "|" in line))
         if fence:
             assert block is not None
             block = block._replace(end=end)
@@ -162,24 +280,34 @@ def _blocks(text: str) -> Iterator[_Block]:
             continue
         if not is_row:
             head = ""
-        if mark or is_apart or is_row or _HEADING.match(line) or _ITEM.match(line):
+        if mark or is_apart or is_row or _BEGINS.match(line):
             if block is not None:
                 yield block
-            block = _Block(start, end, match[0] if mark else "", head, _HEADING.match(line) is not None)
+            opening, closing = (match[0], f"\n{mark[1]}{mark[2]}") if mark else ("", "")
+            block = _Block(start, end, opening, closing, head, _HEADING.match(line) is not None)
             is_apart = block.is_heading
             fence = mark[2] if mark else ""
         else:
             assert block is not None
             block = block._replace(end=end)
-        if is_row and _DELIMITER.match(line):  # of the header line before it
-            head = text[text.rfind("\n", 0, max(start - 1, 0)) + 1 : end]
+        if "|" in line and _DELIMITER.match(line):  # of the header line before it
+            head = _PADDING.sub(_squeezed, text[text.rfind("\n", 0, max(start - 1, 0)) + 1 : end])
     if block is not None:
         yield block
 
 
+def _has_options(text: str, block: _Block) -> bool:
+    lines = _LINE.finditer(text, block.start, block.end)
+    return sum(_OPTION.match(line[0]) is not None for line in lines) >= MIN_DEFINITIONS
+
+
+def _squeezed(padding: re.Match[str]) -> str:
+    return " " if padding[0].isspace() else ""
+
+
 def _pieces(text: str, block: _Block, room: int) -> Iterator[_Piece]:
     """A block, or its lines if it is too long, or the sentences of a line."""
-    if len(text[block.start : block.end].rstrip()) <= room:
+    if len(text[block.start : block.end].rstrip()) <= room and not (block.opening and _has_options(text, block)):
         yield _Piece(block.start, block.end, block)
         return
     first, mark = block.start + len(block.opening), _FENCE.match(block.opening)

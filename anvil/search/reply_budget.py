@@ -6,11 +6,12 @@ near, they share it. Further sections of a page that are as near as its other re
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from anvil.results import Hit, Place
 from anvil.search import excerpts, snippets
+from anvil.search.excerpts import Sought
 from anvil.search.section_match import Span
 
 CHARS_PER_RESULT = 100
@@ -22,6 +23,8 @@ STEEPNESS = 6
 least .9 of the best score hold the section that answers in a quarter of the cases, those below .8 in one of fifty."""
 NEAR = 0.8
 """Share of the best score from which on a further section of a page is named with its text."""
+DONATED = 2
+"""The longest text gives one part of so many, at most, to a definition that would be cut."""
 MAX_ALSO = 2
 """Further sections of its page that a result names."""
 
@@ -34,10 +37,13 @@ class _Entry:
     span: Span
     evidence: float
     size: int = 0
+    needed: int = 0
+    """Characters of the definition that matches, in a list of them."""
+    wanted: int = 0
 
     @property
-    def wanted(self) -> int:
-        return len(self.hit.content)
+    def own(self) -> str:
+        return self.hit.content[self.span.start : self.span.end]
 
 
 def within_budget(
@@ -59,27 +65,37 @@ def within_budget(
         if _section(hit) not in named and len(of_page) < MAX_ALSO:
             named.add(_section(hit))
             of_page.append(_Entry(hit, span, _evidence(hit.score, best)))
-    _divide([*entries, *(entry for of_page in beside.values() for entry in of_page)], max_chars)
-    return _shortened(entries, beside, snippets.query_stems(query))
+    sought = excerpts.sought(query)
+    every = [*entries, *(entry for of_page in beside.values() for entry in of_page)]
+    for entry in every:
+        entry.needed, entry.wanted = _wanted(entry, sought, max_chars)
+    _divide(every, max_chars)
+    return _shortened(entries, beside, sought)
 
 
 def lines(hits: Sequence[tuple[Hit, Span]], query: str) -> tuple[tuple[Hit, ...], tuple[Span, ...]]:
     """The hits with a line of text each: the reply to a question that nothing answers."""
     entries = [_Entry(hit, span, 0.0, LINE_CHARS) for hit, span in hits]
-    return _shortened(entries, {}, snippets.query_stems(query))
+    return _shortened(entries, {}, excerpts.sought(query))
 
 
 def _shortened(
-    entries: Sequence[_Entry], beside: dict[tuple[str, ...], list[_Entry]], stems: Collection[str]
+    entries: Sequence[_Entry], beside: dict[tuple[str, ...], list[_Entry]], sought: Sought
 ) -> tuple[tuple[Hit, ...], tuple[Span, ...]]:
     """The hits of some entries with texts of their sizes, the first of a page with the sections ``beside`` it."""
     cut, spans = [], []
     for entry in entries:
-        hit, span = _cut(entry, stems)
-        also = tuple(_place(each, stems) for each in beside.pop(_section(hit)[:-1], ()))
+        hit, span = _cut(entry, sought)
+        also = tuple(_place(each, sought) for each in beside.pop(_section(hit)[:-1], ()))
         cut.append(replace(hit, also=also) if also else hit)
         spans.append(span)
     return tuple(cut), tuple(spans)
+
+
+def _wanted(entry: _Entry, sought: Sought, budget: int) -> tuple[int, int]:
+    """The characters of the definition that matches, and all that an entry can use."""
+    definition = excerpts.definition(entry.own, sought, max(budget, 1))
+    return definition or (0, len(entry.hit.content))
 
 
 def _evidence(score: float, best: float) -> float:
@@ -108,15 +124,20 @@ def _divide(entries: Sequence[_Entry], budget: int) -> None:
             break
         left = budget - sum(entry.size for entry in entries)
         still = [entry for entry in still if entry.wanted > entry.size]
+    for entry in sorted(entries, key=lambda entry: -entry.evidence):
+        missing, donor = entry.needed - entry.size, max(entries, key=lambda entry: entry.size - entry.needed)
+        if 0 < missing <= (donor.size - donor.needed) // DONATED:
+            donor.size -= missing
+            entry.size += missing
 
 
-def _cut(entry: _Entry, stems: Collection[str]) -> tuple[Hit, Span]:
+def _cut(entry: _Entry, sought: Sought) -> tuple[Hit, Span]:
     """A hit with the text of its entry's size, of the section that it names, and the span of that section in it."""
     hit, span = entry.hit, entry.span
-    if entry.wanted <= entry.size:
+    if len(hit.content) <= entry.size:
         return hit, span
-    own = hit.content[span.start : span.end]
-    part = excerpts.excerpt(own, stems, entry.size)
+    own = entry.own
+    part = excerpts.excerpt(own, sought, entry.size)
     passage = own[part.start : part.end].rstrip()
     if len(passage) == len(own.rstrip()):  # it is whole: only other sections are left out
         return replace(hit, content=own), Span(0, len(own), span.line, span.parallel)
@@ -128,8 +149,8 @@ def _cut(entry: _Entry, stems: Collection[str]) -> tuple[Hit, Span]:
     return cut, Span(at, at + len(passage), line, span.parallel)
 
 
-def _place(entry: _Entry, stems: Collection[str]) -> Place:
+def _place(entry: _Entry, sought: Sought) -> Place:
     """A further section, with its text."""
-    hit, _ = _cut(entry, stems)
+    hit, _ = _cut(entry, sought)
     place = hit.metadata
     return Place(place.heading_path, hit.anchor, place.start_line, place.end_line, hit.content)

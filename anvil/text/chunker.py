@@ -17,7 +17,7 @@ from anvil.text import markdown_parser, visible_text
 from anvil.text.lines import LINE_END
 from anvil.values import Block, Chunk, ParsedPage, Section
 
-CHUNKER_VERSION = 4
+CHUNKER_VERSION = 5
 """Increase it when the same page and options give other chunks or windows. Then existing indexes are built again."""
 
 
@@ -142,6 +142,9 @@ def _parents(sections: Sequence[Section]) -> list[int | None]:
 
 
 _FENCE = re.compile(r"[ \t>*+\-\d.)]*(`{3,}|~{3,})")
+_ITEM = re.compile(r" {0,3}(?:[-*+]|\d{1,9}[.)])[ \t]")
+_OPTION = re.compile(r"[ \t>]*-{1,2}[A-Za-z?]")
+"""The first line of an option, as programs print their help."""
 
 
 def parts(page: ParsedPage, begin: int, end: int, limit: int) -> list[tuple[int, int]]:
@@ -205,7 +208,7 @@ def _pack(units: Sequence[tuple[int, int]], limit: int) -> list[tuple[int, int]]
 
 
 def _pieces(text: str, block: Block, limit: int) -> list[tuple[int, int]]:
-    """``block``; split between paragraphs, lines or words when it alone is over ``limit``."""
+    """``block``; split between paragraphs or items, lines or words when it alone is over ``limit``."""
     if block.end - block.start <= limit:
         return [(block.start, block.end)]
     lines, paragraphs = _line_borders(text, block)
@@ -221,13 +224,16 @@ def _pieces(text: str, block: Block, limit: int) -> list[tuple[int, int]]:
 
 
 def _line_borders(text: str, block: Block) -> tuple[list[int], list[int]]:
-    """Offsets after each line of ``block``, and after its blank lines outside fences (none if it is atomic)."""
+    """Offsets after each line of ``block``; and after its blank lines outside fences, before its items, and before
+    options in fences."""
     lines: list[int] = []
     paragraphs: list[int] = []
     fence = ""
     start = block.start
     for line_end in LINE_END.finditer(text, block.start, block.end):
         line = text[start : line_end.start()]
+        if start > block.start and (_OPTION if block.atomic or fence else _ITEM).match(line):
+            paragraphs.append(start)
         start = line_end.end()
         lines.append(start)
         if block.atomic:

@@ -6,14 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anvil.search import snippets
-from anvil.search.excerpts import excerpt
+from anvil.search.excerpts import excerpt, sought
 
 OTHER = "Nothing of interest is said in this paragraph, and it is of some length.\n\n"
 
 
 def shown(text: str, question: str, size: int) -> str:
-    part = excerpt(text, snippets.query_stems(question), size)
+    part = excerpt(text, sought(question), size)
     return part.before + text[part.start : part.end].rstrip() + part.after
 
 
@@ -66,8 +65,49 @@ def test_rows_of_a_table_have_its_head() -> None:
     rows = "".join(f"| option_{number} | does something else |\n" for number in range(30))
     text = f"| name | does |\n|---|---|\n{rows}| zebra | stripes |\n{rows}"
     part = shown(text, "zebra", 200)
-    assert part.startswith("| name | does |\n|---|---|\n| zebra | stripes |\n| option_0 |")
-    assert len(part) <= 200 and part.endswith("|")
+    assert part == "| name | does |\n|---|---|\n| zebra | stripes |"
+
+
+def test_the_head_of_a_table_is_repeated_without_its_padding() -> None:
+    rows = "".join(f"| `--option-{number}`{' ' * 80}| does something else{' ' * 80}|\n" for number in range(30))
+    text = f"| Options{' ' * 80}| does{' ' * 80}|\n| {'-' * 80} | {'-' * 80} |\n{rows}| `--zebra` | stripes |\n"
+    assert shown(text, "zebra", 300) == "| Options | does |\n| --- | --- |\n| `--zebra` | stripes |"
+    bare = "name|does\n:--|:--\n" + "".join(f"option_{number}|something else\n" for number in range(30))
+    assert shown(f"{bare}zebra|stripes\n", "zebra", 100) == "name|does\n:--|:--\nzebra|stripes"
+
+
+def test_an_excerpt_of_a_list_of_definitions_is_the_definition_that_matches() -> None:
+    """With all its lines, and without the definitions before and after it."""
+    options = [f"  -option.{number} int\n     Sets the number {number}\n     of things\n" for number in range(40)]
+    zebra = "  -zebra.stripes int\n     How many there are\n     on a horse (default 40)\n"
+    dump = "".join([*options[:20], zebra, *options[20:]])
+    shown_options = f"```sh\n{zebra.rstrip()}\n```"
+    text = f"## Flags\n\nThese are the flags for the number of stripes:\n\n```sh\nUsage of the program\n\n{dump}```\n"
+    assert shown(text, "how many stripes are there", 900) == shown_options
+    assert shown(text, "how many stripes are there", 110) == shown_options
+    assert shown(dump, "how many stripes are there", 900) == zebra.rstrip(), "a later chunk of a long fence"
+
+    settings = "".join(f"`option{number}`\n: (`int`) Sets the number {number}.\n\n" for number in range(40))
+    term = (
+        "`zebraStripes`\n: {{< new-in 0.1 />}}\n: (`int`) How many stripes there are.\n\n  > [!NOTE]\n  > On a horse."
+    )
+    text = f"## Settings\n\n{settings}{term}\n\n{settings}"
+    assert shown(text, "how many stripes", 900) == term
+
+    items = "".join(f"* `option{number}` - sets a number\n    * `{number}` is the default\n" for number in range(40))
+    item = "* `stripes` - how many there are\n    * `0` none\n    * `40` many"
+    assert shown(f"## Fields\n\n{items}{item}\n{items}", "how many stripes", 900) == item
+
+
+def test_a_name_in_the_question_decides_which_definition_it_is() -> None:
+    rows = "".join(f"| `{letter}` | `DoThing{letter}` |\n" for letter in "ABCDEFGHIJKLMNOP")
+    intro = "The default keys are in this table. A default key can be changed.\n\n"
+    text = f"{intro}| Key | Action |\n|---|---|\n{rows}| `Z` | `ShowZebra` |\n{rows}"
+    assert shown(text, "ShowZebra default key", 200) == "| Key | Action |\n|---|---|\n| `Z` | `ShowZebra` |"
+    assert shown(text, "zebra default key changed", 200).startswith("The default keys")
+    flags = "".join(f"      --thing-{letter} int   see --stripe-width\n" for letter in "abcdefghijkl")
+    text = f"```\n{flags}  -w, --stripe-width int   of a zebra\n{flags}```\n"
+    assert shown(text, "--stripe-width", 120).startswith("```\n  -w, --stripe-width int   of a zebra\n")
 
 
 def test_an_item_of_a_list_is_a_block() -> None:
@@ -97,7 +137,7 @@ PIECES = st.sampled_from([*LINES.split("@"), *OTHERS])
 
 @given(st.lists(PIECES, max_size=40).map("".join), st.integers(1, 200))
 def test_an_excerpt_is_never_longer_than_its_size_and_its_lines_are_lines_of_the_text(text: str, size: int) -> None:
-    part = excerpt(text, snippets.query_stems("zebra"), size)
+    part = excerpt(text, sought("zebra"), size)
     passage = text[part.start : part.end]
     assert 0 <= part.start <= part.end <= len(text)
     assert len(part.before) + len(passage.rstrip()) + len(part.after) <= size

@@ -682,6 +682,19 @@ def test_no_budget_is_a_budget_by_the_number_of_results(opened: Opener, keywords
         assert all(few <= many for few, many in zip(smaller, larger, strict=True)) and sum(smaller) < sum(larger)
 
 
+def test_a_definition_that_matches_is_whole_though_others_match_as_well(
+    opened: Opener, keywords: EmbeddingProvider
+) -> None:
+    """An even share of the budget would cut each of them in the middle."""
+    text = "".join(f"  -option.{number} int\n     {'Sets another number of things. ' * 4}\n" for number in range(40))
+    own = f"  -zebra.stripes int\n     {'How many stripes the zebra has. ' * 5}\n"
+    pages = {f"{i}.md": f"# Flags {i}\n\n```\n{text}{own}{text}```\n" for i in range(4)}
+    pages["guide.md"] = f"# Zebra stripes\n\n{FILLER}The stripes of a zebra are many.\n\n{FILLER}"
+    found = ask(opened(pages, keywords), "zebra stripes", 5, mode="keyword")
+    assert [own.rstrip() in hit.content for hit in found.hits] == [False, True, True, True, True]
+    assert sum(map(chars, found.hits)) <= BASE_CHARS + 5 * reply_budget.CHARS_PER_RESULT
+
+
 def test_a_result_that_is_clearly_the_best_has_nearly_all_of_the_text(
     opened: Opener, keywords: EmbeddingProvider
 ) -> None:
