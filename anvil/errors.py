@@ -1,26 +1,5 @@
 """All exceptions that Anvil raises on purpose.
 
-    AnvilError                 one or two sentences: what failed, where, and the next step
-    ├── ConfigError            an invalid key, value, option or argument
-    ├── SourceError            the documents cannot be read: no such folder, not a repository, no such commit
-    ├── GitError               the data of a git repository cannot be read
-    │   └── NotOwned           the repository belongs to another user, and git's rules forbid reading it
-    ├── ModelError             the embedding model cannot be fetched or loaded
-    ├── ProviderError          an embedding service refused a request or cannot be used
-    ├── FetchError             a published index cannot be fetched
-    │   └── Unreachable        the server does not respond now; an index that was fetched before can be used
-    ├── NotFound               a page, section or document that is not in the index
-    ├── DocumentRejected       a document that a library cannot store: damaged, empty, unreadable
-    │   ├── UnsupportedFormat  its format is not supported, or needs an optional package
-    │   └── DocumentTooLarge   over a limit of size, pages, time or memory
-    ├── ArtifactError          an index file that cannot be used
-    │   ├── ArtifactMissing    there is no file at the path
-    │   ├── ArtifactRejected   the file failed a check: truncated, damaged, not an index, tampered with
-    │   │   └── NotAttested    no valid attestation says that the right repository built it
-    │   └── FormatTooNew       the file was written by a newer version of Anvil
-    └── BuildError             an index cannot be built: folder read-only, disk full, cluster lost
-        └── IndexBusy          another process is building the index
-
 Outcomes such as stale, skipped and unchanged are values, not exceptions. No message contains a secret.
 """
 
@@ -28,7 +7,7 @@ from __future__ import annotations
 
 
 class AnvilError(Exception):
-    """The base class. ``str(error)`` is a message for people."""
+    """The base class. ``str(error)`` is one or two sentences for people: what failed, where, and the next step."""
 
 
 class ConfigError(AnvilError):
@@ -36,7 +15,7 @@ class ConfigError(AnvilError):
 
 
 class SourceError(AnvilError):
-    """The documents cannot be read."""
+    """The documents cannot be read: no such folder, not a repository, no such commit."""
 
 
 class GitError(AnvilError):
@@ -64,7 +43,7 @@ class FetchError(AnvilError):
 
 
 class Unreachable(FetchError):
-    """The server does not respond now."""
+    """The server does not respond now. An index that was fetched before can be used."""
 
 
 class NotFound(AnvilError):
@@ -72,7 +51,7 @@ class NotFound(AnvilError):
 
 
 class DocumentRejected(AnvilError):
-    """A library cannot store a document."""
+    """A library cannot store a document: it is damaged, empty or unreadable."""
 
 
 class UnsupportedFormat(DocumentRejected):
@@ -98,7 +77,7 @@ class ArtifactMissing(ArtifactError):
 
 
 class ArtifactRejected(ArtifactError):
-    """An index file failed a check before its first use."""
+    """An index file failed a check before its first use: truncated, damaged, not an index, tampered with."""
 
 
 class OlderIndex(ArtifactRejected):
@@ -114,7 +93,7 @@ class FormatTooNew(ArtifactError):
 
 
 class BuildError(AnvilError):
-    """An index cannot be built or written."""
+    """An index cannot be built or written: folder read-only, disk full, cluster lost."""
 
 
 class IndexBusy(BuildError):

@@ -3,10 +3,12 @@
     git worktree add /tmp/before COMMIT
     python benchmarks/modules.py DOCS [CHECKOUT ...]
 
-A module is passed when one of its functions is called. What runs while a module is imported does not count. Three are
-counted: ``search_docs`` of a server over a pipe that has answered before, the same search with ``anvil.open``, and a
-build from nothing. "Border": calls from the API object to the live index and back ("callbacks"), in that search; the
-end of a ``with`` block is no call. Counts, not times: the hook makes all slow.
+A module is passed when one of its functions is called. What runs while a module is imported does not count. Five are
+counted: ``search_docs`` of a server over a pipe that has answered before; the same search with ``anvil.open``; with it,
+a build after one page was edited; a build from nothing on the command line; and ``mkdocs build`` with the plugin, after
+an edit of one page. The pages lie outside of git, which would add a few. "Border": calls from the API object to the
+live index and back ("callbacks"), in that search; the end of a ``with`` block is no call. Counts, not times: the hook
+makes all slow.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import signal
 import sys
 import tempfile
@@ -27,18 +30,29 @@ from server import Server
 QUESTION = "how to configure a single folder"
 LIVE = ("answering.py", "services/live/live_index.py", "live/live_index.py")
 """The module of the live index: in the three layouts of the package so far."""
+HEADER = [
+    "version",
+    "`search_docs`",
+    "`anvil.open`",
+    "build of one edited page",
+    "`anvil build`",
+    "`mkdocs build`",
+    "border: calls and callbacks",
+]
 QUIET_S = 8.0
 """After this time without a request a server has loaded all that it loads."""
 
 TRACE = """
 import json, os, runpy, signal, sys, threading
 package, out, *arguments = sys.argv[1:]
-package = os.path.join(package, "anvil") + os.sep
+package, plugin = (os.path.join(package, name) + os.sep for name in ("anvil", "mkdocs_anvil"))
 passed, calls = set(), {}
 
 def place(frame):
     name = frame.f_code.co_filename
-    return name[len(package):] if name.startswith(package) else ""
+    if name.startswith(package):
+        return name[len(package):]
+    return "plugin/" + name[len(plugin):] if name.startswith(plugin) else ""
 
 def hook(frame, event, argument):
     module = place(frame) if event == "call" else ""
@@ -70,6 +84,23 @@ if arguments[0] == "open":
         for question in ("a first question", "another one"):
             opened.search(question)
         reset(), opened.search(arguments[3]), write()
+elif arguments[0] == "edit":
+    import anvil
+    with anvil.open(*arguments[1:3]) as opened:
+        opened.index()
+    edited = os.path.join(arguments[1], arguments[3])
+    with open(edited, "a") as file:
+        file.write("\\n\\n## Another section\\n\\nIts text.\\n")
+    reset()
+    with anvil.open(*arguments[1:3]) as opened:
+        opened.index()
+    write()
+elif arguments[0] == "mkdocs":
+    sys.argv = arguments
+    try:
+        runpy.run_module("mkdocs", run_name="__main__")
+    finally:
+        write()
 else:
     sys.argv = ["anvil", *arguments]
     try:
@@ -84,7 +115,9 @@ class Traced:
 
     def __init__(self, checkout: Path, docs: Path, work: Path) -> None:
         work.mkdir()
-        self.checkout, self.docs, self.work = checkout.resolve(), docs.resolve(), work
+        self.checkout, self.docs, self.work = checkout.resolve(), work / "docs", work
+        shutil.copytree(docs, self.docs)
+        self.page = min(path.relative_to(docs).as_posix() for path in docs.rglob("*.md"))
         self.index, self.record = work / "index.db", work / "record.json"
         self.environment = {"PYTHONPATH": str(self.checkout), "XDG_CACHE_HOME": str(work / "cache")}
 
@@ -109,6 +142,23 @@ class Traced:
     def opened(self) -> dict[str, Any]:
         """The record of a search with ``anvil.open``."""
         run(self.command("open", str(self.docs), str(self.index), QUESTION), self.environment, self.work)
+        return self.taken()
+
+    def edited(self) -> dict[str, Any]:
+        """The record of a build of one edited page, with ``anvil.open``."""
+        run(self.command("edit", str(self.docs), str(self.index), self.page), self.environment, self.work)
+        return self.taken()
+
+    def site(self) -> dict[str, Any]:
+        """The record of ``mkdocs build`` of a site with one edited page."""
+        config = self.work / "mkdocs.yml"
+        config.write_text(f"site_name: Pages\ndocs_dir: {self.docs}\nplugins: [anvil]\n", encoding="utf-8")
+        built = "mkdocs", "build", "--quiet", "--config-file", str(config), "--site-dir", str(self.work / "site")
+        run(self.command(*built), self.environment, self.work)
+        self.taken()
+        with (self.docs / self.page).open("a", encoding="utf-8") as file:
+            file.write("\n\n## One section more\n\nIts text.\n")
+        run(self.command(*built), self.environment, self.work)
         return self.taken()
 
     def served(self) -> dict[str, Any]:
@@ -140,12 +190,13 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as name:
             traced = Traced(checkout, given.docs, Path(name, str(number)))
             build, opened, served = traced.build(), traced.opened(), traced.served()
+            edited, site = traced.edited(), traced.site()
         counts = {(caller, module): count for caller, module, count in served["calls"]}
         down = sum(counts.get(("api.py", module), 0) for module in LIVE)
         back = sum(counts.get((module, "api.py"), 0) for module in LIVE)
-        passed = [str(len(record["passed"])) for record in (served, opened, build)]
+        passed = [str(len(record["passed"])) for record in (served, opened, edited, build, site)]
         rows.append([checkout.name, *passed, f"{down} and {back}"])
-    print(table(["version", "`search_docs`", "`anvil.open`", "build", "border: calls and callbacks"], rows))
+    print(table(HEADER, rows))
 
 
 if __name__ == "__main__":

@@ -88,9 +88,11 @@ def build(
     if request.shard is not None:
         source, pageless = ShardSource(source, request.shard), ""
     plan = _Plan(source, index, provider, chunking, request, wanted, pageless, started)
-    publish.ensure_overwritable(index)
+    publish.ensure_overwritable(index)  # before anything that takes time, such as waiting for the lock
     with contextlib.ExitStack() as opened:
         read = opened.enter_context(contextlib.ExitStack())  # the indexes that are built from
+        # Compared before the lock: where nothing changed, a build writes no file, so it works in a folder that is
+        # read-only, and it does not wait for a build that another process began.
         seen = signature(index)
         report = _compare(plan, read)
         if report is None:
@@ -177,6 +179,7 @@ def _update(plan: _Plan, writer: Writer, opened: contextlib.ExitStack) -> _Updat
     first = changes = staleness.compare(writer.reader.identities(), plan.scan.entries)
     if provider.dimensions and (first.added or first.changed):
         opened.enter_context(_warming(provider))
+    # The tree may change while it is read. It is listed again until it is as the index says, or a person keeps typing.
     for _ in range(MAX_ROUNDS):
         indexer.update(plan.source, plan.scan.entries, changes)
         plan.scan = plan.source.scan(writer.reader.identities())
@@ -190,7 +193,7 @@ def _publish(plan: _Plan, update: _Update, read: contextlib.ExitStack) -> BuildR
     """Make the vectors, and put the new file in place."""
     indexer, request, reasons = update.indexer, plan.request, plan.reasons
     publication = publish.Publication(indexer.writer, plan.index)
-    publication.write_text()
+    publication.write_text()  # before the vectors: the model loads meanwhile, in the thread of _warming
     indexer.embed()
     reasons += request.executor.notes if request.executor else ()
     request.progress("writing", 0, 1)

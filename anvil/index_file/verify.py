@@ -193,6 +193,9 @@ def _refusal(path: Path) -> Callable[[str], NoReturn]:
 
 
 def _check(reader: Reader, path: Path, written: bool = False) -> None:
+    """Refuse a file that fails. The order is part of the check: each step reads only what the steps before have found
+    to be of the right kind. A table is not read before its definition is compared, since a view or a virtual table of
+    that name could do anything; no value is computed with before its type is checked."""
     refuse = _refusal(path)
     handle = reader.connection
     if handle.pragma("application_id") != connections.APPLICATION_ID:
@@ -209,7 +212,7 @@ def _check(reader: Reader, path: Path, written: bool = False) -> None:
         refuse(f"it has the old format {version}")
 
     definitions = _definitions(handle)
-    if definitions.get(_MANIFEST) != _expected(0)[_MANIFEST]:  # before it is read: it may be anything
+    if definitions.get(_MANIFEST) != _expected(0)[_MANIFEST]:
         refuse("its manifest is missing or not defined as it must be")
     _expect(verify_values.manifest(handle), refuse)
     meta = reader.meta()

@@ -13,8 +13,8 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from anvil.formats.canonical_json import canonical
-from anvil.index_file import connection, row_ids
 from anvil.index_file import connection as connections
+from anvil.index_file import row_ids
 from anvil.index_file.digest import document_digests, index_digest
 from anvil.index_file.reader import BARE_WINDOW, OWN_WINDOWS, UNCUT, Reader
 from anvil.index_file.rows import BareWindow, ChunkText, StoredDocument
@@ -425,8 +425,8 @@ def detached(reader: Reader, path: str = "") -> Reader:
     ``path``: as for :func:`anvil.index_file.connection.open_scratch`.
     """
     with reader:
-        copy = connection.open_scratch(path)
-        connection.fill(copy, reader.connection)
+        copy = connections.open_scratch(path)
+        connections.fill(copy, reader.connection)
         return Reader(copy)
 
 

@@ -1,6 +1,5 @@
 """An index in Milvus: exported to collections, and searched by the same queries as a file.
 
-pymilvus is imported here only, and late. :mod:`milvus_client` sends requests and translates errors, :mod:`schema`
-defines the collections, :mod:`generation_writer` writes a generation of them, and :mod:`generation_reader` has the
-queries.
+pymilvus is imported here only, and late. :mod:`milvus_client` sends requests and translates errors, :mod:`generations`
+defines the collections and writes a generation of them, and :mod:`generation_reader` has the queries.
 """

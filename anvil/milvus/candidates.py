@@ -18,7 +18,7 @@ from anvil.formats import globs
 from anvil.index_file import connection, row_ids
 from anvil.index_file.rows import SearchedText
 from anvil.index_file.tokenizer import Stemmer
-from anvil.milvus import schema
+from anvil.milvus import generations
 from anvil.milvus.generation_reader import Words
 from anvil.milvus.overlay import LayeredReader
 from anvil.search import scoring
@@ -115,13 +115,13 @@ class MilvusIndex:
         """The filter for the export; None when no exported page is selected."""
         masked = self.reader.masked
         if selection is None:
-            return schema.within(None, masked)
+            return generations.within(None, masked)
         chosen = {id_ for id_ in self._ids[selection].tolist() if not self.reader.is_above(id_)}
         if not chosen:
             return None
         if 2 * len(chosen) <= len(self.reader.below.paths):
-            return schema.within(chosen, ())
-        return schema.within(None, self.reader.below.paths.keys() - chosen)
+            return generations.within(chosen, ())
+        return generations.within(None, self.reader.below.paths.keys() - chosen)
 
     def _over(self, selection: NDArray[np.bool_] | None) -> list[int]:
         """The selected documents of the overlay."""
@@ -172,7 +172,7 @@ class MilvusIndex:
 
     def _phrase_holders(self, text: str) -> _Holders:
         named = self.reader.below.matching(
-            self._tokens([text]), MAX_PHRASE_CANDIDATES, schema.within(None, self.reader.masked)
+            self._tokens([text]), MAX_PHRASE_CANDIDATES, generations.within(None, self.reader.masked)
         )
         if self.reader.above is not None:
             named += self.reader.above.holding(lexicon.literal(text), MAX_PHRASE_CANDIDATES)
@@ -250,7 +250,7 @@ class MilvusIndex:
             windows = below.nearest(vector, MAX_NEAR_WINDOWS, within)
             if pages:
                 chosen = [document for document, _ in below.nearest_pages(vector, MAX_NEAR_PAGES, within)]
-                windows += below.nearest(vector, MAX_WINDOWS_IN_PAGES, schema.within(chosen, ())) if chosen else []
+                windows += below.nearest(vector, MAX_WINDOWS_IN_PAGES, generations.within(chosen, ())) if chosen else []
             for row, cosine in windows:
                 cosines[row] = max(cosine, cosines.get(row, -1.0))
         if pages:

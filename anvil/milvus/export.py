@@ -18,8 +18,8 @@ from anvil.index_file.reader import Reader
 from anvil.index_file.rows import SearchedText, StoredChunk, StoredDocument
 from anvil.index_file.tokenizer import Stemmer
 from anvil.milvus import generation_reader as reading
-from anvil.milvus import generation_writer, schema
-from anvil.milvus.generation_writer import Generation
+from anvil.milvus import generations
+from anvil.milvus.generations import Generation
 from anvil.milvus.milvus_client import Client
 from anvil.search.vector_index import VectorIndex
 from anvil.text.page_links import links_of
@@ -63,18 +63,18 @@ def export(index: Path, client: Client, progress: Progress = silent, grace: floa
     with verify.open_checked(index) as reader:
         verify.refuse_part(reader, index)
         meta, counts = reader.meta(), reader.counts()
-        name = schema.generation(client.address.collection, meta["digest"], meta["checksum"])
-        is_exported = generation_writer.pointed(client) == name
+        name = generations.generation_name(client.address.collection, meta["digest"], meta["checksum"])
+        is_exported = generations.pointed(client) == name
         if is_exported and not reading.whole(client, name):
-            generation_writer.unpoint(client)  # a server drops no collection that an alias points at
+            generations.unpoint(client)  # a server drops no collection that an alias points at
             is_exported = False
         if not is_exported:
-            generation_writer.without_others(client, None)  # the rest of an interrupted export
+            generations.without_others(client, None)  # the rest of an interrupted export
             _Export(reader, Generation(client, name, int(meta["embedding_dimensions"])), progress).run()
             reading.MilvusReader(client, name)
-            if generation_writer.point(client, name) is not None:
+            if generations.point(client, name) is not None:
                 time.sleep(grace)
-        generation_writer.without_others(client, name)
+        generations.without_others(client, name)
     return Exported(
         "unchanged" if is_exported else "exported",
         client.shown,
@@ -123,19 +123,21 @@ class _Export:
             catalogue.append(
                 [document.file_path, document.id, blob, document.last_modified, *sizes.get(document.id, (0, 0))]
             )
-        self._target.put_text(schema.CATALOGUE, 0, json.dumps(catalogue, ensure_ascii=False, separators=(",", ":")))
+        self._target.put_text(
+            generations.CATALOGUE, 0, json.dumps(catalogue, ensure_ascii=False, separators=(",", ":"))
+        )
 
     def _chunk(
         self, document: StoredDocument, chunk: StoredChunk, text: SearchedText, hidden: str, windows: int
     ) -> None:
         derived = text.terms[: len(text.terms) - len(path_words(document.file_path))]
-        words = schema.COLUMN_SEPARATOR.join(
+        words = generations.COLUMN_SEPARATOR.join(
             " ".join(self._stem(column)) for column in (text.title, text.heading_path, text.content, derived)
         )
         texts = text.content, hidden, text.terms
-        long = any(len(column.encode("utf-8", "replace")) > schema.MAX_TEXT_BYTES for column in texts)
+        long = any(len(column.encode("utf-8", "replace")) > generations.MAX_TEXT_BYTES for column in texts)
         if long:
-            self._target.put_text(schema.TEXT, chunk.row, json.dumps(texts, ensure_ascii=False))
+            self._target.put_text(generations.TEXT, chunk.row, json.dumps(texts, ensure_ascii=False))
         place = chunk.metadata
         self._target.put(
             "chunks",
@@ -170,16 +172,16 @@ class _Export:
             "slots": [row - first for row in rows],
             "headings": self._reader.top_headings([document.id]).get(document.id, ()),
         }
-        self._target.put_text(schema.PAGE, document.id, json.dumps(record, ensure_ascii=False))
+        self._target.put_text(generations.PAGE, document.id, json.dumps(record, ensure_ascii=False))
         sections = self._reader.sections(document.id)
-        self._target.put_text(schema.SECTIONS, document.id, json.dumps(sections, ensure_ascii=False))
+        self._target.put_text(generations.SECTIONS, document.id, json.dumps(sections, ensure_ascii=False))
 
     def _links(self) -> None:
         """Write the links in all pages, unresolved: a page of an overlay can change where they lead."""
         pages = self._reader.addresses()
         links = links_of(pages, self._reader.page_texts())
         rows = [[page.id, page.url, links.get(page.id, ())] for page in pages]
-        self._target.put_text(schema.LINKS, 0, json.dumps(rows, separators=(",", ":")))
+        self._target.put_text(generations.LINKS, 0, json.dumps(rows, separators=(",", ":")))
 
     def _vectors(self) -> tuple[dict[int, int], VectorIndex | None]:
         """Write windows and pages' means. Returns chunk row -> its number of windows."""
@@ -215,9 +217,11 @@ class _Export:
         frequencies = list(self._reader.vocabulary())
         buckets: list[dict[str, int]] = [{} for _ in range(max(len(frequencies) // BUCKET_TOKENS, 1))]
         for token, frequency in frequencies:
-            buckets[schema.bucket(token, len(buckets))][token] = frequency
+            buckets[generations.bucket(token, len(buckets))][token] = frequency
         for number, bucket in enumerate(buckets):
-            self._target.put_text(schema.WORDS, number, json.dumps(bucket, ensure_ascii=False, separators=(",", ":")))
+            self._target.put_text(
+                generations.WORDS, number, json.dumps(bucket, ensure_ascii=False, separators=(",", ":"))
+            )
         about = reading.About(
             self._meta,
             self._counts,
@@ -226,7 +230,7 @@ class _Export:
             len(buckets),
             *(((), 0.0, (), 0.0) if table is None else self._mean(table)),
         )
-        self._target.put_text(schema.ABOUT, 0, json.dumps({"layout": schema.LAYOUT, **asdict(about)}))
+        self._target.put_text(generations.ABOUT, 0, json.dumps({"layout": generations.LAYOUT, **asdict(about)}))
 
     def _mean(self, table: VectorIndex) -> tuple[tuple[float, ...], float, tuple[int, ...], float]:
         """The data for the mean cosine of a query to all chunks; see :class:`anvil.milvus.generation_reader.About`."""
@@ -242,7 +246,7 @@ class _Export:
 
 def _fitting(words: str) -> str:
     """The words, cut to the size of a field. They only select candidates."""
-    if len(words) <= schema.MAX_TEXT_BYTES // 4:
+    if len(words) <= generations.MAX_TEXT_BYTES // 4:
         return words
-    cut = words.encode("utf-8", "replace")[: schema.MAX_TEXT_BYTES].decode("utf-8", "ignore")
+    cut = words.encode("utf-8", "replace")[: generations.MAX_TEXT_BYTES].decode("utf-8", "ignore")
     return cut if len(cut) == len(words) else cut.rpartition(" ")[0]

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from anvil.errors import ArtifactMissing, ArtifactRejected, FormatTooNew
 from anvil.index_file import row_ids
 from anvil.index_file.rows import SearchedText, SectionPlace, StoredChunk, StoredDocument
-from anvil.milvus import generation_writer, schema
+from anvil.milvus import generations
 from anvil.milvus.milvus_client import READ_TIMEOUT_S, WRITE_TIMEOUT_S, Client, Gone, Released
 from anvil.text import visible_text
 from anvil.text.page_links import Link, Page
@@ -34,7 +34,7 @@ BATCH_PAGES = 100
 """Pages whose chunks are read together."""
 MAX_CACHED_CHUNKS = 2048
 """Entries of each cache."""
-_FIELDS = [*schema.INTEGER_FIELDS, *schema.TEXT_FIELDS]
+_FIELDS = [*generations.INTEGER_FIELDS, *generations.TEXT_FIELDS]
 _WORDS = ["words", "length"]
 
 
@@ -112,32 +112,32 @@ class MilvusReader:
 
     def _texts(self, kind: int, numbers: Iterable[int]) -> dict[int, str]:
         """Number -> text; missing texts are left out."""
-        firsts = {schema.part(kind, number): number for number in numbers}
+        firsts = {generations.part(kind, number): number for number in numbers}
         begun, more = {}, []
         for row, fields in self._rows("parts", firsts, ["text"]).items():
             count, _, text = fields["text"].partition("\n")
             begun[firsts[row]] = [text] + [""] * (int(count) - 1)
             more += [(firsts[row], piece) for piece in range(1, int(count))]
-        rest = self._rows("parts", (schema.part(kind, number, piece) for number, piece in more), ["text"])
+        rest = self._rows("parts", (generations.part(kind, number, piece) for number, piece in more), ["text"])
         for number, piece in more:
-            begun[number][piece] = rest[schema.part(kind, number, piece)]["text"]
+            begun[number][piece] = rest[generations.part(kind, number, piece)]["text"]
         return {number: "".join(texts) for number, texts in begun.items()}
 
     def _about(self) -> About:
         shown = self.client.shown
         try:
-            about = json.loads(self._texts(schema.ABOUT, [0])[0])
-            if about["layout"] > schema.LAYOUT:
+            about = json.loads(self._texts(generations.ABOUT, [0])[0])
+            if about["layout"] > generations.LAYOUT:
                 raise FormatTooNew(
                     f"{shown} was exported by a newer Anvil (layout {about['layout']}). Upgrade with "
                     "'pip install -U anvil-docs'."
                 )
-            if about["layout"] != schema.LAYOUT:
+            if about["layout"] != generations.LAYOUT:
                 raise ArtifactRejected(f"{shown} has the old layout {about['layout']}. Export it again.")
             return About(
                 meta={str(key): str(value) for key, value in about["meta"].items()},
                 counts={str(key): int(value) for key, value in about["counts"].items()},
-                rows={str(kind): int(about["rows"][kind]) for kind in schema.KINDS},
+                rows={str(kind): int(about["rows"][kind]) for kind in generations.KINDS},
                 average=float(about["average"]),
                 buckets=int(about["buckets"]),
                 mean=tuple(map(float, about["mean"])),
@@ -167,7 +167,7 @@ class MilvusReader:
 
     def whole(self) -> bool:
         """Whether all rows exist, by Milvus' own count."""
-        counted_parts = f"id >= {schema.part(schema.ABOUT + 1, 0)}"
+        counted_parts = f"id >= {generations.part(generations.ABOUT + 1, 0)}"
         try:
             row_counts = {
                 kind: self._ask(
@@ -177,7 +177,7 @@ class MilvusReader:
                     output_fields=["count(*)"],
                     consistency_level="Strong",
                 )[0]["count(*)"]
-                for kind in schema.KINDS
+                for kind in generations.KINDS
             }
         except Gone:
             return False
@@ -188,7 +188,7 @@ class MilvusReader:
     @cached_property
     def pages(self) -> Mapping[str, PageEntry]:
         """Path -> page, by path."""
-        rows = json.loads(self._texts(schema.CATALOGUE, [0])[0])
+        rows = json.loads(self._texts(generations.CATALOGUE, [0])[0])
         return {path: PageEntry(*entry) for path, *entry in rows}
 
     @cached_property
@@ -199,7 +199,7 @@ class MilvusReader:
     @cached_property
     def _links(self) -> str:
         """Kept as text, which is smaller: it is read at each change of the overlay only."""
-        return self._texts(schema.LINKS, [0])[0]
+        return self._texts(generations.LINKS, [0])[0]
 
     def links(self) -> dict[Page, tuple[Link, ...]]:
         """The pages, without digests, and the links in each."""
@@ -221,7 +221,7 @@ class MilvusReader:
         return {path: (entry.blob_id, entry.last_modified) for path, entry in self.pages.items()}
 
     def _records(self, documents: Iterable[int]) -> dict[int, dict[str, Any]]:
-        return {id_: json.loads(text) for id_, text in self._texts(schema.PAGE, documents).items()}
+        return {id_: json.loads(text) for id_, text in self._texts(generations.PAGE, documents).items()}
 
     def documents(self, prefix: str = "") -> Iterator[StoredDocument]:
         """Documents sorted by path; ``prefix`` is a folder without trailing slash."""
@@ -250,7 +250,7 @@ class MilvusReader:
 
     def sections(self, document_id: int) -> tuple[Section, ...]:
         """A document's sections in order."""
-        return tuple(Section(*row) for row in json.loads(self._texts(schema.SECTIONS, [document_id])[document_id]))
+        return tuple(Section(*row) for row in json.loads(self._texts(generations.SECTIONS, [document_id])[document_id]))
 
     def sections_in(self, spans: Iterable[tuple[int, int, int]]) -> list[tuple[SectionPlace, ...]]:
         """As :meth:`anvil.index_file.reader.Reader.sections_in`."""
@@ -258,7 +258,7 @@ class MilvusReader:
         documents = {document for document, _, _ in span_list}
         if len(self._sections) + len(documents) > BATCH_ROWS:
             self._sections.clear()
-        for id_, text in self._texts(schema.SECTIONS, documents - self._sections.keys()).items():
+        for id_, text in self._texts(generations.SECTIONS, documents - self._sections.keys()).items():
             places = (Section(*row) for row in json.loads(text))
             self._sections[id_] = [
                 SectionPlace(
@@ -301,11 +301,11 @@ class MilvusReader:
 
     def frequencies(self, tokens: Iterable[str]) -> dict[str, int]:
         """Token -> number of chunks with it."""
-        places = {token: schema.bucket(token, self.about.buckets) for token in tokens}
+        places = {token: generations.bucket(token, self.about.buckets) for token in tokens}
         if len(self._frequencies) > MAX_CACHED_CHUNKS:
             self._frequencies.clear()
         unknown = set(places.values()) - self._frequencies.keys()
-        for number, text in self._texts(schema.WORDS, unknown).items():
+        for number, text in self._texts(generations.WORDS, unknown).items():
             self._frequencies[number] = json.loads(text)
         return {token: self._frequencies.get(number, {}).get(token, 0) for token, number in places.items()}
 
@@ -381,7 +381,7 @@ class MilvusReader:
         fields_of = {row: self._chunks[row] for row in row_list if row in self._chunks}
         new = self._rows("chunks", (row for row in row_list if row not in fields_of), _FIELDS)
         long = [row for row, fields in new.items() if fields["long"]]
-        for row, text in self._texts(schema.TEXT, long).items():
+        for row, text in self._texts(generations.TEXT, long).items():
             new[row]["content"], new[row]["hidden"], new[row]["terms"] = json.loads(text)
         _add_to_cache(self._chunks, new)
         fields_of |= new
@@ -438,7 +438,7 @@ class MilvusReader:
 
 
 def _words(fields: Mapping[str, Any]) -> Words:
-    columns = f"{fields['words']} ".split(schema.COLUMN_SEPARATOR)
+    columns = f"{fields['words']} ".split(generations.COLUMN_SEPARATOR)
     return Words(tuple(f" {column.strip()} " for column in columns), int(fields["length"]))
 
 
@@ -459,7 +459,7 @@ def whole(client: Client, generation: str) -> bool:
 
 def opened(client: Client) -> MilvusReader:
     """A reader of the current generation. Raises :class:`ArtifactMissing` without one."""
-    generation = generation_writer.pointed(client)
+    generation = generations.pointed(client)
     if generation is None:
         raise ArtifactMissing(f"There is no index {client.shown}. Write it with 'anvil export --to {client.shown}'.")
     return MilvusReader(client, generation)

@@ -18,7 +18,7 @@ from anvil.live import site_view
 from anvil.live.location import IndexLocation
 from anvil.live.working_copy import WorkingCopy
 from anvil.milvus import generation_reader as reader
-from anvil.milvus import generation_writer
+from anvil.milvus import generations
 from anvil.milvus.candidates import MilvusIndex
 from anvil.milvus.generation_reader import MilvusReader
 from anvil.milvus.milvus_client import Client
@@ -48,7 +48,7 @@ class MilvusCollection(IndexLocation):
     def reader(self) -> MilvusReader:
         """The reader of the current generation. Raises :class:`ArtifactError` when there is none that can be used, and
         :class:`FetchError` when the server cannot be reached."""
-        generation = generation_writer.pointed(self.client)
+        generation = generations.pointed(self.client)
         if self._reader is None or self._reader.generation != generation:
             self._reader = None
             self._reader = reader.opened(self.client)

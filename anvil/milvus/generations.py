@@ -1,0 +1,281 @@
+"""Generations of an index in Milvus: their collections, the row ids in them, and how one is written.
+
+A generation is four collections. Their names begin with the name of the exported collection and twelve digits of a hash
+of the content. An alias with the exported name points at ``chunks`` of the current generation, so all readers change at
+once. It is changed after a generation is complete. An incomplete one has no alias, so no reader uses it; the next
+export removes it.
+
+``chunks``: a row for each chunk, with its row id in the file, its text, its position, and its words, from which Milvus
+makes the BM25 vector. ``windows``: a row for each vector. ``pages``: a row for each page, with the mean of its vectors.
+``parts``: texts of any length in pieces: the manifest, the page list, sections, the vocabulary and the links.
+
+A filter contains numbers only, never a string, so the name of a page cannot become syntax.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from anvil.errors import ArtifactRejected, FetchError
+from anvil.milvus.milvus_client import INDEX_TIMEOUT_S, WRITE_TIMEOUT_S, Client, Gone
+
+if TYPE_CHECKING:
+    from pymilvus import CollectionSchema
+
+LAYOUT = 4
+"""Increase it for a change that older versions cannot read, or without which results would differ from the file's."""
+KINDS = ("chunks", "windows", "pages", "parts")
+MAX_TEXT_BYTES = 65_535
+"""Bytes that a text field of Milvus holds."""
+PART_CHARACTERS = 15_000
+"""Characters of a piece. In UTF-8 they always fit into a field."""
+COLUMN_SEPARATOR = " | "
+"""Separates the words of title, breadcrumb, content and derived terms, so that no phrase spans two of them."""
+
+INTEGER_FIELDS = (
+    "document",
+    "ordinal",
+    "heading_level",
+    "start",
+    "start_line",
+    "end_line",
+    "char_count",
+    "length",
+    "windows",
+    "long",
+)
+TEXT_FIELDS = ("path", "title", "heading_path", "url", "last_modified", "content", "hidden", "terms")
+"""The fields of a chunk, without its id and its words."""
+
+ABOUT, CATALOGUE, PAGE, SECTIONS, WORDS, TEXT, LINKS = range(7)
+"""Kinds of parts: the index, the list of pages, a page's record, its sections, some words, a long chunk's text, and the
+links in all pages."""
+_PIECE_BITS = 16
+_NUMBER_BITS = 34
+_GENERATION = re.compile(r"(.+)_[0-9a-f]{12}")
+MAX_INSERT_ROWS = 500
+"""Rows of one insert."""
+MAX_INSERT_BYTES = 8_000_000
+"""Bytes of the texts of one insert. The default limit of a server is 64 MB."""
+
+
+def generation_name(collection: str, digest: str, checksum: str) -> str:
+    """The name of an index's generation. The same index has the same name."""
+    content_hash = hashlib.sha256(f"{LAYOUT}\0{digest}\0{checksum}".encode()).hexdigest()
+    return f"{collection}_{content_hash[:12]}"
+
+
+def generation_of(name: str, collection: str) -> str | None:
+    """The generation of the collection ``name``; None when it is not one of ``collection``."""
+    stem, _, kind = name.rpartition("_")
+    match = _GENERATION.fullmatch(stem)
+    return stem if kind in KINDS and match and match[1] == collection else None
+
+
+def part(kind: int, number: int, piece: int = 0) -> int:
+    """The row id of a piece of a text."""
+    return (kind << _NUMBER_BITS | number) << _PIECE_BITS | piece
+
+
+def pieces(kind: int, number: int, text: str) -> Iterator[tuple[int, str]]:
+    """(row id, piece) of a text. The first piece begins with their number."""
+    texts = [text[i : i + PART_CHARACTERS] for i in range(0, len(text), PART_CHARACTERS)] or [""]
+    for index, piece in enumerate(texts):
+        yield part(kind, number, index), piece if index else f"{len(texts)}\n{piece}"
+
+
+def bucket(token: str, buckets: int) -> int:
+    """The bucket of a token in the vocabulary."""
+    return int.from_bytes(hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()[:8], "big") % buckets
+
+
+def within(documents: Iterable[int] | None, without: Iterable[int]) -> str:
+    """A filter: rows of these documents (None: all), except those of ``without``."""
+    terms = []
+    if documents is not None:
+        terms.append(f"document in {sorted(map(int, documents))}")
+    if excluded := sorted(map(int, without)):
+        terms.append(f"document not in {excluded}")
+    return " and ".join(terms)
+
+
+def collection_schema(kind: str, dimensions: int) -> CollectionSchema:
+    """The fields of a collection. Milvus requires a vector, so a collection without one has two zeros."""
+    from pymilvus import DataType, Function, FunctionType, MilvusClient
+
+    collection_schema = MilvusClient.create_schema(auto_id=False, enable_dynamic_field=False)
+    collection_schema.add_field("id", DataType.INT64, is_primary=True)
+    if kind == "chunks":
+        for name in INTEGER_FIELDS:
+            collection_schema.add_field(name, DataType.INT64)
+        for name in TEXT_FIELDS:
+            collection_schema.add_field(name, DataType.VARCHAR, max_length=MAX_TEXT_BYTES)
+        collection_schema.add_field(
+            "words",
+            DataType.VARCHAR,
+            max_length=MAX_TEXT_BYTES,
+            enable_analyzer=True,
+            analyzer_params={"tokenizer": "standard", "filter": ["lowercase"]},
+        )
+        collection_schema.add_field("bm25", DataType.SPARSE_FLOAT_VECTOR)
+        collection_schema.add_function(
+            Function(
+                name="bm25", function_type=FunctionType.BM25, input_field_names=["words"], output_field_names=["bm25"]
+            )
+        )
+    elif kind in ("windows", "pages"):
+        collection_schema.add_field("document", DataType.INT64)
+        collection_schema.add_field("vector", DataType.FLOAT_VECTOR, dim=max(dimensions, 2))
+    else:
+        collection_schema.add_field("text", DataType.VARCHAR, max_length=MAX_TEXT_BYTES)
+        collection_schema.add_field("vector", DataType.FLOAT_VECTOR, dim=2)
+    return collection_schema
+
+
+def _indexes(kind: str) -> Any:
+    """The indexes of a collection."""
+    from pymilvus import MilvusClient
+
+    index_params = MilvusClient.prepare_index_params()
+    if kind == "chunks":
+        index_params.add_index(
+            "bm25", index_type="SPARSE_INVERTED_INDEX", metric_type="BM25", params={"bm25_k1": 1.2, "bm25_b": 0.75}
+        )
+    elif kind == "parts":
+        index_params.add_index("vector", index_type="FLAT", metric_type="L2")
+    else:
+        index_params.add_index(
+            "vector", index_type="HNSW", metric_type="COSINE", params={"M": 32, "efConstruction": 200}
+        )
+    if kind != "parts":
+        index_params.add_index("document", index_type="INVERTED")
+    return index_params
+
+
+def pointed(client: Client) -> str | None:
+    """The generation that the alias points at; None without an alias.
+
+    Raises :class:`ArtifactRejected` for a collection or an alias that Anvil did not create.
+    """
+    alias = client.address.collection
+    try:
+        target = client.ask("describe_alias", alias)["collection_name"]
+    except Gone:
+        if client.ask("has_collection", alias):
+            raise ArtifactRejected(
+                f"{client.shown} is a collection that Anvil did not create. Choose another name."
+            ) from None
+        return None
+    generation = generation_of(target, alias)
+    if generation is None or not target.endswith("_chunks"):
+        raise ArtifactRejected(f"{client.shown} is an alias that Anvil did not create. Choose another name.")
+    return generation
+
+
+def existing(client: Client) -> set[str]:
+    """All generations with at least one collection, also incomplete ones."""
+    names = (generation_of(name, client.address.collection) for name in client.ask("list_collections"))
+    return {name for name in names if name}
+
+
+def drop(client: Client, generation: str) -> None:
+    """Remove a generation, first its ``chunks``. The server refuses that when an alias points at it, so a generation
+    that another export just selected stays complete."""
+    collections = set(client.ask("list_collections"))
+    for kind in KINDS:
+        if f"{generation}_{kind}" in collections:
+            client.ask("drop_collection", f"{generation}_{kind}", timeout=WRITE_TIMEOUT_S)
+
+
+class Generation:
+    """A generation that is being written."""
+
+    def __init__(self, client: Client, name: str, dimensions: int) -> None:
+        self.client, self.name = client, name
+        self._rows: dict[str, list[Mapping[str, Any]]] = {kind: [] for kind in KINDS}
+        self._bytes = dict.fromkeys(KINDS, 0)
+        self.written = dict.fromkeys(KINDS, 0)
+        for kind in KINDS:
+            client.ask(
+                "create_collection",
+                f"{name}_{kind}",
+                schema=collection_schema(kind, dimensions),
+                timeout=WRITE_TIMEOUT_S,
+            )
+
+    def put(self, kind: str, row: Mapping[str, Any]) -> None:
+        """Add a row. It is written before :meth:`finish` returns. Raises :class:`FetchError` for too long texts."""
+        for field, value in row.items():
+            if isinstance(value, str):
+                size = len(value) if value.isascii() else len(value.encode("utf-8", "replace"))
+                if size > MAX_TEXT_BYTES:
+                    raise FetchError(
+                        f"A {field} of {row.get('path', 'the index')} has {size:,} bytes; a field of Milvus holds "
+                        f"{MAX_TEXT_BYTES:,}. Shorten it."
+                    )
+                self._bytes[kind] += size
+        self._rows[kind].append(row)
+        if len(self._rows[kind]) >= MAX_INSERT_ROWS or self._bytes[kind] >= MAX_INSERT_BYTES:
+            self._send(kind)
+
+    def put_text(self, kind: int, number: int, text: str) -> None:
+        """Add a text of any length."""
+        for row, piece in pieces(kind, number, text):
+            self.put("parts", {"id": row, "text": piece, "vector": [0.0, 0.0]})
+
+    def rows(self) -> dict[str, int]:
+        """Number of rows of each kind so far."""
+        return {kind: self.written[kind] + len(self._rows[kind]) for kind in KINDS}
+
+    def _send(self, kind: str) -> None:
+        rows = self._rows[kind]
+        if rows:
+            self.client.ask("insert", f"{self.name}_{kind}", rows, timeout=WRITE_TIMEOUT_S)
+            self.written[kind] += len(rows)
+            self._rows[kind], self._bytes[kind] = [], 0
+
+    def finish(self) -> None:
+        """Write the rest, build the indexes, and compare the row counts. Raises :class:`FetchError` for missing
+        rows."""
+        for kind in KINDS:
+            self._send(kind)
+            name = f"{self.name}_{kind}"
+            self.client.ask("flush", name, timeout=WRITE_TIMEOUT_S)
+            self.client.ask("create_index", name, _indexes(kind), timeout=INDEX_TIMEOUT_S)
+            self.client.ask("load_collection", name, timeout=INDEX_TIMEOUT_S)
+            counted = self.client.ask(
+                "query",
+                name,
+                filter="",
+                output_fields=["count(*)"],
+                consistency_level="Strong",
+                timeout=WRITE_TIMEOUT_S,
+            )
+            row_count = int(counted[0]["count(*)"])
+            if row_count != self.written[kind]:
+                raise FetchError(
+                    f"Milvus has {row_count:,} rows of {name}, but {self.written[kind]:,} were written. Export again."
+                )
+
+
+def point(client: Client, generation: str) -> str | None:
+    """Point the alias at a generation, so that readers use it; the generation that it pointed at before."""
+    before = pointed(client)
+    step = "create_alias" if before is None else "alter_alias"
+    client.ask(step, f"{generation}_chunks", client.address.collection, timeout=WRITE_TIMEOUT_S)
+    return before
+
+
+def unpoint(client: Client) -> None:
+    """Remove the alias. Then there is no index."""
+    client.ask("drop_alias", client.address.collection, timeout=WRITE_TIMEOUT_S)
+
+
+def without_others(client: Client, current: str | None) -> None:
+    """Remove all generations except ``current`` and the one that is used now, which another export can have changed."""
+    for generation in sorted(existing(client) - {current}):
+        if generation != pointed(client):
+            drop(client, generation)
