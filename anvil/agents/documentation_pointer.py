@@ -19,7 +19,7 @@ from anvil.wording import counted
 
 MAX_POINTER_BYTES = 1024
 """Size of the whole block, with its markers, and with line ends of two bytes. What does not fit is left out, but not
-the first paragraph."""
+the first paragraph. Agents read the block in each session, so a larger one costs where it does not help."""
 MAX_FOLDER_BYTES = 60
 """A folder with a longer name, from the top, is not named."""
 MAX_QUOTED_CHARS = 2000

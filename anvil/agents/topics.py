@@ -9,6 +9,7 @@ from anvil.agents.documentation_pointer import quoted
 from anvil.wording import counted
 
 MAX_TOPICS_CHARS = 600
+"""Characters of the sentence: each session of a client reads it, whether it asks something or not."""
 MAX_TITLES = 12
 MAX_TITLE_CHARS = 60
 

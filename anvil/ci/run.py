@@ -86,6 +86,7 @@ def build(order: CiOptions, host: Host) -> tuple[bool, dict[str, str]]:
         reused = [*([kept_index] if kept_index else []), *previous_indexes.named(order.previous, opened, host)]
         old_copy = Path(stack.enter_context(tempfile.TemporaryDirectory())) / previous_indexes.INDEX_NAME
         base = stack.enter_context(previous_indexes.base_index(opened, kept_index, order.kept_key or "", order.shard))
+        # in a pull request the branch goes first: its reader asks what the pull request changes, not the last push
         candidates = [*([base] if base else []), opened.index_path, *reused]
         old = previous_indexes.first_sound(candidates, order.shard, old_copy)  # a copy, since the build may replace it
         report = opened.index(previous=reused, shard=order.shard)

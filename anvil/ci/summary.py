@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from anvil.doc_tests.values import ChangedPage, Comparison, Outcome, TestReport
     from anvil.doc_tests.values import Difference as QuestionDifference
 
-MAX_NAMED_PAGES = 3
-"""Pages that a headline names."""
+
 MAX_ROWS = 25
 """Rows of a table."""
 MAX_SECTIONS = 6

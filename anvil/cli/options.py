@@ -93,6 +93,13 @@ collections = click.option(
 )
 
 
+OTHER_WAYS = {
+    "folder": ("docs", "The documentation folder was given twice. Give FOLDER or --docs."),
+    "site_index": ("index", "--site and --index name two indexes. Give one of them."),
+}
+"""Another parameter of a command -> the field that it gives, and the error for both."""
+
+
 def given(*chosen: Callable[[Any], Any], kind: type[Any] = OpenRequest) -> Callable[[F], F]:
     """Options that reach the command as one dataclass of this ``kind``, its argument ``given``."""
     names = [field.name for field in fields(kind)]
@@ -101,6 +108,11 @@ def given(*chosen: Callable[[Any], Any], kind: type[Any] = OpenRequest) -> Calla
         @functools.wraps(function)
         def command(**arguments: Any) -> Any:
             own = {name: arguments.pop(name) for name in names if name in arguments}
+            for parameter, (name, refusal) in OTHER_WAYS.items():
+                if (value := arguments.pop(parameter, None)) is not None:
+                    if own[name] is not None:
+                        raise click.UsageError(refusal)
+                    own[name] = value
             return function(given=kind(**own), **arguments)
 
         for option in reversed(chosen):
@@ -121,6 +133,17 @@ def _site_index(ctx: click.Context, parameter: click.Parameter, values: tuple[st
     return None if folder is None else str(Path(folder, SITE_INDEX))
 
 
+in_site = click.option(
+    "--site",
+    "site_index",
+    metavar="FOLDER",
+    multiple=True,
+    callback=_site_index,
+    help="The folder of a built site, whose index is read: FOLDER/anvil/index.db.",
+)
+"""``--site`` of a command that reads an index: the one in the folder of a site."""
+folder = click.argument("folder", required=False)
+"""The documentation folder as an argument, ``anvil build docs``, in place of ``--docs``."""
 site = _given_once(
     "--site", metavar="FOLDER", help="The folder of a built site: its HTML is indexed, whatever generator wrote it."
 )
@@ -133,19 +156,6 @@ BUILT_WITH_SITE = (
     "the index from there."
 )
 """The advice for a stale index that ``anvil build`` cannot update."""
-
-
-def folder(function: F) -> F:
-    """The documentation folder as an argument, ``anvil build docs``, in place of ``--docs``."""
-
-    @click.argument("folder", required=False)
-    @functools.wraps(function)
-    def command(*, folder: str | None, given: Any, **rest: Any) -> Any:
-        if folder is not None and given.docs is not None:
-            raise click.UsageError("The documentation folder was given twice. Give FOLDER or --docs.")
-        return function(given=given if folder is None else replace(given, docs=folder), **rest)
-
-    return command  # type: ignore[return-value]
 
 
 def question(function: F) -> F:
@@ -250,23 +260,3 @@ def update_advice(index: Path, build: str, before: str = "Run: ") -> str:
         return BUILT_WITH_SITE if site_view.is_of_site(index) else f"{before}{build}"
     except ArtifactError:  # no index yet
         return f"{before}{build}"
-
-
-def in_site(function: F) -> F:
-    """The option ``--site`` of a command that reads an index: the one in the folder of a site."""
-
-    @click.option(
-        "--site",
-        "site_index",
-        metavar="FOLDER",
-        multiple=True,
-        callback=_site_index,
-        help="The folder of a built site, whose index is read: FOLDER/anvil/index.db.",
-    )
-    @functools.wraps(function)
-    def command(*, site_index: str | None, given: Any, **rest: Any) -> Any:
-        if site_index is not None and given.index is not None:
-            raise click.UsageError("--site and --index name two indexes. Give one of them.")
-        return function(given=given if site_index is None else replace(given, index=site_index), **rest)
-
-    return command  # type: ignore[return-value]

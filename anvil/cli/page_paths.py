@@ -73,6 +73,7 @@ def place(opened: Anvil, typed: str) -> tuple[str, str, int]:
     paths = [page.file_path for page in opened.list_pages().pages]
     known = frozenset(paths)
     splits = list(_splits(typed))
+    # whole paths go before ends of paths: else `guide.md` would mean `old/guide.md`, too, and be refused
     for path, heading in splits:
         for form, line in _forms(opened, path):
             if form in known:

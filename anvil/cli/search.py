@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from anvil.values import Progress
 
 MAX_SNIPPET_CHARS = 400
+"""Characters of a result's text that are printed: five lines of a terminal with 80 columns."""
 WHOLE = 10**9
 """A budget in characters that cuts nothing."""
 BLANK_LINES = re.compile(r"(?:[^\S\r\n]*(?:\r\n?|\n))+")

@@ -105,6 +105,7 @@ def _value_span(text: str, start: int, stop: int) -> tuple[int, int]:
     value = next(iter(loads(text[start:stop]).values()))
     begin = text.index("=", start) + 1
     begin += len(text[begin:stop]) - len(text[begin:stop].lstrip(" \t"))
+    # a comment may hold quotes and brackets, so the parser is asked: the value ends where one character less is another
     ends = (at for at in range(stop, begin, -1) if not text[at - 1].isspace())
     end = next(at for at in ends if _reads_as(text[begin:at], value) and not _reads_as(text[begin : at - 1], value))
     return begin, end

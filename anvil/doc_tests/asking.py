@@ -198,7 +198,7 @@ class Asker:
 
 
 MAX_THREADS = 4
-"""Questions that are embedded at a time. The model runs outside of Python's lock."""
+"""Questions that are embedded at a time. The model runs outside of Python's lock, and uses several cores itself."""
 
 
 class QuestionVectors:

@@ -429,3 +429,5 @@ _READERS: tuple[tuple[Generator, Callable[[FileTree, str, Mapping[str, bool]], S
     ("hugo", _hugo),
     ("unknown", _mdbook),
 )
+"""In the order in which they are asked of a folder. VitePress goes first, because only its own sites have a folder
+``.vitepress``."""

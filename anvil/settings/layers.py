@@ -59,6 +59,7 @@ def configure(
     empty variables are ignored, because other programs use the prefix too. ``flags``: dotted key -> value; None means
     not given. Raises :class:`ConfigError`.
     """
+    # what is nearer to this call goes over what is further: the options over the machine, the machine over the project
     config = _merge(Config(), *beneath, "") if beneath else Config()
     config = _merge(config, file or {}, origin, "")
     from_environment: dict[str, Any] = {}
