@@ -10,10 +10,9 @@ from typing import Any, NamedTuple, get_args
 
 from anvil.lint.values import RuleName
 from anvil.settings.schema import Slugs
-from anvil.text.headings import UNTITLED, attributes
+from anvil.text.headings import UNTITLED, Anchors, attributes
 from anvil.text.includes import source_line
 from anvil.text.references import References
-from anvil.text.slugs import Anchors
 
 _OPENING_MARKS = re.compile(r"[ \t]*#+")
 

@@ -18,9 +18,8 @@ from anvil.lint.link_targets import Site, Target
 from anvil.lint.linted_page import LintPage
 from anvil.lint.settings import LintOptions
 from anvil.lint.values import LintFinding, LintReport, RuleName
-from anvil.text.headings import UNTITLED
+from anvil.text.headings import UNTITLED, slug
 from anvil.text.references import Link
-from anvil.text.slugs import slug
 from anvil.values import PAGE_ENDINGS
 from anvil.wording import counted
 

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from anvil.settings.schema import Slugs
 from anvil.text import front_matter
-from anvil.text.headings import UNTITLED, attributes, breadcrumbs, plain
+from anvil.text.headings import UNTITLED, Anchors, attributes, breadcrumbs, plain
 from anvil.text.lines import LINE_END, line_starts
-from anvil.text.slugs import Anchors
 from anvil.values import ROOT, Block, ParsedPage, Section, Task
 
 if TYPE_CHECKING:

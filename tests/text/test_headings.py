@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 
 import pytest
+from markdown.extensions.toc import unique
 
-from anvil.text.headings import MAX_TITLE, attributes, breadcrumbs, plain
-from anvil.text.slugs import Anchors, slug
+from anvil.text.headings import MAX_TITLE, Anchors, attributes, breadcrumbs, plain, slug
 
 TITLES = {
     '`<ClientOnly />` <Badge type="info" text="component" />': "<ClientOnly />",
@@ -117,3 +117,15 @@ def test_a_title_is_bounded_and_read_in_linear_time() -> None:
         began = time.thread_time()
         assert len(plain(source)) <= MAX_TITLE
         assert time.thread_time() - began < 1, hostile
+
+
+@pytest.mark.parametrize("titles", [["a 1", "a 1", "a 1"], ["a_5", "a_5", "a", "a"], ["", "", "_1"], ["a", "a", "a_1"]])
+def test_mkdocs_numbers_are_those_of_python_markdown(titles: list[str]) -> None:
+    ours, ids = Anchors("mkdocs"), set[str]()
+    slugs = [title.replace(" ", "-") for title in titles]
+    assert [ours.claim(title) for title in titles] == [unique(slug, ids) for slug in slugs]
+
+
+def test_github_numbers_begin_at_one() -> None:
+    ours = Anchors("github")
+    assert [ours.claim(title) for title in ("a", "a", "a-1", "a")] == ["a", "a-1", "a-1-1", "a-2"]

@@ -15,8 +15,8 @@ import anvil
 from anvil.errors import ConfigError
 from anvil.settings.schema import Config, Rule, SiteOptions
 from anvil.text import markdown_parser
+from anvil.text.headings import slug
 from anvil.text.page_urls import address
-from anvil.text.slugs import slug
 from tests.conftest import write
 
 BASE = "https://example.org/docs/"
