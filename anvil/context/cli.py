@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class ContextOptions:
+class RepositoryOptions:
     """The options that name a repository; None: not given."""
 
     root: str | None
@@ -38,7 +38,7 @@ repository = options.given(
     click.option("--root", metavar="FOLDER", help="The repository (default: the one around the working folder)."),
     click.option("--config", metavar="FILE", help="Configuration (default: anvil.toml or pyproject.toml)."),
     click.option("--provider", metavar="NAME", help="Embedding provider: none (default), local, openai."),
-    kind=ContextOptions,
+    kind=RepositoryOptions,
 )
 
 
@@ -52,7 +52,7 @@ def command() -> None:
 @click.option("--force", is_flag=True, help="Read all files again.")
 @options.as_json
 @options.quiet
-def ingest(given: ContextOptions, force: bool, as_json: bool, quiet: bool) -> None:
+def ingest(given: RepositoryOptions, force: bool, as_json: bool, quiet: bool) -> None:
     """Update the index from the files. A second run at the same time waits for the first."""
 
     def warn(skipped: Skipped) -> None:
@@ -82,7 +82,7 @@ def ingest(given: ContextOptions, force: bool, as_json: bool, quiet: bool) -> No
 @command.command("status", epilog="Example: anvil context status --json")
 @repository
 @options.as_json
-def status(given: ContextOptions, as_json: bool) -> None:
+def status(given: RepositoryOptions, as_json: bool) -> None:
     """Show what the context holds, and the result of the last run."""
     with output.progress() as progress, given.open(progress) as context:
         health = context.health()
@@ -109,7 +109,7 @@ def status(given: ContextOptions, as_json: bool) -> None:
 @click.option("--status", type=click.Choice(["open", "done", "all"]), default="open", show_default=True)
 @options.as_json
 @click.argument("path", required=False)
-def tasks(given: ContextOptions, status: str, as_json: bool, path: str | None) -> None:
+def tasks(given: RepositoryOptions, status: str, as_json: bool, path: str | None) -> None:
     """List the check boxes of all artifacts, or of those in PATH."""
     with output.progress() as progress, given.open(progress) as context:
         listed, note = context.tasks(status, path), context.unmarked(path)
@@ -132,7 +132,7 @@ def tasks(given: ContextOptions, status: str, as_json: bool, path: str | None) -
 @click.option("--type", "type_", metavar="TYPE", help="Only artifacts of this type, such as spec or decision.")
 @options.as_json
 @options.question
-def search(given: ContextOptions, top_k: int, type_: str | None, as_json: bool, query: str) -> None:
+def search(given: RepositoryOptions, top_k: int, type_: str | None, as_json: bool, query: str) -> None:
     """Search the artifacts."""
     from anvil.cli.search import MAX_SNIPPET_CHARS
     from anvil.search import snippets

@@ -1,7 +1,8 @@
 """Finding the documentation of one package at one version, source by source, and obtaining it again from a lock.
 
 The sources are tried in this order: the package itself, its documentation site, a release of its repository, and the
-repository's documentation folder at the version's tag. What was tried is recorded, for ``--explain``.
+repository's documentation folder at the version's tag. The package is first, because what it carries is of exactly this
+version; the repository is last, because an index of it is built here. What was tried is recorded, for ``--explain``.
 """
 
 from __future__ import annotations

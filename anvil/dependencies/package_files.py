@@ -48,8 +48,7 @@ def installed(
     """The addresses and files of a package of a project; None where it is not installed at this version."""
     if ecosystem == "npm":
         return npm.installed(base, name, version)
-    found = environment.find(name, version) if environment is not None else None
-    return None if found is None else (found.urls, found.files)
+    return environment.find(name, version) if environment is not None else None
 
 
 class Packages:
@@ -76,7 +75,7 @@ class Packages:
             return Package(local[0], page, local[1])
         release = npm.release if docs.ecosystem == "npm" else pypi.release
         try:
-            with self._log.host(page), HttpClient(registry.limits(), ours.authorization, self.policy) as http:
+            with self._log.host(page), HttpClient(registry.LIMITS, ours.authorization, self.policy) as http:
                 found = release(http, ours, docs.name, docs.version)
         except (FetchError, NotFound) as error:
             self._log.failed("metadata", page, error)

@@ -9,8 +9,7 @@ import email.parser
 import os
 import re
 import urllib.parse
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -110,15 +109,6 @@ def _same(written: str, version: str) -> bool:
 # --- installed -------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class InstalledPackage:
-    """A package in an environment. ``files``: path in the environment -> absolute path."""
-
-    dependency: Dependency
-    urls: ProjectUrls
-    files: Mapping[str, Path]
-
-
 class PythonEnvironment:
     """The packages in a virtual environment, read from their metadata. No code of the environment is run."""
 
@@ -139,8 +129,8 @@ class PythonEnvironment:
         found = {each for each in map(self._dependency, self._distributions()) if each is not None}
         return sorted(found)
 
-    def find(self, name: str, version: str) -> InstalledPackage | None:
-        """A package at this version."""
+    def find(self, name: str, version: str) -> tuple[ProjectUrls, dict[str, Path]] | None:
+        """The addresses and files of a package at this version. The files: path in the environment -> absolute."""
         for distribution in self._distributions(name):
             dependency = self._dependency(distribution)
             if dependency is not None and (dependency.name, dependency.version) == (name, version):
@@ -150,7 +140,7 @@ class PythonEnvironment:
                     for path in distribution.files or ()
                     if not path.is_absolute() and ".." not in path.parts  # scripts, or a forged list
                 }
-                return InstalledPackage(dependency, urls_of(text), files)
+                return urls_of(text), files
         return None
 
     def _distributions(self, name: str | None = None) -> Iterator[Any]:

@@ -29,8 +29,8 @@ VARIABLES: Mapping[Ecosystem, tuple[str, ...]] = {
     "npm": (variable("deps.npm_url"), "NPM_CONFIG_REGISTRY", "npm_config_registry"),
 }
 """The environment variables that name a registry; the first that is set counts."""
-MAX_METADATA_BYTES = 64_000_000
-"""Bytes of the longest list of a package's files. That of a package with thousands of releases has 30 MB."""
+LIMITS = Limits(answer=20, whole=120, small=64_000_000)
+"""For metadata. The list of the files of a package with thousands of releases has 30 MB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +117,3 @@ def object_of(text: str, place: str) -> dict[str, Any]:
     if value is None:
         raise FetchError(f"{host_of(place)} sent something else than a JSON object.")
     return value
-
-
-def limits() -> Limits:
-    """The limits of requests for metadata."""
-    return Limits(answer=20, whole=120, small=MAX_METADATA_BYTES)

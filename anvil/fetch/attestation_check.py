@@ -113,7 +113,9 @@ class Examiner:
         if known is not None:
             return Examined(known)
         try:
-            bundles = read()
+            bundles = (
+                read()
+            )  # before sigstore is looked for: an index without an attestation needs no advice to install it
             if not bundles and not rule.required:
                 return Examined()
             if not bundles:

@@ -316,6 +316,7 @@ def find_release(api: Api) -> Candidate:
     response, _ = api.get(f"{api.root}/releases/{place}", f"the release {tag!r}")
     assets = {str(asset.get("name")): asset for asset in entries(response, "assets") if type(asset.get("id")) is int}
     published = None
+    # index.json first, as Anvil names it: a release may have other files that look like a manifest.
     for name in sorted(assets, key=lambda name: (name != "index.json", name)):
         if (
             name.endswith(".json")

@@ -27,7 +27,7 @@ within = click.option("--library", metavar="NAME", help="Only this library (defa
 
 
 @dataclass(frozen=True, slots=True)
-class LibraryOptions:
+class LibraryFileOptions:
     """The options that name a library; None: not given."""
 
     index: str | None
@@ -43,7 +43,7 @@ class LibraryOptions:
 
 
 _index = click.option("--index", metavar="FILE", help="The library's file (default: in the user's data folder).")
-file = options.given(_index, options.config, options.provider, kind=LibraryOptions)
+file = options.given(_index, options.config, options.provider, kind=LibraryFileOptions)
 
 
 @click.group("library", epilog='Example: anvil library search "when is high water?"')
@@ -66,7 +66,7 @@ def command() -> None:
 @options.as_json
 @click.argument("query")
 def search(
-    given: LibraryOptions, library: str | None, top_k: int, conditions: tuple[str, ...], as_json: bool, query: str
+    given: LibraryFileOptions, library: str | None, top_k: int, conditions: tuple[str, ...], as_json: bool, query: str
 ) -> None:
     """Find the passages that answer QUERY."""
     from anvil.cli.search import MAX_SNIPPET_CHARS
@@ -98,7 +98,9 @@ def search(
 @click.option("--offset", default=0, show_default=True, type=click.IntRange(0), help="Documents to skip.")
 @click.option("--libraries", is_flag=True, help="The libraries and their sizes, not the documents.")
 @options.as_json
-def list_(given: LibraryOptions, library: str | None, limit: int, offset: int, libraries: bool, as_json: bool) -> None:
+def list_(
+    given: LibraryFileOptions, library: str | None, limit: int, offset: int, libraries: bool, as_json: bool
+) -> None:
     """List the documents by library and source, or the libraries."""
     with given.open() as library_file:
         listed: Any = (
@@ -125,7 +127,7 @@ def list_(given: LibraryOptions, library: str | None, limit: int, offset: int, l
 @within
 @options.as_json
 @click.argument("document")
-def show(given: LibraryOptions, library: str | None, as_json: bool, document: str) -> None:
+def show(given: LibraryFileOptions, library: str | None, as_json: bool, document: str) -> None:
     """Print the Markdown of a DOCUMENT, named by its doc_id, its source or its path."""
     with given.open() as library_file:
         content = library_file.get_document(library_file.doc_id_of(document, library))
@@ -140,7 +142,7 @@ def show(given: LibraryOptions, library: str | None, as_json: bool, document: st
 @within
 @options.as_json
 @click.argument("document")
-def delete(given: LibraryOptions, library: str | None, as_json: bool, document: str) -> None:
+def delete(given: LibraryFileOptions, library: str | None, as_json: bool, document: str) -> None:
     """Delete a DOCUMENT from the library, named by its doc_id, its source or its path. Its file stays on the disk."""
     with given.open() as library_file:
         deleted = library_file.delete_document(library_file.doc_id_of(document, library))
@@ -161,7 +163,7 @@ def delete(given: LibraryOptions, library: str | None, as_json: bool, document: 
 @options.as_json
 @click.argument("document")
 def update(
-    given: LibraryOptions,
+    given: LibraryFileOptions,
     library: str | None,
     values: tuple[str, ...],
     unset: tuple[str, ...],
@@ -186,7 +188,7 @@ def update(
 @within
 @click.option("--yes", "-y", is_flag=True, help="Delete them. Without it they are only listed.")
 @options.as_json
-def prune(given: LibraryOptions, library: str | None, yes: bool, as_json: bool) -> int:
+def prune(given: LibraryFileOptions, library: str | None, yes: bool, as_json: bool) -> int:
     """List the documents whose source file no longer exists. With --yes, delete them from the library.
 
     Only files on this machine are checked, not URLs, uploads and texts that were ingested under a name. Exit code
@@ -218,7 +220,7 @@ def prune(given: LibraryOptions, library: str | None, yes: bool, as_json: bool) 
 @options.as_json
 @options.quiet
 @click.argument("path")
-def import_(given: LibraryOptions, library: str | None, table: str, as_json: bool, quiet: bool, path: str) -> int:
+def import_(given: LibraryFileOptions, library: str | None, table: str, as_json: bool, quiet: bool, path: str) -> int:
     """Import the documents of mcpvectordb from its LanceDB folder PATH. Documents of the library are not replaced.
 
     Exit code 0: done, 1: a document could not be read and the others were imported, 2: an error.
@@ -289,20 +291,16 @@ def _object(text: str | None) -> dict[str, Any]:
     "--max-concurrency", metavar="N", type=click.IntRange(min=1), default=4, show_default=True, help="Files at once."
 )
 @click.option("--reembed", is_flag=True, help="Embed all documents of the file again, with the current model.")
-@click.option("--index", metavar="FILE", help="The library's file (default: in the user's data folder).")
-@options.config
-@options.provider
+@file
 @options.as_json
 @options.quiet
 def ingest_command(
+    given: LibraryFileOptions,
     folder: str | None,
     library: str,
     no_recursive: bool,
     max_concurrency: int,
     reembed: bool,
-    index: str | None,
-    config: str | None,
-    provider: str | None,
     as_json: bool,
     quiet: bool,
 ) -> int:
@@ -310,12 +308,9 @@ def ingest_command(
 
     Exit code 0: done, 1: a file could not be read and the others were added, 2: an error.
     """
-    import anvil
-    from anvil.library.library import COMMAND_LINE
-
     if folder is None and not reembed:
         raise click.UsageError("Name the folder or file to take in.")
-    with anvil.open_library(index, provider, config, transport=COMMAND_LINE) as opened:
+    with given.open() as opened:
         if reembed:
             with output.progress(quiet) as progress:
                 count = opened.reembed(progress)

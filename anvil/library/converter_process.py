@@ -90,7 +90,7 @@ def _pieces(request: dict[str, Any]) -> Iterator[tuple[str, int]]:
     file."""
     characters_left = request["characters"]
     with open(request["path"], "rb") as file:
-        if request["type"] in _ZIPPED_TYPES:
+        if request["type"] in _ZIPPED_TYPES:  # by its directory, before a converter unpacks anything
             _check_zip(file, MAX_ARCHIVE_DEPTH if request["type"] == "zip" else None)
         for text, page in _READERS.get(request["type"], _by_markitdown)(file, request):
             characters_left -= len(text)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 MAX_RESULTS = 100
 MAX_CHANGED = 2000
-"""If more documents changed than this, everything is read again."""
+"""If more documents changed than this, everything is read again, because each changed one takes queries of its own."""
 MAX_FILTERS = 16
 """Filters whose selection is kept."""
 _COMPARED = {"=": operator.eq, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
@@ -112,7 +112,7 @@ class LibraryIndex(KeywordTables):
         """Drop what was learnt of changed documents, and, when that adds up, how frequent words are."""
         self.text_cache.forget(set(changed.tolist()))
         self._changes += len(changed)
-        if self._changes * 100 > len(self.documents):
+        if self._changes * 100 > len(self.documents):  # until then the old frequencies are near enough
             self._changes = 0
             self.forget_frequencies()
         else:

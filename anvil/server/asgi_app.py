@@ -105,13 +105,8 @@ def _search_route(bridge: ThreadBridge, settings: AsgiSettings) -> Route:
     kept = f"{'private' if settings.access.token or settings.access.oauth else 'public'}, max-age={settings.cache_s}"
 
     async def search(request: Request) -> Response:
-        numbers = {parameter.name for parameter in tool.parameters if parameter.kind == "integer"}
-        given = {
-            name: int(value) if name in numbers and value.isdecimal() and len(value) < 12 else value
-            for name, value in request.query_params.items()
-        }
         try:
-            result = await bridge.call("search", tool.bind(given))
+            result = await bridge.call("search", tool.bind(request.query_params))
         except (InvalidArguments, ConfigError) as error:
             return JSONResponse({"error": str(error)}, 400, {"Cache-Control": "no-store"})
         except AnvilError as error:

@@ -13,7 +13,6 @@ import click
 
 from anvil.cli import options, output
 from anvil.registry import TOOLSETS
-from anvil.requests import OpenRequest
 from anvil.server.toolset import ServeRequest
 
 
@@ -148,10 +147,10 @@ def command(
         allowed_hosts=allowed_host,
         oauth=OAuthSettings.given(oauth_issuer, oauth_resource, oauth_scope),
     )
-    serve_options = replace(given, watch=not no_watch)
+    given = replace(given, watch=not no_watch)
     reporter = ProgressReporter()
     with exit_on_signal(), ShutdownDeadline() as shutdown, contextlib.ExitStack() as stack:
-        running = [stack.enter_context(open_toolset(name, serve_options, reporter)) for name in surface]
+        running = [stack.enter_context(open_toolset(name, given, reporter)) for name in surface]
         if text_format == "markdown":
             from anvil.server.docs_toolset import in_markdown
 
@@ -181,12 +180,12 @@ def command(
 
 
 @click.command("ui", epilog="Example: anvil ui --docs docs")
-@options.project
+@options.given(*options.PROJECT, kind=ServeRequest)
 @options.in_site
 @click.option("--port", type=click.IntRange(0, 65535), default=0, show_default=True, help="0: any free port.")
 @click.option("--no-browser", is_flag=True, help="Print the address, and do not open a browser.")
 @options.folder
-def ui_command(given: OpenRequest, port: int, no_browser: bool) -> None:
+def ui_command(given: ServeRequest, port: int, no_browser: bool) -> None:
     """Search, read and check the index in your browser, until Ctrl+C. Only this machine can open the page."""
     import webbrowser
 
@@ -196,7 +195,7 @@ def ui_command(given: OpenRequest, port: int, no_browser: bool) -> None:
     from anvil.server.progress import ProgressReporter
     from anvil.server.security import Access
     from anvil.server.signals import ShutdownDeadline, exit_on_signal
-    from anvil.server.toolset import ServeRequest, open_toolset
+    from anvil.server.toolset import open_toolset
 
     logs.configure("warn")
     access = Access(port=port, token=os.environ.get("ANVIL_TOKEN") or None)
@@ -210,14 +209,7 @@ def ui_command(given: OpenRequest, port: int, no_browser: bool) -> None:
         if not no_browser:
             threading.Thread(target=webbrowser.open, args=(home,), daemon=True).start()
 
-    serve_options = ServeRequest(
-        docs=given.docs,
-        index=given.index,
-        config=given.config,
-        provider=given.provider,
-        collections=given.collections,
-    )
-    with exit_on_signal(), ShutdownDeadline() as shutdown, open_toolset("docs", serve_options, reporter) as running:
+    with exit_on_signal(), ShutdownDeadline() as shutdown, open_toolset("docs", given, reporter) as running:
         served = playground.with_playground(running)
         running.target.start(reporter)
         http_transport.serve([served], reporter, access, ready=ready)

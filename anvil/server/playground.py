@@ -178,8 +178,8 @@ def _answer(
 
 
 def _typed(parameters: tuple[Parameter, ...], query: Mapping[str, str]) -> dict[str, Any]:
-    """The values of a query string, in the types of the parameters. A value of the wrong type stays text, which
-    :func:`validated` refuses. An empty value counts as not given.
+    """The values of a query string, in the types of the parameters. :func:`validated` turns digits into numbers, and
+    refuses text where another type belongs. An empty value counts as not given.
     """
     kinds = {parameter.name: parameter.kind for parameter in parameters}
     values: dict[str, Any] = {}
@@ -187,8 +187,6 @@ def _typed(parameters: tuple[Parameter, ...], query: Mapping[str, str]) -> dict[
         kind = kinds.get(name)
         if kind == "boolean" and value in ("true", "false"):
             values[name] = value == "true"
-        elif kind == "integer" and value.isascii() and value.removeprefix("-").isdigit() and len(value) < 12:
-            values[name] = int(value)
         else:
             values[name] = value or None
     return values

@@ -142,6 +142,8 @@ class AccessMiddleware:
             if scope["type"] == "lifespan":
                 await self._application(scope, receive, send)
             return
+        # Host and Origin first: they keep foreign web pages out whatever they send. The token last: its check may ask
+        # the identity provider, so it must not be reached by more requests than may be open.
         refused = self._refusal(scope) or await self._unauthorized(scope)
         if refused is not None:
             await refuse(send, *refused)
@@ -196,6 +198,7 @@ class AccessMiddleware:
         given = [value.decode("latin-1") for name, value in scope["headers"] if name.lower() == b"authorization"]
         kind, _, token = given[0].partition(" ") if len(given) == 1 else ("", "", "")
         token = token.strip() if kind.lower() == "bearer" else ""
+        # The server's own token before an access token: it needs no request to the identity provider.
         if access.token and hmac.compare_digest(token.encode("latin-1"), access.token.encode()):
             return None
         if self._guard is not None:

@@ -27,7 +27,7 @@ def server() -> Iterator[Server]:
 
 @pytest.fixture
 def http() -> Iterator[HttpClient]:
-    with HttpClient(registry.limits()) as http:
+    with HttpClient(registry.LIMITS) as http:
         yield http
 
 
@@ -141,8 +141,8 @@ def test_a_python_environment_is_read_without_running_it(tmp_path: Path, monkeyp
     found = pypi.PythonEnvironment.of_project(tmp_path)
     assert found is not None and [each.shown for each in found.packages()] == ["my-lib 1.0"]
     package = found.find("my-lib", "1.0")
-    assert package is not None and package.urls.repository == "https://github.com/acme/lib"
-    assert list(package.files) == ["my_lib/docs/a.md"]
+    assert package is not None and package[0].repository == "https://github.com/acme/lib"
+    assert list(package[1]) == ["my_lib/docs/a.md"]
     assert found.find("my-lib", "2.0") is None
 
 
