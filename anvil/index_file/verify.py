@@ -21,7 +21,7 @@ import apsw
 from anvil._version import __version__
 from anvil.errors import AnvilError, ArtifactMissing, ArtifactRejected, ConfigError, FormatTooNew, OlderIndex
 from anvil.index_file import connection as connections
-from anvil.index_file import keywords, verify_values
+from anvil.index_file import keyword_index, verify_values
 from anvil.index_file.digest import checksum, document_digests, index_digest
 from anvil.index_file.reader import Reader
 from anvil.index_file.writer import SETTINGS
@@ -258,13 +258,13 @@ def _check_text(handle: apsw.Connection, chunking: str | None, refuse: Callable[
         ThreadPoolExecutor(1, "anvil-check") as executor,  # SQLite works without the interpreter's lock
     ):
         connections.fill(copy, handle)
-        keywords = executor.submit(_keywords_agree, copy)
+        agreement = executor.submit(_keywords_agree, copy)
         _expect(verify_values.pages(handle, chunking), refuse)
         actual = dict(document_digests(handle))
         for id_, path, digest in handle.execute("SELECT id, file_path, digest FROM documents"):
             if actual[id_] != digest:
                 refuse(f"the document {path!r} does not match its digest")
-        if not keywords.result():
+        if not agreement.result():
             refuse(_KEYWORDS_DIFFER)
 
 
@@ -305,8 +305,8 @@ def _keywords_rebuilt_agree(handle: apsw.Connection) -> bool:
         with copy:
             copy.execute("DROP TABLE chunks_fts")
             copy.execute(definition)
-        keywords.rebuild(copy)
-        if all(_alike(handle.execute(stored), keywords.rows(copy, table)) for table, stored in _STORED):
+        keyword_index.rebuild(copy)
+        if all(_alike(handle.execute(stored), keyword_index.rows(copy, table)) for table, stored in _STORED):
             return True
         with (
             contextlib.closing(Reader(handle).instances()) as stored,

@@ -16,8 +16,8 @@ import numpy as np
 
 from anvil.formats import globs
 from anvil.index_file import connection, row_ids
+from anvil.index_file.keyword_index import Stemmer
 from anvil.index_file.rows import SearchedText
-from anvil.index_file.tokenizer import Stemmer
 from anvil.milvus import generations
 from anvil.milvus.generation_reader import Words
 from anvil.milvus.overlay import LayeredReader

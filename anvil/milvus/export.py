@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from anvil.index_file import row_ids, verify
+from anvil.index_file.keyword_index import Stemmer
 from anvil.index_file.reader import Reader
 from anvil.index_file.rows import SearchedText, StoredChunk, StoredDocument
-from anvil.index_file.tokenizer import Stemmer
 from anvil.milvus import generation_reader as reading
 from anvil.milvus import generations
 from anvil.milvus.generations import Generation

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from anvil.formats import globs
+from anvil.index_file.keyword_index import Stemmer
 from anvil.index_file.reader import Reader
 from anvil.index_file.rows import SearchedText
-from anvil.index_file.tokenizer import Stemmer
 from anvil.search import scoring
 from anvil.search.page_kinds import NO_FACTORS, PageFactors, factors
 from anvil.search.ranking import SCORE_DIGITS, Near, Nearness, RowSet, TextCache, best_places, nearness

@@ -13,8 +13,8 @@ import numpy as np
 
 from anvil.errors import ArtifactRejected
 from anvil.index_file import row_ids
+from anvil.index_file.keyword_index import Stemmer
 from anvil.index_file.rows import SearchedText
-from anvil.index_file.tokenizer import Stemmer
 from anvil.search import page_kinds, scoring
 from anvil.search.confidence import Evidence
 from anvil.search.page_kinds import PageFactors

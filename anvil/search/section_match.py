@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from anvil.index_file.keyword_index import Stemmer
 from anvil.index_file.rows import SectionPlace, StoredChunk, is_parallel, section_url
-from anvil.index_file.tokenizer import Stemmer
 from anvil.results import Hit
 from anvil.search import scoring, snippets
 from anvil.text import query as lexicon
