@@ -8,12 +8,12 @@ import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from anvil.ci import pull_request
 from anvil.ci.annotations import shown
 from anvil.ci.hosts import Host
 from anvil.errors import AnvilError, ArtifactError
-from anvil.git.repository import Repository
 from anvil.git.tracked_file import TrackedIndex
 from anvil.settings.schema import LOCK_NAME
 from anvil.system import safe_read
@@ -120,59 +120,6 @@ def _id(name: str) -> str:
     return hashlib.sha256(name.encode("utf-8", "surrogateescape")).hexdigest()[:8]
 
 
-def base_branch() -> str | None:
-    """The branch that a pull request is for; None in other runs."""
-    return os.environ.get("GITHUB_BASE_REF") or None
-
-
-def own_branch() -> str:
-    """The branch that the run is for."""
-    return os.environ.get("GITHUB_HEAD_REF") or os.environ.get("GITHUB_REF_NAME") or ""
-
-
-def base_commit(opened: Anvil) -> str | None:
-    """The commit that a pull request is compared with; None where this checkout does not have it."""
-    for revision in _revisions():
-        with suppress(AnvilError):
-            repository = Repository.discover(opened.folder or Path.cwd())
-            if repository is not None:
-                return repository.resolve(revision)
-    return None
-
-
-def pull_request_title() -> str:
-    """The title of the pull request that the run is for; ``""`` elsewhere."""
-    title = _pull_request().get("title")
-    return title if isinstance(title, str) else ""
-
-
-def pull_request_number() -> int | None:
-    """The number of the pull request that the run is for; None elsewhere."""
-    number = _pull_request().get("number")
-    return number if type(number) is int and number > 0 else None
-
-
-def _pull_request() -> dict[str, Any]:
-    """What GitHub says in a file about the pull request that the run is for; nothing elsewhere."""
-    import json
-
-    from anvil.system import safe_read
-
-    event = os.environ.get("GITHUB_EVENT_PATH")
-    try:
-        payload = json.loads(safe_read.text(Path(event))) if event else {}
-    except (OSError, ValueError):  # no title: the subjects of the commits are there
-        return {}
-    request = payload.get("pull_request") if isinstance(payload, dict) else None
-    return request if isinstance(request, dict) else {}
-
-
-def _revisions() -> list[str]:
-    """Where the branch of a pull request is found: below the merge that GitHub checks out, or as fetched."""
-    merge = os.environ.get("GITHUB_SHA") if os.environ.get("GITHUB_REF", "").endswith("/merge") else None
-    return ([f"{merge}^1"] if merge else []) + [f"origin/{base_branch()}"]
-
-
 @contextmanager
 def base_index(opened: Anvil, kept_index: Path | None, kept_key: str, shard: str | None) -> Iterator[Path | None]:
     """The index of the branch that a pull request is for: the committed one, or the last one that a run kept there.
@@ -182,13 +129,13 @@ def base_index(opened: Anvil, kept_index: Path | None, kept_key: str, shard: str
     """
     from anvil.index_file import verify
 
-    branch = None if shard else base_branch()
+    branch = None if shard else pull_request.base_branch()
     with ExitStack() as stack:
         base = None
         if branch is not None:
             is_of_base = kept_key.startswith(index_key(opened, shard) + branch_key(branch))
             base = kept_index if is_of_base else None
-            for revision in _revisions():
+            for revision in pull_request.revisions():
                 with suppress(AnvilError):  # no history, or no usable index in that commit
                     tracked = TrackedIndex(opened.index_path, opened.folder or opened.index_path.parent)
                     file = stack.enter_context(tracked.file(revision))

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import quote
 
-from anvil.ci import previous_indexes, pull_request_comment, summary
+from anvil.ci import previous_indexes, pull_request, summary
 from anvil.ci.annotations import impact_notes, in_checkout, lint_notes, question_notes, shown, stale_notes
 from anvil.ci.hosts import Host
 from anvil.cli.output import ProgressLines
@@ -67,7 +67,7 @@ def plan(order: CiOptions, host: Host) -> tuple[bool, dict[str, str]]:
             "keep": order.keep or str(temporary / previous_indexes.index_folder(opened, order.shard)),
             "cache-prefix": prefix,
             "cache-branch": prefix
-            + previous_indexes.branch_key(previous_indexes.base_branch() or previous_indexes.own_branch()),
+            + previous_indexes.branch_key(pull_request.base_branch() or pull_request.own_branch()),
             **previous_indexes.deps_cache(opened.base, temporary),
         }
     host.output(values)
@@ -104,7 +104,7 @@ def build(order: CiOptions, host: Host) -> tuple[bool, dict[str, str]]:
             difference=index_diff.difference(old, new) if old else None,
             health=content_health.examine(new),
             report=report,
-            since=previous_indexes.base_branch() if base else None,
+            since=pull_request.base_branch() if base else None,
         )
         values = {
             "index-path": str(index.absolute()),
@@ -114,7 +114,7 @@ def build(order: CiOptions, host: Host) -> tuple[bool, dict[str, str]]:
             "embedded": str(report.embedded),
             "changed": str(old is None or verify.sha256(old_copy) != sha256).lower(),
             "cache-key": previous_indexes.index_key(opened, order.shard)
-            + previous_indexes.branch_key(previous_indexes.own_branch())
+            + previous_indexes.branch_key(pull_request.own_branch())
             + sha256[:16],
         }
         if order.keep:
@@ -149,7 +149,7 @@ def check(order: CiOptions, host: Host) -> tuple[bool, dict[str, str]]:
             difference=index_diff.difference(old, reader) if old else None,
             health=content_health.examine(reader),
             stale=changes,
-            since=previous_indexes.base_branch() if base else None,
+            since=pull_request.base_branch() if base else None,
         )
         counts = reader.counts()
         values = {
@@ -203,8 +203,8 @@ def test(order: CiOptions, host: Host) -> tuple[bool, dict[str, str]]:
     """Ask the questions of a suite, in a pull request also of the branch that it is for; whether they are answered."""
     with _opened(order, host) as opened:
         suite = opened.test_suite(None if order.tests in (None, "true") else order.tests)
-        branch = previous_indexes.base_branch()
-        base = previous_indexes.base_commit(opened) if branch else None
+        branch = pull_request.base_branch()
+        base = pull_request.base_commit(opened) if branch else None
         report = opened.test(suite, base)
         if branch and base is None:
             host.annotate(
@@ -251,20 +251,20 @@ def impact(order: CiOptions, host: Host) -> tuple[bool, dict[str, str]]:
 
     with _opened(order, host) as opened:
         base = order.base
-        if base is None and previous_indexes.base_branch() is not None:
-            base = previous_indexes.base_commit(opened)
+        if base is None and pull_request.base_branch() is not None:
+            base = pull_request.base_commit(opened)
             if base is None:
                 host.annotate(
                     "warning",
                     "What the change means for the documentation is not examined: this checkout lacks the commits of "
-                    f"{previous_indexes.base_branch()}. Set fetch-depth: 0 for actions/checkout.",
+                    f"{pull_request.base_branch()}. Set fetch-depth: 0 for actions/checkout.",
                 )
         if base is None:
-            if previous_indexes.base_branch() is None:
+            if pull_request.base_branch() is None:
                 host.line("There is no pull request to examine. Name a commit with --base.")
             return True, {"impact": "0"}
         chosen = change.from_git(opened.folder or Path.cwd(), base, False)
-        title = previous_indexes.pull_request_title() or chosen.title
+        title = pull_request.title() or chosen.title
         report = assess(chosen.diff, opened, title=title, before=chosen.before)
         likely = report.at_least(opened.config.table(ImpactOptions).min_confidence)
         for note in [*impact_notes(likely, report.undocumented, opened)][:MAX_WARNINGS]:
@@ -277,7 +277,7 @@ def impact(order: CiOptions, host: Host) -> tuple[bool, dict[str, str]]:
     if said := summary.render_impact(likely, report, pages_url):
         host.summarize(said)
     if order.comment:
-        pull_request_comment.keep_current(said if likely else "", host)
+        pull_request.keep_current(said if likely else "", host)
     host.line(f"{summary.impact_headline(likely, report)} ({counted(report.files, 'changed file')} of code).")
     return not (likely and order.fail_impact), values
 

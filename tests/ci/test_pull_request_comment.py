@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from anvil.ci import hosts, pull_request_comment, summary
-from anvil.ci.pull_request_comment import MARK, MAX_CHARS, NOTHING
+from anvil.ci import hosts, pull_request, summary
+from anvil.ci.pull_request import MARK, MAX_CHARS, NOTHING
 from anvil.impact.values import Finding, Impact
 
 TOKEN = "ghs_very-secret"
@@ -99,7 +99,7 @@ def api(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Api]:
 def said(findings: str) -> str:
     """What a run with these findings prints."""
     lines: list[str] = []
-    pull_request_comment.keep_current(findings, hosts.GitHub(lines.append, None, None))
+    pull_request.keep_current(findings, hosts.GitHub(lines.append, None, None))
     printed = "\n".join(lines)
     assert TOKEN not in printed
     return printed
@@ -226,6 +226,6 @@ def test_text_of_documents_cannot_be_markup_mentions_or_links(api: Api) -> None:
 
 
 def test_a_long_text_is_cut_at_the_end_of_a_line() -> None:
-    whole = pull_request_comment.text("\n".join(f"| {number} |" + "x" * 500 for number in range(500)))
+    whole = pull_request.text("\n".join(f"| {number} |" + "x" * 500 for number in range(500)))
     assert len(whole) <= MAX_CHARS
     assert whole.endswith("x\n\n*The rest is in the summary of the job.*")

@@ -1,7 +1,8 @@
-"""One comment on a pull request, which says what its change means for the documentation: written once, then updated.
+"""The pull request that a job is for, and one comment on it, which says what its change means for the documentation.
 
-The comment is found again by a hidden mark at the start of its text. Others can write that mark too, so only a comment
-of the token's own user counts; the token of a job is a bot's and may not ask who it is, so then one of a bot counts.
+The comment is written once, then updated. It is found again by a hidden mark at the start of its text. Others can write
+that mark too, so only a comment of the token's own user counts. The token of a job is a bot's and may not ask who it
+is, so then one of a bot counts.
 """
 
 from __future__ import annotations
@@ -9,13 +10,19 @@ from __future__ import annotations
 import json
 import os
 import re
-from typing import Any
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from anvil.ci import previous_indexes
 from anvil.ci.hosts import Host
 from anvil.errors import AnvilError, ConfigError, FetchError, Unreachable
 from anvil.fetch import github
+from anvil.git.repository import Repository
 from anvil.http.client import HttpClient, Limits, origin
+from anvil.system import safe_read
+
+if TYPE_CHECKING:
+    from anvil.api import Anvil
 
 MARK = "<!-- anvil impact -->"
 MAX_CHARS = 60_000
@@ -32,19 +39,71 @@ _HEADERS = {"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": "20
 _REPOSITORY = re.compile(r"[A-Za-z0-9_-]+/[A-Za-z0-9._-]+")
 
 
+def base_branch() -> str | None:
+    """The branch that a pull request is for; None in other runs."""
+    return os.environ.get("GITHUB_BASE_REF") or None
+
+
+def own_branch() -> str:
+    """The branch that the run is for."""
+    return os.environ.get("GITHUB_HEAD_REF") or os.environ.get("GITHUB_REF_NAME") or ""
+
+
+def base_commit(opened: Anvil) -> str | None:
+    """The commit that a pull request is compared with; None where this checkout does not have it."""
+    for revision in revisions():
+        with suppress(AnvilError):
+            repository = Repository.discover(opened.folder or Path.cwd())
+            if repository is not None:
+                return repository.resolve(revision)
+    return None
+
+
+def title() -> str:
+    """The title of the pull request that the run is for; ``""`` elsewhere."""
+    found = _pull_request().get("title")
+    return found if isinstance(found, str) else ""
+
+
+def number() -> int | None:
+    """The number of the pull request that the run is for; None elsewhere."""
+    found = _pull_request().get("number")
+    return found if type(found) is int and found > 0 else None
+
+
+def _pull_request() -> dict[str, Any]:
+    """What GitHub says in a file about the pull request that the run is for; nothing elsewhere."""
+    event = os.environ.get("GITHUB_EVENT_PATH")
+    try:
+        payload = json.loads(safe_read.text(Path(event))) if event else {}
+    except (OSError, ValueError):  # no title: the subjects of the commits are there
+        return {}
+    request = payload.get("pull_request") if isinstance(payload, dict) else None
+    return request if isinstance(request, dict) else {}
+
+
+def revisions() -> list[str]:
+    """Where the branch of a pull request is found: below the merge that GitHub checks out, or as fetched."""
+    merge = os.environ.get("GITHUB_SHA") if os.environ.get("GITHUB_REF", "").endswith("/merge") else None
+    return ([f"{merge}^1"] if merge else []) + [f"origin/{base_branch()}"]
+
+
+# --- the comment ----------------------------------------------------------------------------------------------
+
+
 def keep_current(findings: str, host: Host) -> None:
     """Write the comment, or update it where its text differs. ``findings``: Markdown in which text of the documents is
     escaped; empty where nothing is likely, which an earlier comment then says, and no new one.
 
     It never fails: what keeps the comment from being written is a warning.
     """
-    number = previous_indexes.pull_request_number()
-    if os.environ.get("GITHUB_EVENT_NAME") != "pull_request" or number is None:
+    pull_request = number()
+    if os.environ.get("GITHUB_EVENT_NAME") != "pull_request" or pull_request is None:
         host.line("There is no pull request of GitHub to comment on.")
         return
     try:
         with _Api() as api:
-            _write(api, f"{api.root}/issues/{number}/comments", findings)
+            _write(api, f"{api.root}/issues/{pull_request}/comments", findings)
     except AnvilError as error:
         host.annotate(
             "warning",
