@@ -99,6 +99,12 @@ def edition(metadata: Mapping[str, Any]) -> tuple[str | None, str | None]:
     return version if isinstance(version, str) else None, language if isinstance(language, str) else None
 
 
+def speaks(own: str, language: str) -> bool:
+    """Whether a page's language is the given one: ``en-GB`` is ``en`` too."""
+    own, language = own.lower().replace("_", "-"), language.lower().replace("_", "-")
+    return own == language or own.startswith(f"{language}-")
+
+
 def section_titles(paths: Sequence[tuple[str, int]]) -> list[str]:
     """The texts of headings, from (breadcrumb, level) of a page's sections in order.
 

@@ -10,12 +10,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PureWindowsPath
 
-from anvil.documents import site_versions
 from anvil.errors import NotFound
 from anvil.formats import globs
 from anvil.formats.encodings import is_unicode
 from anvil.index_file.reader import IndexReader
-from anvil.index_file.rows import StoredDocument, edition, is_parallel, section_url
+from anvil.index_file.rows import StoredDocument, edition, is_parallel, section_url, speaks
 from anvil.results import Page, PageList, PageSection, PageSummary, SectionText
 from anvil.search import snippets
 from anvil.values import ROOT, SEPARATOR, ChunkMetadata, PageChunk, Section
@@ -277,7 +276,7 @@ def of_edition(index: IndexReader, version: str | None, language: str | None) ->
         page.file_path
         for page in index.documents()
         if (version is None or page.metadata.get("version") == version)
-        and (language is None or site_versions.speaks(str(page.metadata.get("language") or ""), language))
+        and (language is None or speaks(str(page.metadata.get("language") or ""), language))
     )
 
 

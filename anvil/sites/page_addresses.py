@@ -6,12 +6,22 @@ same for all ways to write it.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from urllib.parse import SplitResult, quote, unquote, urljoin, urlsplit
 
 _OTHER_FOLDER = frozenset("\\:\0")
 _SAFE = "/:@!$&'()*+,;=~-._"
+_VERSION_NUMBER = re.compile(
+    r"v\d+(?:\.(?:\d+|x))*(?:[-.]?(?:a|b|rc|alpha|beta|dev|pre|post)\.?\d*)?|"
+    r"\d+(?:\.(?:\d+|x))+(?:[-.]?(?:a|b|rc|alpha|beta|dev|pre|post)\.?\d*)?",
+    re.I,
+)
+_VERSION_NAMES = frozenset(
+    {"latest", "stable", "dev", "main", "master", "next", "nightly", "current", "canary", "edge"}
+)
+_LANGUAGE = re.compile(r"[a-z]{2,3}(?:[-_][A-Za-z]{2,4})?")
 
 
 def key(address: str) -> str:
@@ -98,3 +108,39 @@ def common_prefix(paths: Iterable[str], files: Mapping[str, str]) -> str:
 def most_common(prefixes: Counter[str]) -> str | None:
     """The most common prefix, of several the shortest; None without any."""
     return min(prefixes, key=lambda prefix: (-prefixes[prefix], len(prefix), prefix), default=None)
+
+
+def version_folders(paths: Iterable[str], declared: Collection[str] = ()) -> frozenset[str]:
+    """The folders in which a site has its versions, such as ``1.2/`` and ``latest/``, as its pages show them: ``1.2``,
+    or ``de/1.2``.
+
+    A folder is one if it has a page of its own and its name is a version's number. Names such as ``latest`` are one
+    next to a number. ``declared``: those that a file of the site names.
+    """
+    starts = {path.rpartition("/")[0] for path in paths if path.endswith(("/index.html", "/index.htm"))}
+    candidates = {folder for folder in starts if folder.count("/") == 0 or _is_language(folder)}
+    numbered = {
+        folder for folder in candidates if _VERSION_NUMBER.fullmatch(_folder_name(folder)) or folder in declared
+    }
+    above = {folder.rpartition("/")[0] for folder in numbered}
+    named = {f for f in candidates if _folder_name(f).lower() in _VERSION_NAMES and f.rpartition("/")[0] in above}
+    return frozenset(numbered | named)
+
+
+def version_of(path: str, folders: Collection[str]) -> str | None:
+    """The version that a page is of; None for one in no version's folder."""
+    parts = path.split("/")
+    for depth in (1, 2):
+        folder = "/".join(parts[:depth])
+        if len(parts) > depth and folder in folders:
+            return _folder_name(folder)
+    return None
+
+
+def _folder_name(folder: str) -> str:
+    return folder.rpartition("/")[2]
+
+
+def _is_language(folder: str) -> bool:
+    first, _, rest = folder.partition("/")
+    return "/" not in rest and bool(_LANGUAGE.fullmatch(first))

@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from anvil.documents import site_versions
 from anvil.formats import globs
+from anvil.index_file.rows import speaks
 from anvil.settings.schema import SiteOptions
 from anvil.sites import page_addresses
 from anvil.sites.page_facts import PageFacts
@@ -62,7 +62,7 @@ def choose(
     sitemap that names this site's pages."""
     canonical = {path: page.canonical for path, page in facts.items() if page.canonical and page.problem is None}
     base = page_addresses.base_of(canonical) or page_addresses.base_of(listed or {})
-    folders = site_versions.version_folders(facts, declared_versions)
+    folders = page_addresses.version_folders(facts, declared_versions)
     keys = {page_addresses.key(path): path for path in sorted(facts, reverse=True)}
     pages: list[SitePage] = []
     left_out: list[Skipped] = []
@@ -70,7 +70,7 @@ def choose(
     for path in sorted(facts):
         page = facts[path]
         address, moved = _address(path, page, listed, base, keys, folders)
-        version = site_versions.version_of(path, folders)
+        version = page_addresses.version_of(path, folders)
         language = page.language.strip() or None
         reason = (
             _special(path, page)
@@ -144,7 +144,7 @@ def _by_options(path: str, address: str, version: str | None, language: str | No
         return "site.exclude names it"
     if options.versions and version is not None and version not in options.versions:
         return f"it is of version {version}"
-    if options.languages and not any(site_versions.speaks(language or "", wanted) for wanted in options.languages):
+    if options.languages and not any(speaks(language or "", wanted) for wanted in options.languages):
         return f"its language is {language or 'unknown'}"
     return None
 

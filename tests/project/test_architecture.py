@@ -38,7 +38,6 @@ PURE_NAMES = (
     "anvil.doc_tests.judging",
     "anvil.doc_tests.suite_entries",
     "anvil.doc_tests.values",
-    "anvil.documents.site_versions",
     "anvil.documents.file_selection",
     "anvil.documents.shards",
     "anvil.documents.staleness",

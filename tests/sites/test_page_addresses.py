@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from anvil.documents import site_versions
 from anvil.sites import page_addresses, site_listing
 
 
@@ -70,11 +69,11 @@ def test_a_sitemap_below_a_folder() -> None:
     ],
 )
 def test_folders_of_versions(paths: list[str], folders: set[str]) -> None:
-    assert site_versions.version_folders(paths) == folders
+    assert page_addresses.version_folders(paths) == folders
 
 
 def test_the_version_of_a_page() -> None:
-    assert site_versions.version_of("de/1.2/a/index.html", {"de/1.2"}) == "1.2"
-    assert site_versions.version_of("1.2/index.html", {"1.2"}) == "1.2"
-    assert site_versions.version_of("guide/1.2.html", {"1.2"}) is None
-    assert site_versions.version_folders(["7/index.html"], ["7"]) == {"7"}
+    assert page_addresses.version_of("de/1.2/a/index.html", {"de/1.2"}) == "1.2"
+    assert page_addresses.version_of("1.2/index.html", {"1.2"}) == "1.2"
+    assert page_addresses.version_of("guide/1.2.html", {"1.2"}) is None
+    assert page_addresses.version_folders(["7/index.html"], ["7"]) == {"7"}
