@@ -489,20 +489,17 @@ class Anvil:
         """The Agent Skills of these documents for clients of a server: how many there are, and how to search them. None
         without pages. ``name``: of the project; ``collection``: what the server calls these documents. Of several
         collections: those of the project's own, each with a name of its own; one that cannot be read has none."""
-        index_skill = registry.part("skill of an index")
-
+        agent_skills = registry.part("agent skills")
         if not self.is_several:
             with self.only.live.query() as copy:
-                skill = index_skill.served(copy.reader, name or self._project_name(), collection)
+                skill = agent_skills.served(copy.reader, name or self._project_name(), collection)
             return (skill,) if skill is not None else ()
-        skill_name = registry.part("skill").skill_name
-
         skills: dict[str, Skill] = {}
         for member in self.members:
             own = member.collection
             if own is not None and own.docs and self.is_default(member):
                 free, number = own.name, 2
-                while skill_name(free) in skills:
+                while agent_skills.skill_name(free) in skills:
                     free, number = f"{own.name}-{number}", number + 1
                 with suppress(AnvilError):
                     skills |= {skill.name: skill for skill in self.alone(member).skills(free, own.name)}
@@ -513,15 +510,13 @@ class Anvil:
     ) -> tuple[str, ...]:
         """Write an Agent Skill of the index into the folder of its site, where agents look for it; the paths of the
         files. ``name``: of the project; ``mcp_url``: a server over these pages. Raises :class:`BuildError`."""
-        index_skill = registry.part("skill of an index")
-        SiteAccess = registry.part("pointer of a site").SiteAccess
-
+        agent_skills = registry.part("agent skills")
         address = (self.config.site.url or "").rstrip("/")
         folder = Path(site)
         inside = self.index_path.is_relative_to(folder.absolute())
         path = self.index_path.relative_to(folder.absolute()).as_posix() if inside else ""
-        access = SiteAccess(f"{address}/" if address else "", path, mcp_url)
-        return tuple(index_skill.publish(self.index_path, folder, name or self._project_name(), access))
+        access = agent_skills.SiteAccess(f"{address}/" if address else "", path, mcp_url)
+        return tuple(agent_skills.publish(self.index_path, folder, name or self._project_name(), access))
 
     def publish_markdown(
         self,
@@ -604,15 +599,13 @@ class Anvil:
         ``baseline``: a branch, tag or commit, or another index, to compare with. ``mode``: instead of what the
         questions say. Raises :class:`AnvilError`.
         """
-        testing = registry.part("suite run")
-
         member = self.only
         questions = self.test_suite(suite) if suite is None or isinstance(suite, (str, os.PathLike)) else suite
         if mode is not None:
             in_mode = tuple(replace(question, mode=mode) for question in questions.questions)
             questions = replace(questions, questions=in_mode)
         with member.live.query(by_meaning=mode != "keyword") as copy:
-            report: TestReport = testing.run(
+            report: TestReport = registry.part("suite run")(
                 copy,
                 questions,
                 member.docs_root,
@@ -632,26 +625,23 @@ class Anvil:
     def test_suggestions(self, suite: Suite | None = None, asked: AnyCollection[str] = ()) -> tuple[str, ...]:
         """Suggested questions, as TOML for a suite: headings that end in a question mark, entries of FAQs, and those in
         ``asked``, such as the ones of the question log. Questions in ``suite`` are left out."""
-        writing = registry.part("suite suggestions")
-
         with self.only.live.query() as copy:
-            return tuple(writing.suggestions(copy.reader, suite, asked))
+            return tuple(registry.part("suite suggestions")(copy.reader, suite, asked))
 
     @property
     def question_log(self) -> QuestionLog:
         """The log of questions of these documents; of several collections that of the first, which is the project's
         own if it has one. There is a file only where a server was asked to keep one."""
-        log_class = registry.part("question log")
         first = self.members[0]
-        log: QuestionLog = log_class.of(first.docs_root, first.name, first.config)
+        log: QuestionLog = registry.part("question log").of(first.docs_root, first.name, first.config)
         return log
 
     def question_groups(self, asked: Sequence[LoggedQuestion]) -> list[QuestionGroup]:
         """Groups of similar logged questions, each asked again; unanswered groups come first."""
-        gaps = registry.part("question groups")
-
         with self.only.live.query(by_meaning=True) as copy:
-            groups: list[QuestionGroup] = gaps.groups(asked, copy.searcher, self.only.request.progress)
+            groups: list[QuestionGroup] = registry.part("question groups")(
+                asked, copy.searcher, self.only.request.progress
+            )
             return groups
 
     def _fetch_index(self, named: str) -> Path:
@@ -674,8 +664,6 @@ class Anvil:
         """
         from anvil.documents import file_tree
 
-        linter = registry.part("linter")
-
         documents = source or self.tree
         if documents is None or self.folder is None:
             raise SourceError("There are no documents to examine. Name the documentation folder with --docs.")
@@ -691,7 +679,9 @@ class Anvil:
             built = self.only.built_site(None if site is None else Path(site), by_default=source is None)
             if built is not None:
                 stack.callback(built.close)
-            report: LintReport = linter.lint(documents, files, self.config, reader, repository, rules, built)
+            report: LintReport = registry.part("linter")(
+                documents, files, self.config, reader, repository, rules, built
+            )
             return report
 
     # --- building ----------------------------------------------------------------------------------------

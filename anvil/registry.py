@@ -90,18 +90,16 @@ PARTS = {
     "locked collections": "anvil.dependencies.locked_collections:locked_collections",
     "cluster": "anvil.ray.cluster:executor",
     # methods of anvil.Anvil
-    "linter": "anvil.lint.linter",
+    "linter": "anvil.lint.linter:lint",
     "agents of a project": "anvil.agents.agent_files",
-    "pointer of a site": "anvil.agents.documentation_pointer",
-    "skill": "anvil.agents.skill",
-    "skill of an index": "anvil.agents.skill",
+    "agent skills": "anvil.agents.skill",
     "markdown of a site": "anvil.markdown.publishing:publish",
     "topics": "anvil.agents.topics:topics",
     "suite": "anvil.doc_tests.suite:load",
-    "suite run": "anvil.doc_tests.testing",
-    "suite suggestions": "anvil.doc_tests.suite_entries",
+    "suite run": "anvil.doc_tests.testing:run",
+    "suite suggestions": "anvil.doc_tests.suite_entries:suggestions",
     "question log": "anvil.doc_tests.question_log:QuestionLog",
-    "question groups": "anvil.doc_tests.gaps",
+    "question groups": "anvil.doc_tests.gaps:groups",
 }
 """What the engine uses of capabilities -> its place."""
 
