@@ -100,9 +100,7 @@ def write_command(given: OpenRequest) -> str:
     """The command that writes the pointer, with the options of this call."""
     from anvil.system import installation
 
-    named = (("--docs", given.docs), ("--config", given.config))
-    chosen_options = [word for name, value in named if value for word in (name, value)]
-    return installation.line([*installation.typed(), "agents", *chosen_options])
+    return installation.line([*installation.typed(), "agents", *options.option_words(given, "docs", "config")])
 
 
 def _compared(stale: StaleFiles, command: str, as_json: bool, quiet: bool) -> int:

@@ -14,6 +14,7 @@ from urllib.parse import quote
 from anvil.ci import previous_indexes, pull_request, summary
 from anvil.ci.annotations import impact_notes, in_checkout, lint_notes, question_notes, shown, stale_notes
 from anvil.ci.hosts import Host
+from anvil.cli.options import option_words
 from anvil.cli.output import ProgressLines
 from anvil.errors import BuildError, ConfigError
 from anvil.fetch.settings import FetchOptions
@@ -192,10 +193,7 @@ def _stale_agent_files(opened: Anvil, order: CiOptions) -> tuple[str, ...]:
 
     if opened.folder is None or opened.tree is None:
         return ()
-    given = [
-        word for name, value in (("--docs", order.docs), ("--config", order.config)) if value for word in (name, value)
-    ]
-    command = installation.line(["anvil", "agents", *given])
+    command = installation.line(["anvil", "agents", *option_words(order, "docs", "config")])
     return AgentFiles(opened.folder, opened.base).compare(opened.tree).messages(command)
 
 

@@ -127,16 +127,12 @@ def _site_advice(opened: Anvil, given: OpenRequest) -> str:
     if not site_view.is_of_plugin(opened.index_path):
         return f"Build the site, and run: {options.build_command(given, site=given.site)}"
     docs = given.docs or (output.relative(opened.folder) if opened.folder is not None else "FOLDER")
-    named = ["--docs", docs, "--index", output.relative(opened.index_path), *_config(given)]
+    named = ["--docs", docs, "--index", output.relative(opened.index_path), *options.option_words(given, "config")]
     command = installation.line([*installation.typed(), "check", *named])
     return (
         "The MkDocs plugin built this index from pages before they became HTML, so all of them differ from the HTML. "
         f"To compare it with its documents, run: {command}"
     )
-
-
-def _config(given: OpenRequest) -> list[str]:
-    return [] if given.config is None else ["--config", given.config]
 
 
 def _build_command(opened: Anvil, given: OpenRequest, staged: bool, ref: str | None, tracked: bool) -> str:

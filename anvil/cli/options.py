@@ -53,11 +53,14 @@ def build_command(request: OpenRequest, *words: str, **more: str | None) -> str:
     """The command that updates the index, with the options of ``request`` and ``more``."""
     from anvil.system import installation
 
-    named = {name: getattr(request, name) for name in ("docs", "index", "config", "provider")}
-    option_words = [
-        word for name, value in (named | more).items() if value is not None for word in (f"--{name}", value)
-    ]
-    return installation.line([*installation.typed(), "build", *words, *option_words])
+    named = option_words(request, "docs", "index", "config", "provider", **more)
+    return installation.line([*installation.typed(), "build", *words, *named])
+
+
+def option_words(request: Any, *names: str, **more: str | None) -> list[str]:
+    """The options ``names`` of ``request`` and ``more``, those that were given, as words of a command line."""
+    values = {name: getattr(request, name) for name in names} | more
+    return [word for name, value in values.items() if value is not None for word in (f"--{name}", value)]
 
 
 def once(ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> str | None:

@@ -169,8 +169,7 @@ class Setup:
 
     def _again(self, chosen: str, name: str) -> str:
         """The same command with another name for the server."""
-        given = {"--docs": self.docs, "--index": self.index, "--command": self.command, "--scope": self.scope}
-        words = [word for option, value in given.items() if value is not None for word in (option, value)]
+        words = options.option_words(self, "docs", "index", "command", "scope")
         return installation.line(["anvil", "init", "--client", chosen, *words, "--name", f"{name}-2"])
 
 
