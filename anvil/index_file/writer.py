@@ -158,10 +158,7 @@ class Writer:
             rows.append(chunk_values(row, key, id_, title, chunk))
         rows.sort()
         self.connection.executemany(INSERT_CHUNK, rows)
-        self.connection.executemany(
-            "INSERT INTO chunks_fts (rowid, title, heading_path, content, terms) VALUES (?, ?, ?, ?, ?)",
-            ((row[0], title, row[4], row[13], row[12]) for row in rows),
-        )
+        self.make_searchable(id_)
         for _, digest in document_digests(self.connection, id_):
             self.connection.execute("UPDATE documents SET digest = ? WHERE id = ?", (digest, id_))
         return id_

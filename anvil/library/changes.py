@@ -163,11 +163,7 @@ class LibraryWriter:
         )
         chunks = ((row[0] + first, row[1], id_, *row[3:]) for row in _staged_rows(staged, "chunks"))
         self.connection.executemany(INSERT_CHUNK, chunks)
-        self.connection.execute(
-            "INSERT INTO chunks_fts (rowid, title, heading_path, content, terms) "
-            "SELECT id, title, heading_path, content, terms FROM chunks WHERE id BETWEEN ? AND ?",
-            chunk_range,
-        )
+        self.rows.make_searchable(id_)
         windows = ((row[0] + shift, *row[1:]) for row in _staged_rows(staged, "windows"))
         self.connection.executemany("INSERT INTO windows VALUES (?, ?, ?, ?)", windows)
         self.rows.put_vectors((row + shift, vector) for row, vector in staged.rows.reader.vectors())
