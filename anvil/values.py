@@ -199,6 +199,10 @@ class Scan:
     skipped: tuple[Skipped, ...] = ()
 
 
+UNKNOWN_TIME = "1970-01-01T00:00:00Z"
+"""The time of documents that have none, such as all pages of a site without source files."""
+
+
 @dataclass(frozen=True, slots=True)
 class Document:
     """A source document: its text and its metadata.

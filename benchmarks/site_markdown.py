@@ -6,7 +6,8 @@ Each SITE is a folder of HTML that a generator wrote, DOCS the folder of its sou
 ``anvil build --site --markdown``. The columns:
 
 - **words**: words of the content of the HTML pages that their Markdown has.
-- **source words**: words of Markdown sources, without markup, that the Markdown of their page has.
+- **source words**: words of Markdown sources, without markup and definitions of links, that the Markdown of their page
+  has.
 - **code**: code blocks of the HTML whose text is, character for character, a fenced block of the Markdown. Blanks at
   the ends of lines do not count.
 - **links**: links from one Markdown file to another that lead to a file, of all such links; then links that lead to the
@@ -20,6 +21,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import html
 import posixpath
 import re
 import shutil
@@ -42,6 +44,7 @@ from anvil.sites.page_choice import SitePage
 from anvil.sites.page_content import content_of, generator_of
 from anvil.text import front_matter, references
 
+DEFINITION = re.compile(r"^ {0,3}\[[^\]^\n][^\]\n]*\]:[^\n]*", re.M)
 FENCE = re.compile(r"^([ >]*(?:(?:[-*+]|\d+[.)]) +)*)(`{3,}|~{3,})[^\n`]*\n", re.M)
 LINE_NUMBERS = ".linenos, .linenodiv, .lineno, .hljs-ln-numbers, .line-numbers-wrapper, .gutter, .lnt"
 
@@ -147,9 +150,14 @@ def _count(row: Row, site: Path, docs: Path | None, path: str, page: SitePage, f
                     row.other_code.append(f"{path}: {code[:80]!r}")
     source = docs / path if docs is not None else None
     if source is not None and source.suffix in MARKDOWN and source.is_file():
-        named = Counter(words(MARKUP.sub(" ", source.read_text("utf-8", "replace"))))
+        named = Counter(words(MARKUP.sub(" ", _without_definitions(source.read_text("utf-8", "replace")))))
         row.source_words += named.total()
         row.missing += named - Counter(words(markdown))
+
+
+def _without_definitions(source: str) -> str:
+    """A source without definitions of links, with the characters that its entities stand for."""
+    return html.unescape(DEFINITION.sub("", source))
 
 
 def _texts(element: html_tree.Element, skipped: frozenset[int] | set[int]) -> Iterator[str]:

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote
 
-from anvil.bundle import file_names, pointer
+from anvil.bundle import pointer
+from anvil.bundle.folder import page_files
 from anvil.bundle.page_targets import SiteTargets, SourceTargets, Targets
 from anvil.bundle.pointer import PointedPage
 from anvil.bundle.values import INDEX, PAGES, POINTER, Bundle, Project
@@ -26,7 +27,7 @@ from anvil.markdown import page_file, twins
 from anvil.requests import BuildRequest
 from anvil.system import safe_read
 from anvil.text import front_matter, page_urls, references
-from anvil.values import Document, Progress, Scan, Skipped, silent
+from anvil.values import UNKNOWN_TIME, Document, Progress, Scan, Skipped, silent
 from anvil.wording import counted
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def collect(
             "There are no pages to bundle. Name the documentation folder with --docs, or a site with --site."
         )
     documents, notes = _documents(source, member.config, progress)
-    names, name_notes = file_names.page_files(documents)
+    names, name_notes = page_files(documents)
     files = {
         path: f"{PAGES}/{name}"
         for path, name in names.items()
@@ -294,7 +295,7 @@ class BundledPages:
             blob_id(data),
             page.text,
             len(data),
-            page.document.last_modified or page_file.UNKNOWN_TIME,
+            page.document.last_modified or UNKNOWN_TIME,
             url=page.document.url,
             metadata={} if aliases is None else {"aliases": aliases},
             headings=page.document.headings,
@@ -303,7 +304,7 @@ class BundledPages:
     def last_modified(
         self, paths: Collection[str], known: Mapping[str, tuple[str, str]], since: str | None
     ) -> dict[str, str]:
-        return {path: self._pages[path].document.last_modified or page_file.UNKNOWN_TIME for path in paths}
+        return {path: self._pages[path].document.last_modified or UNKNOWN_TIME for path in paths}
 
 
 def _bytes(page: BundledPage) -> bytes:

@@ -57,13 +57,13 @@ def command(
     Only changed files are written, and nothing of somebody else is overwritten or removed. Exit code 0: done, 1: it is
     larger than --max-size, so nothing was written, or a file in OUT was kept, 2: an error.
     """
-    from anvil.bundle import bundling, folder, project
+    from anvil.bundle import bundling, folder
     from anvil.bundle.values import INDEX, BundleReport, Written
 
     with output.progress(quiet) as progress, options.open_index(given, progress) as opened:
         member = opened.only
         bundling.ensure_apart(out, member)
-        found = project.find(out, opened.base)
+        found = folder.find_project(out, opened.base)
         found = found._replace(name=name or found.name, version=docs_version or found.version)
         bundle = bundling.collect(member, found, exclude, with_index, progress)
         is_large = max_size is not None and bundle.size > max_size

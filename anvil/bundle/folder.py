@@ -1,4 +1,6 @@
-"""The folder of a bundle: what changed is written, what is gone is removed, and nothing of somebody else is touched.
+"""The folder of a bundle: of which project it is, how its files are called, and how they are written.
+
+What changed is written, what is gone is removed, and nothing of somebody else is touched.
 
 The manifest names the files of the bundle with their digests. A file counts as the bundle's own only if it has a digest
 of the manifest. No link is followed below the folder.
@@ -9,15 +11,19 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import posixpath
+import re
 import stat
-from collections.abc import Iterator, Mapping
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from anvil._version import __version__
-from anvil.bundle.values import MANIFEST, Bundle, BundledFile, Written
+from anvil.bundle.values import MANIFEST, Bundle, BundledFile, Project, Written
 from anvil.errors import BuildError
+from anvil.formats import toml_values
 from anvil.formats.canonical_json import canonical
 from anvil.system import safe_read, safe_write
 from anvil.values import Progress, silent
@@ -180,3 +186,97 @@ def _writing(out: Path) -> Iterator[None]:
             f"{place} cannot be written ({safe_read.reason(error)}). What is written so far stays. Correct this, and "
             "run the command again."
         ) from None
+
+
+def find_project(out: Path, base: Path) -> Project:
+    """The project that the folder ``out`` belongs to: its metadata is in that folder, above it up to ``base``, or in
+    ``base``. Without metadata it has the name of the folder ``base``."""
+    top, folder = base.resolve(), out.resolve()
+    folders = [folder, *folder.parents]
+    inside = folders[: folders.index(top)] if top in folders else []
+    for place in (*inside, top):
+        for found in _described(place):
+            return found
+    return Project(top.name or "this project")
+
+
+def _described(folder: Path) -> Iterator[Project]:
+    """What the files of a folder say. One that cannot be read says nothing."""
+    with suppress(OSError, ValueError, RecursionError):
+        table = toml_values.loads(safe_read.text(folder / "pyproject.toml")).get("project")
+        if project := _project(table, is_package=True):
+            yield project
+    with suppress(OSError, ValueError, RecursionError):
+        if project := _project(json.loads(safe_read.text(folder / "package.json")), is_package=True):
+            yield project
+    with suppress(OSError, ValueError, RecursionError):
+        table = toml_values.loads(safe_read.text(folder / "Cargo.toml")).get("package")
+        if project := _project(table, is_package=False):
+            yield project
+
+
+def _project(table: Any, is_package: bool) -> Project | None:
+    name, version = (_line(table.get(key)) for key in ("name", "version")) if isinstance(table, dict) else (None, None)
+    return None if name is None else Project(name, version, name if is_package else None)
+
+
+def _line(value: Any) -> str | None:
+    """A value that fits into a line of ``AGENTS.md``."""
+    return value if isinstance(value, str) and value.isprintable() and 0 < len(value.strip()) <= 200 else None
+
+
+MAX_NAME_BYTES = 120
+"""UTF-8 bytes of a file or folder. File systems take 255, and paths of Windows have 260 characters in all."""
+_REFUSED = re.compile(r'[<>:"|?*\\\x00-\x1f\x7f-\x9f\ud800-\udfff]')
+_DEVICE = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?=\.|$)", re.IGNORECASE)
+_ENDING = re.compile(r"\.(?:mdx?|markdown|html?|rst|txt|ipynb|qmd|adoc)$", re.IGNORECASE)
+
+
+def page_files(paths: Iterable[str]) -> tuple[dict[str, str], dict[str, str]]:
+    """Path of a page -> that of its Markdown file; and a sentence on each page whose file has another name than it.
+
+    ``guide/a.mdx`` is ``guide/a.md``. Of two pages that would have one file, also on a system that takes upper and
+    lower case for the same, the second keeps its ending, ``a.mdx.md``, or gets a number.
+    """
+    files: dict[str, str] = {}
+    taken: dict[str, str] = {}
+    notes: dict[str, str] = {}
+    for path in sorted(paths, key=lambda path: (not path.lower().endswith(".md"), path)):  # plain Markdown comes first
+        stem = _ENDING.sub("", path) or path
+        usual = _portable(f"{stem}.md")
+        names = [usual, _portable(f"{path}.md"), *(_portable(f"{stem}-{number}.md") for number in range(2, 1000))]
+        name = next(name for name in names if _same(name) not in taken)
+        if name != usual:
+            notes[path] = f"{_shown(path)} is {name} in the bundle, because {_shown(taken[_same(usual)])} is {usual}."
+        elif name != f"{stem}.md":
+            notes[path] = f"{_shown(path)} is {name} in the bundle, because not every system takes its name."
+        taken[_same(name)] = path
+        files[path] = name
+    return dict(sorted(files.items())), dict(sorted(notes.items()))
+
+
+def _same(name: str) -> str:
+    """What names have in common that are one file on some system."""
+    return unicodedata.normalize("NFC", name).casefold()
+
+
+def _portable(path: str) -> str:
+    return posixpath.join(*map(_portable_name, path.split("/")))
+
+
+def _portable_name(name: str) -> str:
+    portable = _REFUSED.sub("-", name).rstrip(" .") or "-"
+    portable = "".join(character if character.isprintable() else "-" for character in portable)
+    portable = _DEVICE.sub(lambda device: f"{device[0]}-", portable, count=1) if _DEVICE.match(portable) else portable
+    if len(portable.encode()) <= MAX_NAME_BYTES:
+        return portable
+    stem, ending = posixpath.splitext(portable)
+    mark = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    ending = ending if ending == ".md" else ""
+    kept = stem.encode()[: MAX_NAME_BYTES - len(mark) - 1 - len(ending)].decode("utf-8", "ignore")
+    return f"{kept}-{mark}{ending}"
+
+
+def _shown(path: str) -> str:
+    shown = path if path.isprintable() else ascii(path)[1:-1]
+    return shown if len(shown) <= 160 else f"{shown[:160]}…"

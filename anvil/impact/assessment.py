@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from anvil.errors import AnvilError, ConfigError, GitError
 from anvil.formats import globs
-from anvil.impact import change_features, co_change, diff, evidence, file_kinds, names, ranking
+from anvil.impact import co_change, diff, evidence, names, ranking
 from anvil.impact.documentation import Documentation, IndexDocumentation
+from anvil.impact.names import Name, NameKind
 from anvil.impact.settings import ImpactOptions
-from anvil.impact.undocumented import additions
-from anvil.impact.values import KINDS, ChangeFeature, Evidence, EvidenceKind, Feature, Impact, Undocumented
+from anvil.impact.values import (
+    KINDS,
+    AdditionKind,
+    ChangeFeature,
+    Evidence,
+    EvidenceKind,
+    Feature,
+    Impact,
+    Undocumented,
+)
 from anvil.system.cancellation import still_wanted
 
 if TYPE_CHECKING:
@@ -109,17 +119,17 @@ def gathered(
         if change.code:
             title = title or diff.title(diff_text)
             found += _collect(change, named, docs, copy, title, kinds)
-            features |= change_features.of_title(title[:MAX_TITLE_CHARS])
-            features |= change_features.of_files(
+            features |= ranking.title_features(title[:MAX_TITLE_CHARS])
+            features |= ranking.file_features(
                 [(file.path, file.status == "added") for file in change.code],
                 len(change.all_paths) - len(change.code_paths),
             )
-            features |= change_features.of_names(named.names)
+            features |= ranking.name_features(named.names)
             if "co-change" in kinds and git is not None:
                 history = _history(git, change, before, notes)
                 found += evidence.of_history(history, docs)
         found = [each for each in found if not change.is_left_out(each.path)]
-        features |= change_features.of_evidence(found)
+        features |= ranking.evidence_features(found)
         new = tuple(additions(named.names, docs, change.added_prose)) if change.code else ()
         yield Gathered(
             tuple(found), features, docs, change.edited(docs), new, tuple(dict.fromkeys(notes)), len(change.code)
@@ -190,10 +200,10 @@ class _Change:
             line.text for file in files if self._kind(file.path) in ("page", "other") for line in file.added
         )
 
-    def _kind(self, path: str) -> file_kinds.FileKind:
+    def _kind(self, path: str) -> diff.FileKind:
         if any(glob.matches(path) for glob in self._ignored_code):
             return "other"
-        return file_kinds.kind(path, self.docs, self.is_page(self._inside(path)))
+        return diff.file_kind(path, self.docs, self.is_page(self._inside(path)))
 
     def _inside(self, path: str) -> str:
         """A path from the documentation folder."""
@@ -275,3 +285,30 @@ def _history(git: Repository, change: _Change, before: str | None, notes: list[s
             "with these files. Run 'git fetch --unshallow', or set fetch-depth: 0 for actions/checkout."
         )
     return history
+
+
+MAX_ADDITIONS = 50
+"""Additions that are named."""
+CALLED: dict[NameKind, AdditionKind] = {
+    "flag": "flag",
+    "variable": "variable",
+    "route": "route",
+    "setting": "setting",
+}
+"""Kinds of public names -> what they are called."""
+
+
+def additions(found_names: Iterable[Name], docs: Documentation, added_prose: str = "") -> Iterator[Undocumented]:
+    """The new public names that no page has, by file and line. ``added_prose``: the lines that the same change adds to
+    pages and other texts, which the index may not have yet."""
+    new = [name for name in found_names if name.is_new and names.is_public(name)]
+    found = [name for name in new if not _is_known(name, docs, added_prose)]
+    for name in sorted(found, key=lambda name: (name.path, name.line, name.text))[:MAX_ADDITIONS]:
+        yield Undocumented(CALLED[name.kind], name.text, name.path, name.line)
+
+
+def _is_known(name: Name, docs: Documentation, added_prose: str) -> bool:
+    if re.search(rf"(?<![\w-]){re.escape(name.text)}(?![\w-])", added_prose):
+        return True
+    matches = evidence.find(name.text, docs, anything=True)
+    return matches is None or any(match.degree >= evidence.RESPELLED for match in matches)

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 from anvil.impact import names as naming
 from anvil.impact.co_change import History
+from anvil.impact.diff import words_path
 from anvil.impact.documentation import Documentation, Passage, Spot, page_words
-from anvil.impact.file_kinds import words_path
 from anvil.impact.names import How, Name, Text
 from anvil.impact.values import Evidence, Feature
 from anvil.text import query as lexicon

@@ -71,7 +71,7 @@ ChangeFeature = Literal[
     "new words in code",
     "strongest joint change",
 ]
-"""What is weighed of a change as a whole; see :mod:`anvil.impact.change_features`."""
+"""What is weighed of a change as a whole; see :mod:`anvil.impact.ranking`."""
 
 
 @dataclass(frozen=True, slots=True)

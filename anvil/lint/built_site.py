@@ -15,7 +15,7 @@ from anvil.text.headings import plain
 from anvil.text.references import Link
 
 if TYPE_CHECKING:
-    from anvil.sites.links import PageLink, PageLinks
+    from anvil.sites.html_page import PageLink, PageLinks
 
 MAX_ROOTED = 2_000
 """Links that begin with a slash by which the base of a site is told."""

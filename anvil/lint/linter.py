@@ -206,7 +206,7 @@ def _files_around(files: FileTree) -> Iterator[tuple[str, str]]:
 def _built_site(site: SiteFolder) -> BuiltSite:
     """The site in a folder, read as its index reads it. Raises :class:`SourceError` for a folder without pages."""
     from anvil.sites import html_tree, reader_processes  # the HTML parser, for built sites only
-    from anvil.sites.links import read_links
+    from anvil.sites.html_page import read_links
 
     site.scan()
     pages = {}

@@ -9,10 +9,8 @@ from dataclasses import dataclass
 from anvil.sites.page_facts import PageImage, with_images
 from anvil.text import front_matter, markdown_parser, references, visible_text
 from anvil.text.references import TargetSpan
-from anvil.values import Document
+from anvil.values import UNKNOWN_TIME, Document
 
-UNKNOWN_TIME = "1970-01-01T00:00:00Z"
-"""The time of documents that have none."""
 _NOT_PLAIN = re.compile(r"[\"\\\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
 """Characters that a quoted value of YAML has as an escape."""
 

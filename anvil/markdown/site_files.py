@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import hashlib
 import os
+import posixpath
+import re
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial as partial_function
+from html import escape
 from pathlib import Path
 from typing import NamedTuple
 
 from anvil.errors import BuildError
-from anvil.markdown import html_links, llms
+from anvil.markdown import llms
 from anvil.markdown.llms import Site
 from anvil.markdown.page_file import MarkdownPage, render
-from anvil.markdown.twins import Layout, Place, TwinLinks
+from anvil.markdown.twins import Layout, Place, TwinLinks, relative
 from anvil.sites import own_markdown
 from anvil.sites.own_markdown import RECORD, Record
 from anvil.system import safe_read, safe_write
@@ -234,13 +237,13 @@ class _Files:
         """Put a link to its Markdown into the HTML of each page, and remove it from others; the files that have one."""
         linked = []
         for place, path in wanted:
-            if self._edit(place.html, partial_function(html_links.added, target=html_links.target(place, path))):
+            if self._edit(place.html, partial_function(_with_link, target=_link_target(place, path))):
                 linked.append(place.html)
         for html in sorted(set(self._record.linked) - set(linked)):
             if partial:
                 linked.append(html)
             else:
-                self._edit(html, html_links.removed)
+                self._edit(html, _without_link)
         return sorted(linked)
 
     def _edit(self, html: str, change: Callable[[bytes], bytes | None]) -> bool:
@@ -297,3 +300,30 @@ class _Files:
     def notes(self) -> list[str]:
         """A sentence for each reason that files are not as wanted."""
         return [f"{first_of(paths, MAX_PATHS_SHOWN)}: {reason}." for reason, paths in sorted(self._problems.items())]
+
+
+_HEAD_END = re.compile(rb"</head\s*>", re.I)
+_OTHER = re.compile(rb"<link\b[^>]{0,500}\btext/markdown\b", re.I)
+_BASE = re.compile(rb"<base\s", re.I)
+_OWN = re.compile(rb'<link rel="alternate" type="text/markdown" href="[^"<>]*" data-anvil>')
+
+
+def _link_target(place: Place, path: str) -> str:
+    """Where a page's link to its Markdown leads, from the page's address."""
+    return relative(path, posixpath.dirname(place.address))
+
+
+def _with_link(data: bytes, target: str) -> bytes | None:
+    """A page with the link. None for one without an end of its head, with another link to Markdown, or with a
+    ``<base>``, which gives links another start."""
+    data = _without_link(data)
+    end = _HEAD_END.search(data)
+    if end is None or _OTHER.search(data) or _BASE.search(data, 0, end.start()):
+        return None
+    link = f'<link rel="alternate" type="text/markdown" href="{escape(target)}" data-anvil>'
+    return data[: end.start()] + link.encode() + data[end.start() :]
+
+
+def _without_link(data: bytes) -> bytes:
+    """A page without the link."""
+    return _OWN.sub(b"", data, count=1)

@@ -1,12 +1,13 @@
-"""The headings of a page, and the ids by which they are reached."""
+"""The headings of a page, the ids by which they are reached, and the names in signatures: what a heading of the
+documentation of an API shows besides the parameters."""
 
 from __future__ import annotations
 
 from collections.abc import Container
 
-from anvil.sites import html_tree, signatures
+from anvil.sites import html_tree
 from anvil.sites.content_words import spaced_text
-from anvil.sites.html_tree import Element
+from anvil.sites.html_tree import Element, classes
 from anvil.sites.page_content import Content
 from anvil.text.rendered_anchors import Heading
 
@@ -25,7 +26,7 @@ def headings_of(content: Content) -> tuple[Heading, ...]:
 
 def text_of(heading: Element, skipped: Container[int]) -> str:
     """The text of a heading; of a signature its name."""
-    return signatures.name_in(heading, skipped) or " ".join(spaced_text(heading, skipped).split())
+    return signature_name(heading, skipped) or " ".join(spaced_text(heading, skipped).split())
 
 
 def anchor_of(heading: Element) -> str:
@@ -63,3 +64,38 @@ def _before(element: Element) -> Element | None:
     while before is not None and before.is_text_node and not (before.text_content or "").strip():
         before = before.prev
     return before
+
+
+_END_OF_NAME = ("(", "=", ": ", "[", " ->", "\u2192")
+_MKDOCSTRINGS = ".doc-object-name, code:not(.doc-symbol)"
+
+
+def signature_name(node: Element, skipped: Container[int] = frozenset()) -> str:
+    """The name in a signature of Sphinx (``dt.sig``) or in a heading of mkdocstrings, with the module in front if the
+    page shows it there; empty for another element."""
+    names = classes(node)
+    if "sig" in names:
+        return _of_sphinx(node)
+    if "doc-heading" not in names:
+        return ""
+    named = html_tree.first(node, _MKDOCSTRINGS)
+    text = "" if named is None else _plain(spaced_text(named, skipped))
+    for end in _END_OF_NAME:
+        text = text.partition(end)[0]
+    return text.strip()
+
+
+def _of_sphinx(node: Element) -> str:
+    """Of several names of one entry, as ``-v, --verbose``, all."""
+    found, module = [], ""
+    for part in html_tree.select(node, ".sig-name, .sig-prename"):
+        if "sig-prename" in classes(part):
+            module = _plain(part.text())
+        else:
+            found.append(module + _plain(part.text()))
+            module = ""
+    return ", ".join(found)
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split())

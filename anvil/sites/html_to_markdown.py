@@ -12,9 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from anvil.sites import callouts, code_blocks, html_tree, signatures
+from anvil.sites import callouts, code_blocks, html_tree
 from anvil.sites.content_words import spaced_text
-from anvil.sites.html_headings import LEVELS, anchor_of
+from anvil.sites.html_headings import LEVELS, anchor_of, signature_name
 from anvil.sites.html_tree import Element, classes
 from anvil.sites.markdown_writer import MarkdownWriter, Table, is_layout
 from anvil.sites.page_content import Content, is_note_reference
@@ -275,7 +275,7 @@ class _Converter:
             return self._block(node)
         self.writer.end()
         text = self._text(node)
-        name = signatures.name_in(node, self._skipped)
+        name = signature_name(node, self._skipped)
         if name and name != text:
             self._add_heading(level, anchor_of(node), name, self._code_line(name))
             self.writer.raw(self._code_line(text))
@@ -460,7 +460,7 @@ class _Converter:
         follows, if that is more."""
         text = self._text(node)
         anchor = node.attributes.get("id") or ""
-        name = (signatures.name_in(node) or text) if anchor else ""
+        name = (signature_name(node) or text) if anchor else ""
         if name:
             self._add_heading(min(6, max(1, self._level) + self._api_depth), anchor, name, self._code_line(name))
         if text and text != name:

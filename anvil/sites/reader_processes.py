@@ -18,7 +18,7 @@ from typing import NamedTuple
 from urllib.parse import quote, unquote, urljoin, urlsplit
 
 from anvil.formats.canonical_json import canonical
-from anvil.sites import content_words, copies, html_tree, own_markdown, page_addresses
+from anvil.sites import content_words, html_tree, own_markdown, page_addresses, page_choice
 from anvil.sites.html_page import read_page
 from anvil.sites.page_content import PageRules
 from anvil.sites.page_facts import PageFacts
@@ -233,7 +233,7 @@ def _passages(markdown: str) -> str:
         total += len(own)
         if len(own) >= MIN_PASSAGE_WORDS:
             digest = hashlib.sha256(" ".join(own).encode("utf-8", "surrogatepass")).hexdigest()
-            found.append(f"{digest[: copies.DIGEST_CHARACTERS]}{len(own)}")
+            found.append(f"{digest[: page_choice.DIGEST_CHARACTERS]}{len(own)}")
     return " ".join((str(total), *found))
 
 

@@ -28,13 +28,12 @@ from anvil.errors import SourceError
 from anvil.formats.canonical_json import canonical
 from anvil.git.objects import blob_id
 from anvil.settings.schema import SiteOptions, SourceOptions
-from anvil.sites import copies, page_addresses, page_choice, site_listing, source_files
+from anvil.sites import page_addresses, page_choice, site_listing, source_files
 from anvil.sites.page_cache import KnownFile, SiteCache, cache_folder
 from anvil.sites.page_choice import SitePage
 from anvil.sites.page_facts import PageFacts
 from anvil.sites.site_listing import INVENTORY, SiteListing, list_site
-from anvil.sites.site_source import EPOCH
-from anvil.values import Document, Progress, Scan, Skipped, silent
+from anvil.values import UNKNOWN_TIME, Document, Progress, Scan, Skipped, silent
 from anvil.wording import counted
 
 if TYPE_CHECKING:
@@ -217,7 +216,7 @@ class SiteFolder:
         if self._used_tree is not None:
             with_file = [path for path in paths if self._entries.get(path, ("", ""))[0]]
             times = self._used_tree.last_modified(with_file, known, since)
-        newest = max(times.values(), default=EPOCH)
+        newest = max(times.values(), default=UNKNOWN_TIME)
         self._times |= {path: times.get(path, newest) for path in paths}
         return {path: self._times[path] for path in paths}
 
@@ -340,7 +339,7 @@ class SiteFolder:
                 "of the generator (static generation, SSR), and build the site again."
             )
         self._used_tree, mapped = self._mapped(chosen.pages, listing, blobs)
-        repeated = copies.among(chosen.pages, mapped)
+        repeated = page_choice.repeated(chosen.pages, mapped)
         copied = {copy.path for copy in repeated}
         mapped = {file: source for file, source in mapped.items() if file not in copied}
         self._aliases = self._second_names(listing)

@@ -10,10 +10,7 @@ from anvil.documents import staleness
 from anvil.documents.document_source import DocumentSource, SourceWrapper
 from anvil.documents.file_selection import refusal
 from anvil.formats.canonical_json import canonical
-from anvil.values import Document, Scan, Skipped
-
-EPOCH = "1970-01-01T00:00:00Z"
-"""The time of all pages of a site without source files."""
+from anvil.values import UNKNOWN_TIME, Document, Scan, Skipped
 
 
 def fingerprint(page: Document) -> str:
@@ -80,6 +77,6 @@ class GeneratedSiteSource(SourceWrapper):
         """As in the tree. A page without a source file has the time of the newest page that has one."""
         with_file = [path for path in paths if path in self._files]
         times = super().last_modified(with_file, known, since)
-        newest = max(times.values(), default=EPOCH)
+        newest = max(times.values(), default=UNKNOWN_TIME)
         self._times |= {path: times.get(path, newest) for path in paths}
         return {path: self._times[path] for path in paths}

@@ -65,6 +65,15 @@ def test_a_page_without_a_heading_gets_its_title_as_one() -> None:
     assert page_of(document("Title\n=====\n", title="T"), "a.md").text == "Title\n=====\n"
 
 
+def test_front_matter_that_yaml_does_not_take_is_text() -> None:
+    page = page_of(document("---\ntitle: [\n---\n\n# Odd\n"), "a.md")
+    assert page.title == "Odd" and page.text == "---\ntitle: [\n---\n\n# Odd\n"
+    text = render(page, same)
+    assert text.startswith('---\ntitle: "Odd"\n---\n\n---\ntitle: [\n') and front_matter.split(text)[0] == {
+        "title": "Odd"
+    }
+
+
 def test_text_that_readers_do_not_see_is_left_out_of_a_page_of_a_site() -> None:
     text = "# A\n\n<!-- secret -->\n\nText{ .lead }\n\n```\n<!-- code -->\n```\n"
     assert page_of(document(text, cleaned=True), "a.md").text == "# A\n\n\nText\n\n```\n<!-- code -->\n```\n"

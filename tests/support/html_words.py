@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from anvil.sites import content_words, html_to_markdown, html_tree, signatures
+from anvil.sites import content_words, html_headings, html_to_markdown, html_tree
 from anvil.sites.page_content import content_of
 
 
@@ -21,7 +21,7 @@ def lost_and_invented(html: bytes | str) -> tuple[Counter[str], Counter[str]]:
     names = [
         word
         for entry in entries
-        if entry.attributes.get("id") in anchors and (name := signatures.name_in(entry, content.skipped))
+        if entry.attributes.get("id") in anchors and (name := html_headings.signature_name(entry, content.skipped))
         if name != " ".join(content_words.spaced_text(entry, content.skipped).split())
         for word in content_words.words(name)
     ]

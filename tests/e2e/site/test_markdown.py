@@ -108,6 +108,17 @@ def test_markdown_of_a_generator_stays_and_is_still_read(tmp_path: Path) -> None
     assert "is up to date" in said and "unchanged" in said
 
 
+def test_markdown_of_a_site_with_front_matter_that_yaml_does_not_take(tmp_path: Path) -> None:
+    site = html_sites.site(tmp_path / "site")
+    odd = "---\ntitle: [\n---\n\n# Install\n\nRun `pip install harbour`.\n"
+    write(site, {"guide/install/index.md": odd})
+    said, told = build(site, "--markdown")
+    assert "guide/install/index.md: not a file of Anvil, so it stays as it is." in told
+    assert "Markdown of 3 pages in 6 files: 6 written." in said
+    assert (site / "guide/install/index.md").read_text(encoding="utf-8") == odd
+    assert "title: [" not in (site / "guide/install.md").read_text(encoding="utf-8")
+
+
 def test_images_are_kept_in_the_markdown_and_not_in_the_index(tmp_path: Path) -> None:
     site = html_sites.site(tmp_path / "site")
     images = (
