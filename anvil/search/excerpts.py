@@ -13,6 +13,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import NamedTuple
 
 from anvil.search import snippets
@@ -35,6 +36,10 @@ _DELIMITER = re.compile(r"[ \t>]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\
 _OPTION = re.compile(r"[ \t>]*(?:-{1,2}[A-Za-z?]|[A-Z][A-Z0-9]*_[A-Z0-9_]+\b)")
 _NAMED_ITEM = re.compile(r"[ \t>]*[-*+][ \t]+(?:[`\[]|\*\*|__|<code>)")
 _MEANING = re.compile(r"[^\r\n]*(?:\r\n?|\n)[ \t>]*::?[ \t]")
+_LISTED = re.compile(
+    r"^(?:[ \t>]*(?:[-*+][ \t]+[`\[*_<]|::?[ \t]|-{1,2}[A-Za-z?]|[A-Z][A-Z0-9]*_)|[^|\r\n]*\|)", re.MULTILINE
+)
+"""What each definition of a list has at the beginning of a line."""
 _TERM = re.compile(r"[ \t>|*+-]*[^\r\n]*?(?=[ \t]{2}|\||: | - |[\r\n]|\Z)")
 _EMPTY_CELL = re.compile(r"[ \t>]*\|[ \t]*\|")
 _PADDING = re.compile(r"[ \t]{2,}|(?<=-{3})-+")
@@ -99,6 +104,8 @@ def excerpt(text: str, wanted: Sought, size: int) -> Excerpt:
 def definition(text: str, wanted: Sought, size: int) -> tuple[int, int] | None:
     """The characters of the definition with which an excerpt of this size begins, and of the excerpt; None where it
     does not begin with one."""
+    if len(text) <= size or not _may_have_definitions(text):
+        return None
     part, end = _excerpt(text, wanted, size)
     if end is None:
         return None
@@ -134,7 +141,7 @@ def _excerpt(text: str, wanted: Sought, size: int) -> tuple[Excerpt, int | None]
 
     ranks = {first: rank(first) for first in range(len(pieces)) if found[first] or not first}
     best = max(ranks, key=lambda first: (ranks[first], -first))
-    own = _best_definition(text, pieces, found, wanted, heading, ranks[best][0])
+    own = _best_definition(_definitions(text, pieces), found, wanted, heading, ranks[best][0])
     if own is not None:
         last = _last(pieces, own.start, size)
         while last >= own.stop and heading.issuperset(found[last]):
@@ -149,8 +156,17 @@ def _excerpt(text: str, wanted: Sought, size: int) -> tuple[Excerpt, int | None]
     return part(best, _last(pieces, best, size)), None
 
 
-def _definitions(text: str, pieces: Sequence[_Piece]) -> list[range]:
-    """The pieces of each definition in lists of definitions."""
+class _Definition(NamedTuple):
+    """A definition in a list of them: what it defines, and its pieces."""
+
+    term: str
+    pieces: range
+
+
+def _definitions(text: str, pieces: Sequence[_Piece]) -> list[_Definition]:
+    """The definitions in lists of definitions."""
+    if not _may_have_definitions(text):
+        return []
     lists: list[list[range]] = []
     sort, margin = "", 0  # of the definitions in the last list
     for place, piece in enumerate(pieces):
@@ -167,7 +183,18 @@ def _definitions(text: str, pieces: Sequence[_Piece]) -> list[range]:
             sort, margin = own, indent
             if own:
                 lists.append([range(place, place + 1)])
-    return [each for of_list in lists if len(of_list) >= MIN_DEFINITIONS for each in of_list]
+    ranges = (each for of_list in lists if len(of_list) >= MIN_DEFINITIONS for each in of_list)
+    return [_Definition(_term(text, pieces[each.start]), each) for each in ranges]
+
+
+def _may_have_definitions(text: str) -> bool:
+    """A quick answer: most texts have none."""
+    return len(list(islice(_LISTED.finditer(text), MIN_DEFINITIONS))) == MIN_DEFINITIONS
+
+
+def _term(text: str, piece: _Piece) -> str:
+    term = _TERM.match(text, piece.start, piece.end)
+    return term[0] if term else ""
 
 
 def _sort(line: str, piece: _Piece, is_part: bool) -> str:
@@ -186,13 +213,16 @@ def _sort(line: str, piece: _Piece, is_part: bool) -> str:
 
 
 def _best_definition(
-    text: str, pieces: Sequence[_Piece], found: Sequence[list[str]], wanted: Sought, heading: frozenset[str], most: int
+    definitions: Sequence[_Definition],
+    found: Sequence[list[str]],
+    wanted: Sought,
+    heading: frozenset[str],
+    most: int,
 ) -> range | None:
     """The pieces of the definition that matches best: by the names that it holds, and that are its term; then by how
     few others have each stem. None where it has less than two thirds of ``most`` different stems, or one third if it
     has all the names."""
-    definitions = _definitions(text, pieces)
-    held = [frozenset(stem for place in each for stem in found[place]) for each in definitions]
+    held = [frozenset(stem for place in each.pieces for stem in found[place]) for each in definitions]
     having = Counter(stem for stems in held for stem in stems)
 
     def weight(stems: Collection[str]) -> float:
@@ -200,16 +230,14 @@ def _best_definition(
 
     def rank(place: int) -> tuple[float, float, float, float, int]:
         own, names = held[place] - heading, held[place] & wanted.names
-        first = pieces[definitions[place].start]
-        term = _TERM.match(text, first.start, first.end) if own else None
-        of_term = frozenset(snippets.matches(term[0], wanted.stems)) if term else heading
+        of_term = frozenset(snippets.matches(definitions[place].term, wanted.stems))
         return len(names), len(names & of_term), weight(own), weight(own & of_term), -place
 
-    best = max(range(len(definitions)), key=rank, default=None)
-    if best is None or not held[best] - heading:
+    best = max((place for place, stems in enumerate(held) if stems - heading), key=rank, default=None)
+    if best is None:
         return None
     share = 1 if wanted.names and wanted.names <= held[best] else 2
-    return definitions[best] if 3 * len(held[best] - heading) >= share * most else None
+    return definitions[best].pieces if 3 * len(held[best] - heading) >= share * most else None
 
 
 def _earliest(pieces: list[_Piece], at: int, size: int) -> int:
