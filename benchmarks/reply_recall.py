@@ -29,7 +29,7 @@ from anvil.results import Hit
 from anvil.server.answers import called
 from anvil.server.docs_toolset import MARKDOWN_BASE_CHARS
 from anvil.server.markdown_text import render, rendered_hit
-from anvil.server.schemas import text
+from anvil.server.result_json import text
 from anvil.text.headings import attributes, plain
 
 FORMS = ("text", "wire", "markdown")

@@ -12,7 +12,7 @@ from anvil.context.artifacts import KINDS
 from anvil.context.repository_context import Context
 from anvil.context.settings import load_context
 from anvil.context.values import Artifact, ArtifactText, Health, Match, RepositoryContext, TaskItem
-from anvil.server.schemas import plain
+from anvil.server.result_json import plain
 from anvil.server.toolset import Parameter, ServeRequest, Tool, Toolset
 from anvil.values import Progress
 

@@ -7,11 +7,11 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from anvil.dependencies import archive, npm, pypi, registry
+from anvil.dependencies import npm, package_archive, package_registry, pypi
 from anvil.dependencies.attempts import AttemptLog
+from anvil.dependencies.package_registry import PackageArchive
 from anvil.dependencies.project_urls import ProjectUrls, github_slug
 from anvil.dependencies.pypi import PythonEnvironment
-from anvil.dependencies.registry import PackageArchive
 from anvil.dependencies.settings import DepsOptions
 from anvil.dependencies.values import Ecosystem, LockedDocs
 from anvil.errors import AnvilError, FetchError, NotFound
@@ -59,8 +59,8 @@ class Packages:
         self._base = base
         self._log = log
         self._progress = progress
-        self._registries = registry.registries(options)
-        self.policy = registry.policy(options, self._registries)
+        self._registries = package_registry.registries(options)
+        self.policy = package_registry.policy(options, self._registries)
         self._environment = PythonEnvironment.of_project(base)
 
     def find(self, docs: LockedDocs, folder: Path) -> Package | None:
@@ -75,7 +75,7 @@ class Packages:
             return Package(local[0], page, local[1])
         release = npm.release if docs.ecosystem == "npm" else pypi.release
         try:
-            with self._log.host(page), HttpClient(registry.LIMITS, ours.authorization, self.policy) as http:
+            with self._log.host(page), HttpClient(package_registry.LIMITS, ours.authorization, self.policy) as http:
                 found = release(http, ours, docs.name, docs.version)
         except (FetchError, NotFound) as error:
             self._log.failed("metadata", page, error)
@@ -99,8 +99,8 @@ class Packages:
         if package.archive is None:
             raise NotFound("the registry has no wheel of it")
         packed, name = self._downloaded(package.archive, folder), package.archive.name
-        paths = sorted(archive.members(packed, name))
-        return lambda wanted: archive.read(packed, name, wanted, MAX_INSTALLED_BYTES), paths
+        paths = sorted(package_archive.members(packed, name))
+        return lambda wanted: package_archive.read(packed, name, wanted, MAX_INSTALLED_BYTES), paths
 
     def _downloaded(self, file: PackageArchive, folder: Path) -> Path:
         """The file of an archive, once for each folder."""
@@ -113,7 +113,7 @@ class Packages:
             place: value for ours in self._registries.values() for place, value in ours.authorization.items()
         }
         with HttpClient(Limits(), authorization, self.policy) as http:
-            archive.download(http, file, packed, max_bytes, self._progress)
+            package_archive.download(http, file, packed, max_bytes, self._progress)
         return packed
 
 

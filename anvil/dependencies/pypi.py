@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from anvil.dependencies import archive
+from anvil.dependencies import package_archive
 from anvil.dependencies.package_names import is_name, is_version, normalized
+from anvil.dependencies.package_registry import PackageArchive, Registry, Release, get, object_of
 from anvil.dependencies.project_urls import ProjectUrls, of_python
-from anvil.dependencies.registry import PackageArchive, Registry, Release, get, object_of
 from anvil.dependencies.values import Dependency
 from anvil.errors import FetchError, NotFound
 from anvil.http.client import HttpClient
@@ -57,8 +57,8 @@ def release(http: HttpClient, registry: Registry, name: str, version: str) -> Re
 
 def urls_in_wheel(path: Path, name: str) -> ProjectUrls:
     """The addresses in the ``METADATA`` of a wheel. Raises :class:`ArtifactRejected`."""
-    wanted = [member for member in archive.members(path, name) if _METADATA.fullmatch(member)]
-    texts = archive.read(path, name, wanted, MAX_METADATA_CHARS).values()
+    wanted = [member for member in package_archive.members(path, name) if _METADATA.fullmatch(member)]
+    texts = package_archive.read(path, name, wanted, MAX_METADATA_CHARS).values()
     return urls_of("".join(text.decode("utf-8", "replace") for text in texts))
 
 

@@ -23,7 +23,7 @@ from anvil.library.library import DEFAULT_LIBRARY, Library
 from anvil.library.settings import LibraryOptions
 from anvil.search.metadata_filter import MAX_METADATA_BYTES
 from anvil.server.logs import log
-from anvil.server.schemas import plain
+from anvil.server.result_json import plain
 from anvil.server.threads import ThreadBridge
 
 FORM_OVERHEAD_BYTES = 256 * 1024

@@ -20,7 +20,7 @@ from urllib.parse import quote, unquote
 from anvil._version import __version__
 from anvil.errors import AnvilError
 from anvil.server.logs import log, timed
-from anvil.server.schemas import output_schema, plain, structured, text
+from anvil.server.result_json import output_schema, plain, structured, text
 from anvil.server.toolset import InvalidArguments, RunningToolset, Tool, Toolset
 from anvil.values import Changes, address, labelled
 from anvil.wording import full_heading

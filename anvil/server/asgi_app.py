@@ -31,7 +31,7 @@ from anvil.server import docs_toolset, http_transport, logs
 from anvil.server.mcp_app import running_app
 from anvil.server.oauth import OAuthSettings
 from anvil.server.progress import ProgressReporter
-from anvil.server.schemas import plain, text
+from anvil.server.result_json import plain, text
 from anvil.server.security import Access, AccessMiddleware, Application, Receive, Scope, Send, read_token, refuse
 from anvil.server.threads import ThreadBridge
 from anvil.server.toolset import InvalidArguments, ServeRequest, open_toolset

@@ -13,7 +13,7 @@ from typing import Any
 
 from anvil.results import GrepMatch, GrepResult, Hit, Page, PageList, PageSummary, Place, SearchResult, SectionText
 from anvil.search.confidence import UNLIKELY
-from anvil.server.schemas import plain, text
+from anvil.server.result_json import plain, text
 from anvil.values import SEPARATOR, address, at_line
 from anvil.wording import counted, full_heading
 

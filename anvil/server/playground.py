@@ -21,7 +21,7 @@ from anvil.errors import AnvilError, ConfigError, NotFound
 from anvil.search import snippets
 from anvil.server.docs_toolset import TOOLS
 from anvil.server.logs import event
-from anvil.server.schemas import plain, text
+from anvil.server.result_json import plain, text
 from anvil.server.threads import ThreadBridge
 from anvil.server.toolset import InvalidArguments, Parameter, RunningToolset, validated
 

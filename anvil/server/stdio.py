@@ -36,7 +36,7 @@ from anvil.server.answers import (
 )
 from anvil.server.logs import event
 from anvil.server.progress import ProgressReporter
-from anvil.server.schemas import text
+from anvil.server.result_json import text
 from anvil.server.signals import SHUTDOWN_TIMEOUT_S, ShutdownDeadline
 from anvil.server.threads import Call, Workers
 from anvil.server.toolset import RunningToolset

@@ -17,7 +17,7 @@ from anvil.embedding.provider import EmbeddingProvider
 from anvil.errors import AnvilError, ArtifactError, ArtifactRejected, ConfigError
 from anvil.library import verify_library
 from anvil.library.library import Library
-from anvil.server.schemas import plain
+from anvil.server.result_json import plain
 from anvil.settings.schema import Config
 
 DEEP = json.dumps({"a": 1})[:-1] + ', "b": ' + "[" * 50_000 + "]" * 50_000 + "}"

@@ -18,7 +18,7 @@ from anvil.results import GrepResult, Page, PageList, SearchResult, SectionText
 from anvil.server.docs_toolset import TOOLSET
 from anvil.server.mcp_app import App
 from anvil.server.progress import ProgressReporter
-from anvil.server.schemas import plain
+from anvil.server.result_json import plain
 from anvil.server.toolset import RunningToolset
 from anvil.status import Status
 from anvil.values import ChunkMetadata

@@ -22,7 +22,7 @@ import pytest
 
 import anvil
 from anvil.server.playground import FILES, MAX_QUERY_CHARS
-from anvil.server.schemas import text
+from anvil.server.result_json import text
 from tests.conftest import PAGES, write
 from tests.support import mcp_servers
 from tests.support.mcp_servers import Process, connected

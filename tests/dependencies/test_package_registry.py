@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from anvil.dependencies import npm, pypi, registry
-from anvil.dependencies.registry import Registry
+from anvil.dependencies import npm, package_registry, pypi
+from anvil.dependencies.package_registry import Registry
 from anvil.dependencies.settings import DepsOptions
 from anvil.errors import ConfigError, FetchError, NotFound
 from anvil.http.client import HttpClient
@@ -27,37 +27,37 @@ def server() -> Iterator[Server]:
 
 @pytest.fixture
 def http() -> Iterator[HttpClient]:
-    with HttpClient(registry.LIMITS) as http:
+    with HttpClient(package_registry.LIMITS) as http:
         yield http
 
 
 @pytest.fixture(autouse=True)
 def environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    for names in registry.VARIABLES.values():
+    for names in package_registry.VARIABLES.values():
         for name in names:
             monkeypatch.delenv(name, raising=False)
 
 
 def test_the_environment_names_the_registry(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert registry.registries(DepsOptions())["pypi"] == Registry("https://pypi.org/simple/", True)
+    assert package_registry.registries(DepsOptions())["pypi"] == Registry("https://pypi.org/simple/", True)
     monkeypatch.setenv("PIP_INDEX_URL", "https://reader:pass%40word@pypi.corp:8443/root/simple")
-    ours = registry.registries(DepsOptions())["pypi"]
+    ours = package_registry.registries(DepsOptions())["pypi"]
     assert (ours.url, ours.is_trusted) == ("https://pypi.corp:8443/root/simple/", True)
     assert ours.authorization == {"https://pypi.corp:8443": "Basic cmVhZGVyOnBhc3NAd29yZA=="}
     assert "word" not in repr(ours)
     monkeypatch.setenv("UV_DEFAULT_INDEX", "https://first.corp/simple")
-    assert registry.registries(DepsOptions())["pypi"].url == "https://first.corp/simple/"
-    assert registry.registries(DepsOptions(npm_url="https://n.corp/npm"))["npm"] == Registry(
+    assert package_registry.registries(DepsOptions())["pypi"].url == "https://first.corp/simple/"
+    assert package_registry.registries(DepsOptions(npm_url="https://n.corp/npm"))["npm"] == Registry(
         "https://n.corp/npm/", False
     )
     monkeypatch.setenv("NPM_CONFIG_REGISTRY", "http://n.corp/")
     with pytest.raises(ConfigError, match="NPM_CONFIG_REGISTRY must be an https address"):
-        registry.registries(DepsOptions())
+        package_registry.registries(DepsOptions())
 
 
 def test_a_registry_of_a_checkout_must_be_public(server: Server) -> None:
     options = DepsOptions(pypi_url=f"{server.url}/simple/")
-    policy = registry.policy(options, registry.registries(options))
+    policy = package_registry.policy(options, package_registry.registries(options))
     with pytest.raises(FetchError, match="this machine, which a package may not name"):
         policy.check(f"{server.url}/simple/lib/")
 

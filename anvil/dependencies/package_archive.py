@@ -14,7 +14,7 @@ from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 
-from anvil.dependencies.registry import PackageArchive
+from anvil.dependencies.package_registry import PackageArchive
 from anvil.errors import ArtifactRejected, FetchError, Unreachable
 from anvil.fetch.zip_archive import DAMAGED
 from anvil.http.client import HttpClient, body_errors
