@@ -59,7 +59,7 @@ def test_abandoned_calls_are_not_worked_off(server: Process) -> None:
 def test_a_long_argument_costs_little(server: Process, tool: str, arguments: dict[str, str]) -> None:
     began = time.monotonic()
     assert len(raw_http.request(server.url, "tools/call", name=tool, arguments=arguments)) < 200_000
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 20
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no limit of open files")
