@@ -24,7 +24,7 @@ from anvil.values import BuildReport, Changes, Progress
 from anvil.wording import counted
 
 if TYPE_CHECKING:
-    from anvil.agents.values import Skill
+    from anvil.agents.skill import Skill
     from anvil.doc_tests.gaps import QuestionGroup
     from anvil.doc_tests.question_log import LoggedQuestion, QuestionLog
     from anvil.doc_tests.values import Suite, TestReport

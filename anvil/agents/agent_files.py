@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
+from typing import Literal, NamedTuple
 
 from anvil.agents import marked_text, skill
-from anvil.agents.documentation_pointer import documentation_pointer
-from anvil.agents.values import AgentsReport, DocumentationPointer, FileReport, StaleFiles
+from anvil.agents.documentation_pointer import DocumentationPointer, documentation_pointer
 from anvil.documents import file_tree
 from anvil.documents.document_source import DocumentSource
 from anvil.errors import AnvilError, BuildError, ConfigError
@@ -35,6 +35,49 @@ MAX_FOLDER_ENTRIES = 200
 """Rules, and skills, in which blocks are searched."""
 _IMPORT = re.compile(rf"^[ \t]*@(?:\./)?{re.escape(FIRST)}[ \t]*\r?$", re.M)
 """How CLAUDE.md and GEMINI.md include another file."""
+
+
+Outcome = Literal["written", "unchanged", "removed"]
+
+
+class FileReport(NamedTuple):
+    """What became of a file. ``path``: from the root."""
+
+    path: str
+    outcome: Outcome
+
+
+class AgentsReport(NamedTuple):
+    """What became of the files below ``root``, and why some were left as they are. ``documentation``: the pointer, None
+    where none was made."""
+
+    root: str
+    files: tuple[FileReport, ...]
+    problems: tuple[str, ...]
+    documentation: DocumentationPointer | None
+
+    def changed(self) -> tuple[str, ...]:
+        """The files that were written or removed."""
+        return tuple(file.path for file in self.files if file.outcome != "unchanged")
+
+
+class StaleFiles(NamedTuple):
+    """``stale``: files whose pointer is not that of the documents. ``problems``: why a file cannot be compared.
+    ``compared``: how many have a pointer."""
+
+    stale: tuple[str, ...]
+    problems: tuple[str, ...]
+    compared: int
+
+    def __bool__(self) -> bool:
+        return bool(self.stale or self.problems)
+
+    def messages(self, command: str) -> tuple[str, ...]:
+        """A sentence for the files that are out of date, with the command that writes them, and one for each that
+        cannot be compared."""
+        names = ", ".join(self.stale)
+        stale = f"The pointer for agents is out of date in {names}. Run: {command}"
+        return (*([stale] if names else []), *self.problems)
 
 
 class AgentFiles:

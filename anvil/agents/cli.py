@@ -13,8 +13,7 @@ from anvil.requests import OpenRequest
 from anvil.wording import counted
 
 if TYPE_CHECKING:
-    from anvil.agents.agent_files import AgentFiles
-    from anvil.agents.values import AgentsReport, StaleFiles
+    from anvil.agents.agent_files import AgentFiles, AgentsReport, StaleFiles
     from anvil.api import Anvil
     from anvil.documents.document_source import DocumentSource
 

@@ -13,7 +13,6 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from anvil.agents.marked_text import markers
-from anvil.agents.values import DocumentationPointer
 from anvil.formats.lazy_pattern import lazy_pattern
 from anvil.wording import counted
 
@@ -31,6 +30,15 @@ _UNSEEN = lazy_pattern(
 """Invisible characters, and characters that change the order of others."""
 _COMMENT_MARK = lazy_pattern(r"<!-+|-+-!?>")
 _FENCE_MARK = lazy_pattern(r"`{3,}|~{3,}")
+
+
+class DocumentationPointer(NamedTuple):
+    """``text``: the block without its markers. ``pages``: how many there are. ``skipped``: files that are no pages, and
+    why."""
+
+    text: str
+    pages: int
+    skipped: tuple[str, ...] = ()
 
 
 class SiteAccess(NamedTuple):

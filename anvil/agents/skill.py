@@ -3,17 +3,17 @@ clients of an MCP server, and for a published site."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
 import unicodedata
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from anvil.agents.documentation_pointer import SiteAccess, published_pointer, served_pointer
 from anvil.agents.topics import is_index
-from anvil.agents.values import Skill
 from anvil.errors import BuildError, ConfigError
 from anvil.index_file import verify
 from anvil.index_file.reader import IndexReader
@@ -26,6 +26,24 @@ INDEX = f"{FOLDER}/index.json"
 SCHEMA = "https://schemas.agentskills.io/discovery/0.2.0/schema.json"
 MAX_INDEX_BYTES = 1_000_000
 """Bytes that are read of a file that the site has already."""
+
+
+class Skill(NamedTuple):
+    """An Agent Skill of one file. ``text``: its ``SKILL.md``, whose front matter has ``name`` and ``description``."""
+
+    name: str
+    description: str
+    text: str
+
+    @property
+    def data(self) -> bytes:
+        """The bytes of ``SKILL.md``."""
+        return self.text.encode()
+
+    @property
+    def digest(self) -> str:
+        """The digest of the bytes, as the formats for skills over MCP and on sites have it."""
+        return f"sha256:{hashlib.sha256(self.data).hexdigest()}"
 
 
 def skill_name(project: str) -> str:

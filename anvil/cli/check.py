@@ -15,7 +15,7 @@ from anvil.requests import OpenRequest
 from anvil.wording import counted
 
 if TYPE_CHECKING:
-    from anvil.agents.values import StaleFiles
+    from anvil.agents.agent_files import StaleFiles
     from anvil.api import Anvil
     from anvil.values import Changes
 

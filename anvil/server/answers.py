@@ -26,7 +26,7 @@ from anvil.values import Changes, address, labelled
 from anvil.wording import full_heading
 
 if TYPE_CHECKING:
-    from anvil.agents.values import Skill
+    from anvil.agents.skill import Skill
     from anvil.results import Page, PageList, PageSummary
 
 NAME = "anvil"

@@ -12,8 +12,7 @@ import yaml
 
 import anvil
 from anvil.agents import agent_files, marked_text
-from anvil.agents.agent_files import AgentFiles
-from anvil.agents.values import AgentsReport, StaleFiles
+from anvil.agents.agent_files import AgentFiles, AgentsReport, StaleFiles
 from anvil.documents.document_source import SourceWrapper
 from anvil.errors import ConfigError
 from anvil.values import Document, Skipped

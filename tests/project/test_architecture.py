@@ -21,7 +21,6 @@ PURE_NAMES = (
     "anvil.agents.documentation_pointer",
     "anvil.agents.marked_text",
     "anvil.agents.topics",
-    "anvil.agents.values",
     "anvil.bundle.page_targets",
     "anvil.bundle.pointer",
     "anvil.bundle.values",
