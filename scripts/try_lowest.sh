@@ -10,7 +10,7 @@ sdist=$(cd "$(dirname "$2")" && pwd)/$(basename "$2")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 tests=(
-  tests/fetch/test_sigstore_verification.py
+  tests/fetch/test_attestation_check_sigstore.py
   tests/embedding/test_{local,openai}.py
   tests/library/test_web_page.py
   tests/git/test_{libgit2,repository}.py
