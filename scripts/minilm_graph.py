@@ -61,13 +61,12 @@ class Graph:
         return self.node("LayerNormalization", x, self.constant(gain), self.constant(offset), epsilon=EPSILON, axis=-1)
 
     def finish(self, inputs: Mapping[str, int], output: str, shape: list[str | int]) -> onnx.ModelProto:
-        graph = helper.make_graph(
-            self.nodes,
-            "all-MiniLM-L6-v2",
-            [helper.make_tensor_value_info(name, kind, ["texts", "tokens"]) for name, kind in inputs.items()],
-            [helper.make_tensor_value_info(output, TensorProto.FLOAT, shape)],
-            list(self.constants.values()),
-        )
+        """A graph from token ids (texts, tokens) to one tensor of floats."""
+        given = [helper.make_tensor_value_info(name, kind, ["texts", "tokens"]) for name, kind in inputs.items()]
+        return self.built(given, [helper.make_tensor_value_info(output, TensorProto.FLOAT, shape)])
+
+    def built(self, inputs: list[onnx.ValueInfoProto], outputs: list[onnx.ValueInfoProto]) -> onnx.ModelProto:
+        graph = helper.make_graph(self.nodes, "all-MiniLM-L6-v2", inputs, outputs, list(self.constants.values()))
         opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid(CONTRIB, 1)]
         built = helper.make_model(graph, opset_imports=opsets, ir_version=10, producer_name="anvil")
         onnx.checker.check_model(built)
@@ -92,13 +91,18 @@ def quantise(weight: Array, limit: int) -> tuple[NDArray[np.int8], Array]:
 
 
 class Int8Graph(Graph):
-    """The shipped graph: ``input_ids`` int32 (texts, tokens) without padding -> unit vectors (texts, 384)."""
+    """A shipped graph. ``given`` is its input: ``input_ids`` int32 (texts, tokens) without padding, or ``words``, the
+    float vectors of these tokens (texts, tokens, 384)."""
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, given: str = "input_ids") -> None:
         super().__init__()
         self.limit = limit
-        self.dims = self.node("Shape", "input_ids")
-        count = self.node("Shape", self.node("Reshape", "input_ids", self.shape(-1)))
+        self.dims = self.node("Shape", given)
+        if given == "words":
+            self.dims = self.node("Slice", self.dims, self.shape(0), self.shape(2), self.shape(0))
+            count = self.node("ReduceProd", self.dims, keepdims=1)
+        else:
+            count = self.node("Shape", self.node("Reshape", given, self.shape(-1)))
         self.zeros = {zero: self.node("Expand", self.constant(zero, np.uint8), count) for zero in (MIDDLE, GELU_ZERO)}
 
     def linear(self, x: str, weight: Array, fold: Array | None = None, after_gelu: bool = False) -> str:
@@ -142,7 +146,10 @@ class Int8Graph(Graph):
         scale = np.maximum(np.abs(model.words).max(axis=1, keepdims=True), 1e-8) / 127
         table = self.constant(np.rint(model.words / scale), np.int8)
         rows = self.node("Cast", self.node("Gather", table, "input_ids"), to=TensorProto.FLOAT)
-        words = self.node("Mul", rows, self.node("Gather", self.constant(scale), "input_ids"))
+        return self.placed(self.node("Mul", rows, self.node("Gather", self.constant(scale), "input_ids")), model)
+
+    def placed(self, words: str, model: Model) -> str:
+        """Vectors of words (texts, tokens, 384) with those of their positions, as (texts * tokens, 384)."""
         tokens = self.node("Slice", self.dims, self.shape(1), self.shape(2), self.shape(0))
         positions = self.node("Slice", self.constant(model.positions), self.shape(0), tokens, self.shape(0))
         return self.node("Reshape", self.node("Add", words, positions), self.shape(-1, HIDDEN))
@@ -169,15 +176,41 @@ class Int8Graph(Graph):
         gain, offset = layer.output_norm
         return self.norm(x, gain, offset + next_bias)
 
+    def states(self, x: str, model: Model, folds: list[dict[str, Array]]) -> str:
+        """The last hidden states (texts * tokens, 384) of embeddings ``x``. ``folds``: of each layer, see
+        :func:`scripts.minilm_calibration.channel_folds`."""
+        gain, offset = model.norm
+        x = self.norm(x, gain, offset + model.layers[0].out[1])
+        biases: list[Array | float] = [layer.out[1] for layer in model.layers[1:]]
+        for layer, fold, bias in zip(model.layers, folds, [*biases, 0.0], strict=True):
+            x = self.layer(x, layer, fold, bias)
+        return x
+
+
+def passage_graph(model: Model, query_weight: Array, folds: list[dict[str, Array]], limit: int) -> onnx.ModelProto:
+    """The graph of the passage scorer: ``words`` (texts, tokens, 384), the vectors of tokens in the word table of the
+    embedding model -> ``states`` (texts * tokens, 384) of unit length, and ``weights`` (texts * tokens,), how much each
+    token would count in a question (``query_weight``: (384,))."""
+    graph = Int8Graph(limit, "words")
+    x = graph.states(graph.placed("words", model), model, folds)
+    graph.node("LpNormalization", x, axis=-1, p=2)
+    graph.nodes[-1].output[0] = "states"
+    graph.node("MatMul", x, graph.constant(query_weight))
+    graph.nodes[-1].output[0] = "weights"
+    shapes: dict[str, list[str | int]] = {
+        "words": ["texts", "tokens", HIDDEN],
+        "states": ["tokens", HIDDEN],
+        "weights": ["tokens"],
+    }
+    words, *outputs = (helper.make_tensor_value_info(n, TensorProto.FLOAT, shape) for n, shape in shapes.items())
+    return graph.built([words], outputs)
+
 
 def int8_graph(model: Model, folds: list[dict[str, Array]], limit: int) -> onnx.ModelProto:
-    """The shipped graph. ``folds`` holds, for each layer, the channel scales of ``qkv`` and ``up``."""
+    """The graph of the embedding model: ``input_ids`` -> unit vectors (texts, 384). ``folds`` holds, for each layer,
+    the channel scales of ``qkv`` and ``up``."""
     graph = Int8Graph(limit)
-    gain, offset = model.norm
-    x = graph.norm(graph.embeddings(model), gain, offset + model.layers[0].out[1])
-    biases: list[Array | float] = [layer.out[1] for layer in model.layers[1:]]
-    for layer, fold, bias in zip(model.layers, folds, [*biases, 0.0], strict=True):
-        x = graph.layer(x, layer, fold, bias)
+    x = graph.states(graph.embeddings(model), model, folds)
     mean = graph.node("ReduceMean", graph.with_width(x, HIDDEN), graph.shape(1), keepdims=0)
     vector = graph.node("LpNormalization", mean, axis=-1, p=2)
     return graph.finish({"input_ids": TensorProto.INT32}, vector, ["texts", HIDDEN])

@@ -64,28 +64,12 @@ def read_safetensors(path: Path) -> Weights:
     (https://huggingface.co/docs/safetensors). Float64 keeps all later arithmetic the same on every machine
     once its result is rounded.
     """
-    return {name: tensor.astype(np.float64) for name, tensor in _tensors(path).items() if tensor.dtype == np.float32}
-
-
-def add_difference(weights: Weights, difference: Path) -> Weights:
-    """``weights`` with the 8-bit rows of ``finetune_model.py --average`` added to those of the same name."""
-    tensors = _tensors(difference)
-    changed = dict(weights)
-    for name, rows in tensors.items():
-        if rows.dtype == np.int8:
-            scale = tensors[f"{name}.scale"].astype(np.float64)
-            changed[name] = weights[name] + rows * scale.reshape(-1, *[1] * (rows.ndim - 1))
-    return changed
-
-
-def _tensors(path: Path) -> dict[str, NDArray[np.float32] | NDArray[np.int8]]:
     raw = path.read_bytes()
     start = 8 + int.from_bytes(raw[:8], "little")
-    kinds = {"F32": "<f4", "I8": "i1"}
-    tensors: dict[str, NDArray[np.float32] | NDArray[np.int8]] = {}
+    weights = {}
     for name, entry in json.loads(raw[8:start]).items():
-        if name != "__metadata__" and (kind := kinds.get(entry["dtype"])):
+        if name != "__metadata__" and entry["dtype"] == "F32":
             first, last = entry["data_offsets"]
-            flat = np.frombuffer(raw, kind, (last - first) // np.dtype(kind).itemsize, start + first)
-            tensors[name] = flat.reshape(entry["shape"])
-    return tensors
+            flat = np.frombuffer(raw, "<f4", (last - first) // 4, start + first)
+            weights[name] = flat.reshape(entry["shape"]).astype(np.float64)
+    return weights

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from anvil.embedding.model_files import ModelDirectory, model_digest, open_directory
+from anvil.embedding.passages import PassageScorer, Tokens, has_scorer
 from anvil.embedding.provider import Embedded, Vector, encodable
 from anvil.embedding.writing_systems import known_scripts
 from anvil.errors import ModelError
@@ -24,7 +26,10 @@ from anvil.settings.schema import EmbeddingSettings
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+    from tokenizers import Encoding
 
+T = TypeVar("T")
+Outcome = TypeVar("Outcome")
 
 MAX_TOKEN_CHARACTERS = 64
 """Assumed length of a query's longest token, so that a very long text is not tokenized whole."""
@@ -77,6 +82,12 @@ class LocalProvider:
         """Load tokenizer and model, and run the model once, which allocates its memory."""
         self._embed(["warm"], "")
 
+    @cached_property
+    def passages(self) -> PassageScorer | None:
+        """The scorer in the model's folder, which the bundled model has."""
+        folder = self._directory.path
+        return PassageScorer(folder, _Shared(self)) if has_scorer(folder) else None
+
     def token_spans(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
         """For each text, the (start, end) characters of its tokens. Characters that the model ignores are in none."""
         return self._tokenizer.spans(texts)
@@ -112,7 +123,7 @@ class LocalProvider:
             if self._pool is not None:
                 self._pool.shutdown()
                 self._pool = None
-            for loaded in ("_session", "_tokenizer"):
+            for loaded in ("_session", "_tokenizer", "passages"):
                 self.__dict__.pop(loaded, None)
 
     def _embed(self, texts: Sequence[str], prefix: str) -> Embedded:
@@ -122,10 +133,7 @@ class LocalProvider:
         session = self._session
         # Longest first, so that no thread is still busy with a long text when the others have finished.
         order = sorted(range(len(ids)), key=lambda row: -len(ids[row]))
-        if len(order) > 1 and self._threads > 1:
-            outcomes = list(self._executor().map(session.run, (ids[row] for row in order)))
-        else:
-            outcomes = [session.run(ids[row]) for row in order]
+        outcomes = self._map(session.run, [ids[row] for row in order])
         vectors = np.zeros((len(ids), self.dimensions), np.float32)
         failed: dict[int, str] = {}
         for row, outcome in zip(order, outcomes, strict=True):
@@ -135,11 +143,15 @@ class LocalProvider:
                 vectors[row] = outcome
         return Embedded(vectors, dict(sorted(failed.items())))
 
-    def _executor(self) -> ThreadPoolExecutor:
+    def _map(self, function: Callable[[T], Outcome], values: Sequence[T]) -> list[Outcome]:
+        """The results in the order of the values, by as many threads as there are CPUs."""
+        if len(values) < 2 or self._threads < 2:
+            return [function(value) for value in values]
         with self._lock:
             if self._pool is None:
                 self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix="anvil-embed")
-            return self._pool
+            pool = self._pool
+        return list(pool.map(function, values))
 
     @cached_property
     def _directory(self) -> ModelDirectory:
@@ -165,6 +177,22 @@ class LocalProvider:
     def _session(self) -> _Session:
         with self._lock:
             return self.__dict__.get("_session") or _Session(self._directory)
+
+
+class _Shared:
+    """What the scorer of passages shares with its embedding model."""
+
+    def __init__(self, provider: LocalProvider) -> None:
+        self._provider = provider
+
+    def tokens(self, texts: Sequence[str]) -> list[Tokens]:
+        return self._provider._tokenizer.tokens(texts)
+
+    def open_session(self, path: Path) -> Any:
+        return open_session(path)
+
+    def map(self, function: Callable[[T], Outcome], values: Sequence[T]) -> list[Outcome]:
+        return self._provider._map(function, values)
 
 
 class _Tokenizer:
@@ -198,8 +226,13 @@ class _Tokenizer:
         return [self._tokenizer.post_process(encoding).ids for encoding in encodings]
 
     def spans(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
-        encodings = self._tokenizer.encode_batch([encodable(text) for text in texts], add_special_tokens=False)
-        return [encoding.offsets for encoding in encodings]
+        return [encoding.offsets for encoding in self._encoded(texts)]
+
+    def tokens(self, texts: Sequence[str]) -> list[Tokens]:
+        return [Tokens(each.ids, [start for start, _ in each.offsets]) for each in self._encoded(texts)]
+
+    def _encoded(self, texts: Sequence[str]) -> list[Encoding]:
+        return self._tokenizer.encode_batch([encodable(text) for text in texts], add_special_tokens=False)
 
 
 class _Session:
@@ -208,18 +241,8 @@ class _Session:
     def __init__(self, directory: ModelDirectory) -> None:
         import numpy as np
 
-        onnxruntime = runtime()
         path = directory.path / "model.onnx"
-        options = onnxruntime.SessionOptions()
-        # One thread a run and as many runs as CPUs: no synchronisation inside a layer, no spinning between
-        # layers.
-        options.intra_op_num_threads = 1
-        options.inter_op_num_threads = 1
-        options.log_severity_level = 3
-        try:
-            self._session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-        except Exception as error:  # the library's errors have no common base but Exception
-            raise ModelError(f"{path} cannot be loaded ({error}). {FETCH_AGAIN}") from error
+        self._session = open_session(path)
         types = {"tensor(int32)": np.int32, "tensor(int64)": np.int64}
         self._inputs: dict[str, Any] = {}
         for entry in self._session.get_inputs():
@@ -257,6 +280,20 @@ class _Session:
         if self._dimensions is not None and len(output) < self._dimensions:
             raise ModelError(f"the model has {len(output)} dimensions, not {self._dimensions}")
         return _unit(output[: self._dimensions])
+
+
+def open_session(path: Path) -> Any:
+    """A graph that runs on one thread. Raises :class:`ModelError` where the file is none."""
+    onnxruntime = runtime()
+    options = onnxruntime.SessionOptions()
+    # One thread a run and as many runs as CPUs: no synchronisation inside a layer, no spinning between layers.
+    options.intra_op_num_threads = 1
+    options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    try:
+        return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # the library's errors have no common base but Exception
+        raise ModelError(f"{path} cannot be loaded ({error}). {FETCH_AGAIN}") from error
 
 
 def runtime() -> Any:

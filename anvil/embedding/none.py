@@ -22,6 +22,7 @@ class NoProvider:
     dimensions = 0
     max_tokens = 0
     scripts = None
+    passages = None
 
     def __init__(self, settings: EmbeddingSettings) -> None:
         """``settings`` are not used."""

@@ -51,6 +51,7 @@ class OpenAIProvider:
 
     name = "openai"
     scripts = None
+    passages = None
     max_tokens = 8191 // 4
 
     def __init__(self, settings: EmbeddingSettings, sleep: Callable[[float], None] = time.sleep) -> None:

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from anvil.embedding.passages import PassageScorer
+
 Vector: TypeAlias = "NDArray[np.float32]"
 """float32; (dimensions,) for one text, (n, dimensions) for n texts."""
 
@@ -79,6 +81,10 @@ class EmbeddingProvider(Protocol):
     def scripts(self) -> frozenset[str] | None:
         """The scripts that the model reads, named as in :mod:`anvil.embedding.writing_systems`; None: nobody knows."""
 
+    @property
+    def passages(self) -> PassageScorer | None:
+        """Scores how well passages answer a question; None: the model has no such scorer."""
+
     def warm(self) -> None:
         """Load what the first text needs, and return when it is loaded. Optional: every method loads it too."""
 
@@ -129,6 +135,10 @@ class ProviderWrapper:
     @property
     def scripts(self) -> frozenset[str] | None:
         return self.wrapped.scripts
+
+    @property
+    def passages(self) -> PassageScorer | None:
+        return self.wrapped.passages
 
     def warm(self) -> None:
         self.wrapped.warm()

@@ -46,7 +46,7 @@ class Counting:
         self.refuse = refuse
         self.name, self.model, self.server, self.dimensions = inner.name, inner.model, inner.server, inner.dimensions
         self.digest = digest or inner.digest
-        self.max_tokens, self.scripts = inner.max_tokens, inner.scripts
+        self.max_tokens, self.scripts, self.passages = inner.max_tokens, inner.scripts, inner.passages
         self.texts: list[str] = []
 
     def warm(self) -> None:

@@ -27,8 +27,23 @@ def test_the_recorded_digest_is_that_of_the_shipped_files() -> None:
 
 def test_the_folder_is_complete_and_small() -> None:
     names = {path.name for path in BUNDLED.iterdir()}
-    assert names == {"model.onnx", "tokenizer.json", "model.json", "MODEL_CARD.md", "LICENSE"}
-    assert sum(path.stat().st_size for path in BUNDLED.iterdir()) < 24_000_000
+    scorer = {"passages.onnx", "passages.json"}
+    assert names == {"model.onnx", "tokenizer.json", "model.json", "MODEL_CARD.md", "LICENSE"} | scorer
+    assert sum(path.stat().st_size for path in BUNDLED.iterdir()) < 36_000_000
+
+
+def test_the_scorer_of_passages_finds_the_table_of_words_in_the_model() -> None:
+    onnx = pytest.importorskip("onnx")
+    facts = json.loads((BUNDLED / "passages.json").read_text(encoding="utf-8"))["words"]
+    constants = onnx.load(str(BUNDLED / "model.onnx")).graph.initializer
+    rows, scales = (
+        next(onnx.numpy_helper.to_array(each) for each in constants if list(each.dims) == shape)
+        for shape in ([30522, 384], [30522, 1])
+    )
+    file = BUNDLED / "model.onnx"
+    read = np.fromfile(file, np.int8, 30522 * 384, offset=facts["rows_at"])
+    assert np.array_equal(read.reshape(30522, 384), rows)
+    assert np.array_equal(np.fromfile(file, np.float32, 30522, offset=facts["scales_at"]), scales.ravel())
 
 
 def test_the_tokenizer_neither_cuts_nor_pads() -> None:

@@ -34,7 +34,7 @@ class Words:
     """Vectors of hashed words: texts that share words are near. It reads forty words at a time."""
 
     name, model, max_tokens, dimensions = "words", "hashed-words", 40, 64
-    server, scripts = "", None
+    server, scripts, passages = "", None, None
     digest = hashlib.sha256(b"hashed-words").hexdigest()
 
     def warm(self) -> None:

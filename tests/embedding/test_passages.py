@@ -1,0 +1,100 @@
+"""Scores of passages, by the scorer that is bundled."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from anvil.embedding.local import LocalProvider
+from anvil.embedding.model_files import BUNDLED
+from anvil.embedding.passages import Passage, PassageScorer
+from anvil.settings.schema import EmbeddingSettings
+
+QUESTION = "How do I revoke a key that was stolen?"
+RIGHT = Passage("Keys > Revoke", "Run `keys revoke ID`. A revoked key is refused at once, and its sessions end.")
+WRONG = [
+    Passage("Keys > Rotate", "Signing keys are rotated every 30 days; the old one stays valid for a day."),
+    Passage("Install", "Download the package for your system and unpack it."),
+    Passage("Themes", "Colours and fonts of the dashboard are set in `theme.toml`."),
+]
+FILLER = "The dashboard shows requests per second for each region, and alerts when there are none. " * 40
+
+
+@pytest.fixture(scope="module")
+def provider() -> Iterator[LocalProvider]:
+    local = LocalProvider(EmbeddingSettings())
+    yield local
+    local.close()
+
+
+@pytest.fixture
+def scorer(provider: LocalProvider) -> PassageScorer:
+    found = provider.passages
+    assert found is not None
+    return found
+
+
+def test_the_passage_that_answers_has_the_highest_score(scorer: PassageScorer) -> None:
+    scores = scorer.score(QUESTION, [*WRONG, RIGHT])
+    assert scores.shape == (4,)
+    assert scores.argmax() == 3
+    assert scores.max() <= 1
+
+
+def test_a_score_depends_on_question_and_passage_alone(scorer: PassageScorer) -> None:
+    passages = [*WRONG, RIGHT]
+    alone = [scorer.score(QUESTION, [passage])[0] for passage in passages]
+    assert scorer.score(QUESTION, passages).tolist() == alone
+    assert scorer.score(QUESTION, passages[::-1]).tolist() == alone[::-1]
+    with_one_thread = LocalProvider(EmbeddingSettings(threads=1)).passages
+    assert with_one_thread is not None
+    assert with_one_thread.score(QUESTION, passages).tolist() == alone
+
+
+def test_the_part_of_a_long_text_that_fits_is_read(scorer: PassageScorer) -> None:
+    late = Passage("Keys > Revoke", FILLER + RIGHT.text)
+    cut = Passage("Keys > Revoke", FILLER)
+    scores = scorer.score(QUESTION, [RIGHT, late, cut])
+    assert scores[1] > scores[2]
+    _, read = scorer.tokens(QUESTION, [late])
+    assert len(read[0]) == 126
+
+
+def test_the_nearest_window_says_where_to_read_a_text_without_words_of_the_question(scorer: PassageScorer) -> None:
+    text = FILLER + "Ein Schlüssel wird gesperrt." + FILLER
+    start = len(FILLER)
+    near = scorer.tokens("zzz", [Passage("", text, (start, start + 28))])[1][0]
+    first = scorer.tokens("zzz", [Passage("", text)])[1][0]
+    german = set(scorer.tokens("gesperrt", [])[0])
+    assert german <= set(near)
+    assert not german <= set(first)
+
+
+def test_of_a_very_long_text_the_part_around_the_nearest_window_is_read(scorer: PassageScorer) -> None:
+    text = FILLER * 10 + RIGHT.text + FILLER * 10
+    span = len(FILLER) * 10, len(FILLER) * 10 + len(RIGHT.text)
+    wanted = set(scorer.tokens("revoked", [])[0])
+    assert wanted <= set(scorer.tokens(QUESTION, [Passage("", text, span)])[1][0])
+
+
+@pytest.mark.parametrize("question", ["", " ", "\0"])
+def test_a_question_without_tokens_scores_nothing(scorer: PassageScorer, question: str) -> None:
+    assert scorer.score(question, [RIGHT]).tolist() == [0.0]
+
+
+def test_texts_of_any_kind_have_a_score(scorer: PassageScorer) -> None:
+    assert scorer.score(QUESTION, []).tolist() == []
+    chance = random.Random(0)
+    noise = "".join(chr(chance.randrange(0x20, 0xFFFF)) for _ in range(500))
+    scores = scorer.score(noise, [Passage("", ""), Passage(noise * 9, noise), Passage("a", "\ud800", (0, 1))])
+    assert np.isfinite(scores).all()
+
+
+def test_another_model_has_no_scorer(tmp_path: Path) -> None:
+    for name in ("model.onnx", "tokenizer.json", "model.json"):
+        (tmp_path / name).write_bytes((BUNDLED / name).read_bytes())
+    assert LocalProvider(EmbeddingSettings(model=str(tmp_path))).passages is None
