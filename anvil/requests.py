@@ -50,6 +50,8 @@ class SearchRequest:
     paths: Collection[str] | None = None
     """Only these pages."""
     base_chars: int = BASE_CHARS
+    read_passages: bool = True
+    """Whether a hybrid search reads its best passages again, see :mod:`anvil.embedding.passages`."""
 
     def __post_init__(self) -> None:
         if not self.query.strip():

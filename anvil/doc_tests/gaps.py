@@ -60,7 +60,7 @@ def groups(questions: Sequence[LoggedQuestion], searcher: Searcher, progress: Pr
     for done, keys in enumerate(_grouped(order, searcher, progress)):
         progress("asking again", done, len(order))
         leader = last[keys[0]].question
-        answer = searcher.search(SearchRequest(leader, max_chars=1_000_000))
+        answer = searcher.search(SearchRequest(leader, max_chars=1_000_000, read_passages=False))
         confidences = [hit.confidence for hit in answer.hits if hit.confidence is not None]
         question_groups.append(
             QuestionGroup(

@@ -169,7 +169,7 @@ def _searched(feature: Feature, query: str, reason: str, copy: WorkingCopy) -> I
 
     if not any(character.isalnum() for character in query):
         return
-    found = copy.searcher.search(SearchRequest(query, top_k=MAX_HITS, max_chars=1))
+    found = copy.searcher.search(SearchRequest(query, top_k=MAX_HITS, max_chars=1, read_passages=False))
     for rank, hit in enumerate(found.hits):
         strength = (hit.confidence or 0.0) / (1.0 + RANK_STEP * rank)
         place = hit.metadata

@@ -425,6 +425,9 @@ class LiveIndex:
             with self.lock:
                 if self._semantic and not self.closed:
                     copy.searcher.warm()
+            passages = self._corpus.provider.passages
+            if self._semantic and passages is not None and not self.closed:
+                passages.warm()
         except AnvilError as error:  # each query raises it again
             logger.debug("Nothing was opened ahead of the first question: %s", error)
         finally:

@@ -18,6 +18,7 @@ import numpy as np
 
 from anvil.embedding import writing_systems
 from anvil.embedding.factory import explain_mismatch
+from anvil.embedding.passages import Passage
 from anvil.errors import AnvilError, ConfigError
 from anvil.index_file import row_ids
 from anvil.index_file.reader import IndexReader
@@ -32,6 +33,7 @@ from anvil.search.score_scales import Vocabulary
 from anvil.search.scoring import ScoreParts
 from anvil.search.section_match import QueryWeights, SectionChooser, Span
 from anvil.text import query as lexicon
+from anvil.text.windows import window_header
 from anvil.values import address
 from anvil.wording import full_heading
 
@@ -49,7 +51,7 @@ T = TypeVar("T")
 
 NEAREST = 60
 """Chunks nearest to a query that a semantic search ranks with their pages."""
-MATCHING = 0.5
+MATCHING = 0.45
 """Share of the best score from which on a page has a place before the further sections of better pages."""
 MAX_NAMED_PAGES = 8
 """Pages whose second names are read for a query that is a name."""
@@ -203,7 +205,7 @@ class Searcher:
         :class:`ConfigError` for semantic search where there is none."""
         found = self.candidates(request, question)
         results = [_Result(0, ranked.score, ranked) for ranked in found.results]
-        answer = _answer([self], request, {0: found}, found.total, results)
+        answer = _answer([self], request, {0: found}, found.total, _read_again([self], request, {0: found}, results))
         if self._obstacle and request.mode == "hybrid":
             return replace(answer, notes=(self._obstacle, *answer.notes))
         return answer
@@ -254,6 +256,11 @@ class Searcher:
                     again, is_found = self._named_first(again, anchor)
                     results = again if is_found else results
         return Candidates(results, total, weights, vector, failure)
+
+    def passage(self, row: int, vector: NDArray[np.float32] | None) -> Passage:
+        """The text of a chunk for a scorer of passages, with its window that is nearest to a query."""
+        text = self.index.texts([row])[row]
+        return Passage(window_header(text.title, text.heading_path), text.content, self._nearest_span(row, vector))
 
     def _named_first(self, results: list[Ranked], name: str) -> tuple[list[Ranked], bool]:
         """The results, with the section first whose anchor is ``name``, and whether there is one. In the documentation
@@ -327,11 +334,12 @@ class Searcher:
 
 
 class _Result(NamedTuple):
-    """A candidate, the place of its index, and its score on the scale of the whole answer."""
+    """A candidate, the place of its index, its score on the scale of the whole answer, and what its passage added."""
 
     place: int
     score: float
     ranked: Ranked
+    passage: float = 0.0
 
 
 def search(searchers: Sequence[Searcher], request: SearchRequest, question: Question | None = None) -> Found:
@@ -343,7 +351,34 @@ def search(searchers: Sequence[Searcher], request: SearchRequest, question: Ques
     """
     if request.mode == "semantic" and not any(searcher.semantic for searcher in searchers):
         raise ConfigError(searchers[0].obstacle or "Semantic search is off.")
-    return _answer(searchers, request, *_of_several(searchers, request, question))
+    candidates, total, results = _of_several(searchers, request, question)
+    return _answer(searchers, request, candidates, total, _read_again(searchers, request, candidates, results))
+
+
+def _read_again(
+    searchers: Sequence[Searcher],
+    request: SearchRequest,
+    candidates: Mapping[int, Candidates],
+    results: Sequence[_Result],
+) -> list[_Result]:
+    """The ``results``, best first, after the model has read the passages of the best ones again. A name is left to the
+    words, and so is what has no vectors."""
+    best = [result for result in results if candidates[result.place].vector is not None][: scoring.MAX_READ]
+    scorer = searchers[best[0].place].provider.passages if best else None
+    is_asked = request.read_passages and request.mode == "hybrid" and lexicon.qualified_name(request.query) is None
+    if scorer is None or not is_asked:
+        return list(results)
+    passages = [searchers[each.place].passage(each.ranked.row, candidates[each.place].vector) for each in best]
+    values = scorer.score(lexicon.bounded(request.query), passages).tolist()
+    read = {(each.place, each.ranked.row) for each in best}
+    others = [each for each in results if (each.place, each.ranked.row) not in read]
+    ordered = [*best, *others]
+    scores, summands = scoring.with_passages([each.score for each in ordered], values)
+    again = [
+        each._replace(score=round(score, SCORE_DIGITS), passage=round(summand, SCORE_DIGITS))
+        for each, score, summand in zip(ordered, scores, summands, strict=True)
+    ]
+    return sorted(again, key=lambda result: -result.score)  # stable
 
 
 def _answer(
@@ -524,12 +559,13 @@ def _named(hit: Hit) -> str:
 
 
 def _parts(result: _Result) -> ScoreParts:
-    """The parts of a result's score: those in its own index, as shares of the score on the common scale."""
-    ranked = result.ranked
-    words, heading, vectors, links = (round(part, SCORE_DIGITS) for part in ranked.summands)
-    page = round(ranked.score - sum(ranked.summands), SCORE_DIGITS) + 0.0  # no -0.0
-    share = result.score / (ranked.score or 1.0)
-    return ScoreParts(*(round(part * share, SCORE_DIGITS) for part in (words, heading, vectors, links, page)))
+    """The parts of a result's score: those in its own index, as shares of the score on the common scale, and that of
+    its passage."""
+    ranked, rest = result.ranked, result.score - result.passage
+    share = rest / (ranked.score or 1.0)
+    words, heading, vectors, links = (round(part * share, SCORE_DIGITS) for part in ranked.summands)
+    page = round(rest - sum(ranked.summands) * share, SCORE_DIGITS) + 0.0  # no -0.0
+    return ScoreParts(words, heading, vectors, links, result.passage, page)
 
 
 def best_first(results: Sequence[T], page: Callable[[T], object], score: Callable[[T], float]) -> list[T]:

@@ -147,3 +147,15 @@ def test_lifting_keeps_the_order_of_pages_and_of_sections_in_a_page(rows: list[t
             for b in mine:
                 if scores[a] > scores[b]:
                     assert found[a] >= found[b] - 1e-12
+
+
+def test_passages_that_are_read_again_change_the_order() -> None:
+    scores, summands = scoring.with_passages([0.8, 0.7, 0.2], [0.3, 0.5])
+    assert scores == pytest.approx([0.8 / 1.2, 0.9 / 1.2, 0.2 / 1.2])
+    assert summands == pytest.approx([0.0, 0.2 / 1.2, 0.0])
+
+
+def test_equal_passages_change_no_order() -> None:
+    scores, summands = scoring.with_passages([0.8, 0.7], [0.4, 0.4])
+    assert scores[0] > scores[1]
+    assert summands == [0.0, 0.0]

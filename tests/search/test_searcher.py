@@ -10,13 +10,16 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, astuple
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
+import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from anvil.build.builder import build
 from anvil.documents.working_tree import WorkingTree
+from anvil.embedding.passages import Passage, PassageScorer
 from anvil.embedding.provider import EmbeddingProvider, Vector
 from anvil.errors import ConfigError, ModelError
 from anvil.index_file import verify
@@ -30,6 +33,9 @@ from anvil.search.searcher import Found, Searcher
 from anvil.settings.schema import ChunkingOptions
 from tests.build.test_builder import Counting
 from tests.conftest import PAGES, write
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 Opener = Callable[..., Searcher]
 MODES: tuple[Mode, ...] = ("hybrid", "semantic", "keyword")
@@ -95,6 +101,39 @@ def test_the_parts_of_a_score_are_its_sum(lighthouse: Searcher, mode: Mode) -> N
         assert mode != "semantic" or (parts.words, parts.heading, parts.links, parts.page) == (0, 0, 0, 0)
     if mode == "hybrid":
         assert any(parts.page for parts in found.parts) and any(parts.heading for parts in found.parts)
+
+
+# --- passages that are read again ----------------------------------------------------------------------
+
+
+def test_passages_are_read_again_in_hybrid_mode_alone(lighthouse: Searcher) -> None:
+    query = "who is told when a check fails?"
+    for mode in MODES:
+        parts = ask(lighthouse, query, mode=mode).parts
+        assert any(each.passage > 0 for each in parts) == (mode == "hybrid")
+    without = lighthouse.search(SearchRequest(query, read_passages=False))
+    assert not any(each.passage for each in without.parts)
+
+
+def test_at_most_10_passages_are_read(opened: Opener, local: EmbeddingProvider) -> None:
+    read: list[int] = []
+
+    class Scorer:
+        def score(self, question: str, passages: Sequence[Passage]) -> NDArray[np.float64]:
+            read.append(len(passages))
+            return np.arange(len(passages), dtype=np.float64)
+
+    provider = Counting(local)
+    provider.passages = cast("PassageScorer", Scorer())
+    pages = {f"{number}.md": f"# Lamp {number}\n\nHow the lamp {number} is cleaned.\n" for number in range(40)}
+    found = ask(opened(pages, local, provider), "clean the lamp", 20)
+    assert read == [10]
+    best = found.parts[0]
+    assert best.passage == max(parts.passage for parts in found.parts)  # the last that was read has the highest score
+    assert sum(parts.passage > 0 for parts in found.parts) == 9  # the lowest counts as 0
+
+
+# --- links ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("mode", ["hybrid", "keyword"])

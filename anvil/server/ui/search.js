@@ -13,6 +13,7 @@ const PARTS = [
   ['heading', 'keyword: heading', 'The share of the words that are in title and breadcrumb'],
   ['vectors', 'semantic', 'How close the text is in meaning'],
   ['links', 'links', 'What the links of other pages call this page, and how many pages link to it'],
+  ['passage', 'passage', 'How well the passage answers, word by word'],
   ['page', 'page', 'The bonus from the best section of the same page'],
 ];
 const DEFAULT_RESULTS = '10';
