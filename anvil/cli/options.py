@@ -256,10 +256,6 @@ def print_each(outcomes: Sequence[tuple[str | None, T | None]], value: Callable[
 
 def update_advice(index: Path, build: str, before: str = "Run: ") -> str:
     """How to update the index file: ``before`` and the command ``build``, or :data:`BUILT_WITH_SITE`."""
-    from anvil.errors import ArtifactError
-    from anvil.live import site_view
+    from anvil.index_file import verify
 
-    try:
-        return BUILT_WITH_SITE if site_view.is_of_site(index) else f"{before}{build}"
-    except ArtifactError:  # no index yet
-        return f"{before}{build}"
+    return BUILT_WITH_SITE if verify.is_marked_as_site(index) else f"{before}{build}"

@@ -60,10 +60,14 @@ class IndexLocation:
         return verify.open_checked(self.path) if self._built_here else verify.open_foreign(self.path)
 
     def compare(self, source: DocumentSource) -> Changes:
-        """How the documents differ from the index. Raises :class:`ArtifactError` when it cannot be used."""
+        """How the documents differ from the index. Raises :class:`ArtifactError` when it cannot be used, or is a
+        shard."""
+        from anvil.index_file import verify
         from anvil.live import site_view
 
-        return site_view.differences(self.path, source)
+        with verify.open_checked(self.path) as reader:
+            verify.refuse_part(reader, self.path)
+            return site_view.compared(reader, source)
 
     def working_copy(
         self, source: DocumentSource | None, provider: EmbeddingProvider, progress: Progress, *, defer_vectors: bool

@@ -33,12 +33,6 @@ def view_of(tree: DocumentSource, index: IndexReader) -> DocumentSource:
     return tree if excluded_hashes is None else SiteView(tree, excluded_hashes, index)
 
 
-def is_of_site(index: Path) -> bool:
-    """Whether the index file was built with a site. Raises :class:`ArtifactError` when it cannot be used."""
-    with verify.open_checked(index) as reader:
-        return reader.excluded_hashes() is not None
-
-
 def is_of_plugin(index: Path) -> bool:
     """Whether MkDocs' plugin built the index: it alone knows where a page is in the navigation. Raises
     :class:`ArtifactError` when the index cannot be used."""
@@ -46,18 +40,8 @@ def is_of_plugin(index: Path) -> bool:
         return reader.excluded_hashes() is not None and any(page.nav_path is not None for page in reader.documents())
 
 
-def differences(index: Path, tree: DocumentSource) -> Changes:
-    """How the documents of ``tree`` differ from the index file, without files that its site excludes.
-
-    Raises :class:`ArtifactError` when the index cannot be used, or is a shard.
-    """
-    with verify.open_checked(index) as reader:
-        verify.refuse_part(reader, index)
-        return compared(reader, tree)
-
-
 def compared(index: IndexReader, tree: DocumentSource) -> Changes:
-    """How the documents of ``tree`` differ from an index that is open."""
+    """How the documents of ``tree`` differ from an index, without files that its site excludes."""
     if tree.excluded_hashes is not None:  # it is a site itself: what the generator made counts too
         made = index.identities()
         return staleness.compare(made, tree.scan(made).entries)
