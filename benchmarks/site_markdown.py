@@ -12,6 +12,7 @@ Each SITE is a folder of HTML that a generator wrote, DOCS the folder of its sou
   the ends of lines do not count.
 - **links**: links from one Markdown file to another that lead to a file, of all such links; then links that lead to the
   HTML of a page that has Markdown, which should be none.
+- **images**: images of the Markdown, of those that the content of the HTML has with an address.
 - **same**: whether both copies got the same bytes, and no HTML was touched.
 - **added**: files and megabytes, of those that the site had.
 - **seconds**: for the index, for the Markdown, and for the Markdown again without a change.
@@ -60,6 +61,8 @@ class Row:
     lost: Counter[str] = field(default_factory=Counter)
     source_words: int = 0
     missing: Counter[str] = field(default_factory=Counter)
+    images: int = 0
+    kept: int = 0
     code: int = 0
     other_code: list[str] = field(default_factory=list)
     links: int = 0
@@ -137,7 +140,11 @@ def _count(row: Row, site: Path, docs: Path | None, path: str, page: SitePage, f
     row.words += own.total()
     row.lost += own - there
     fences = Counter(_fenced(text))
+    row.kept += sum(link.kind == "image" for link in references.read(text).links)
     for root in content.roots:
+        for node, begins in html_tree.walk(root, content.skipped):
+            if begins and node.tag == "img":
+                row.images += not (node.attributes.get("src") or "data:").startswith("data:")
         for block in html_tree.select(root, "pre"):
             if block.mem_id in content.skipped or html_tree.first(block, "pre") not in (None, block):
                 continue
@@ -168,7 +175,10 @@ def _texts(element: html_tree.Element, skipped: frozenset[int] | set[int]) -> It
         elif child.tag == "br":
             yield "\n"
         elif child.is_element_node and child.mem_id not in skipped:
-            yield from _texts(child, skipped)
+            if "ec-line" in html_tree.classes(child):  # of Expressive Code: an element is a line
+                yield "".join(_texts(child, skipped)).rstrip("\n") + "\n"
+            else:
+                yield from _texts(child, skipped)
         child = child.next
 
 
@@ -218,6 +228,7 @@ def cells(row: Row) -> list[str]:
         share(row.missing.total(), row.source_words),
         f"{row.code - len(row.other_code)} of {row.code}",
         f"{row.links - len(row.broken)} of {row.links}; {len(row.to_html)}",
+        f"{row.kept} of {row.images}",
         "yes" if row.same else "no",
         row.added,
         f"{index:.1f}, {markdown:.2f}, {again:.2f}",
@@ -242,7 +253,19 @@ def main() -> None:
             for name, found in (("code", row.other_code), ("broken", row.broken), ("to HTML", row.to_html)):
                 print(row.name, name, len(found), *found[: given.details], sep="\n    ")
             print(row.name, *row.notes, sep="\n    ")
-    columns = ["site", "generator", "pages", "words", "source words", "code", "links", "same", "added", "seconds"]
+    columns = [
+        "site",
+        "generator",
+        "pages",
+        "words",
+        "source words",
+        "code",
+        "links",
+        "images",
+        "same",
+        "added",
+        "seconds",
+    ]
     print(measuring.table(columns, [cells(row) for row in rows]))
 
 
