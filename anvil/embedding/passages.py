@@ -112,7 +112,12 @@ class PassageScorer:
         shares = np.exp(weights - weights.max())
         shares /= shares.sum()
         order = sorted(range(len(read)), key=lambda place: -len(read[place]))  # long ones first: threads end together
-        nearest = self._model.map(lambda ids: (states @ self._run(ids)[0].T).max(axis=1), [read[at] for at in order])
+
+        def nearest_to(ids: list[int]) -> Floats:
+            # einsum and not @: BLAS would start threads of its own beside those of the model
+            return np.einsum("qd,pd->qp", states, self._run(ids)[0]).max(axis=1)  # type: ignore[no-any-return]
+
+        nearest = self._model.map(nearest_to, [read[at] for at in order])
         scores = np.zeros(len(passages))
         for place, cosines in zip(order, nearest, strict=True):
             scores[place] = cosines @ shares
