@@ -112,7 +112,8 @@ def given(*chosen: Callable[[Any], Any], kind: type[Any] = OpenRequest) -> Calla
         def command(**arguments: Any) -> Any:
             own = {name: arguments.pop(name) for name in names if name in arguments}
             for parameter, (name, refusal) in OTHER_WAYS.items():
-                if (value := arguments.pop(parameter, None)) is not None:
+                # "anvil ingest" has a folder of its own, and no documentation
+                if name in own and (value := arguments.pop(parameter, None)) is not None:
                     if own[name] is not None:
                         raise click.UsageError(refusal)
                     own[name] = value
