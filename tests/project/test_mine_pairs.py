@@ -1,4 +1,4 @@
-"""Pairs for the fine-tuning of the model, mined from a small repository; and questions for the retrieval benchmark."""
+"""Pairs of a small repository, and questions for the retrieval benchmark."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def clones(tmp_path: Path) -> Path:
     return tmp_path / "clones"
 
 
-def test_a_repository_gives_pairs_of_each_kind_and_the_same_ones_again(clones: Path, tmp_path: Path) -> None:
+def test_a_commit_gives_a_pair_and_the_same_one_again(clones: Path, tmp_path: Path) -> None:
     commit = git(tmp_path / "work", "rev-parse", "HEAD")
     program = (
         "import sys, json, mine_pairs; from pathlib import Path;"
@@ -71,16 +71,10 @@ def test_a_repository_gives_pairs_of_each_kind_and_the_same_ones_again(clones: P
     )
     pairs, again = json.loads(done.stdout)
     assert pairs == again
-    found = {(kind, query, page) for _, kind, page, query, _, _ in pairs}
-    assert ("link", "how to revoke a key at once", "docs/keys.md") in found or any(
-        kind == "link" and page == "docs/keys.md" and "revoke a key at once" in query for kind, query, page in found
-    )
-    assert [query for kind, query, page in found if kind == "commit" and page == "docs/keys.md"] == [
-        "say how many sessions a revocation ended"
+    assert [(kind, page, query) for _, kind, page, query, _, _ in pairs] == [
+        ("commit", "docs/keys.md", "say how many sessions a revocation ended"),
+        ("commit", "docs/guide.md", "Import the pages of the wiki"),
     ]
-    headings = [query for kind, query, page in found if kind == "heading" and page == "docs/guide.md"]
-    assert len(headings) == 1
-    assert "Rotate the signing keys" in headings[0]
 
 
 def test_held_out_projects_become_questions_for_the_retrieval_benchmark(clones: Path, tmp_path: Path) -> None:
@@ -121,7 +115,7 @@ def test_the_written_questions_are_of_known_projects_and_whole() -> None:
     listed = tomllib.loads((SCRIPTS / "model_projects.toml").read_text(encoding="utf-8"))["project"]
     with (SCRIPTS / "model_questions.tsv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE, strict=True))
-    assert {row["project"] for row in rows} == {each["name"] for each in listed if each["split"] != "other"}
+    assert {row["project"] for row in rows} == {each["name"] for each in listed}
     for row in rows:
         assert None not in row
         assert int(row["part"]) >= 1
@@ -135,7 +129,7 @@ def test_the_projects_are_pinned_licensed_and_no_evaluation_corpus() -> None:
         import tomli as tomllib
 
     projects = tomllib.loads((SCRIPTS / "model_projects.toml").read_text(encoding="utf-8"))["project"]
-    assert {project["split"] for project in projects} == {"train", "held-out", "other"}
+    assert {project["split"] for project in projects} == {"train", "held-out"}
     assert all(len(project["commit"]) == 40 and project["licence"] for project in projects)
     names = {project["name"].partition("/")[2].lower() for project in projects}
     assert not names & {
