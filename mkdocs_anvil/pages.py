@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from mkdocs.utils import is_markdown_file
 
 from anvil.formats import globs
-from anvil.markdown.twins import Place
+from anvil.markdown.twins import SitePlace
 from anvil.sites import content_words, page_addresses
 from anvil.sites.content_words import words
 from anvil.sites.html_page import Fragment
@@ -24,11 +24,11 @@ Expand = Callable[[str], str]
 AUTO = "auto"
 
 
-def placed(page: Page, document: Document) -> Place:
+def placed(page: Page, document: Document) -> SitePlace:
     """Where a page is in the site. The links in a text that is that of its file start from the file."""
     html = page.file.dest_uri
     address = page_addresses.of_file(html)
-    return Place(html, address, page.file.src_uri if document.cleaned else address)
+    return SitePlace(html, address, page.file.src_uri if document.cleaned else address)
 
 
 def above(page: Page, document: Document) -> tuple[str, ...] | None:

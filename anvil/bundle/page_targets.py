@@ -13,7 +13,7 @@ from urllib.parse import quote, unquote, urljoin
 from anvil.documents.file_tree import FileTree
 from anvil.lint.link_targets import Site, SiteRules
 from anvil.markdown import twins
-from anvil.markdown.twins import Place, SiteLinks
+from anvil.markdown.twins import SiteLinks, SitePlace
 from anvil.settings.schema import SiteOptions
 from anvil.sites import page_addresses
 from anvil.text.references import Link
@@ -75,7 +75,7 @@ class SiteTargets:
     """The links of a built site. ``places``: path of a page -> where it is. ``url``: the address of the site; empty
     where it is not known, and then the path of the site is told by the links in ``texts``."""
 
-    def __init__(self, places: Mapping[str, Place], url: str, texts: Iterable[str]) -> None:
+    def __init__(self, places: Mapping[str, SitePlace], url: str, texts: Iterable[str]) -> None:
         self._places = places
         self._paths = {place.html: path for path, place in places.items()}
         self._url = url

@@ -97,11 +97,11 @@ def add(
     NAME is a package of a lockfile, or NAME==VERSION. Exit code 0: done, 1: some have no documentation, 2: an error.
     """
     from anvil.dependencies import lock_entries
-    from anvil.dependencies.finder import Place
+    from anvil.dependencies.finder import DocsHints
     from anvil.dependencies.project_urls import named_by_user
 
-    place = Place(repository and named_by_user(repository), tag, folder)
-    if place != Place() and len(names) > 1:
+    place = DocsHints(repository and named_by_user(repository), tag, folder)
+    if place != DocsHints() and len(names) > 1:
         raise click.UsageError("--repository, --tag and --folder are for one package. Name one.")
     with _finder(config, quiet) as (finder, base):
         reports = lock_entries.add(finder, base, names, place, refresh)

@@ -55,7 +55,7 @@ MAX_URL_CHARS = 2000
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class DocsHints:
     """What the user said about where the documentation of a package is; None for what is to be found."""
 
     repository: str | None = None
@@ -122,7 +122,7 @@ class DocsFinder:
 
     # --- finding -----------------------------------------------------------------------------------------------
 
-    def find(self, dependency: Dependency, place: Place = Place(), refresh: bool = False) -> FoundDocs:
+    def find(self, dependency: Dependency, place: DocsHints = DocsHints(), refresh: bool = False) -> FoundDocs:
         """The documentation of a package. ``refresh``: search again, also when it was found before.
 
         Raises :class:`DocsNotFound`.
@@ -166,7 +166,7 @@ class DocsFinder:
         self._log.clear()
         self._notes, self._doubts = [], []
 
-    def _search(self, wanted: LockedDocs, place: Place) -> Generator[LockedDocs, None, None]:
+    def _search(self, wanted: LockedDocs, place: DocsHints) -> Generator[LockedDocs, None, None]:
         """The documentation, source by source: the next one is tried when the caller asks for more. ``wanted``: an
         entry of which only the package and its version are known."""
         if place.repository is not None:
@@ -314,7 +314,7 @@ class DocsFinder:
     # --- built here --------------------------------------------------------------------------------------------------
 
     def _from_repository(
-        self, wanted: LockedDocs, place: Place, url: str, directory: str | None
+        self, wanted: LockedDocs, place: DocsHints, url: str, directory: str | None
     ) -> Iterator[LockedDocs]:
         docs = replace(wanted, source="repository", url=url)
         with self._log.attempt("repository", url), self._remote(url) as remote:
@@ -325,7 +325,7 @@ class DocsFinder:
             named = tuple(key for key in anvil_lock.NAMED if getattr(place, key) is not None)
             docs = replace(docs, tag=tag, commit=there[tag], named=named)
             slug = github_slug(url)
-            if slug is not None and place == Place():
+            if slug is not None and place == DocsHints():
                 yield from self._from_release(docs, slug)
             yield self._built_from(remote, docs, place.folder, directory)
 

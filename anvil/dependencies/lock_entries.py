@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from anvil.dependencies import anvil_lock, package_names, project_packages
-from anvil.dependencies.finder import DocsFinder, DocsNotFound, Place
+from anvil.dependencies.finder import DocsFinder, DocsHints, DocsNotFound
 from anvil.dependencies.syncing import failed, read_entries, report_on
 from anvil.dependencies.values import Dependency, DocsReport, LockedDocs
 from anvil.errors import ConfigError
@@ -23,8 +23,10 @@ class Outdated:
     current: str | None
 
 
-def add(finder: DocsFinder, base: Path, wanted: Sequence[str], place: Place, refresh: bool = False) -> list[DocsReport]:
-    """Find the documentation of packages, and write it into ``anvil.lock``. ``place`` is for a single package.
+def add(
+    finder: DocsFinder, base: Path, wanted: Sequence[str], hints: DocsHints, refresh: bool = False
+) -> list[DocsReport]:
+    """Find the documentation of packages, and write it into ``anvil.lock``. ``hints`` is for a single package.
 
     What is found is written, also when something else is not. Raises :class:`ConfigError` for a name that cannot be
     looked up; then nothing is written.
@@ -34,7 +36,7 @@ def add(finder: DocsFinder, base: Path, wanted: Sequence[str], place: Place, ref
     chosen = [package_names.matching(known, text) for text in wanted]
     reports = []
     for dependency in dict.fromkeys(chosen):
-        report = _found(finder, dependency, place, refresh)
+        report = _found(finder, dependency, hints, refresh)
         if report.docs is not None:
             before = next((each for each in entries if each.key == report.docs.key), None)
             entries = [each for each in entries if each != before] + [report.docs]
@@ -128,10 +130,10 @@ def _current(known: Iterable[Dependency], entry: LockedDocs, entries: Sequence[L
     return next((version for version in versions if version not in taken), versions[0] if versions else None)
 
 
-def _place(entry: LockedDocs, is_same_version: bool) -> Place:
+def _place(entry: LockedDocs, is_same_version: bool) -> DocsHints:
     """Where the user said that the documentation is. What was found by itself is searched again, and so is the tag of
     another version."""
-    return Place(
+    return DocsHints(
         repository=entry.url if "repository" in entry.named else None,
         tag=entry.tag if "tag" in entry.named and is_same_version else None,
         folder=entry.folder if "folder" in entry.named else None,
@@ -162,9 +164,9 @@ def _with_replacement(report: DocsReport, before: LockedDocs | None) -> DocsRepo
     return replace(report, notes=(*report.notes, f"The same version has other documentation now. {what}."))
 
 
-def _found(finder: DocsFinder, dependency: Dependency, place: Place, refresh: bool) -> DocsReport:
+def _found(finder: DocsFinder, dependency: Dependency, hints: DocsHints, refresh: bool) -> DocsReport:
     try:
-        found = finder.find(dependency, place, refresh)
+        found = finder.find(dependency, hints, refresh)
     except DocsNotFound as error:
         return failed(dependency.ecosystem, dependency.name, dependency.version, str(error), error.attempts)
     docs = found.docs

@@ -22,7 +22,7 @@ from anvil.errors import BuildError
 from anvil.markdown import llms
 from anvil.markdown.llms import Site
 from anvil.markdown.page_file import MarkdownPage, render
-from anvil.markdown.twins import Layout, Place, TwinLinks, relative
+from anvil.markdown.twins import Layout, SitePlace, TwinLinks, relative
 from anvil.sites import own_markdown
 from anvil.sites.own_markdown import RECORD, Record
 from anvil.system import safe_read, safe_write
@@ -42,7 +42,7 @@ _BLOCK_BYTES = 1 << 20
 class PlacedPage(NamedTuple):
     """A page, and where it is in the site."""
 
-    place: Place
+    place: SitePlace
     page: MarkdownPage
 
 
@@ -83,7 +83,7 @@ def write(
     files = _Files(folder)
     listed: list[MarkdownPage] = []
     full = _Full(site)
-    linked: list[tuple[Place, str]] = []
+    linked: list[tuple[SitePlace, str]] = []
     for done, (place, page) in enumerate(pages):
         progress("writing Markdown", done, len(layout.files))
         spans = references.target_spans(page.text)
@@ -233,7 +233,7 @@ class _Files:
             with suppress(OSError):  # it has other files
                 (self._folder / path).parent.rmdir()
 
-    def link_html(self, wanted: Sequence[tuple[Place, str]], partial: bool) -> list[str]:
+    def link_html(self, wanted: Sequence[tuple[SitePlace, str]], partial: bool) -> list[str]:
         """Put a link to its Markdown into the HTML of each page, and remove it from others; the files that have one."""
         linked = []
         for place, path in wanted:
@@ -308,7 +308,7 @@ _BASE = re.compile(rb"<base\s", re.I)
 _OWN = re.compile(rb'<link rel="alternate" type="text/markdown" href="[^"<>]*" data-anvil>')
 
 
-def _link_target(place: Place, path: str) -> str:
+def _link_target(place: SitePlace, path: str) -> str:
     """Where a page's link to its Markdown leads, from the page's address."""
     return relative(path, posixpath.dirname(place.address))
 

@@ -24,7 +24,7 @@ SAMPLE_PAGES = 100
 _SAFE = "/@!$&'()*+,;=~-._"
 
 
-class Place(NamedTuple):
+class SitePlace(NamedTuple):
     """A page in a site: the path of its HTML, and its address in the site. ``base``: the path or address in the site
     that the relative links in its text start from."""
 
@@ -33,9 +33,9 @@ class Place(NamedTuple):
     base: str
 
 
-def place_of(page: SitePage) -> Place:
+def place_of(page: SitePage) -> SitePlace:
     """Where a page is whose text is that of its HTML."""
-    return Place(page.file, page.address, page.address)
+    return SitePlace(page.file, page.address, page.address)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Layout:
     refused: Mapping[str, str]
 
 
-def lay_out(places: Iterable[Place]) -> Layout:
+def lay_out(places: Iterable[SitePlace]) -> Layout:
     """The files of all pages. Where two would have one, the page with HTML beside it has it, else the first."""
     ordered = sorted(places)
     files: dict[str, list[str]] = {}
@@ -67,11 +67,11 @@ def lay_out(places: Iterable[Place]) -> Layout:
     return Layout({html: tuple(own) for html, own in files.items()}, refused)
 
 
-def _beside(place: Place) -> str | None:
+def _beside(place: SitePlace) -> str | None:
     return posixpath.splitext(place.html)[0] + ".md"
 
 
-def _behind(place: Place) -> str | None:
+def _behind(place: SitePlace) -> str | None:
     """The file at a page's address with ``.md`` behind it. None for the first page of a site."""
     stem, ending = posixpath.splitext(place.html)
     folder, _, name = stem.rpartition("/")
@@ -97,7 +97,7 @@ class SiteLinks:
 
     def __init__(
         self,
-        places: Iterable[Place],
+        places: Iterable[SitePlace],
         site_url: str = "",
         base_path: str = "/",
         sources: Mapping[str, str] | None = None,
@@ -112,7 +112,7 @@ class SiteLinks:
         self._sources = sources or {}
 
     def destination(self, target: str, base: str) -> Destination:
-        """Where a target leads. ``base``: as in :class:`Place`."""
+        """Where a target leads. ``base``: as in :class:`SitePlace`."""
         try:
             parts = urlsplit(target)
         except ValueError:  # such as http://[
@@ -151,7 +151,7 @@ class TwinLinks:
 
     def of(self, base: str, file: str) -> Callable[[str], str]:
         """A function: the target of a link in the text of a page -> the target in its Markdown file. ``base``: as in
-        :class:`Place`."""
+        :class:`SitePlace`."""
         return lru_cache(1024)(lambda target: self._target(target, base, posixpath.dirname(file)))
 
     def _target(self, target: str, base: str, folder: str) -> str:
@@ -184,7 +184,7 @@ def relative(path: str, folder: str) -> str:
     return quote(posixpath.relpath(f"{_TOP}{path}", f"{_TOP}{folder}"), safe=_SAFE)
 
 
-def base_path(texts: Iterable[str], places: Iterable[Place]) -> str:
+def base_path(texts: Iterable[str], places: Iterable[SitePlace]) -> str:
     """The path that the addresses in links from the top of the host begin with, by the links in some texts of a site
     whose pages do not say their address."""
     targets = (span.target for text in islice(texts, SAMPLE_PAGES) for span in references.target_spans(text))

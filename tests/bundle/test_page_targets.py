@@ -8,7 +8,7 @@ from anvil.bundle.page_targets import Destination, SiteTargets, SourceTargets
 from anvil.documents.file_tree import FileTree
 from anvil.lint.link_targets import Site, SiteRules
 from anvil.lint.linted_page import LintPage
-from anvil.markdown.twins import Place
+from anvil.markdown.twins import SitePlace
 from anvil.settings.schema import SiteOptions
 from anvil.text import references
 
@@ -56,9 +56,9 @@ def test_where_the_site_is_not_known_a_file_has_no_address() -> None:
 
 
 PLACES = {
-    "index.md": Place("index.html", "", ""),
-    "guide/use.md": Place("guide/use/index.html", "guide/use/", "guide/use/"),
-    "api/x.html": Place("api/x.html", "api/x.html", "api/x.html"),
+    "index.md": SitePlace("index.html", "", ""),
+    "guide/use.md": SitePlace("guide/use/index.html", "guide/use/", "guide/use/"),
+    "api/x.html": SitePlace("api/x.html", "api/x.html", "api/x.html"),
 }
 
 

@@ -15,7 +15,7 @@ from anvil.errors import BuildError
 from anvil.markdown import llms, site_files, twins
 from anvil.markdown.page_file import MarkdownPage
 from anvil.markdown.site_files import MarkdownReport, PlacedPage
-from anvil.markdown.twins import Place, SiteLinks, TwinLinks
+from anvil.markdown.twins import SiteLinks, SitePlace, TwinLinks
 from anvil.sites import own_markdown
 from anvil.system import safe_write
 from tests.conftest import write
@@ -28,7 +28,7 @@ def publish(
 ) -> MarkdownReport:
     """Write pages: path of the HTML -> text."""
     write(folder, {html: HEAD for html in pages if not (folder / html).exists() and len(html) < 200})
-    places = {html: Place(html, html.removesuffix("index.html"), html.removesuffix("index.html")) for html in pages}
+    places = {html: SitePlace(html, html.removesuffix("index.html"), html.removesuffix("index.html")) for html in pages}
     layout = twins.lay_out(places.values())
     return site_files.write(
         folder,

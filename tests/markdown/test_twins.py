@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from anvil.markdown import twins
-from anvil.markdown.twins import Place, SiteLinks, TwinLinks, lay_out
+from anvil.markdown.twins import SiteLinks, SitePlace, TwinLinks, lay_out
 
 
-def place(html: str, address: str | None = None, base: str | None = None) -> Place:
+def place(html: str, address: str | None = None, base: str | None = None) -> SitePlace:
     folder = html.removesuffix("index.html") if html.endswith("index.html") else html
     address = folder if address is None else address
-    return Place(html, address, address if base is None else base)
+    return SitePlace(html, address, address if base is None else base)
 
 
 @pytest.mark.parametrize(
