@@ -52,18 +52,18 @@ def bill(wheel: Path, packages: Iterable[Distribution]) -> Bom:
         installed.setdefault(canonicalize_name(package.metadata["Name"]), package)
     needs = closure(NAME, installed)
     parts = {name: component(installed[name]) for name in needs}
-    root, model = parts.pop(NAME), bundled(wheel)
+    root, models = parts.pop(NAME), bundled(wheel)
     root.type = ComponentType.APPLICATION
     root.hashes.add(digest(wheel.read_bytes()))
     root.external_references.update(
         ExternalReference(type=kind, url=XsUri(URLS[name])) for name, kind in REFERENCES.items()
     )
     moment = datetime.fromtimestamp(int(os.environ.get("SOURCE_DATE_EPOCH") or EPOCH), timezone.utc)
-    found = Bom(components=[*parts.values(), model], metadata=BomMetaData(component=root, timestamp=moment))
-    found.register_dependency(root, [*(parts[name] for name in needs[NAME]), model])
+    found = Bom(components=[*parts.values(), *models], metadata=BomMetaData(component=root, timestamp=moment))
+    found.register_dependency(root, [*(parts[name] for name in needs[NAME]), *models])
     for name, part in parts.items():
         found.register_dependency(part, [parts[each] for each in needs[name]])
-    said = "\n".join(sorted(str(each.purl) for each in [root, *parts.values(), model]))
+    said = "\n".join(sorted(str(each.purl) for each in [root, *parts.values(), models[0]]))
     found.serial_number = uuid.uuid5(uuid.NAMESPACE_URL, said)
     return found
 
@@ -109,29 +109,44 @@ def component(distribution: Distribution) -> Component:
     )
 
 
-def bundled(wheel: Path) -> Component:
-    """The embedding model in the wheel."""
+def bundled(wheel: Path) -> list[Component]:
+    """The models in the wheel: for embedding, and the scorer of passages, which was trained from it."""
     folder = "anvil/embedding/model"
     with zipfile.ZipFile(wheel) as archive:
         described = json.loads(archive.read(f"{folder}/model.json"))
-        content = archive.read(f"{folder}/model.onnx")
+        contents = {name: archive.read(f"{folder}/{name}") for name in ("model.onnx", "passages.onnx")}
     purl = PackageURL("huggingface", "sentence-transformers", described["name"])
-    return Component(
-        name=described["name"],
-        version=described["digest"][:12],
-        type=ComponentType.MACHINE_LEARNING_MODEL,
-        description="The embedding model that the package carries.",
-        purl=purl,
-        bom_ref=str(purl),
-        hashes=[digest(content)],
-        licenses=[LICENSES.make_from_string("Apache-2.0")],
-        pedigree=Pedigree(notes="Converted to 8 bits by scripts/convert_model.py; see MODEL_CARD.md next to it."),
-        properties=[
-            Property(name="anvil:model:file", value=f"{folder}/model.onnx"),
-            Property(name="anvil:model:digest", value=described["digest"]),
-            Property(name="anvil:model:source_sha256", value=described["source_sha256"]),
-        ],
-    )
+    source = Property(name="anvil:model:source_sha256", value=described["source_sha256"])
+    apache = [LICENSES.make_from_string("Apache-2.0")]
+    return [
+        Component(
+            name=described["name"],
+            version=described["digest"][:12],
+            type=ComponentType.MACHINE_LEARNING_MODEL,
+            description="The embedding model that the package carries.",
+            purl=purl,
+            bom_ref=str(purl),
+            hashes=[digest(contents["model.onnx"])],
+            licenses=apache,
+            pedigree=Pedigree(notes="Converted to 8 bits by scripts/convert_model.py; see MODEL_CARD.md next to it."),
+            properties=[
+                Property(name="anvil:model:file", value=f"{folder}/model.onnx"),
+                Property(name="anvil:model:digest", value=described["digest"]),
+                source,
+            ],
+        ),
+        Component(
+            name=f"{described['name']}-passages",
+            version=hashlib.sha256(contents["passages.onnx"]).hexdigest()[:12],
+            type=ComponentType.MACHINE_LEARNING_MODEL,
+            description="The scorer of passages that the package carries.",
+            bom_ref=f"{described['name']}-passages",
+            hashes=[digest(contents["passages.onnx"])],
+            licenses=apache,
+            pedigree=Pedigree(notes="Trained by scripts/train_passages.py; see MODEL_CARD.md next to it."),
+            properties=[Property(name="anvil:model:file", value=f"{folder}/passages.onnx"), source],
+        ),
+    ]
 
 
 def digest(content: bytes) -> HashType:

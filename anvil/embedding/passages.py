@@ -19,6 +19,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
+from anvil.errors import ModelError
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -102,7 +104,7 @@ class PassageScorer:
 
     def score(self, question: str, passages: Sequence[Passage]) -> NDArray[np.float64]:
         """(n,), each at most 1: the mean of the cosines of the question's tokens with the nearest one of the passage,
-        weighted by how much each of them counts."""
+        weighted by how much each of them counts. Raises :class:`ModelError` if the model cannot be loaded or run."""
         import numpy as np
 
         asked, read = self.tokens(question, passages)
@@ -149,7 +151,10 @@ class PassageScorer:
         session, rows, scales, (first, last) = self._loaded
         framed = [first, *ids, last]
         words = rows[framed].astype(np.float32) * scales[framed, None]
-        states, weights = session.run(["states", "weights"], {"words": words[None]})
+        try:
+            states, weights = session.run(["states", "weights"], {"words": words[None]})
+        except Exception as error:  # the runtime's errors have no common base but Exception
+            raise ModelError(f"{self._folder / FILE} could not be run ({error}).") from error
         return (states, weights) if not ids else (states[1:-1], weights[1:-1])
 
     @cached_property
@@ -160,12 +165,16 @@ class PassageScorer:
         with self._lock:
             if "_loaded" in self.__dict__:
                 return self.__dict__["_loaded"]  # type: ignore[no-any-return]
-            facts = json.loads((self._folder / FACTS).read_text(encoding="utf-8"))
-            table = WordTable(**facts["words"])
-            model, shape = self._folder / "model.onnx", (table.words, table.dimensions)
-            rows = np.memmap(model, np.int8, "r", table.rows_at, shape)
-            scales = np.fromfile(model, np.float32, table.words, offset=table.scales_at)
-            return self._model.open_session(self._folder / FILE), rows, scales, facts["frame"]
+            try:
+                facts = json.loads((self._folder / FACTS).read_text(encoding="utf-8"))
+                table = WordTable(**facts["words"])
+                model, shape = self._folder / "model.onnx", (table.words, table.dimensions)
+                rows = np.memmap(model, np.int8, "r", table.rows_at, shape)
+                scales = np.fromfile(model, np.float32, table.words, offset=table.scales_at)
+                frame = facts["frame"]
+            except (OSError, ValueError, KeyError, TypeError) as error:
+                raise ModelError(f"{self._folder / FACTS} cannot be read ({error}).") from error
+            return self._model.open_session(self._folder / FILE), rows, scales, frame
 
     @cached_property
     def _silent(self) -> frozenset[int]:

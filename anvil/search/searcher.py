@@ -205,7 +205,8 @@ class Searcher:
         :class:`ConfigError` for semantic search where there is none."""
         found = self.candidates(request, question)
         results = [_Result(0, ranked.score, ranked) for ranked in found.results]
-        answer = _answer([self], request, {0: found}, found.total, _read_again([self], request, {0: found}, results))
+        results, failure = _read_again([self], request, {0: found}, results)
+        answer = _answer([self], request, {0: found}, found.total, results, failure)
         if self._obstacle and request.mode == "hybrid":
             return replace(answer, notes=(self._obstacle, *answer.notes))
         return answer
@@ -352,24 +353,28 @@ def search(searchers: Sequence[Searcher], request: SearchRequest, question: Ques
     if request.mode == "semantic" and not any(searcher.semantic for searcher in searchers):
         raise ConfigError(searchers[0].obstacle or "Semantic search is off.")
     candidates, total, results = _of_several(searchers, request, question)
-    return _answer(searchers, request, candidates, total, _read_again(searchers, request, candidates, results))
+    results, failure = _read_again(searchers, request, candidates, results)
+    return _answer(searchers, request, candidates, total, results, failure)
 
 
 def _read_again(
     searchers: Sequence[Searcher],
     request: SearchRequest,
     candidates: Mapping[int, Candidates],
-    results: Sequence[_Result],
-) -> list[_Result]:
-    """The ``results``, best first, after the model has read the passages of the best ones again. A name is left to the
-    words, and so is what has no vectors."""
+    results: list[_Result],
+) -> tuple[list[_Result], str | None]:
+    """The ``results``, best first, after the model has read the passages of the best ones again, or why it could not.
+    A name is left to the words, and so is what has no vectors."""
     best = [result for result in results if candidates[result.place].vector is not None][: scoring.MAX_READ]
     scorer = searchers[best[0].place].provider.passages if best else None
     is_asked = request.read_passages and request.mode == "hybrid" and lexicon.qualified_name(request.query) is None
     if scorer is None or not is_asked:
-        return list(results)
+        return results, None
     passages = [searchers[each.place].passage(each.ranked.row, candidates[each.place].vector) for each in best]
-    values = scorer.score(lexicon.bounded(request.query), passages).tolist()
+    try:
+        values = scorer.score(lexicon.bounded(request.query), passages).tolist()
+    except AnvilError as error:
+        return results, f"No passage was read again: {error}"
     read = {(each.place, each.ranked.row) for each in best}
     others = [each for each in results if (each.place, each.ranked.row) not in read]
     ordered = [*best, *others]
@@ -378,7 +383,7 @@ def _read_again(
         each._replace(score=round(score, SCORE_DIGITS), passage=round(summand, SCORE_DIGITS))
         for each, score, summand in zip(ordered, scores, summands, strict=True)
     ]
-    return sorted(again, key=lambda result: -result.score)  # stable
+    return sorted(again, key=lambda result: -result.score), None  # stable
 
 
 def _answer(
@@ -387,8 +392,10 @@ def _answer(
     candidates: Mapping[int, Candidates],
     total: int,
     results: Sequence[_Result],
+    failure: str | None = None,
 ) -> Found:
-    """The results that are shown, of all ``results``, best first. ``candidates``: by the place of their index."""
+    """The results that are shown, of all ``results``, best first. ``candidates``: by the place of their index.
+    ``failure``: a note."""
     results = [result for result in results if request.threshold <= 0 or result.score >= request.threshold]
 
     def confidence_of(result: _Result) -> float:
@@ -401,7 +408,7 @@ def _answer(
         likely = _one_version_each(searchers, likely, request.query)
     chosen = best_first(likely, lambda result: (result.place, page_of(result.ranked)), lambda result: result.score)
     shown = sorted(chosen[: request.top_k], key=likely.index)  # still in descending score
-    notes = list(dict.fromkeys(found.failure for found in candidates.values() if found.failure))
+    notes = list(dict.fromkeys(filter(None, (*(found.failure for found in candidates.values()), failure))))
     warning = confidence.note(map(confidence_of, shown or results), request.min_confidence)
     if not total:
         readers = [searcher.index.reader for searcher in searchers]

@@ -12,6 +12,7 @@ import pytest
 from anvil.embedding.local import LocalProvider
 from anvil.embedding.model_files import BUNDLED
 from anvil.embedding.passages import Passage, PassageScorer
+from anvil.errors import ModelError
 from anvil.settings.schema import EmbeddingSettings
 
 QUESTION = "How do I revoke a key that was stolen?"
@@ -98,3 +99,14 @@ def test_another_model_has_no_scorer(tmp_path: Path) -> None:
     for name in ("model.onnx", "tokenizer.json", "model.json"):
         (tmp_path / name).write_bytes((BUNDLED / name).read_bytes())
     assert LocalProvider(EmbeddingSettings(model=str(tmp_path))).passages is None
+
+
+@pytest.mark.parametrize(("name", "content"), [("passages.json", "{"), ("passages.json", "{}"), ("passages.onnx", "x")])
+def test_a_damaged_scorer_is_an_error_that_names_the_file(tmp_path: Path, name: str, content: str) -> None:
+    for file in ("model.onnx", "tokenizer.json", "model.json", "passages.onnx", "passages.json"):
+        (tmp_path / file).write_bytes((BUNDLED / file).read_bytes())
+    (tmp_path / name).write_text(content)
+    scorer = LocalProvider(EmbeddingSettings(model=str(tmp_path))).passages
+    assert scorer is not None
+    with pytest.raises(ModelError, match=name):
+        scorer.score(QUESTION, [RIGHT])

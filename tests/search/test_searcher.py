@@ -133,6 +133,20 @@ def test_at_most_10_passages_are_read(opened: Opener, local: EmbeddingProvider) 
     assert sum(parts.passage > 0 for parts in found.parts) == 9  # the lowest counts as 0
 
 
+def test_a_scorer_that_fails_is_a_note_and_the_results_stay(opened: Opener, local: EmbeddingProvider) -> None:
+    class Damaged:
+        def score(self, question: str, passages: Sequence[Passage]) -> NDArray[np.float64]:
+            raise ModelError("passages.onnx cannot be loaded.")
+
+    provider = Counting(local)
+    provider.passages = cast("PassageScorer", Damaged())
+    searcher = opened(PAGES, local, provider)
+    found = ask(searcher, "silence at night")
+    assert found.notes == ("No passage was read again: passages.onnx cannot be loaded.",)
+    without = searcher.search(SearchRequest("silence at night", read_passages=False))
+    assert found.hits == without.hits
+
+
 # --- links ---------------------------------------------------------------------------------------------
 
 
