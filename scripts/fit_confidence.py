@@ -33,7 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import anvil
-from anvil.search import confidence, searcher
+from anvil.search import confidence
 from anvil.search.confidence import Evidence, Fit
 from anvil.text.query import parse_query
 from anvil.values import SEPARATOR
@@ -55,7 +55,7 @@ L2 = 1.0
 """Strength of the penalty on squared coefficients of standardised features."""
 DIGITS = 3
 BINS = 10
-OUTPUT = Path(searcher.__file__).with_name(searcher.FILE)
+OUTPUT = Path(confidence.__file__).with_name(confidence.FILE)
 Floats = NDArray[np.float64]
 
 

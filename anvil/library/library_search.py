@@ -18,7 +18,7 @@ from anvil.index_file.keyword_index import Stemmer
 from anvil.library.queries import LibraryReader
 from anvil.library.values import Passages
 from anvil.library.verify_library import Damage
-from anvil.search import confidence, ranking, scoring, searcher
+from anvil.search import confidence, ranking, scoring
 from anvil.search.file_index import KeywordTables
 from anvil.search.metadata_filter import Filter
 from anvil.search.ranking import CANDIDATES, Nearness, nearness
@@ -186,7 +186,7 @@ class LibrarySearcher:
 
     def _judge(self, meta: dict[str, str]) -> None:
         self._obstacle = semantic_obstacle(meta, self.provider)
-        self._fits = searcher.fits_for(meta["embedding_model_digest"])
+        self._fits = confidence.fits_for(meta["embedding_model_digest"])
 
     def refresh(self) -> None:
         """Take in what changed since the last query."""

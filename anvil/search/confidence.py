@@ -8,10 +8,13 @@ probability.
 
 from __future__ import annotations
 
+import importlib.resources
+import json
 import math
 import operator
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from typing import NamedTuple
 
 DIGITS = 2
@@ -27,6 +30,8 @@ MAX_NAME_WORDS = 3
 not know: of 480 names in backquotes, one in fifty has less than :data:`NOT_COVERED` where it stands."""
 MAX_COUNTED_WORDS = 20
 """Words of a question that make its match stronger evidence: as many as the longest question of the fit had."""
+FILE = "confidence.json"
+"""Next to this module; ``scripts/fit_confidence.py`` writes it, with its origin."""
 
 
 class Evidence(NamedTuple):
@@ -73,6 +78,15 @@ class Fits:
         """The log-odds of that probability."""
         fit = self.vectors if self.vectors is not None and evidence.cosine is not None else self.words
         return log_odds(fit, evidence)
+
+
+@cache
+def fits_for(model_digest: str) -> Fits:
+    """The fits for vectors of this model; for another one, of words alone."""
+    text = importlib.resources.files("anvil.search").joinpath(FILE).read_text(encoding="utf-8")
+    table = json.loads(text)
+    vectors = next((model["fit"] for model in table["models"] if model["digest"] == model_digest), None)
+    return Fits(words=Fit(**table["words"]["fit"]), vectors=None if vectors is None else Fit(**vectors))
 
 
 def features(evidence: Evidence) -> tuple[float, float, float, float, float]:

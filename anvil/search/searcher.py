@@ -6,12 +6,10 @@ applies before candidates are chosen, so it hides no result that passes it. Each
 
 from __future__ import annotations
 
-import importlib.resources
-import json
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property, partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -26,7 +24,7 @@ from anvil.index_file.rows import edition
 from anvil.requests import SearchRequest
 from anvil.results import Freshness, Hit, SearchResult
 from anvil.search import confidence, page_versions, pages, ranking, reply_budget, score_scales, scoring, section_match
-from anvil.search.confidence import Evidence, Fit, Fits
+from anvil.search.confidence import Evidence
 from anvil.search.page_versions import Versions
 from anvil.search.ranking import CANDIDATES, ENOUGH, SCORE_DIGITS, CandidateIndex, Near, Ranked, Weights
 from anvil.search.score_scales import Vocabulary
@@ -172,7 +170,7 @@ class Searcher:
         self.provider = provider
         meta = index.reader.meta()
         self._obstacle = semantic_obstacle(meta, provider)
-        self.fits = fits_for(meta["embedding_model_digest"])
+        self.fits = confidence.fits_for(meta["embedding_model_digest"])
 
     @cached_property
     def versions(self) -> Versions:
@@ -590,16 +588,3 @@ def best_first(results: Sequence[T], page: Callable[[T], object], score: Callabl
 def page_of(result: Ranked) -> int:
     """The document of a result."""
     return result.row >> row_ids.CHUNK_BITS
-
-
-FILE = "confidence.json"
-"""Next to this module; ``scripts/fit_confidence.py`` writes it, with its origin."""
-
-
-@cache
-def fits_for(model_digest: str) -> Fits:
-    """The fits for vectors of this model; for another one, of words alone."""
-    text = importlib.resources.files("anvil.search").joinpath(FILE).read_text(encoding="utf-8")
-    table = json.loads(text)
-    vectors = next((model["fit"] for model in table["models"] if model["digest"] == model_digest), None)
-    return Fits(words=Fit(**table["words"]["fit"]), vectors=None if vectors is None else Fit(**vectors))

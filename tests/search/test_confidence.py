@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anvil.embedding import model_files
-from anvil.search import confidence, searcher
+from anvil.search import confidence
 from anvil.search.confidence import Evidence
 
 SHARES = st.floats(0, 1)
 LENGTHS = st.integers(1, 2000)
 COSINES = st.floats(-1, 1)
-FITS = searcher.fits_for(model_files.open_directory("").digest)
+FITS = confidence.fits_for(model_files.open_directory("").digest)
 
 
 @given(SHARES, SHARES, LENGTHS, COSINES, COSINES, st.booleans())
@@ -55,7 +55,7 @@ def test_no_evidence_is_unlikely_and_all_of_it_is_sure() -> None:
 
 
 def test_a_model_without_a_fit_is_judged_by_words() -> None:
-    other = searcher.fits_for("another model's digest")
+    other = confidence.fits_for("another model's digest")
     assert other.vectors is None and other.words == FITS.words
     with_vectors, without = Evidence(0.4, 0, 5, 0.9, 0.9), Evidence(0.4, 0, 5)
     assert other.confidence(with_vectors) == other.confidence(without) < FITS.confidence(with_vectors)
