@@ -42,7 +42,7 @@ DOCKERFILE = (ROOT / "docker" / "Dockerfile").read_text(encoding="utf-8")
 PLACE = Path("/var/cache/anvil-image")
 BASE = PLACE / "trixie"
 TOKEN = "s3cret-of-the-container"
-LARGEST = 420_000_000
+LARGEST = 440_000_000
 """Bytes of all files of the image; what docs/guides/containers.md says stays below it."""
 
 

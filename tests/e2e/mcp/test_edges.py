@@ -119,6 +119,8 @@ def test_file_filter_narrows_before_ranking(speaker: Speaker) -> None:
 def test_a_folder_with_a_thousand_pages_is_listed_in_parts(tmp_path: Path) -> None:
     heading = "## A heading that is as long as headings are\n"
     write(tmp_path / "docs", {f"part-{i % 7}/page-{i:04}.md": f"# Page {i}\n\n{heading}" for i in range(1203)})
+    with anvil.open(tmp_path / "docs", provider="none") as opened:
+        opened.index()  # a server on a busy machine would list some of the pages while it builds
     with mcp_servers.with_options(ServeRequest(docs=str(tmp_path / "docs"), provider="none")) as speaker:
         listed: list[str] = []
         offset: int | None = 0

@@ -161,8 +161,8 @@ def test_a_question_is_answered_as_it_is_typed(visitor: Visitor, home: str) -> N
     scores = visitor.run(SCORES)
     assert len(scores) == 10
     for score, parts, widths in scores:
-        assert len(parts) == 5 and sum(parts) == pytest.approx(score, abs=0.03)
-        assert len(widths) == 5 and sum(widths) == pytest.approx(score * 100, abs=0.2)
+        assert len(parts) == 6 and sum(parts) == pytest.approx(score, abs=0.03)
+        assert len(widths) == 6 and sum(widths) == pytest.approx(score * 100, abs=0.2)
     visitor.screen(1280, 800)
     assert visitor.run(ABOVE) >= 6, "above the fold"
     assert not visitor.run("return document.querySelector('.hit .bar').getClientRects().length")
