@@ -307,7 +307,6 @@ class Anvil:
             version=None if by_name else version,
             language=language,
             base_chars=BASE_CHARS if base_chars is None else base_chars,
-            read_passages=options.passages,
         )
         return self._search_several(members, request) if self.is_several else members[0].live.search(request)
 

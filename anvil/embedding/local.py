@@ -84,9 +84,9 @@ class LocalProvider:
 
     @cached_property
     def passages(self) -> PassageScorer | None:
-        """The scorer in the model's folder, which the bundled model has."""
+        """The scorer in the model's folder, which the bundled model has; None where the settings switch it off."""
         folder = self._directory.path
-        return PassageScorer(folder, _Shared(self)) if has_scorer(folder) else None
+        return PassageScorer(folder, _Shared(self)) if self._settings.passages and has_scorer(folder) else None
 
     def token_spans(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
         """For each text, the (start, end) characters of its tokens. Characters that the model ignores are in none."""

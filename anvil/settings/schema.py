@@ -172,6 +172,9 @@ class EmbeddingSettings:
     """For ``openai``: shorter vectors, from models that offer them."""
     threads: int | None = None
     """For ``local``; not set means every core this process may use."""
+    passages: bool = True
+    """For the bundled model: whether the best 10 passages of a hybrid search are read again, word by word. That finds
+    more, and takes about 0.1 s on two processors."""
     cache: bool = True
     """Whether vectors of documents are kept in the user's cache folder too, so that a text is embedded once for all of
     the user's projects and branches."""
@@ -191,9 +194,6 @@ class SearchOptions:
     """Results with a lower score are omitted. From 0, which keeps all, to 1."""
     min_confidence: float = 0.0
     """Results with a lower confidence are omitted. From 0, which keeps all, to 1."""
-    passages: bool = True
-    """Whether the best 10 passages of a hybrid search are read again, word by word. That finds more, and takes about
-    0.1 s on two processors."""
     weights: Mapping[str, float] = field(default_factory=dict)
     """Globs of pages, each with the factor of their scores, from 0.1 to 3: ``"legacy/**" = 0.5``. The first glob
     that a page matches counts. A build records them in the index."""

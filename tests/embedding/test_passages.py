@@ -110,3 +110,7 @@ def test_a_damaged_scorer_is_an_error_that_names_the_file(tmp_path: Path, name: 
     assert scorer is not None
     with pytest.raises(ModelError, match=name):
         scorer.score(QUESTION, [RIGHT])
+
+
+def test_the_settings_switch_it_off() -> None:
+    assert LocalProvider(EmbeddingSettings(passages=False)).passages is None
