@@ -55,7 +55,7 @@ ELSEWHERE = {
     "anvil/library/server_info.py": "a byte of a regular file",
     "anvil/library/web_page.py": "what was just downloaded into a folder of Anvil's own",
     "anvil/markdown/site_files.py": "regular files of a site, block by block, for their digest",
-    "anvil/search/searcher.py": "a file of the installed package",
+    "anvil/search/confidence.py": "a file of the installed package",
     "anvil/server/answers.py": "a file of the installed package",
     "anvil/server/playground.py": "files of the installed package",
     "anvil/server/security.py": "the token file that the operator names",

@@ -7,10 +7,19 @@ Hundreds of tests index the same pages with the real model. Its vector of a text
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from anvil.embedding import local
 from anvil.embedding.model_files import BUNDLED, ModelDirectory
+from anvil.embedding.passages import Passage, PassageScorer
 from anvil.embedding.provider import Vector
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _Session = local._Session
 _lock = threading.Lock()
@@ -34,6 +43,26 @@ class _Remembering(_Session):
         return remembered
 
 
+class RememberingScorer(PassageScorer):
+    """The bundled scorer, which is loaded once, and reads a passage once for each question: a score depends on these
+    two alone."""
+
+    def score(self, question: str, passages: Sequence[Passage]) -> NDArray[np.float64]:
+        new = [passage for passage in passages if (self._folder, question, passage) not in _scores]
+        for passage, score in zip(new, super().score(question, new).tolist(), strict=True):
+            _scores[self._folder, question, passage] = score
+        return np.array([_scores[self._folder, question, passage] for passage in passages], np.float64)
+
+    @property
+    def _loaded(self) -> Any:
+        with _lock:
+            if self._folder not in _scorers:
+                _scorers[self._folder] = PassageScorer.__dict__["_loaded"].func(self)
+            return _scorers[self._folder]
+
+
+_scores: dict[tuple[Path, str, Passage], float] = {}
+_scorers: dict[Path, Any] = {}
 _loaded: dict[str, _Remembering] = {}
 
 
