@@ -32,6 +32,7 @@ Outcome = TypeVar("Outcome")
 
 FILE, FACTS = "passages.onnx", "passages.json"
 """In the folder of the embedding model. The second says where in ``model.onnx`` the table of words is."""
+NEXT_STEP = "Install Anvil again, or set embedding.passages = false."
 MAX_QUESTION_TOKENS = 32
 MAX_HEADER_TOKENS = 40
 MAX_TOKENS = 126
@@ -154,7 +155,7 @@ class PassageScorer:
         try:
             states, weights = session.run(["states", "weights"], {"words": words[None]})
         except Exception as error:  # the runtime's errors have no common base but Exception
-            raise ModelError(f"{self._folder / FILE} could not be run ({error}).") from error
+            raise ModelError(f"{self._folder / FILE} could not be run ({error}). {NEXT_STEP}") from error
         return (states, weights) if not ids else (states[1:-1], weights[1:-1])
 
     @cached_property
@@ -173,7 +174,7 @@ class PassageScorer:
                 scales = np.fromfile(model, np.float32, table.words, offset=table.scales_at)
                 frame = facts["frame"]
             except (OSError, ValueError, KeyError, TypeError) as error:
-                raise ModelError(f"{self._folder / FACTS} cannot be read ({error}).") from error
+                raise ModelError(f"{self._folder / FACTS} cannot be read ({error}). {NEXT_STEP}") from error
             return self._model.open_session(self._folder / FILE), rows, scales, frame
 
     @cached_property

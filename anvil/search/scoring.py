@@ -129,7 +129,7 @@ def fuse(
 
 
 def with_passages(scores: Sequence[float], values: Sequence[float]) -> tuple[list[float], list[float]]:
-    """Scores in descending order with those of passages, and the summands of the passages. The first results have the
+    """Scores with those of passages, and the summands of the passages. The first results have the
     ``values`` of :class:`anvil.embedding.passages.PassageScorer`; the lowest becomes 0 and the highest 1, as only
     differences within one question mean something. A result without a value has 0."""
     full, lowest = 1 + PASSAGE_WEIGHT, min(values)

@@ -105,7 +105,7 @@ def test_another_model_has_no_scorer(tmp_path: Path) -> None:
 def test_a_damaged_scorer_is_an_error_that_names_the_file(tmp_path: Path, name: str, content: str) -> None:
     for file in ("model.onnx", "tokenizer.json", "model.json", "passages.onnx", "passages.json"):
         (tmp_path / file).write_bytes((BUNDLED / file).read_bytes())
-    (tmp_path / name).write_text(content)
+    (tmp_path / name).write_text(content, encoding="utf-8")
     scorer = LocalProvider(EmbeddingSettings(model=str(tmp_path))).passages
     assert scorer is not None
     with pytest.raises(ModelError, match=name):
