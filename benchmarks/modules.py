@@ -27,6 +27,7 @@ from typing import Any
 from measuring import ROOT, run, table
 from server import Server
 
+API = ("api.py", "page_queries.py")
 QUESTION = "how to configure a single folder"
 LIVE = ("answering.py", "services/live/live_index.py", "live/live_index.py")
 """The module of the live index: in the three layouts of the package so far."""
@@ -192,8 +193,8 @@ def main() -> None:
             build, opened, served = traced.build(), traced.opened(), traced.served()
             edited, site = traced.edited(), traced.site()
         counts = {(caller, module): count for caller, module, count in served["calls"]}
-        down = sum(counts.get(("api.py", module), 0) for module in LIVE)
-        back = sum(counts.get((module, "api.py"), 0) for module in LIVE)
+        down = sum(counts.get((api, module), 0) for api in API for module in LIVE)
+        back = sum(counts.get((module, api), 0) for api in API for module in LIVE)
         passed = [str(len(record["passed"])) for record in (served, opened, edited, build, site)]
         rows.append([checkout.name, *passed, f"{down} and {back}"])
     print(table(HEADER, rows))

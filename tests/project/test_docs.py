@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import inspect
 import json
 import re
 import shlex
@@ -269,7 +270,7 @@ def test_results_are_documented_with_their_fields(name: str) -> None:
 
 def test_public_methods_are_documented() -> None:
     page = (DOCS / "reference" / "api.md").read_text(encoding="utf-8")
-    for name, member in vars(anvil.Anvil).items():
+    for name, member in inspect.getmembers(anvil.Anvil):
         if callable(member) and not name.startswith("_"):
             assert f"| `{name}(" in page, name
 

@@ -1,0 +1,394 @@
+"""Questions to one index, or to several collections as one: search, exact lines, pages, sections and the status."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from anvil import opened_indexes, registry
+from anvil.errors import ArtifactError, ConfigError, NotFound
+from anvil.formats.argument_types import checks_arguments
+from anvil.member import Member
+from anvil.opened_indexes import MAX_NAMED, OpenedIndexes
+from anvil.wording import counted, first_of
+
+if TYPE_CHECKING:
+    from anvil.index_file.reader import Reader
+    from anvil.live.working_copy import WorkingCopy
+    from anvil.opened_indexes import Problems
+    from anvil.requests import SearchRequest
+    from anvil.results import Freshness, GrepMatch, GrepResult, Mode, Page, PageList, SearchResult, SectionText
+    from anvil.search.pages import Outline
+    from anvil.search.searcher import Explained
+    from anvil.status import Status
+
+    Opened = list[tuple[Member, WorkingCopy]]
+
+MAX_PEEK_BYTES = 100_000_000
+"""A larger index file is not read before a server introduces itself: that must take no time."""
+
+
+@checks_arguments
+class PageQueries(OpenedIndexes):
+    """What can be asked of the pages. See :class:`anvil.Anvil`."""
+
+    def search(
+        self,
+        query: str,
+        top_k: int = 5,
+        file_filter: str | None = None,
+        max_chars: int | None = None,
+        mode: Mode = "hybrid",
+        min_confidence: float | None = None,
+        *,
+        collection: str | None = None,
+        version: str | None = None,
+        language: str | None = None,
+    ) -> SearchResult:
+        """The chunks that answer ``query`` best.
+
+        ``top_k`` is clamped to 1..20. ``file_filter``: a glob over paths, applied before ranking.
+        ``max_chars``: the budget for all contents together, of which the likely ones get most; None: 1,000, and 100 for
+        each result, as in ``search_docs``. ``min_confidence``: results with less are left out (default:
+        ``search.min_confidence``). ``version``, ``language``: only pages of a site that have it, such as ``1.2`` and
+        ``de``. Of several collections, ``version`` is that of a collection, and there is no ``language``. Raises
+        :class:`ConfigError` for a blank query.
+        """
+        return self.explain(
+            query,
+            top_k,
+            file_filter,
+            max_chars,
+            mode,
+            min_confidence,
+            collection=collection,
+            version=version,
+            language=language,
+        ).result
+
+    def explain(
+        self,
+        query: str,
+        top_k: int = 5,
+        file_filter: str | None = None,
+        max_chars: int | None = None,
+        mode: Mode = "hybrid",
+        min_confidence: float | None = None,
+        *,
+        collection: str | None = None,
+        version: str | None = None,
+        language: str | None = None,
+        base_chars: int | None = None,
+    ) -> Explained:
+        """Like :meth:`search`, with the parts of each score, the span of each matching section, and the evidence behind
+        each confidence. ``base_chars``: in place of the 1,000 of a budget of None."""
+        from anvil.requests import BASE_CHARS, SearchRequest
+
+        options, by_name = self.config.search, bool(self._default)
+        if by_name and language is not None:
+            raise ConfigError("language is for one index, not for collections. Leave it out.")
+        members = self.selected(collection, version if by_name else None)
+        request = SearchRequest(
+            query,
+            top_k,
+            file_filter,
+            max_chars,
+            mode,
+            min_confidence=options.min_confidence if min_confidence is None else min_confidence,
+            threshold=options.threshold,
+            version=None if by_name else version,
+            language=language,
+            base_chars=BASE_CHARS if base_chars is None else base_chars,
+        )
+        return self._search_several(members, request) if self.is_several else members[0].live.search(request)
+
+    def _search_several(self, members: Sequence[Member], request: SearchRequest) -> Explained:
+        """One search of members that answer together. Their locks are taken in their order, so two questions never wait
+        for each other."""
+        started_at = time.perf_counter()
+        embedded = (member.live.embed_query(request) for member in members)
+        question = next((question for question in embedded if question is not None), None)
+        with ExitStack() as stack:
+            opened, problems = opened_indexes.call_each(
+                members, lambda member: stack.enter_context(member.live.query(request))
+            )
+            from anvil.search import searcher
+
+            obstacles = _obstacles(opened) if request.mode != "keyword" else []
+            if obstacles and request.mode == "semantic":
+                raise ConfigError(" ".join(obstacles))
+            found = searcher.search([copy.searcher for _, copy in opened], request, question)
+            not_by_meaning = [*obstacles, *_without_meaning(opened, request.mode)]
+            notes = [*opened_indexes.sentences(problems), *not_by_meaning, *found.notes]
+            freshness = _freshness(opened, frozenset(found.places), notes)
+        labelled = (self._labelled(hit, opened[place][0]) for hit, place in zip(found.hits, found.places, strict=True))
+        return replace(found, hits=tuple(labelled)).explained(freshness, started_at)
+
+    def grep(
+        self,
+        pattern: str,
+        path: str | None = None,
+        regex: bool = False,
+        ignore_case: bool = True,
+        context: int = 0,
+        max_matches: int = 50,
+        offset: int = 0,
+        max_chars: int | None = 16_000,
+        collection: str | None = None,
+        version: str | None = None,
+    ) -> GrepResult:
+        """The lines that contain ``pattern``, by path and line: exact text, without ranking.
+
+        ``path``: a page, a folder or a glob. ``regex``: ``pattern`` is a regular expression of RE2, which has no
+        look-around. ``context``: lines before and after each match. ``max_matches`` and ``max_chars`` bound the
+        answer; ``max_chars=None``: only ``max_matches`` does, and long lines are whole. ``offset``: matches to leave
+        out, such as ``next_offset`` of the answer before. Raises :class:`ConfigError` for a pattern that is not
+        valid, and :class:`NotFound` when no page is in ``path``.
+        """
+        from anvil.requests import GrepRequest
+        from anvil.results import GrepResult
+        from anvil.search import grep, line_matcher
+
+        request = GrepRequest(pattern, path, regex, ignore_case, context, max_matches, offset, max_chars)
+        matcher = line_matcher.compile(pattern, regex=regex, ignore_case=ignore_case)
+        matches: list[GrepMatch] = []
+        skipped, is_full = request.offset, False
+        left, chars_left = request.max_matches, request.max_chars
+
+        def of(member: Member) -> GrepResult:
+            nonlocal skipped, is_full, left, chars_left
+            limit = 1 if is_full else left  # the matches of the others are only counted
+            own = replace(request, max_matches=limit, offset=skipped, max_chars=chars_left)
+            with member.live.query(page=member.path_of(path) if path else None) as copy:
+                found = grep.grep(copy.reader, matcher, own, member.docs_root)
+                notes = (*member.live.missing_pages(copy), *(found.notes or ()))
+            if not is_full:
+                matches.extend(self._labelled(match, member) for match in found.matches)
+                left -= len(found.matches)
+                if chars_left is not None:
+                    chars_left -= sum(len(match.text) + len(match.heading_path) for match in found.matches)
+                is_full = found.next_offset is not None or left <= 0 or (chars_left is not None and chars_left <= 0)
+            skipped = max(0, skipped - found.total_matches)
+            return replace(found, notes=notes)
+
+        results, problems = opened_indexes.call_each(self.selected(collection, version), of)
+        reasons = [problem for problem in problems if not isinstance(problem[1], NotFound)]  # no such path there
+        notes = [note for member, found in results for note in self._notes(member, found.notes)]
+        total = sum(found.total_matches for _, found in results)
+        end = request.offset + len(matches)
+        return GrepResult(
+            tuple(matches),
+            total,
+            sum(found.total_pages for _, found in results),
+            end if matches and end < total else None,
+            tuple([*opened_indexes.sentences(reasons), *notes]) or None,
+        )
+
+    def get_page(self, file_path: str, collection: str | None = None, version: str | None = None) -> Page:
+        """A whole page. Of several collections, without ``collection``, of the only one that has it. Raises
+        :class:`NotFound`, naming the closest paths."""
+        from anvil.search import pages
+
+        with self._holding(file_path, collection, version) as (member, reader):
+            return self._labelled(pages.get_page(reader, file_path, member.docs_root), member)
+
+    def outline(self, file_path: str, collection: str | None = None, version: str | None = None) -> Outline:
+        """A whole page, and where its sections are in it. Raises :class:`NotFound`, naming the closest paths."""
+        from anvil.search import pages
+
+        with self._holding(file_path, collection, version) as (member, reader):
+            outline = pages.outline(reader, file_path, member.docs_root)
+            return replace(outline, page=self._labelled(outline.page, member))
+
+    def get_section(
+        self,
+        file_path: str,
+        heading_path: str,
+        include_children: bool = False,
+        collection: str | None = None,
+        version: str | None = None,
+    ) -> SectionText:
+        """The text under one heading. Raises :class:`NotFound`, naming the closest breadcrumbs."""
+        from anvil.search import pages
+
+        with self._holding(file_path, collection, version) as (member, reader):
+            text = pages.get_section(reader, file_path, heading_path, include_children, member.docs_root)
+            return self._labelled(text, member)
+
+    def headings(self, file_path: str, collection: str | None = None, version: str | None = None) -> tuple[str, ...]:
+        """The breadcrumbs of all sections of a page, in order. :meth:`get_section` accepts them."""
+        from anvil.search import pages
+
+        with self._holding(file_path, collection, version) as (member, reader):
+            return pages.headings(reader, file_path, member.docs_root)
+
+    def breadcrumb(self, file_path: str, heading: str) -> str:
+        """The exact breadcrumb of a section. It may be named by breadcrumb, by anchor, or by a heading that only one
+        section has."""
+        from anvil.search import pages
+
+        with self.only.live.query() as copy:
+            return pages.breadcrumb(copy.reader, file_path, heading, self.docs_root)
+
+    def list_pages(
+        self,
+        prefix: str | None = None,
+        limit: int | None = None,
+        offset: int = 0,
+        max_chars: int | None = None,
+        collection: str | None = None,
+        version: str | None = None,
+    ) -> PageList:
+        """The pages, or those in a folder, sorted by collection and path. ``notes`` say which are missing, as during a
+        first build.
+
+        ``limit`` and ``max_chars``, which counts characters of the entries, bound the answer; None: no limit.
+        ``offset``: pages to leave out, such as ``next_offset`` of the answer before."""
+        from anvil.results import PageList
+        from anvil.search import pages
+
+        def of(member: Member) -> PageList:
+            with member.live.query() as copy:
+                return replace(pages.list_pages(copy.reader, prefix), notes=tuple(member.live.missing_pages(copy)))
+
+        listings, problems = opened_indexes.call_each(self.selected(collection, version), of)
+        listed = tuple(self._labelled(page, member) for member, listing in listings for page in listing.pages)
+        notes = [note for member, listing in listings for note in self._notes(member, listing.notes)]
+        whole = PageList(listed, len(listed), tuple([*opened_indexes.sentences(problems), *notes]) or None)
+        return pages.bounded_list(whole, limit, offset, max_chars)
+
+    def topics(self, wait: bool = True) -> str:
+        """A sentence on what the documents are about: quoted titles of the top pages; "" if there are none, and for
+        several collections, whose names say it.
+
+        ``wait=False``: from the index file as it is, at once; "" if it was never checked on this machine.
+        """
+        if self.is_several:
+            return ""
+        topics = registry.part("topics")
+
+        member = self.only
+        if wait:
+            with member.live.query() as copy:
+                return str(topics((page.file_path, page.title) for page in copy.reader.documents()))
+        from anvil.index_file import verify
+
+        with suppress(ArtifactError):
+            if member.location.is_file and (reader := verify.open_known(member.location.path, MAX_PEEK_BYTES)):
+                with reader:
+                    return str(topics((page.file_path, page.title) for page in reader.documents()))
+        return ""
+
+    def get_status(self) -> Status:
+        """The state of the server, the index, the embedding and the repository, and of each collection where there are
+        several; those that cannot answer have a note. Errors of git do not make it fail."""
+
+        def of(member: Member) -> Status:
+            with member.live.query() as copy:
+                return member.status(copy)
+
+        statuses, problems = opened_indexes.call_each(self.members, of)
+        first = statuses[0][1]
+        if not self.is_several:
+            return first
+        reasons = {id(member): str(error) for member, error in problems}
+        by_member = {id(member): status for member, status in statuses}
+        listed = (
+            member.collection_status(by_member.get(id(member)), reasons.get(id(member)), self.is_default(member))
+            for member in self.members
+        )
+        return replace(first, collections=tuple(listed))
+
+    def _holder(self, file_path: str, collection: str | None, version: str | None) -> Member:
+        """The member that has a page. Raises :class:`NotFound` where none or several have it."""
+        members = self.selected(collection, version)
+        if len(members) == 1:
+            return members[0]
+        from anvil.search import pages
+
+        paths: dict[str, list[str]] = {}
+        holders = []
+        with ExitStack() as stack:
+            opened, problems = opened_indexes.call_each(
+                members, lambda member: stack.enter_context(member.live.query(page=file_path))
+            )
+            for member, copy in opened:
+                if pages.has_page(copy.reader, file_path, member.docs_root):
+                    holders.append(member)
+                elif not holders:
+                    paths[member.label] = list(copy.reader.identities())
+        if len(holders) == 1:
+            return holders[0]
+        if holders:
+            labels = ", ".join(member.label for member in holders)
+            raise NotFound(
+                f"{counted(len(holders), 'collection', 'have')} a page {file_path}: {labels}. Name one with collection."
+            )
+        raise NotFound(_no_page(file_path, paths, problems))
+
+    @contextmanager
+    def _holding(self, file_path: str, collection: str | None, version: str | None) -> Iterator[tuple[Member, Reader]]:
+        """The member that has a page, and its index."""
+        member = self._holder(file_path, collection, version)
+        with member.live.query(page=member.path_of(file_path)) as copy:
+            yield member, copy.reader
+
+
+def _obstacles(opened: Opened) -> list[str]:
+    """Why none of these collections can be searched by meaning; empty where one can. Those with the same reason are
+    named together."""
+    labels: dict[str, list[str]] = {}
+    for member, copy in opened:
+        if (obstacle := member.live.obstacle(copy)) is None:
+            return []
+        labels.setdefault(obstacle, []).append(member.label)
+    return [f"{first_of(names, MAX_NAMED)}: {obstacle}" for obstacle, names in labels.items()]
+
+
+def _without_meaning(opened: Opened, mode: Mode) -> Iterator[str]:
+    """Sentences on the collections that are not searched by meaning although others are."""
+    lacking = [(member, copy) for member, copy in opened if not copy.searcher.semantic]
+    if mode == "keyword" or not lacking or len(lacking) == len(opened):
+        return
+    what = "Searched by words only" if mode == "hybrid" else "Not searched"
+    names = first_of([member.label for member, _ in lacking], MAX_NAMED)
+    yield f"{what}, because they have no vectors of this model: {names}."
+    if soon := [member.label for member, copy in lacking if member.live.will_embed_again(copy)]:
+        yield f"Embedded again when no page has changed for a minute: {first_of(soon, MAX_NAMED)}."
+
+
+def _freshness(opened: Opened, shown: frozenset[int], notes: Sequence[str]) -> Freshness:
+    """The freshness of an answer from several collections. ``shown``: the places of those that have results; others
+    have no notes here."""
+    from anvil.results import Freshness
+
+    parts = [(member.label, member.live.freshness(copy)) for member, copy in opened]
+    own = [f"{label}: {note}" for place, (label, part) in enumerate(parts) if place in shown for note in part.notes]
+    return Freshness(
+        next((part.checked for _, part in parts if part.checked), None),
+        next((part.commit for _, part in parts if part.checked), None),
+        tuple(f"{label}:{path}" for label, part in parts for path in part.refreshed),
+        sum(part.pending_vectors for _, part in parts),
+        (*own, *notes),
+    )
+
+
+def _no_page(file_path: str, paths: dict[str, list[str]], problems: Problems) -> str:
+    """The message for a page that no collection has. A path that begins with the name of a collection is explained."""
+    from anvil.wording import closest_paths
+
+    shown = file_path[:500]
+    for label, known in paths.items():
+        for name in dict.fromkeys((label, label.rpartition("@")[0] or label)):
+            below = file_path[len(name) + 1 :]
+            if file_path.startswith((f"{name}/", f"{name}:")) and below in known:
+                return f"No page found at path: {shown}. {name} is a collection: give {below} with collection {name}."
+    addresses = [f"{label}:{path}" for label, known in paths.items() for path in known]
+    near = closest_paths(file_path, addresses)
+    closest = f" Closest: {', '.join(near)}." if near else ""
+    more = "".join(f" {opened_indexes.problem(*each)}" for each in problems)
+    where = f"{shown} in {first_of(list(paths), MAX_NAMED)}"
+    return f"No page found at path: {where}. Use list_pages to discover available pages.{closest}{more}"
