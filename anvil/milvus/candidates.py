@@ -22,12 +22,12 @@ from anvil.milvus import generations
 from anvil.milvus.generation_reader import Words
 from anvil.milvus.overlay import LayeredReader
 from anvil.search import scoring
-from anvil.search.page_kinds import PageFactors, factors
 from anvil.search.ranking import SCORE_DIGITS, Near, Nearness, RowSet, TextCache
 from anvil.search.vector_index import VectorIndex
 from anvil.text import page_weights
 from anvil.text import query as lexicon
 from anvil.text.page_links import PageLinks
+from anvil.text.page_weights import PageFactors, factors
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

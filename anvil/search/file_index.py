@@ -17,12 +17,12 @@ from anvil.index_file.keyword_index import Stemmer
 from anvil.index_file.reader import Reader
 from anvil.index_file.rows import SearchedText
 from anvil.search import scoring
-from anvil.search.page_kinds import NO_FACTORS, PageFactors, factors
 from anvil.search.ranking import SCORE_DIGITS, Near, Nearness, RowSet, TextCache, best_places, nearness
 from anvil.search.vector_index import VectorIndex
 from anvil.text import page_weights
 from anvil.text import query as lexicon
 from anvil.text.page_links import Link, PageLinks, links_of
+from anvil.text.page_weights import NO_FACTORS, PageFactors, factors
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

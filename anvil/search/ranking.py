@@ -15,12 +15,12 @@ from anvil.errors import ArtifactRejected
 from anvil.index_file import row_ids
 from anvil.index_file.keyword_index import Stemmer
 from anvil.index_file.rows import SearchedText
-from anvil.search import page_kinds, scoring
+from anvil.search import scoring
 from anvil.search.confidence import Evidence
-from anvil.search.page_kinds import PageFactors
 from anvil.search.vector_index import VectorIndex, with_page
 from anvil.text import query as lexicon
 from anvil.text.page_links import PageLinks
+from anvil.text.page_weights import PageFactors, asks_for_records
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -94,7 +94,7 @@ class CandidateIndex(Protocol):
 
     @property
     def page_factors(self) -> PageFactors:
-        """The factors of the scores of pages; see :mod:`anvil.search.page_kinds`."""
+        """The factors of the scores of pages; see :mod:`anvil.text.page_weights`."""
 
     def count(self, selection: Any = None) -> int:
         """How many chunks a selection has."""
@@ -146,7 +146,7 @@ def weights(index: CandidateIndex, text: str) -> Weights:
         for token, (weight, _) in query.terms.items()
         if frequencies[token]
     }
-    return Weights(query, frequencies, tokens, page_kinds.asks_for_records(text))
+    return Weights(query, frequencies, tokens, asks_for_records(text))
 
 
 def rank(

@@ -62,7 +62,6 @@ PURE_NAMES = (
     "anvil.search.confidence",
     "anvil.search.line_matcher",
     "anvil.search.metadata_filter",
-    "anvil.search.page_kinds",
     "anvil.search.score_scales",
     "anvil.search.scoring",
     "anvil.embedding.writing_systems",
