@@ -260,7 +260,7 @@ class AnvilPlugin(BasePlugin[options.AnvilConfig]):  # type: ignore[no-untyped-c
 
         report = site_files.write(
             Path(config.site_dir),
-            llms.Site(config.site_name, config.site_description or "", url, self.config.mcp_url),
+            llms.PublishedSite(config.site_name, config.site_description or "", url, self.config.mcp_url),
             placed_pages(),
             twins.TwinLinks(layout, site),
             link_html=self.config.link_markdown,

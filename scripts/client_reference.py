@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from anvil.clients.known_clients import CLIENTS, Client
+from anvil.clients.known_clients import CLIENTS, McpClient
 
 HEAD = """\
 # MCP clients
@@ -25,7 +25,7 @@ def reference() -> str:
     return HEAD + "".join(f"{_row(name, client)}\n" for name, client in CLIENTS.items())
 
 
-def _row(name: str, client: Client) -> str:
+def _row(name: str, client: McpClient) -> str:
     user = _code(client.user)
     if client.user_on_windows:
         user += f"; on Windows `{client.user_on_windows}`"

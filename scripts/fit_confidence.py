@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 
 import anvil
 from anvil.search import confidence
-from anvil.search.confidence import Evidence, Fit
+from anvil.search.confidence import Fit, MatchEvidence
 from anvil.text.query import parse_query
 from anvil.values import SEPARATOR
 
@@ -65,7 +65,7 @@ class Pair(NamedTuple):
     asked_of: str
     own: str
     heading: bool
-    results: tuple[Evidence, ...]
+    results: tuple[MatchEvidence, ...]
 
     @property
     def answered(self) -> bool:

@@ -16,7 +16,7 @@ _MARKER = re.compile(r"^<!-- (end of )?anvil agents: ([^\s<>]+) -->[ \t]*(?:\r?\
 _LINE_END = re.compile(r"\r\n|\r|\n")
 
 
-class Block(NamedTuple):
+class MarkedBlock(NamedTuple):
     """A block: the documentation folder that it is about, and its span with both markers."""
 
     docs: str
@@ -30,12 +30,12 @@ def markers(docs: str) -> tuple[str, str]:
     return f"<!-- anvil agents: {name} -->", f"<!-- end of anvil agents: {name} -->"
 
 
-def blocks(text: str, file: str) -> list[Block]:
+def blocks(text: str, file: str) -> list[MarkedBlock]:
     """The blocks of ``text``, in order. ``file``: its name, for messages.
 
     Raises :class:`ConfigError` for a marker without the other one, and for a folder with several blocks.
     """
-    spans: list[Block] = []
+    spans: list[MarkedBlock] = []
     begun: re.Match[str] | None = None
     for marker in _MARKER.finditer(text):
         if marker[1] is None:
@@ -45,7 +45,7 @@ def blocks(text: str, file: str) -> list[Block]:
         elif begun is None or begun[2] != marker[2]:
             raise _unpaired(begun or marker, file)
         else:
-            spans.append(Block(unquote(marker[2]), begun.start(), marker.end()))
+            spans.append(MarkedBlock(unquote(marker[2]), begun.start(), marker.end()))
             begun = None
     if begun is not None:
         raise _unpaired(begun, file)
@@ -67,7 +67,7 @@ def _unpaired(marker: re.Match[str], file: str) -> ConfigError:
     )
 
 
-def body(text: str, block: Block) -> str:
+def body(text: str, block: MarkedBlock) -> str:
     """What is between the markers, with ``\\n`` as line end."""
     lines = _LINE_END.sub("\n", text[block.start : block.end]).rstrip("\n").split("\n")
     return "\n".join(lines[1:-1])

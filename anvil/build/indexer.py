@@ -54,7 +54,7 @@ def settings(
     return keys | {key: value for key, value in (configured or {}).items() if value is not None}
 
 
-class Cache(Protocol):
+class ReusableVectors(Protocol):
     """Vectors that may be reused: those of another index, or of a former version of a document."""
 
     def meta(self) -> dict[str, str]:
@@ -94,10 +94,10 @@ class Indexer:
         writer: Writer,
         provider: EmbeddingProvider,
         options: Chunking,
-        caches: Sequence[Cache] = (),
+        caches: Sequence[ReusableVectors] = (),
         progress: Progress = silent,
         executor: Executor | None = None,
-        spare: Cache | None = None,
+        spare: ReusableVectors | None = None,
     ) -> None:
         self._executor = executor or LocalExecutor(provider)
         self._spare = spare if spare and spare.meta()["embedding_model_digest"] == provider.digest else None

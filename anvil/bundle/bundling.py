@@ -14,9 +14,9 @@ from urllib.parse import quote
 
 from anvil.bundle import pointer
 from anvil.bundle.folder import page_files
-from anvil.bundle.page_targets import SiteTargets, SourceTargets, Targets
+from anvil.bundle.page_targets import LinkTargets, SiteTargets, SourceTargets
 from anvil.bundle.pointer import PointedPage
-from anvil.bundle.values import INDEX, PAGES, POINTER, Bundle, Project
+from anvil.bundle.values import INDEX, PAGES, POINTER, Bundle, BundledProject
 from anvil.errors import BuildError, ConfigError, SourceError
 from anvil.formats import globs
 from anvil.git.objects import blob_id
@@ -57,7 +57,7 @@ class BundledPage(NamedTuple):
 
 def collect(
     member: Member,
-    project: Project,
+    project: BundledProject,
     exclude: Collection[str] = (),
     with_index: bool = False,
     progress: Progress = silent,
@@ -157,7 +157,7 @@ def _documents(source: DocumentSource, config: Config, progress: Progress) -> tu
     return documents, [*_first(f"{item.path} is left out: {item.reason}." for item in skipped), *_first(invalid)]
 
 
-def _targets(member: Member, documents: Mapping[str, Document]) -> Targets:
+def _targets(member: Member, documents: Mapping[str, Document]) -> LinkTargets:
     if member.site_folder is not None:
         site = member.site_pages()
         places = {path: twins.place_of(page) for path, page in site.pages().items()}
@@ -179,7 +179,7 @@ class _Links:
 
     def __init__(
         self,
-        targets: Targets,
+        targets: LinkTargets,
         documents: Mapping[str, Document],
         files: Mapping[str, str],
         site: SiteFolder | None,

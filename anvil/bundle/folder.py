@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from anvil._version import __version__
-from anvil.bundle.values import MANIFEST, Bundle, BundledFile, Project, Written
+from anvil.bundle.values import MANIFEST, Bundle, BundledFile, BundledProject, Written
 from anvil.errors import BuildError
 from anvil.formats import toml_values
 from anvil.formats.canonical_json import canonical
@@ -188,7 +188,7 @@ def _writing(out: Path) -> Iterator[None]:
         ) from None
 
 
-def find_project(out: Path, base: Path) -> Project:
+def find_project(out: Path, base: Path) -> BundledProject:
     """The project that the folder ``out`` belongs to: its metadata is in that folder, above it up to ``base``, or in
     ``base``. Without metadata it has the name of the folder ``base``."""
     top, folder = base.resolve(), out.resolve()
@@ -197,10 +197,10 @@ def find_project(out: Path, base: Path) -> Project:
     for place in (*inside, top):
         for found in _described(place):
             return found
-    return Project(top.name or "this project")
+    return BundledProject(top.name or "this project")
 
 
-def _described(folder: Path) -> Iterator[Project]:
+def _described(folder: Path) -> Iterator[BundledProject]:
     """What the files of a folder say. One that cannot be read says nothing."""
     with suppress(OSError, ValueError, RecursionError):
         table = toml_values.loads(safe_read.text(folder / "pyproject.toml")).get("project")
@@ -215,9 +215,9 @@ def _described(folder: Path) -> Iterator[Project]:
             yield project
 
 
-def _project(table: Any, is_package: bool) -> Project | None:
+def _project(table: Any, is_package: bool) -> BundledProject | None:
     name, version = (_line(table.get(key)) for key in ("name", "version")) if isinstance(table, dict) else (None, None)
-    return None if name is None else Project(name, version, name if is_package else None)
+    return None if name is None else BundledProject(name, version, name if is_package else None)
 
 
 def _line(value: Any) -> str | None:

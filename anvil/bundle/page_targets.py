@@ -21,17 +21,17 @@ from anvil.text.references import Link
 _SAFE = "/:@!$&'()*+,;=~-._"
 
 
-class Destination(NamedTuple):
+class PageOrAddress(NamedTuple):
     """Of the two what is known: ``page``, the path of a page of the documentation, and ``url``, an address."""
 
     page: str | None = None
     url: str | None = None
 
 
-class Targets(Protocol):
+class LinkTargets(Protocol):
     """The targets of the links of a documentation."""
 
-    def destination(self, path: str, target: str) -> Destination:
+    def destination(self, path: str, target: str) -> PageOrAddress:
         """Where ``target`` leads in the page at ``path``; both parts are None where that is not known, and for what is
         an address already."""
 
@@ -48,27 +48,27 @@ class SourceTargets:
         self._lenient = Site(site.pages, SiteRules("vitepress", "vitepress"), _tree_of(site.pages))
         self._url = options.url.rstrip("/") + "/" if options.url else None
 
-    def destination(self, path: str, target: str) -> Destination:
+    def destination(self, path: str, target: str) -> PageOrAddress:
         page, link = self._site.pages[path], Link(0, target, "link", None)
         found = self._site.resolve(page, link)
         if found.kind not in ("page", "file", "external"):
             lenient = self._lenient.resolve(page, link)
             found = lenient if lenient.kind == "page" else found
         if found.kind == "page":
-            return Destination(page=found.page)
+            return PageOrAddress(page=found.page)
         if found.kind == "external" or self._url is None or target.startswith("#"):
-            return Destination()
+            return PageOrAddress()
         if target.startswith("/"):
             base = self._site.rules.base
             inside = target[1:]
-            return Destination(
+            return PageOrAddress(
                 url=urljoin(self._url, inside[len(base) :].lstrip("/") if _is_in(inside, base) else inside)
             )
         docs, content = self._site.files.docs, self._site.rules.content
         file = posixpath.normpath(posixpath.join(docs, posixpath.dirname(path), unquote(target.partition("#")[0])))
         if found.kind != "file" or not _is_in(file, content):
-            return Destination()
-        return Destination(url=urljoin(self._url, quote(file[len(content) :].lstrip("/"), safe=_SAFE)))
+            return PageOrAddress()
+        return PageOrAddress(url=urljoin(self._url, quote(file[len(content) :].lstrip("/"), safe=_SAFE)))
 
 
 class SiteTargets:
@@ -82,13 +82,13 @@ class SiteTargets:
         base_path = "/" if url else twins.base_path(texts, places.values())
         self._links = SiteLinks(places.values(), url, base_path)
 
-    def destination(self, path: str, target: str) -> Destination:
+    def destination(self, path: str, target: str) -> PageOrAddress:
         base = self._places[path].base
         inside, html = self._links.destination(target, base)
         if html is not None:
-            return Destination(page=self._paths[html])
+            return PageOrAddress(page=self._paths[html])
         is_of_host = target.startswith("/") or inside is not None
-        return Destination(url=page_addresses.joined(self._url + base, target) if self._url and is_of_host else None)
+        return PageOrAddress(url=page_addresses.joined(self._url + base, target) if self._url and is_of_host else None)
 
 
 def _tree_of(paths: Iterable[str]) -> FileTree:

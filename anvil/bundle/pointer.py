@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from anvil.bundle.values import INDEX, PAGES, Project
+from anvil.bundle.values import INDEX, PAGES, BundledProject
 from anvil.text.headings import UNTITLED
 from anvil.wording import counted
 
@@ -24,7 +24,7 @@ class PointedPage(NamedTuple):
     title: str
 
 
-def text(project: Project, pages: Sequence[PointedPage], site: str | None, has_index: bool) -> str:
+def text(project: BundledProject, pages: Sequence[PointedPage], site: str | None, has_index: bool) -> str:
     """The file, of at most :data:`MAX_BYTES`. ``site``: where the documentation is published. ``has_index``: whether
     the bundle has an index of Anvil."""
     what = f"{project.name} {project.version}" if project.version else project.name

@@ -12,7 +12,7 @@ INDEX = "docs.anvil.db"
 MANIFEST = "docs/anvil-bundle.json"
 
 
-class Project(NamedTuple):
+class BundledProject(NamedTuple):
     """The project of a documentation. ``install``: the name by which ``anvil deps add`` finds its package; None where
     it is no package of a language that Anvil knows."""
 
@@ -34,7 +34,7 @@ class Bundle:
     """What is to be written. ``files``: path from the bundle's folder -> content; ``pages``: how many of them are
     pages. ``notes``: sentences on what is not as in the documentation."""
 
-    project: Project
+    project: BundledProject
     files: Mapping[str, bytes]
     pages: int
     notes: tuple[str, ...] = ()

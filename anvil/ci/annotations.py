@@ -18,7 +18,7 @@ from anvil.values import Changes, Document
 if TYPE_CHECKING:
     from anvil.api import Anvil
     from anvil.doc_tests.values import TestReport
-    from anvil.impact.values import Finding, Undocumented
+    from anvil.impact.values import AffectedSection, Undocumented
     from anvil.index_file.reader import Reader
     from anvil.lint.values import LintFinding
 
@@ -68,7 +68,9 @@ def lint_notes(findings: Iterable[LintFinding], opened: Anvil) -> Iterator[Note]
         yield Note(level, f"{finding.message} [{finding.rule}]", in_checkout(opened, finding.path), finding.line)
 
 
-def impact_notes(findings: Iterable[Finding], undocumented: Iterable[Undocumented], opened: Anvil) -> Iterator[Note]:
+def impact_notes(
+    findings: Iterable[AffectedSection], undocumented: Iterable[Undocumented], opened: Anvil
+) -> Iterator[Note]:
     """A note for each section that a change probably concerns, and for each addition that no page has."""
     for finding in findings:
         why = "; ".join(finding.reasons[:2])

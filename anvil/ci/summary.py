@@ -15,8 +15,8 @@ from urllib.parse import quote
 from anvil.ci.hosts import visible
 from anvil.dependencies.values import DocsReport
 from anvil.doc_tests.suite_report import standing
-from anvil.git_drivers.index_diff import Difference, PageChange
-from anvil.impact.values import Finding, Impact
+from anvil.git_drivers.index_diff import IndexDifference, PageChange
+from anvil.impact.values import AffectedSection, Impact
 from anvil.lint.values import LEVELS, LintFinding, LintReport
 from anvil.search.content_health import Bar, ContentHealth, Spot
 from anvil.text.lines import backticks
@@ -24,8 +24,7 @@ from anvil.values import BuildReport, Changes, at_line
 from anvil.wording import counted, full_heading
 
 if TYPE_CHECKING:
-    from anvil.doc_tests.values import ChangedPage, Comparison, Outcome, TestReport
-    from anvil.doc_tests.values import Difference as QuestionDifference
+    from anvil.doc_tests.values import ChangedPage, Comparison, Difference, Outcome, TestReport
 
 
 MAX_ROWS = 25
@@ -64,7 +63,7 @@ class Contents:
     commit: str | None
     after: Size
     before: Size | None
-    difference: Difference | None
+    difference: IndexDifference | None
     health: ContentHealth
     report: BuildReport | None = None
     stale: Changes | None = None
@@ -412,7 +411,7 @@ def _comparison(comparison: Comparison, since: str | None, pages_url: str | None
         yield _escaped(note)
 
 
-def _blame(difference: QuestionDifference, pages_url: str | None) -> str:
+def _blame(difference: Difference, pages_url: str | None) -> str:
     if not difference.blame:
         return "no page alone"
     return ", ".join(_changed_page(page, pages_url) for page in difference.blame[:MAX_NAMED_PAGES])
@@ -441,7 +440,7 @@ def _escaped(text: str) -> str:
 # --- what a change means for the documentation -----------------------------------------------------------------
 
 
-def impact_headline(likely: Sequence[Finding], impact: Impact) -> str:
+def impact_headline(likely: Sequence[AffectedSection], impact: Impact) -> str:
     """The result in one sentence."""
     found = [
         *([f"{counted(len(likely), 'section')} may be wrong after this change"] if likely else []),
@@ -450,7 +449,7 @@ def impact_headline(likely: Sequence[Finding], impact: Impact) -> str:
     return ", and ".join(found) or "nothing that this change makes wrong was found"
 
 
-def render_impact(likely: Sequence[Finding], impact: Impact, pages_url: str | None) -> str:
+def render_impact(likely: Sequence[AffectedSection], impact: Impact, pages_url: str | None) -> str:
     """A section for the summary, in Markdown; empty when there is nothing to say. ``likely``: the findings that are
     shown. ``pages_url``: the address of the pages' folder, with a slash at its end."""
     if not likely and not impact.undocumented:

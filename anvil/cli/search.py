@@ -18,7 +18,7 @@ from anvil.wording import counted, full_heading
 
 if TYPE_CHECKING:
     from anvil.results import Hit, Mode, SearchResult
-    from anvil.search.section_match import Span
+    from anvil.search.section_match import SectionSpan
     from anvil.values import Progress
 
 MAX_SNIPPET_CHARS = 400
@@ -120,7 +120,7 @@ def _begun(progress: Progress, call: Callable[[], None]) -> Progress:
 def _print(
     result: SearchResult,
     notes: Sequence[str],
-    spans: Sequence[Span],
+    spans: Sequence[SectionSpan],
     query: str,
     folders: Mapping[str | None, str],
     advice: str,
@@ -132,7 +132,7 @@ def _print(
     output.say(rendered(result, spans, query, folders), nl=False)
 
 
-def rendered(result: SearchResult, spans: Sequence[Span], query: str, folders: Mapping[str | None, str]) -> str:
+def rendered(result: SearchResult, spans: Sequence[SectionSpan], query: str, folders: Mapping[str | None, str]) -> str:
     """The results as text: place, score, confidence, breadcrumb, and the lines that match best. ``folders``: see
     :func:`anvil.cli.page_paths.folders`."""
     if not result.results:
@@ -142,7 +142,7 @@ def rendered(result: SearchResult, spans: Sequence[Span], query: str, folders: M
     return "\n".join(_hit(number, hit, span, stems, folders) for number, (hit, span) in hits)
 
 
-def _hit(number: int, hit: Hit, span: Span, stems: frozenset[str], folders: Mapping[str | None, str]) -> str:
+def _hit(number: int, hit: Hit, span: SectionSpan, stems: frozenset[str], folders: Mapping[str | None, str]) -> str:
     from anvil.cli import page_paths
 
     section = hit.content[span.start : span.end]

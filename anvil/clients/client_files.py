@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from anvil.clients import known_clients
-from anvil.clients.known_clients import CLIENTS, Client, Scope
+from anvil.clients.known_clients import CLIENTS, McpClient, Scope
 from anvil.errors import ConfigError
 from anvil.settings import index_url
 from anvil.system import installation
@@ -53,7 +53,7 @@ def _editor(format: known_clients.Format) -> Editor:
 class ClientFile(NamedTuple):
     """The place of an entry: a client's file for a project, or for all projects of a user."""
 
-    client: Client
+    client: McpClient
     scope: Scope
     path: Path
     """``.`` for a client without a file."""
@@ -64,7 +64,7 @@ class ClientFile(NamedTuple):
         return self.scope == "project"
 
 
-def client_file(client: Client, project: Path, scope: Scope | None = None) -> ClientFile:
+def client_file(client: McpClient, project: Path, scope: Scope | None = None) -> ClientFile:
     """The client's file on this machine. ``scope``: the preferred one if None.
 
     Raises :class:`ConfigError` for a scope that the client does not have.
@@ -92,7 +92,7 @@ def found(project: Path) -> list[str]:
     return [name for name, client in CLIENTS.items() if any(_located(sign, project).exists() for sign in client.signs)]
 
 
-def _paths(client: Client, scope: Scope) -> Sequence[str]:
+def _paths(client: McpClient, scope: Scope) -> Sequence[str]:
     if scope == "project":
         return client.project
     return (client.user_on_windows,) if client.user_on_windows and sys.platform == "win32" else client.user
@@ -186,14 +186,14 @@ def requirement_of(file: ClientFile, server: Mapping[str, Any]) -> str | None:
     return None
 
 
-def is_ours(client: Client, server: Any) -> bool:
+def is_ours(client: McpClient, server: Any) -> bool:
     """Whether an entry starts Anvil: as a program, as a module, or through uvx."""
     words = known_clients.words(client, server)
     names = {Path(word.replace("\\", "/")).stem for word in words[:1]} | set(words[1:])
     return bool(names & {"anvil", "anvil-docs"})
 
 
-def paths_of(client: Client, server: Any) -> Iterator[tuple[str, str]]:
+def paths_of(client: McpClient, server: Any) -> Iterator[tuple[str, str]]:
     """(option, value) of an entry's arguments that are local paths."""
     words = known_clients.words(client, server)[1:]
     for at, word in enumerate(words):
@@ -227,7 +227,7 @@ def _replaceable(file: ClientFile, project: Path, old: Any, server: Mapping[str,
 # --- files -------------------------------------------------------------------------------------------------
 
 
-def snippet(client: Client, name: str, server: dict[str, Any]) -> str:
+def snippet(client: McpClient, name: str, server: dict[str, Any]) -> str:
     """The text of a file with this entry alone."""
     return _editor(client.format).dumps(client.key, name, server)
 
@@ -266,7 +266,7 @@ def merged(text: str | None, file: ClientFile, name: str, server: dict[str, Any]
     return text[: len(text) - len(body)] + new
 
 
-def listed(text: str, client: Client) -> dict[str, Any]:
+def listed(text: str, client: McpClient) -> dict[str, Any]:
     """Name -> server of a client's file. Raises :class:`ConfigError` for a file that the client cannot read either."""
     body = text.removeprefix("\ufeff")
     if not body.strip():
@@ -285,7 +285,7 @@ def difference(old: str | None, new: str, name: str) -> str:
     return "".join(line if line.endswith("\n") else line + "\n" for line in lines)
 
 
-def _table(body: str, client: Client) -> dict[str, Any]:
+def _table(body: str, client: McpClient) -> dict[str, Any]:
     """The value of a file's text. Raises ValueError if it, or the value of the servers' key, is not an object."""
     table = _editor(client.format).loads(body)
     if not isinstance(table, dict):

@@ -19,7 +19,7 @@ Scope = Literal["project", "user"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Client:
+class McpClient:
     """A program that starts MCP servers."""
 
     title: str
@@ -65,22 +65,22 @@ class Client:
 _GLOBAL_STORAGE = "{app}/Code/User/globalStorage"
 _COPILOT = {"type": "local", "tools": ["*"]}
 
-CLIENTS: Mapping[str, Client] = {
-    "claude-code": Client(
+CLIENTS: Mapping[str, McpClient] = {
+    "claude-code": McpClient(
         title="Claude Code",
         documentation="https://code.claude.com/docs/en/mcp",
         verified="2026-11-22",
         project=(".mcp.json",),
         signs=(".mcp.json", ".claude", "CLAUDE.md", "~/.claude"),
     ),
-    "claude-desktop": Client(
+    "claude-desktop": McpClient(
         title="Claude Desktop",
         documentation="https://modelcontextprotocol.io/docs/develop/connect-local-servers",
         verified="2026-11-22",
         user=("{app}/Claude/claude_desktop_config.json",),
         signs=("{app}/Claude",),
     ),
-    "cursor": Client(
+    "cursor": McpClient(
         title="Cursor",
         documentation="https://cursor.com/docs/context/mcp",
         verified="2026-11-22",
@@ -89,7 +89,7 @@ CLIENTS: Mapping[str, Client] = {
         folder=FOLDER,
         signs=(".cursor", "~/.cursor"),
     ),
-    "vscode": Client(
+    "vscode": McpClient(
         title="VS Code",
         documentation="https://code.visualstudio.com/docs/agents/reference/mcp-configuration",
         verified="2026-11-23",
@@ -100,7 +100,7 @@ CLIENTS: Mapping[str, Client] = {
         folder=FOLDER,
         signs=(".vscode", "{app}/Code"),
     ),
-    "zed": Client(
+    "zed": McpClient(
         title="Zed",
         documentation="https://zed.dev/docs/ai/mcp",
         verified="2026-11-22",
@@ -110,7 +110,7 @@ CLIENTS: Mapping[str, Client] = {
         has_other_settings=True,
         signs=("{config}/zed", ".zed"),
     ),
-    "codex": Client(
+    "codex": McpClient(
         title="Codex",
         documentation="https://developers.openai.com/codex/mcp",
         verified="2026-11-22",
@@ -121,7 +121,7 @@ CLIENTS: Mapping[str, Client] = {
         has_other_settings=True,
         signs=(".codex", "~/.codex"),
     ),
-    "gemini-cli": Client(
+    "gemini-cli": McpClient(
         title="Gemini CLI",
         documentation="https://github.com/google-gemini/gemini-cli/blob/main/docs/tools/mcp-server.md",
         verified="2026-11-22",
@@ -130,7 +130,7 @@ CLIENTS: Mapping[str, Client] = {
         has_other_settings=True,
         signs=(".gemini", "GEMINI.md", "~/.gemini"),
     ),
-    "opencode": Client(
+    "opencode": McpClient(
         title="opencode",
         # Version 2 nests servers in "mcp.servers". It also reads the form of version 1, which is written here, beside
         # it: https://opencode.ai/docs/migrate-v1/
@@ -144,21 +144,21 @@ CLIENTS: Mapping[str, Client] = {
         has_other_settings=True,
         signs=("opencode.json", "opencode.jsonc", ".opencode", "{xdg}/opencode"),
     ),
-    "devin": Client(
+    "devin": McpClient(
         title="Devin Desktop or CLI",
         documentation="https://docs.devin.ai/cli/extensibility/mcp/configuration",
         verified="2026-11-23",
         user=("{config}/devin/mcp_config.json",),
         signs=(".devin", "{config}/devin"),
     ),
-    "windsurf": Client(
+    "windsurf": McpClient(
         title="Windsurf",  # since June 2026 it is Devin Desktop
         documentation="https://docs.windsurf.com/windsurf/cascade/mcp",
         verified="2026-11-22",
         user=("~/.codeium/windsurf/mcp_config.json",),
         signs=(".windsurf", ".windsurfrules", "~/.codeium/windsurf"),
     ),
-    "cline": Client(
+    "cline": McpClient(
         title="Cline",  # the extension of VS Code and the CLI share the first file, older extensions have the second
         documentation="https://docs.cline.bot/mcp/mcp-overview",
         verified="2026-11-23",
@@ -168,7 +168,7 @@ CLIENTS: Mapping[str, Client] = {
         ),
         signs=("~/.cline", f"{_GLOBAL_STORAGE}/saoudrizwan.claude-dev"),
     ),
-    "roo-code": Client(
+    "roo-code": McpClient(
         title="Roo Code or Zoo Code",  # Roo Code ended in May 2026; Zoo Code continues it
         documentation="https://docs.roocode.com/features/mcp/using-mcp-in-roo",
         verified="2026-11-23",
@@ -185,27 +185,27 @@ CLIENTS: Mapping[str, Client] = {
             f"{_GLOBAL_STORAGE}/rooveterinaryinc.roo-cline",
         ),
     ),
-    "continue": Client(
+    "continue": McpClient(
         title="Continue",
         documentation="https://docs.continue.dev/customize/deep-dives/mcp",
         verified="2026-11-22",
         project=(".continue/mcpServers/mcp.json",),  # it reads this form as well as its own YAML
         signs=(".continue", "~/.continue"),
     ),
-    "junie": Client(
+    "junie": McpClient(
         title="Junie",
         documentation="https://junie.jetbrains.com/docs/junie-cli-mcp-configuration.html",
         verified="2026-11-22",
         user=("~/.junie/mcp/mcp.json",),  # its file in a project needs absolute paths, so it cannot be shared
         signs=(".junie", "~/.junie"),
     ),
-    "jetbrains": Client(
+    "jetbrains": McpClient(
         title="JetBrains AI Assistant",
         documentation="https://www.jetbrains.com/help/ai-assistant/mcp.html",
         verified="2026-11-22",
         settings="Settings | Tools | AI Assistant | Model Context Protocol (MCP) | Add, as JSON",
     ),
-    "copilot-cli": Client(
+    "copilot-cli": McpClient(
         title="GitHub Copilot CLI",
         documentation="https://docs.github.com/en/copilot/how-tos/copilot-cli/customize-copilot/add-mcp-servers",
         verified="2026-11-22",
@@ -214,7 +214,7 @@ CLIENTS: Mapping[str, Client] = {
         extra=_COPILOT,
         signs=(".github/mcp.json", "~/.copilot"),
     ),
-    "copilot-agent": Client(
+    "copilot-agent": McpClient(
         title="GitHub Copilot cloud agent",
         documentation="https://docs.github.com/en/copilot/how-tos/copilot-on-github/customize-copilot/configure-mcp-servers",
         verified="2026-11-23",
@@ -223,7 +223,7 @@ CLIENTS: Mapping[str, Client] = {
         starter=("pipx", "run", "anvil-docs"),  # GitHub's machines have pipx
         extra=_COPILOT,
     ),
-    "goose": Client(
+    "goose": McpClient(
         title="Goose",
         documentation="https://goose-docs.ai/docs/guides/config-files",
         verified="2026-11-23",
@@ -237,7 +237,7 @@ CLIENTS: Mapping[str, Client] = {
         has_other_settings=True,
         signs=("{xdg}/goose", "{config}/Block/goose", ".goosehints"),
     ),
-    "lm-studio": Client(
+    "lm-studio": McpClient(
         title="LM Studio",
         documentation="https://lmstudio.ai/docs/app/mcp",
         verified="2026-11-23",
@@ -248,7 +248,7 @@ CLIENTS: Mapping[str, Client] = {
 """Name on the command line -> program."""
 
 
-def entry(client: Client, name: str, words: list[str]) -> dict[str, Any]:
+def entry(client: McpClient, name: str, words: list[str]) -> dict[str, Any]:
     """The entry that starts a command. ``name``: the server's."""
     started = (
         {client.command: words[0], client.arguments: words[1:]} if client.arguments else {client.command: [*words]}
@@ -256,14 +256,14 @@ def entry(client: Client, name: str, words: list[str]) -> dict[str, Any]:
     return {**({client.name: name} if client.name else {}), **client.extra, **started}
 
 
-def words(client: Client, server: Any) -> list[str]:
+def words(client: McpClient, server: Any) -> list[str]:
     """The command of an entry, with its arguments; what is not text is left out."""
     if not isinstance(server, Mapping):
         return []
     return [word for word in _listed(client, server) if isinstance(word, str)]
 
 
-def _listed(client: Client, server: Mapping[str, Any]) -> Iterator[Any]:
+def _listed(client: McpClient, server: Mapping[str, Any]) -> Iterator[Any]:
     for key in (client.command, client.arguments):
         value = server.get(key)
         yield from value if isinstance(value, list) else [value]

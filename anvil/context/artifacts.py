@@ -78,7 +78,7 @@ MAX_NAMED_LINES = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Contents:
+class StoredArtifacts:
     """The artifacts by path, the stored check boxes of each, and the numbers of chunks and vectors."""
 
     artifacts: dict[str, Artifact]
@@ -89,7 +89,7 @@ class Contents:
     unmarked: dict[str, list[int]] = field(default_factory=dict)
     """Path -> lines of items in task lists with an unknown mark."""
     known: dict[str, tuple[list[Any], tuple[TaskItem, ...]]] = field(default_factory=dict)
-    """A cache: path -> its check boxes, and their tasks. The next :class:`Contents` gets it too."""
+    """A cache: path -> its check boxes, and their tasks. The next :class:`StoredArtifacts` gets it too."""
 
     @property
     def counts(self) -> TaskCounts:
@@ -126,7 +126,9 @@ class Contents:
         return Inventory({kind: kinds.count(kind) for kind in KINDS}, self.chunks, self.counts)
 
 
-def contents(reader: Reader, types: ArtifactTypes, marks: TaskMarks, before: Contents | None = None) -> Contents:
+def contents(
+    reader: Reader, types: ArtifactTypes, marks: TaskMarks, before: StoredArtifacts | None = None
+) -> StoredArtifacts:
     """The contents of an index. ``before``: the last contents, for their cache.
 
     The check boxes of a template are not tasks.
@@ -150,7 +152,7 @@ def contents(reader: Reader, types: ArtifactTypes, marks: TaskMarks, before: Con
         )
     counts = reader.counts()
     known = {path: cached for path, cached in before.known.items() if path in boxes} if before else {}
-    return Contents(artifacts, boxes, counts["chunks"], counts["vectors"], marks, unmarked, known)
+    return StoredArtifacts(artifacts, boxes, counts["chunks"], counts["vectors"], marks, unmarked, known)
 
 
 def _title(reader: Reader, document: StoredDocument) -> str:

@@ -34,9 +34,9 @@ from anvil.values import Progress, Skipped, silent
 from anvil.wording import first_of
 
 if TYPE_CHECKING:
-    from anvil.context.artifacts import Contents
+    from anvil.context.artifacts import StoredArtifacts
     from anvil.live.working_copy import WorkingCopy
-    from anvil.search.section_match import Span
+    from anvil.search.section_match import SectionSpan
 
 
 FIRST_READING_S = 60.0
@@ -70,7 +70,7 @@ class Context:
         self._corpus = ContextCorpus(config, root, notes)
         self.records = self._corpus.records
         self._started_at = time.monotonic()
-        self._contents_of: tuple[object, Contents] | None = None
+        self._contents_of: tuple[object, StoredArtifacts] | None = None
         self._live = LiveIndex(self._corpus, background=background, progress=progress, first_reading_s=FIRST_READING_S)
         self._stop = threading.Event()
         self._refresher: threading.Thread | None = None
@@ -141,7 +141,7 @@ class Context:
 
     def search_with_spans(
         self, query: str, top_k: int = 5, type: str | None = None
-    ) -> tuple[tuple[Match, ...], tuple[Span, ...]]:
+    ) -> tuple[tuple[Match, ...], tuple[SectionSpan, ...]]:
         """The same, and for each the span of the section in its ``content``, with the line on which it begins."""
         _ensure_known(type)
         request = SearchRequest(query, top_k, max_chars=MAX_CHARS)
@@ -219,11 +219,11 @@ class Context:
         return [f"Skipped: {first_of(files, MAX_NAMED_FILES)}."] if files else []
 
     @contextmanager
-    def _query(self, search: SearchRequest | None = None) -> Iterator[tuple[Contents, WorkingCopy]]:
+    def _query(self, search: SearchRequest | None = None) -> Iterator[tuple[StoredArtifacts, WorkingCopy]]:
         with self._live.query(search) as copy:
             yield self._contents(copy), copy
 
-    def _contents(self, copy: WorkingCopy) -> Contents:
+    def _contents(self, copy: WorkingCopy) -> StoredArtifacts:
         """The contents of the index by artifact, cached until the index changes."""
         from anvil.context.artifacts import contents
 
@@ -235,7 +235,7 @@ class Context:
             )
         return self._contents_of[1]
 
-    def _find(self, contents: Contents, id: str | None, path: str | None) -> Artifact:
+    def _find(self, contents: StoredArtifacts, id: str | None, path: str | None) -> Artifact:
         artifacts = contents.artifacts
         if path is not None:
             wanted = path if path in artifacts else self._relative(path)

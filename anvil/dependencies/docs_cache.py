@@ -20,7 +20,7 @@ from anvil._version import __version__
 from anvil.dependencies import anvil_lock
 from anvil.dependencies.values import LockedDocs
 from anvil.errors import ArtifactError, BuildError, ConfigError
-from anvil.fetch.fetched_cache import Cache
+from anvil.fetch.fetched_cache import FetchedCache
 from anvil.fetch.settings import FetchOptions
 from anvil.formats.canonical_json import canonical
 from anvil.index_file import verify
@@ -30,12 +30,12 @@ MAX_ENTRIES = 1000
 """Index files; over that, those that were not used for a day are removed, the oldest first."""
 
 
-def cache(folder: Path | None = None) -> Cache:
+def cache(folder: Path | None = None) -> FetchedCache:
     """The cache in ``folder``, by default in the user's cache folder."""
-    return Cache(folder or user_folders.cache() / "deps", MAX_ENTRIES)
+    return FetchedCache(folder or user_folders.cache() / "deps", MAX_ENTRIES)
 
 
-def kept(folder: Path) -> Cache:
+def kept(folder: Path) -> FetchedCache:
     """The cache in a folder that a CI job keeps between runs. Raises :class:`ConfigError` for one in the user's own
     cache: what one lock does not name is removed from it."""
     own = user_folders.cache()
@@ -44,7 +44,9 @@ def kept(folder: Path) -> Cache:
     return cache(folder)
 
 
-def copy(source: Cache, target: Cache, entries: Iterable[LockedDocs], options: FetchOptions, base: Path) -> None:
+def copy(
+    source: FetchedCache, target: FetchedCache, entries: Iterable[LockedDocs], options: FetchOptions, base: Path
+) -> None:
     """Copy the indexes of entries from one cache to another which lacks them, and the notes about them.
 
     Raises :class:`BuildError` when the other cannot be written.
@@ -64,7 +66,7 @@ def copy(source: Cache, target: Cache, entries: Iterable[LockedDocs], options: F
                     target.note(name, note)
 
 
-def keep_only(cache: Cache, entries: Sequence[LockedDocs], options: FetchOptions, base: Path) -> None:
+def keep_only(cache: FetchedCache, entries: Sequence[LockedDocs], options: FetchOptions, base: Path) -> None:
     """Remove from a cache all that these entries do not use. Raises :class:`BuildError` when that fails."""
     paths = [find(cache, entry) for entry in entries]
     notes = {*map(name, entries), *_attestations(entries, options, base)}
@@ -73,7 +75,7 @@ def keep_only(cache: Cache, entries: Sequence[LockedDocs], options: FetchOptions
 
 
 @contextmanager
-def _writing(cache: Cache) -> Iterator[None]:
+def _writing(cache: FetchedCache) -> Iterator[None]:
     try:
         yield
     except OSError as error:
@@ -90,14 +92,14 @@ def _attestations(entries: Iterable[LockedDocs], options: FetchOptions, base: Pa
     return [attestation_check.note_of(entry.sha256, root) for entry in entries if entry.attested_by is not None]
 
 
-def find(cache: Cache, entry: LockedDocs) -> Path | None:
+def find(cache: FetchedCache, entry: LockedDocs) -> Path | None:
     """The index of an entry, if it is in the cache and has not changed."""
     sha256 = entry.sha256 if entry.anvil_version is None else _built(cache, entry)
     path = cache.object(sha256) if sha256 else None
     return path if path is not None and is_of(path, entry) else None
 
 
-def path(cache: Cache, entry: LockedDocs) -> Path:
+def path(cache: FetchedCache, entry: LockedDocs) -> Path:
     """Where the index of an entry is, or will be after ``anvil deps sync``. Its bytes are not read."""
     own = cache.folder / "objects" / f"{entry.sha256}.db"
     if entry.anvil_version is None:
@@ -116,7 +118,7 @@ def is_of(path: Path, entry: LockedDocs) -> bool:
         return False
 
 
-def is_attested(cache: Cache, entry: LockedDocs, options: FetchOptions, base: Path) -> bool:
+def is_attested(cache: FetchedCache, entry: LockedDocs, options: FetchOptions, base: Path) -> bool:
     """Whether an index in the cache may be used as far as attestations go: none is demanded, it was built here, or it
     was verified that the repository in the entry built it. ``base``: the project's folder."""
     if not options.require_attestation:
@@ -131,7 +133,7 @@ def is_attested(cache: Cache, entry: LockedDocs, options: FetchOptions, base: Pa
     return attestation_check.recalled(cache, entry.sha256, entry.attested_by, root) is not None
 
 
-def keep(cache: Cache, file: Path, entry: LockedDocs) -> Path:
+def keep(cache: FetchedCache, file: Path, entry: LockedDocs) -> Path:
     """Move an index that belongs to the entry into the cache."""
     sha256 = verify.sha256(file)
     kept = cache.object(sha256) or cache.keep(file, sha256)
@@ -140,22 +142,22 @@ def keep(cache: Cache, file: Path, entry: LockedDocs) -> Path:
     return kept
 
 
-def note_built(cache: Cache, entry: LockedDocs, sha256: str) -> None:
+def note_built(cache: FetchedCache, entry: LockedDocs, sha256: str) -> None:
     """Store which file was built here for an entry, from the pages that it names."""
     cache.note(name(entry), sha256)
 
 
-def _built(cache: Cache, entry: LockedDocs) -> str | None:
+def _built(cache: FetchedCache, entry: LockedDocs) -> str | None:
     """What :func:`note_built` stored."""
     return cache.held_by(name(entry))
 
 
-def remember(cache: Cache, question: str, entry: LockedDocs) -> None:
+def remember(cache: FetchedCache, question: str, entry: LockedDocs) -> None:
     """Keep where the documentation of a release was found. Releases do not change."""
     cache.note(f"found {question}", anvil_lock.render([entry]))
 
 
-def recall(cache: Cache, question: str) -> LockedDocs | None:
+def recall(cache: FetchedCache, question: str) -> LockedDocs | None:
     """What :func:`remember` kept, if it is still there."""
     text = cache.held_by(f"found {question}")
     try:

@@ -32,7 +32,7 @@ from anvil.errors import ArtifactError, ArtifactRejected, BuildError, ConfigErro
 from anvil.fetch import attestation_check, fetch_index
 from anvil.fetch.attestation_bundle import SUFFIX, AttestationRule
 from anvil.fetch.fetch_index import UNPUBLISHED
-from anvil.fetch.fetched_cache import Cache
+from anvil.fetch.fetched_cache import FetchedCache
 from anvil.fetch.settings import FetchOptions
 from anvil.formats.iso_time import timestamp
 from anvil.git.objects import blob_id
@@ -86,7 +86,7 @@ class DocsFinder:
     """``base``: the project's folder. ``cache``: from :func:`anvil.dependencies.docs_cache.cache`. Raises
     :class:`ConfigError` if attestations must be verified and cannot be."""
 
-    def __init__(self, config: Config, base: Path, cache: Cache, progress: Progress = silent) -> None:
+    def __init__(self, config: Config, base: Path, cache: FetchedCache, progress: Progress = silent) -> None:
         if config.table(FetchOptions).require_attestation and not attestation_check.is_installed():
             raise ConfigError(
                 "fetch.require_attestation is set, and verifying attestations needs the package sigstore. "

@@ -11,7 +11,7 @@ from anvil.settings.schema import LOCK_NAME, Collection, Config
 
 if TYPE_CHECKING:
     from anvil.dependencies.values import LockedDocs
-    from anvil.fetch.fetched_cache import Cache
+    from anvil.fetch.fetched_cache import FetchedCache
 
 
 def locked_collections(base: Path, config: Config | None = None, taken: Container[str] = ()) -> tuple[Collection, ...]:
@@ -43,7 +43,7 @@ def locked_collections(base: Path, config: Config | None = None, taken: Containe
     )
 
 
-def _path(cache: Cache, entry: LockedDocs, options: FetchOptions, base: Path) -> Path:
+def _path(cache: FetchedCache, entry: LockedDocs, options: FetchOptions, base: Path) -> Path:
     from anvil.dependencies import docs_cache
 
     path = docs_cache.path(cache, entry)

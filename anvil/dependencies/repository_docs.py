@@ -138,15 +138,15 @@ def _fetch_included(
         wanted: set[str] = set()
         missing = 0
 
-        def look(path: str, wanted: set[str] = wanted, repository: Repository = repository) -> includes.Found:
+        def look(path: str, wanted: set[str] = wanted, repository: Repository = repository) -> includes.IncludedFile:
             entry = tree.get(path)
             if entry is None or entry.kind != "file" or includes.is_private(path):
-                return includes.Found("", None)
+                return includes.IncludedFile("", None)
             if not remote.has(entry.id):
                 wanted.add(entry.id)
-                return includes.Found(entry.id, None)
+                return includes.IncludedFile(entry.id, None)
             data = repository.read_blob(entry.id)
-            return includes.Found(entry.id, data.decode("utf-8", "replace"))
+            return includes.IncludedFile(entry.id, data.decode("utf-8", "replace"))
 
         prefix = "" if folder.path == "." else f"{folder.path}/"
         for path, page in sorted(pages.items()):

@@ -7,14 +7,14 @@ from pathlib import Path
 from anvil.dependencies import anvil_lock, docs_cache
 from anvil.dependencies.values import Attempt, DocsReport, Ecosystem, LockedDocs, Outcome
 from anvil.errors import AnvilError, ConfigError
-from anvil.fetch.fetched_cache import Cache
+from anvil.fetch.fetched_cache import FetchedCache
 from anvil.fetch.settings import FetchOptions
 from anvil.index_file import verify
 from anvil.settings.schema import LOCK_NAME, Config
 from anvil.values import Progress, silent
 
 
-def sync(config: Config, base: Path, cache: Cache, progress: Progress = silent) -> list[DocsReport]:
+def sync(config: Config, base: Path, cache: FetchedCache, progress: Progress = silent) -> list[DocsReport]:
     """Fetch or build the entries that are not in the cache. Raises :class:`ConfigError` without ``anvil.lock``."""
     entries = read_entries(base)
     options = config.table(FetchOptions)

@@ -33,7 +33,7 @@ MAX_PROBLEMS = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class ExpectedPart:
     """A page of an index, or a section of it with its subsections. Offsets count characters of the page's text."""
 
     document_id: int
@@ -46,31 +46,31 @@ class Target:
     """First line in the page's file."""
 
 
-class Targets:
+class ExpectedParts:
     """The pages and sections of one index that expectations name. ``moved``: path in the suite -> path in the index, of
     renamed pages."""
 
     def __init__(self, reader: IndexReader, moved: Mapping[str, str] | None = None) -> None:
         self.reader = reader
         self.moved = moved or {}
-        self._results: dict[Expectation, Target | str] = {}
+        self._results: dict[Expectation, ExpectedPart | str] = {}
 
-    def get(self, expectation: Expectation) -> Target | None:
+    def get(self, expectation: Expectation) -> ExpectedPart | None:
         """The page or section; None where there is none."""
         result = self._find(expectation)
-        return result if isinstance(result, Target) else None
+        return result if isinstance(result, ExpectedPart) else None
 
     def problem(self, expectation: Expectation) -> str:
         """Why there is none, with the closest names, to follow "expect"; empty where there is one."""
         result = self._find(expectation)
         return result if isinstance(result, str) else ""
 
-    def _find(self, expectation: Expectation) -> Target | str:
+    def _find(self, expectation: Expectation) -> ExpectedPart | str:
         if expectation not in self._results:
             self._results[expectation] = self._look_up(expectation)
         return self._results[expectation]
 
-    def _look_up(self, expectation: Expectation) -> Target | str:
+    def _look_up(self, expectation: Expectation) -> ExpectedPart | str:
         reader = self.reader
         path = self.moved.get(expectation.page, expectation.page)
         document = reader.document(path)
@@ -80,7 +80,7 @@ class Targets:
         sections = reader.sections(document.id)
         end = sections[-1].end if sections else 0
         if not expectation.section:
-            return Target(document.id, path, 0, end, None)
+            return ExpectedPart(document.id, path, 0, end, None)
         section = pages.find_section(expectation.section, document.title, sections)
         if section is None:
             closest = _closest_sections(expectation.section, sections)
@@ -89,7 +89,7 @@ class Targets:
             return f"names {shown(str(expectation))}, but the page has no such heading, or more than one. {hint}"
         last = pages.last_of(section, sections)
         headings = frozenset(part.heading_path for part in sections[section.ordinal : last.ordinal + 1])
-        return Target(document.id, path, section.start, last.end, headings, section.start_line)
+        return ExpectedPart(document.id, path, section.start, last.end, headings, section.start_line)
 
 
 def _closest_pages(page: str, reader: IndexReader) -> str:
@@ -107,7 +107,7 @@ def _closest_sections(name: str, sections: tuple[Section, ...]) -> list[Section]
     return list(dict.fromkeys(close))[:2]
 
 
-def ensure_resolved(suite: Suite, indexes: Sequence[Targets]) -> None:
+def ensure_resolved(suite: Suite, indexes: Sequence[ExpectedParts]) -> None:
     """Raise :class:`ConfigError` for expectations that name no page or section in any of the indexes."""
     problems = []
     for number, question in enumerate(suite.questions, 1):
@@ -123,7 +123,7 @@ def ensure_resolved(suite: Suite, indexes: Sequence[Targets]) -> None:
 class Asker:
     """Asks questions of one index."""
 
-    def __init__(self, searcher: Searcher, targets: Targets, vectors: QuestionVectors) -> None:
+    def __init__(self, searcher: Searcher, targets: ExpectedParts, vectors: QuestionVectors) -> None:
         self._searcher = searcher
         self._vectors = vectors
         self._targets = targets
@@ -166,7 +166,7 @@ class Asker:
             return replace(outcome, note=f"No page fits the filter {shown(question.filter)}.")
         return outcome
 
-    def _fits(self, target: Target, hit: Hit, row: int) -> bool:
+    def _fits(self, target: ExpectedPart, hit: Hit, row: int) -> bool:
         """Whether a result is the page, names the section or one below it, or holds the section's heading."""
         if row >> row_ids.CHUNK_BITS != target.document_id:
             return False
@@ -207,7 +207,7 @@ class QuestionVectors:
     def __init__(self, provider: EmbeddingProvider) -> None:
         self.provider = provider
         self._pool = ThreadPoolExecutor(min(os.cpu_count() or 1, MAX_THREADS), thread_name_prefix="anvil-questions")
-        self._vectors: dict[str, Future[searcher.Question]] = {}
+        self._vectors: dict[str, Future[searcher.QueryVector]] = {}
 
     def __enter__(self) -> QuestionVectors:
         return self
@@ -221,7 +221,7 @@ class QuestionVectors:
             if question.mode != "keyword" and question.ask not in self._vectors:
                 self._vectors[question.ask] = self._pool.submit(searcher.embed_query, question.ask, self.provider)
 
-    def get(self, question: Question) -> searcher.Question | None:
+    def get(self, question: Question) -> searcher.QueryVector | None:
         """A question's vector; None for one that was not prepared."""
         vector = self._vectors.get(question.ask)
         return None if vector is None else vector.result()

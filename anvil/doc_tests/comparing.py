@@ -12,7 +12,7 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 
 from anvil.doc_tests import judging
-from anvil.doc_tests.asking import Asker, QuestionVectors, Targets
+from anvil.doc_tests.asking import Asker, ExpectedParts, QuestionVectors
 from anvil.doc_tests.values import ChangedPage, Comparison, Difference, Outcome, Question
 from anvil.documents import staleness
 from anvil.index_file import connection, writer
@@ -37,7 +37,7 @@ class Side:
     """One of the two indexes, the targets of the expectations in it, and the outcomes."""
 
     reader: Reader
-    targets: Targets
+    targets: ExpectedParts
     outcomes: tuple[Outcome, ...]
 
 
@@ -191,7 +191,7 @@ class _Replay:
                         writer.put_back(self._writer, source, path)
             self._back = back
             self._replays += 1
-            targets = Targets(self._writer.reader, self._moved_back(back))
+            targets = ExpectedParts(self._writer.reader, self._moved_back(back))
             self._asker = Asker(Searcher(FileIndex(self._writer.reader), self._provider), targets, self._vectors)
         return self._asker
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from anvil.doc_tests import comparing, judging
-from anvil.doc_tests.asking import Asker, QuestionVectors, Targets, ensure_resolved
+from anvil.doc_tests.asking import Asker, ExpectedParts, QuestionVectors, ensure_resolved
 from anvil.doc_tests.values import Comparison, Outcome, Suite, TestReport
 from anvil.documents.file_selection import refusal
 from anvil.documents.git_tree import CommitTree
@@ -54,8 +54,8 @@ def run(
             other = stack.enter_context(opened(baseline, copy, folder, options or SourceOptions(), fetch, progress))
             moved = between(other.reader, copy.reader)
         renamed = _renamed(suite, copy.reader, folder, moved or {})
-        targets = Targets(copy.reader, renamed)
-        before = Targets(other.reader, _earlier(suite, other.reader, moved or {}, renamed)) if other else None
+        targets = ExpectedParts(copy.reader, renamed)
+        before = ExpectedParts(other.reader, _earlier(suite, other.reader, moved or {}, renamed)) if other else None
         ensure_resolved(suite, [targets, before] if before else [targets])
         vectors = stack.enter_context(QuestionVectors(copy.provider))
         if copy.searcher.semantic:

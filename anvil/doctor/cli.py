@@ -23,7 +23,7 @@ from anvil.doctor import (
     mkdocs_project,
     pre_commit_hooks,
 )
-from anvil.doctor.examined_project import Finding, Project, Result, Verdict, worst
+from anvil.doctor.examined_project import ExaminedProject, Finding, Result, Verdict, worst
 from anvil.requests import OpenRequest
 from anvil.wording import counted
 
@@ -31,7 +31,7 @@ COLOURS: dict[Verdict, str] = {"ok": "green", "note": "yellow", "wrong": "red", 
 EXIT_CODES: dict[Verdict, int] = {"ok": OK, "note": OK, "wrong": NO, "unseen": ERROR}
 MAX_WIDTH = 100
 
-Examination = Callable[[Project], Iterator[Result]]
+Examination = Callable[[ExaminedProject], Iterator[Result]]
 
 EXAMINATIONS: dict[str, Examination] = {
     "python": installed_parts.python,
@@ -57,7 +57,7 @@ EXAMINATIONS: dict[str, Examination] = {
 """Subject -> examination, in the order of the report: what a check depends on is checked before it."""
 
 
-def examine(project: Project) -> Iterator[Finding]:
+def examine(project: ExaminedProject) -> Iterator[Finding]:
     """All findings, as they are made. An examination that raises becomes a finding of its own."""
     for subject, examination in EXAMINATIONS.items():
         try:

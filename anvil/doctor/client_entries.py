@@ -12,13 +12,13 @@ from typing import Any
 
 from anvil.clients.client_files import ClientFile, client_files, default_name, is_ours, listed, other_project, paths_of
 from anvil.clients.known_clients import FOLDER, words
-from anvil.doctor.examined_project import Project, Result
+from anvil.doctor.examined_project import ExaminedProject, Result
 from anvil.errors import ConfigError
 from anvil.settings.files import CONFIG_NAME
 from anvil.system import installation, safe_read
 
 
-def examine(project: Project) -> Iterator[Result]:
+def examine(project: ExaminedProject) -> Iterator[Result]:
     """A finding for each entry of Anvil in a client's file, or one finding if there are none."""
     count = 0
     for name, file in _existing(project):
@@ -30,18 +30,18 @@ def examine(project: Project) -> Iterator[Result]:
         yield Result("ok", text, _init(project, "claude-code"))
 
 
-def _existing(project: Project) -> Iterator[tuple[str, ClientFile]]:
+def _existing(project: ExaminedProject) -> Iterator[tuple[str, ClientFile]]:
     with suppress(RuntimeError):  # there is no home folder
         yield from client_files(project.base)
 
 
-def _init(project: Project, name: str, *more: str) -> str:
+def _init(project: ExaminedProject, name: str, *more: str) -> str:
     """The command that puts the server into a client's file."""
     options = () if (project.base / CONFIG_NAME).is_file() else ("--docs",)
     return project.at(project.base, project.anvil("init", "--client", name, *more, options=options))
 
 
-def _file(project: Project, name: str, file: ClientFile) -> Iterator[Result]:
+def _file(project: ExaminedProject, name: str, file: ClientFile) -> Iterator[Result]:
     client, shown = file.client, project.shown(file.path)
     scope = () if file.scope == client.scopes[0] else ("--scope", file.scope)
     try:
@@ -82,12 +82,12 @@ def _free(name: str, servers: Mapping[str, Any]) -> str:
     return next(free for number in itertools.count(2) if (free := f"{name}-{number}") not in servers)
 
 
-def _aside(project: Project, file: Path) -> str:
+def _aside(project: ExaminedProject, file: Path) -> str:
     shown = project.shown(file)
     return installation.line(["move" if os.name == "nt" else "mv", shown, f"{shown}.broken"])
 
 
-def _problem(project: Project, file: ClientFile, server: Mapping[str, Any]) -> str | None:
+def _problem(project: ExaminedProject, file: ClientFile, server: Mapping[str, Any]) -> str | None:
     """Why an entry cannot be started; None when it can."""
     started = words(file.client, server)
     command = started[0].replace(FOLDER, f"{project.base}/") if started else ""

@@ -54,7 +54,7 @@ def worst(findings: Iterable[Finding]) -> Verdict:
 
 
 @dataclass(frozen=True)
-class Project:
+class ExaminedProject:
     """A project. ``given``: the options that named it; printed commands repeat them."""
 
     config: Config
@@ -132,7 +132,7 @@ def _shown(value: str) -> str:
     return index_url.spelled_without_secrets(value) if "://" in value and index_url.is_remote(value) else value
 
 
-def find(docs: str | None, index: str | None, config: str | None, provider: str | None) -> Project:
+def find(docs: str | None, index: str | None, config: str | None, provider: str | None) -> ExaminedProject:
     """The project that the options name, as :func:`anvil.open` would find it. A configuration that cannot be read
     becomes :attr:`Project.problem`."""
     options = {"--docs": docs, "--index": index, "--config": config, "--provider": provider}
@@ -151,8 +151,8 @@ def find(docs: str | None, index: str | None, config: str | None, provider: str 
             named["index"] = index if index_url.is_remote(index) else os.path.abspath(index)
         if provider is not None:
             named["embedding"] = replace(Config().embedding, provider=provider)
-        return Project(replace(Config(), **named), Path.cwd(), str(error), given)
-    return Project(loaded, base, given=given)
+        return ExaminedProject(replace(Config(), **named), Path.cwd(), str(error), given)
+    return ExaminedProject(loaded, base, given=given)
 
 
 def read(file: Path) -> Any:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from anvil.context.settings import CONTEXT_NAME, ContextOptions, load_context
-from anvil.doctor.examined_project import Project, Result, Verdict
+from anvil.doctor.examined_project import ExaminedProject, Result, Verdict
 from anvil.errors import AnvilError, GitError, NotOwned, SourceError
 from anvil.settings.files import nearest_config
 from anvil.settings.layers import variables
@@ -24,7 +24,7 @@ MAX_SKIPPED_NAMED = 3
 """Skipped files that a finding names."""
 
 
-def configuration(project: Project) -> Iterator[Result]:
+def configuration(project: ExaminedProject) -> Iterator[Result]:
     """The configuration file, and ANVIL_ variables with a misspelled name."""
     known = variables()
     for name in sorted(os.environ):
@@ -43,7 +43,7 @@ def configuration(project: Project) -> Iterator[Result]:
         yield Result("ok", f"{project.shown(file)} is valid.")
 
 
-def documents(project: Project) -> Iterator[Result]:
+def documents(project: ExaminedProject) -> Iterator[Result]:
     """The pages that would be indexed."""
     try:
         scan = project.documents.scan()
@@ -64,7 +64,7 @@ def documents(project: Project) -> Iterator[Result]:
     yield Result("note", f"{text} {count_skipped} cannot be read: {few}{more}.")
 
 
-def writable(project: Project) -> Iterator[Result]:
+def writable(project: ExaminedProject) -> Iterator[Result]:
     """Whether the folders that Anvil writes to can be written: the index's own, and the user's cache."""
     from anvil.index_file import verify
 
@@ -88,7 +88,7 @@ def _home(effect: str) -> list[Result]:
     return [Result("note", text, f"mkdir -p {shlex.quote(str(home))}")]
 
 
-def _unwritable(project: Project, folder: Path, effect: str, verdict: Verdict) -> list[Result]:
+def _unwritable(project: ExaminedProject, folder: Path, effect: str, verdict: Verdict) -> list[Result]:
     """A finding when the folder, or its nearest parent that exists, cannot be written."""
     existing = next(path for path in (folder, *folder.parents) if path.exists())
     try:
@@ -106,7 +106,7 @@ def _permit(folder: Path, number: int | None) -> str | None:
     return f"chmod u+rwx {quoted}" if folder.stat().st_uid == os.geteuid() else f'sudo chown -R "$(id -u)" {quoted}'
 
 
-def events(project: Project, system: Path = Path("/proc")) -> Iterator[Result]:
+def events(project: ExaminedProject, system: Path = Path("/proc")) -> Iterator[Result]:
     """Whether Linux can report file changes. Without it answers are right too: each query checks the files.
 
     ``system``: the folder of Linux's own tables.
@@ -141,7 +141,7 @@ def _file_system(folder: Path, mounts: str) -> str:
     return kind
 
 
-def examine(project: Project) -> Iterator[Result]:
+def examine(project: ExaminedProject) -> Iterator[Result]:
     """Whether git's data can be read, and whether the history is complete."""
     from anvil.git.repository import Repository
 
@@ -166,7 +166,7 @@ def examine(project: Project) -> Iterator[Result]:
         yield Result("ok", f"HEAD of {repository.root} is {commit}.")
 
 
-def examine_context(project: Project) -> Iterator[Result]:
+def examine_context(project: ExaminedProject) -> Iterator[Result]:
     """The context of the repository around the working folder, where a file configures it or it was ingested."""
     if project.problem is not None:  # the finding of "configuration"
         return

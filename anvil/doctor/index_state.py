@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from anvil.doctor.examined_project import Project, Result
+from anvil.doctor.examined_project import ExaminedProject, Result
 from anvil.errors import AnvilError, ArtifactError, ArtifactMissing, ConfigError, FormatTooNew, GitError, SourceError
 from anvil.library.settings import LibraryOptions
 from anvil.settings import index_url
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 PLACE = ("--docs", "--index", "--config")
 
 
-def examine(project: Project) -> Iterator[Result]:
+def examine(project: ExaminedProject) -> Iterator[Result]:
     """The file, checked like one from elsewhere, and then compared with the documents."""
     from anvil.git import tracked_file
     from anvil.index_file import publish, verify
@@ -58,7 +58,7 @@ def examine(project: Project) -> Iterator[Result]:
         yield from problems or [Result("ok", f"{shown} is sound{fresh}: {contents}.")]
 
 
-def _in_milvus(project: Project) -> Result:
+def _in_milvus(project: ExaminedProject) -> Result:
     try:
         shown = index_url.milvus(project.config.index or "").shown
     except ConfigError as error:
@@ -67,7 +67,7 @@ def _in_milvus(project: Project) -> Result:
     return Result("note", text, project.anvil("status", options=PLACE))
 
 
-def _missing(project: Project) -> Result:
+def _missing(project: ExaminedProject) -> Result:
     shown = project.shown(project.index)
     if project.remote:
         command = project.anvil("status", options=PLACE)
@@ -78,7 +78,7 @@ def _missing(project: Project) -> Result:
     return Result("wrong", f"There is neither an index at {shown} nor a folder to build it from.")
 
 
-def _shortcomings(project: Project, reader: Reader) -> Iterator[Result]:
+def _shortcomings(project: ExaminedProject, reader: Reader) -> Iterator[Result]:
     from anvil.build import indexer
     from anvil.documents import staleness
     from anvil.embedding.factory import create_provider
@@ -122,7 +122,7 @@ def _shortcomings(project: Project, reader: Reader) -> Iterator[Result]:
             yield Result("note", text, build)
 
 
-def in_git(project: Project) -> Iterator[Result]:
+def in_git(project: ExaminedProject) -> Iterator[Result]:
     """Whether the index is in git or ignored, and whether git can show and merge it."""
     from anvil.git.tracked_file import TrackedIndex
 
@@ -152,7 +152,7 @@ def in_git(project: Project) -> Iterator[Result]:
         ]
 
 
-def _drivers(project: Project, tracked: TrackedIndex) -> Iterator[Result]:
+def _drivers(project: ExaminedProject, tracked: TrackedIndex) -> Iterator[Result]:
     """Findings about the setup of ``anvil git install``; none if it is complete."""
     from anvil.git_drivers import git_attributes
 
@@ -178,7 +178,7 @@ MAX_LIBRARY_BYTES = 500_000_000
 """A larger library is not checked."""
 
 
-def examine_library(project: Project) -> Iterator[Result]:
+def examine_library(project: ExaminedProject) -> Iterator[Result]:
     """The library that ``anvil ingest`` and the library surface would use here."""
     from anvil.library import library_file, verify_library
 
@@ -207,7 +207,7 @@ def examine_library(project: Project) -> Iterator[Result]:
     yield Result("note", text, project.anvil("ingest", "--reembed", options=("--config", "--provider")))
 
 
-def _other_model(project: Project, meta: dict[str, str]) -> str | None:
+def _other_model(project: ExaminedProject, meta: dict[str, str]) -> str | None:
     """The configured model if the library's vectors are of another one, else None. None also for a model that cannot be
     used: that is another finding."""
     from anvil.build.indexer import settings

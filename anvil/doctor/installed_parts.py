@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from anvil._version import __version__
-from anvil.doctor.examined_project import Project, Result
+from anvil.doctor.examined_project import ExaminedProject, Result
 from anvil.embedding import writing_systems
 from anvil.embedding.local import runtime
 from anvil.errors import ConfigError, ModelError, ProviderError
@@ -39,7 +39,7 @@ _REQUIREMENT = re.compile(r"([\w.-]+)(?:\[[^\]]*\])?\s*(?:>=\s*([\d.]+))?[^;]*(?
 _EXTRA = re.compile(r"""extra == ['"]([\w-]+)['"]""")
 
 
-def python(project: Project) -> Iterator[Result]:
+def python(project: ExaminedProject) -> Iterator[Result]:
     """The Python interpreter, and its environment."""
     bits = 64 if sys.maxsize > 2**32 else 32
     home = "in a virtual environment," if sys.prefix != sys.base_prefix else "without a virtual environment,"
@@ -50,7 +50,7 @@ def python(project: Project) -> Iterator[Result]:
         yield Result("ok", text)
 
 
-def program(project: Project) -> Iterator[Result]:
+def program(project: ExaminedProject) -> Iterator[Result]:
     """Whether ``anvil`` in a shell, a hook or a client starts this installation."""
     own, on_path = programs.script(), programs.on_path()
     if own is None:
@@ -72,7 +72,7 @@ def _first_on_path(folder: Path) -> str:
     return f'export PATH={shlex.quote(str(folder))}:"$PATH"'
 
 
-def packages(project: Project) -> Iterator[Result]:
+def packages(project: ExaminedProject) -> Iterator[Result]:
     """Whether the required packages are installed, are new enough, and load."""
     required = _required().get(None, {})
     needed, problems = [], []
@@ -101,7 +101,7 @@ def packages(project: Project) -> Iterator[Result]:
             yield Result("wrong", text, programs.line(programs.reinstall(name)))
 
 
-def extras(project: Project) -> Iterator[Result]:
+def extras(project: ExaminedProject) -> Iterator[Result]:
     """The optional parts."""
     required = _required()
     there = [name for name in EXTRAS if name in required and all(map(_version, required[name]))]
@@ -115,7 +115,7 @@ def extras(project: Project) -> Iterator[Result]:
     yield Result("ok", f"{text} To add one: {programs.install_extras('NAME')}")
 
 
-def sqlite(project: Project) -> Iterator[Result]:
+def sqlite(project: ExaminedProject) -> Iterator[Result]:
     """SQLite with its keyword index."""
     from anvil.index_file import connection
 
@@ -128,7 +128,7 @@ def sqlite(project: Project) -> Iterator[Result]:
         yield Result("ok", f"{connection.versions()}, with the keyword index FTS5.")
 
 
-def sqlite_vec(project: Project) -> Iterator[Result]:
+def sqlite_vec(project: ExaminedProject) -> Iterator[Result]:
     """The extension that keeps vectors in the file."""
     from anvil.index_file import connection
 
@@ -195,7 +195,7 @@ COSINE_TOLERANCE = 0.05
 """Processors round 8-bit arithmetic differently; a damaged model is off by far more."""
 
 
-def embedding_model(project: Project) -> Iterator[Result]:
+def embedding_model(project: ExaminedProject) -> Iterator[Result]:
     """The configured provider."""
     from anvil.embedding.factory import PROVIDERS, create_provider
 

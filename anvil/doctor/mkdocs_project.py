@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from anvil.doctor import examined_project
-from anvil.doctor.examined_project import Project, Result
+from anvil.doctor.examined_project import ExaminedProject, Result
 from anvil.errors import ConfigError
 from anvil.system import installation, safe_read
 
 
-def examine(project: Project) -> Iterator[Result]:
+def examine(project: ExaminedProject) -> Iterator[Result]:
     """The plugin, where ``mkdocs.yml`` names it."""
     file = project.base / "mkdocs.yml"
     if not file.is_file():

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anvil.doctor import examined_project
-from anvil.doctor.examined_project import Project, Result
+from anvil.doctor.examined_project import ExaminedProject, Result
 from anvil.errors import ConfigError, GitError, SourceError
 from anvil.settings.schema import INDEX_FOLDER
 from anvil.system import installation, safe_read
@@ -26,7 +26,7 @@ HOOKS = (*NEED_TRACKED_INDEX, "anvil-lint", "anvil-test")
 PRE_COMMIT = ".pre-commit-config.yaml"
 
 
-def examine(project: Project) -> Iterator[Result]:
+def examine(project: ExaminedProject) -> Iterator[Result]:
     """The configured hooks of Anvil: whether they run, and whether they can pass."""
     from anvil.git.repository import Repository
     from anvil.git.tracked_file import TrackedIndex
@@ -94,7 +94,7 @@ def named_indexes(root: Path) -> list[str]:
     return sorted(path for path in inside if not path.startswith(".."))
 
 
-def _let_in(project: Project, tracked: TrackedIndex) -> str:
+def _let_in(project: ExaminedProject, tracked: TrackedIndex) -> str:
     """The commands that add the index to git. Outside of ``.anvil``: the command that shows which rule ignores it."""
     if project.index.parent.name != INDEX_FOLDER:
         return project.at(tracked.repository.root, installation.line(["git", "check-ignore", "-v", tracked.path]))
@@ -107,7 +107,7 @@ def _let_in(project: Project, tracked: TrackedIndex) -> str:
     return f"{init} && {project.build()} && {installation.line(['git', 'add', project.shown(project.index.parent)])}"
 
 
-def _install(project: Project, root: Path) -> str:
+def _install(project: ExaminedProject, root: Path) -> str:
     """The command that sets up pre-commit in this clone."""
     if shutil.which("pre-commit"):
         return project.at(root, "pre-commit install")

@@ -104,11 +104,11 @@ class _Tree(ABC):
     def _expanded(self, path: str, text: str) -> includes.Expanded:
         return includes.expand(text, path, self.root_path, self._included)
 
-    def _included(self, path: str) -> includes.Found:
+    def _included(self, path: str) -> includes.IncludedFile:
         blob = self._blob(path)
         data = self._git.read_blob(blob) if blob else b"\0"
         fit = refusal(data, includes.MAX_FILE_BYTES) is None
-        return includes.Found(blob, data.decode("utf-8-sig") if fit else None)
+        return includes.IncludedFile(blob, data.decode("utf-8-sig") if fit else None)
 
     def _blob(self, path: str) -> str:
         """The blob id of a file that may be included, by its path from the repository's root; empty without one."""

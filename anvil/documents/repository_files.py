@@ -133,11 +133,11 @@ class RepositoryFiles:
 
     # --- files that pages include ----------------------------------------------------------------------------------
 
-    def included(self, path: str) -> includes.Found:
+    def included(self, path: str) -> includes.IncludedFile:
         """A file that a page includes, which must be in the repository, with no link on the way."""
         id_, data = self._read_included(path)
         fit = id_ and refusal(data, includes.MAX_FILE_BYTES) is None
-        return includes.Found(id_, data.decode("utf-8-sig") if fit else None)
+        return includes.IncludedFile(id_, data.decode("utf-8-sig") if fit else None)
 
     def included_id(self, path: str) -> str:
         """The blob id of a file that a page includes; empty when there is none. It is read only if it changed."""

@@ -50,7 +50,7 @@ SILENT = (
 """Tokens that choose no part of a text."""
 
 
-class Passage(NamedTuple):
+class HeadedText(NamedTuple):
     """A text under its header, and the span of its window that is nearest to the question, in characters, if known."""
 
     header: str
@@ -103,7 +103,7 @@ class PassageScorer:
         self._model = model
         self._lock = threading.RLock()
 
-    def score(self, question: str, passages: Sequence[Passage]) -> NDArray[np.float64]:
+    def score(self, question: str, passages: Sequence[HeadedText]) -> NDArray[np.float64]:
         """(n,), each at most 1: the mean of the cosines of the question's tokens with the nearest one of the passage,
         weighted by how much each of them counts. Raises :class:`ModelError` if the model cannot be loaded or run."""
         import numpy as np
@@ -126,7 +126,7 @@ class PassageScorer:
             scores[place] = cosines @ shares
         return scores
 
-    def tokens(self, question: str, passages: Sequence[Passage]) -> tuple[list[int], list[list[int]]]:
+    def tokens(self, question: str, passages: Sequence[HeadedText]) -> tuple[list[int], list[list[int]]]:
         """The tokens that are read of a question, and of each passage: its header, and the part of its text that fits
         best."""
         asked = self._model.tokens([question])[0].ids[:MAX_QUESTION_TOKENS]
@@ -143,7 +143,7 @@ class PassageScorer:
 
     def warm(self) -> None:
         """Load the model, and run it once, which allocates its memory."""
-        self.score("warm", [Passage("", "warm")])
+        self.score("warm", [HeadedText("", "warm")])
 
     def _run(self, ids: Sequence[int]) -> tuple[Floats, Floats]:
         """The unit vectors of a text's tokens (n, dimensions), and how much each counts in a question (n,)."""
@@ -182,13 +182,13 @@ class PassageScorer:
         return frozenset(self._model.tokens([SILENT])[0].ids)
 
 
-def _near(passage: Passage) -> Passage:
+def _near(passage: HeadedText) -> HeadedText:
     """A passage whose text has at most :data:`MAX_CHARS`: those around its nearest window."""
     if len(passage.text) <= MAX_CHARS:
         return passage
     start, end = passage.span or (0, 0)
     begin = min(max((start + end - MAX_CHARS) // 2, 0), len(passage.text) - MAX_CHARS)
-    return Passage(passage.header, passage.text[begin : begin + MAX_CHARS], (start - begin, end - begin))
+    return HeadedText(passage.header, passage.text[begin : begin + MAX_CHARS], (start - begin, end - begin))
 
 
 def _best_part(wanted: set[int], text: Tokens, span: tuple[int, int] | None, size: int) -> int:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from anvil.errors import ConfigError, FetchError, NotAttested
 from anvil.fetch import attestation_bundle
 from anvil.fetch.attestation_bundle import Attestation, AttestationRule
-from anvil.fetch.fetched_cache import Cache
+from anvil.fetch.fetched_cache import FetchedCache
 from anvil.fetch.github import Api
 from anvil.fetch.settings import FetchOptions
 from anvil.formats.control_characters import without_control
@@ -63,7 +63,7 @@ class Examiner:
     """
 
     def __init__(
-        self, rule: AttestationRule | None, expected: str | None, shown: str, cache: Cache | None = None
+        self, rule: AttestationRule | None, expected: str | None, shown: str, cache: FetchedCache | None = None
     ) -> None:
         self.rule, self._shown, self._cache = rule, shown, cache
         self._builder = (rule and rule.builder) or expected
@@ -147,7 +147,7 @@ class Examiner:
         return fit
 
 
-def recalled(cache: Cache, sha256: str, builder: str | None, trusted_root: str | None) -> Attestation | None:
+def recalled(cache: FetchedCache, sha256: str, builder: str | None, trusted_root: str | None) -> Attestation | None:
     """Who built an index, if its attestation was verified before with the same trusted root, and it is ``builder``."""
     text = cache.held_by(note_of(sha256, trusted_root))
     try:

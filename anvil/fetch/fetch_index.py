@@ -29,7 +29,7 @@ from anvil.fetch import attestation_check, github, website, zip_archive
 from anvil.fetch.attestation_bundle import Attestation, AttestationRule, expected_builder
 from anvil.fetch.attestation_check import Examined, Examiner
 from anvil.fetch.download import Candidate, Missing, download, forget
-from anvil.fetch.fetched_cache import Cache, CacheEntry, CacheState
+from anvil.fetch.fetched_cache import CacheEntry, CacheState, FetchedCache
 from anvil.fetch.settings import FetchOptions
 from anvil.formats.iso_time import timestamp
 from anvil.git import repository
@@ -86,7 +86,7 @@ def agree(published: Manifest, actual: Manifest, shown: str) -> None:
 def fetch(
     source: str | os.PathLike[str],
     *,
-    cache: str | os.PathLike[str] | Cache | None = None,
+    cache: str | os.PathLike[str] | FetchedCache | None = None,
     head: str | os.PathLike[str] | None = None,
     token: str | None = None,
     offline: str | None = None,
@@ -115,7 +115,7 @@ def fetch(
         examined = examiner.examine(result.manifest.sha256, lambda: attestation_check.of_file(result.path))
         result = replace(result, attestation=examined.attestation, notes=(*result.notes, *examined.notes))
     else:
-        kept = cache if isinstance(cache, Cache) else Cache(Path(cache) if cache else None)
+        kept = cache if isinstance(cache, FetchedCache) else FetchedCache(Path(cache) if cache else None)
         examiner = Examiner(attested, expected_builder(address), address.shown, kept)
         entry = kept.entry(key(address, where, attested))
         server = _Server(address, where, token, limits or Limits(), progress, policy, examiner, entry)
@@ -143,7 +143,7 @@ def cached_path(
     """The path of a remote source's index in the cache, fetched or not. ``attested``: as for :func:`fetch`."""
     address = index_url.parse(source)
     assert not isinstance(address, LocalPath)
-    return Cache(Path(cache) if cache else None).entry(key(address, head, attested)).index
+    return FetchedCache(Path(cache) if cache else None).entry(key(address, head, attested)).index
 
 
 # --- a server --------------------------------------------------------------------------------------------

@@ -70,7 +70,7 @@ class CacheState:
         )
 
 
-class Cache:
+class FetchedCache:
     """The cache in ``folder``; None for the user's own. ``max_entries``: as :data:`MAX_ENTRIES`."""
 
     def __init__(self, folder: Path | None = None, max_entries: int = MAX_ENTRIES) -> None:
@@ -137,7 +137,7 @@ class Cache:
 class CacheEntry:
     """One source in the cache."""
 
-    def __init__(self, cache: Cache, name: str) -> None:
+    def __init__(self, cache: FetchedCache, name: str) -> None:
         self.cache = cache
         self.folder = cache.folder / "sources" / name
         self.index = self.folder / "index.db"

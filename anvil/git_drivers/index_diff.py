@@ -36,14 +36,14 @@ class PageChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class IndexDifference:
     """The different pages, sorted by path, and the different settings of the index: (key, old, new)."""
 
     pages: tuple[PageChange, ...]
     settings: tuple[tuple[str, str, str], ...]
 
 
-def difference(old: Reader, new: Reader) -> Difference:
+def difference(old: Reader, new: Reader) -> IndexDifference:
     """How the text, metadata and settings of ``new`` differ from ``old``. Vectors and times are not compared."""
     before, after = old.meta(), new.meta()
     settings = tuple((k, before[k], after[k]) for k in SETTINGS if before[k] != after[k])
@@ -59,7 +59,7 @@ def difference(old: Reader, new: Reader) -> Difference:
             pages.append(PageChange("removed", path, _changes(left, right), olds[path].title))
         elif left != right or olds[path].title != news[path].title or olds[path].metadata != news[path].metadata:
             pages.append(PageChange("changed", path, _changes(left, right), news[path].title))
-    return Difference(tuple(pages), settings)
+    return IndexDifference(tuple(pages), settings)
 
 
 def _sections(reader: Reader, document: StoredDocument | None) -> dict[str, str]:
@@ -81,7 +81,7 @@ def _changes(left: dict[str, str], right: dict[str, str]) -> tuple[SectionChange
     return tuple(changes)
 
 
-def rendered(difference: Difference) -> str:
+def rendered(difference: IndexDifference) -> str:
     """The difference as lines: ``+`` added, ``~`` changed, ``-`` removed."""
     lines = [f"~ {key}: {old} -> {new}" for key, old, new in difference.settings]
     for page in difference.pages:

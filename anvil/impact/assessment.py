@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from anvil.errors import AnvilError, ConfigError, GitError
 from anvil.formats import globs
 from anvil.impact import co_change, diff, evidence, names, ranking
-from anvil.impact.documentation import Documentation, IndexDocumentation
+from anvil.impact.documentation import IndexDocumentation, IndexedPages
 from anvil.impact.names import Name, NameKind
 from anvil.impact.settings import ImpactOptions
 from anvil.impact.values import (
@@ -77,7 +77,7 @@ class Gathered:
 
     evidence: tuple[Evidence, ...]
     change: Mapping[ChangeFeature, float]
-    docs: Documentation
+    docs: IndexedPages
     edited: Mapping[str, frozenset[str]]
     undocumented: tuple[Undocumented, ...]
     notes: tuple[str, ...]
@@ -298,7 +298,7 @@ CALLED: dict[NameKind, AdditionKind] = {
 """Kinds of public names -> what they are called."""
 
 
-def additions(found_names: Iterable[Name], docs: Documentation, added_prose: str = "") -> Iterator[Undocumented]:
+def additions(found_names: Iterable[Name], docs: IndexedPages, added_prose: str = "") -> Iterator[Undocumented]:
     """The new public names that no page has, by file and line. ``added_prose``: the lines that the same change adds to
     pages and other texts, which the index may not have yet."""
     new = [name for name in found_names if name.is_new and names.is_public(name)]
@@ -307,7 +307,7 @@ def additions(found_names: Iterable[Name], docs: Documentation, added_prose: str
         yield Undocumented(CALLED[name.kind], name.text, name.path, name.line)
 
 
-def _is_known(name: Name, docs: Documentation, added_prose: str) -> bool:
+def _is_known(name: Name, docs: IndexedPages, added_prose: str) -> bool:
     if re.search(rf"(?<![\w-]){re.escape(name.text)}(?![\w-])", added_prose):
         return True
     matches = evidence.find(name.text, docs, anything=True)

@@ -18,7 +18,7 @@ from anvil.wording import counted, full_heading
 
 if TYPE_CHECKING:
     from anvil.api import Anvil
-    from anvil.impact.values import Finding, Impact
+    from anvil.impact.values import AffectedSection, Impact
 
 
 @click.command("impact", epilog="Example: anvil impact --staged --docs docs --provider none")
@@ -98,7 +98,7 @@ def command(
     return NO if likely and fails else OK
 
 
-def _print(impact: Impact, likely: tuple[Finding, ...], opened: Anvil, name: str, quiet: bool) -> None:
+def _print(impact: Impact, likely: tuple[AffectedSection, ...], opened: Anvil, name: str, quiet: bool) -> None:
     folder = output.relative(os.path.abspath(opened.folder or "."))
     for number, finding in enumerate(likely, 1):
         place = output.style(_place(finding, folder), "cyan")
@@ -126,5 +126,5 @@ def _print(impact: Impact, likely: tuple[Finding, ...], opened: Anvil, name: str
         output.warn(note)
 
 
-def _place(finding: Finding, folder: str) -> str:
+def _place(finding: AffectedSection, folder: str) -> str:
     return at_line(os.path.join(folder, finding.path) if folder != "." else finding.path, finding.line)

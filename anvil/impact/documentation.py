@@ -16,7 +16,7 @@ MAX_HOLDERS = 400
 """Passages with a phrase that are read. A phrase that more have says nothing."""
 
 
-class Passage(NamedTuple):
+class IndexedChunk(NamedTuple):
     """A chunk of a page. ``start``: where its text begins in that of the page."""
 
     row: int
@@ -29,14 +29,14 @@ class Passage(NamedTuple):
     last_line: int | None
 
 
-class Spot(NamedTuple):
+class SectionLine(NamedTuple):
     """A place in the pages: the breadcrumb of its section, and its 1-based source line, if that is known."""
 
     heading_path: str
     line: int | None
 
 
-class Documentation(Protocol):
+class IndexedPages(Protocol):
     """The pages of an index."""
 
     @property
@@ -47,11 +47,11 @@ class Documentation(Protocol):
     def titles(self) -> dict[str, str]:
         """Path -> title of each page, by path."""
 
-    def holding(self, phrases: Sequence[str]) -> list[Passage] | None:
+    def holding(self, phrases: Sequence[str]) -> list[IndexedChunk] | None:
         """The passages with any of these phrases, by words and their stems; None for more than
         :data:`MAX_HOLDERS`."""
 
-    def spot(self, passage: Passage, offset: int) -> Spot:
+    def spot(self, passage: IndexedChunk, offset: int) -> SectionLine:
         """The section and line at a character of a passage."""
 
     def sections(self, path: str) -> Sequence[Section]:
@@ -69,12 +69,12 @@ class IndexDocumentation:
         self.passages = reader.counts()["chunks"]
         self._documents = {document.file_path: document for document in reader.documents()}
         self.titles = {path: document.title for path, document in self._documents.items()}
-        self._passages: dict[int, Passage] = {}
+        self._passages: dict[int, IndexedChunk] = {}
         self._sections: dict[int, tuple[Section, ...]] = {}
         self._starts: dict[int, list[int]] = {}
 
-    def holding(self, phrases: Sequence[str]) -> list[Passage] | None:
-        """See :class:`Documentation`."""
+    def holding(self, phrases: Sequence[str]) -> list[IndexedChunk] | None:
+        """See :class:`IndexedPages`."""
         expression = lexicon.any_of(phrase for phrase in phrases if phrase)
         if not expression:
             return []
@@ -84,7 +84,7 @@ class IndexDocumentation:
         new = [row for row in rows if row not in self._passages]
         for chunk in self._reader.chunks(new).values() if new else ():
             place = chunk.metadata
-            self._passages[chunk.row] = Passage(
+            self._passages[chunk.row] = IndexedChunk(
                 chunk.row,
                 chunk.document_id,
                 place.file_path,
@@ -96,8 +96,8 @@ class IndexDocumentation:
             )
         return [self._passages[row] for row in sorted(rows)]
 
-    def spot(self, passage: Passage, offset: int) -> Spot:
-        """See :class:`Documentation`."""
+    def spot(self, passage: IndexedChunk, offset: int) -> SectionLine:
+        """See :class:`IndexedPages`."""
         sections = self._of(passage.document)
         starts = self._starts[passage.document]
         section = sections[max(0, bisect.bisect_right(starts, passage.start + offset) - 1)] if sections else None
@@ -106,15 +106,15 @@ class IndexDocumentation:
             line += passage.text.count("\n", 0, offset)
         elif section is not None:
             line = section.start_line
-        return Spot(section.heading_path if section is not None else passage.heading_path, line)
+        return SectionLine(section.heading_path if section is not None else passage.heading_path, line)
 
     def sections(self, path: str) -> Sequence[Section]:
-        """See :class:`Documentation`."""
+        """See :class:`IndexedPages`."""
         document = self._documents.get(path)
         return self._of(document.id) if document is not None else ()
 
     def hidden(self) -> list[tuple[str, str]]:
-        """See :class:`Documentation`."""
+        """See :class:`IndexedPages`."""
         paths = {document.id: path for path, document in self._documents.items()}
         return [(paths[page.id], page.hidden) for page in self._reader.page_texts() if page.hidden.strip()]
 

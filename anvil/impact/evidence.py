@@ -14,7 +14,7 @@ from typing import NamedTuple
 from anvil.impact import names as naming
 from anvil.impact.co_change import History
 from anvil.impact.diff import words_path
-from anvil.impact.documentation import Documentation, Passage, Spot, page_words
+from anvil.impact.documentation import IndexedChunk, IndexedPages, SectionLine, page_words
 from anvil.impact.names import How, Name, Text
 from anvil.impact.values import Evidence, Feature
 from anvil.text import query as lexicon
@@ -43,7 +43,7 @@ _BESIDE_CODE = frozenset("`'\"./-_<[(:=$@#")
 
 
 class _Match(NamedTuple):
-    passage: Passage
+    passage: IndexedChunk
     offset: int
     degree: float
 
@@ -56,7 +56,7 @@ def rarity(holders: int, all_passages: int) -> float:
     return max(0.0, share) * math.sqrt(max(0.0, share))
 
 
-def of_names(names: Iterable[Name], docs: Documentation, check: Check = lambda: None) -> Iterator[Evidence]:
+def of_names(names: Iterable[Name], docs: IndexedPages, check: Check = lambda: None) -> Iterator[Evidence]:
     """Sections that have a name of the changed lines: as it is written, respelled, or by its words."""
     for name in names:
         check()
@@ -88,13 +88,13 @@ _VERBS: dict[How, str] = {
 }
 
 
-def _places(name: str, docs: Documentation, *, anything: bool) -> Iterator[tuple[str, Spot, float]]:
+def _places(name: str, docs: IndexedPages, *, anything: bool) -> Iterator[tuple[str, SectionLine, float]]:
     """(page, place, strength) of the sections that have a name: by how it is written there, and how rare it is."""
     matches = find(name, docs, anything=anything) or ()
     parts = naming.parts(name)
     holders = len({match.passage.row for match in matches if match.degree >= RESPELLED}) or len(matches)
     common = rarity(holders, docs.passages)
-    best: dict[tuple[str, str], tuple[float, Spot]] = {}
+    best: dict[tuple[str, str], tuple[float, SectionLine]] = {}
     for match in matches:
         spot = docs.spot(match.passage, match.offset)
         degree = match.degree * (IN_HEADING if _is_in(parts, spot.heading_path) else 1.0)
@@ -106,7 +106,7 @@ def _places(name: str, docs: Documentation, *, anything: bool) -> Iterator[tuple
         yield path, spot, degree * common
 
 
-def of_title(title: str, docs: Documentation, check: Check = lambda: None) -> Iterator[Evidence]:
+def of_title(title: str, docs: IndexedPages, check: Check = lambda: None) -> Iterator[Evidence]:
     """Sections that have a name in the title, and pages whose path and title have its words."""
     names = list(dict.fromkeys(match[0].strip(".:") for match in _TITLE_NAME.finditer(title)))
     for name in names[:MAX_TITLE_NAMES]:
@@ -139,7 +139,7 @@ def _heading_words(heading: str) -> str:
     return f" {' '.join(naming.parts(heading.rpartition(' > ')[2]))} "
 
 
-def find(name: str, docs: Documentation, *, anything: bool = False) -> list[_Match] | None:
+def find(name: str, docs: IndexedPages, *, anything: bool = False) -> list[_Match] | None:
     """The places that have a name, each with the degree in which it is that name; None where too many have its words.
     ``anything``: a single word counts too, such as that of a flag."""
     parts = naming.parts(name)
@@ -192,7 +192,7 @@ def _is_marked(text: str, start: int, end: int) -> bool:
     )
 
 
-def of_texts(texts: Iterable[Text], docs: Documentation, check: Check = lambda: None) -> Iterator[Evidence]:
+def of_texts(texts: Iterable[Text], docs: IndexedPages, check: Check = lambda: None) -> Iterator[Evidence]:
     """Sections that quote a message or help text of the changed lines."""
     for text in texts:
         check()
@@ -221,7 +221,7 @@ def of_texts(texts: Iterable[Text], docs: Documentation, check: Check = lambda: 
             )
 
 
-def of_paths(files: Sequence[str], docs: Documentation) -> Iterator[Evidence]:
+def of_paths(files: Sequence[str], docs: IndexedPages) -> Iterator[Evidence]:
     """Pages that are called like a changed file, and pages whose path has the words of a changed file's path."""
     stems: dict[str, list[str]] = defaultdict(list)
     for path in docs.titles:
@@ -245,7 +245,7 @@ def of_paths(files: Sequence[str], docs: Documentation) -> Iterator[Evidence]:
 class _PathWords:
     """The words of the paths of all pages, each with how much it says."""
 
-    def __init__(self, docs: Documentation) -> None:
+    def __init__(self, docs: IndexedPages) -> None:
         words = {path: {_singular(word) for word in page_words(path)} for path in docs.titles}
         frequency = Counter(word for own in words.values() for word in own)
         self._value = {word: math.log((len(words) + 1) / (count + 0.5)) for word, count in frequency.items()}
@@ -278,7 +278,7 @@ def _singular(word: str) -> str:
     return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
 
 
-def of_links(files: Sequence[str], docs: Documentation, check: Check = lambda: None) -> Iterator[Evidence]:
+def of_links(files: Sequence[str], docs: IndexedPages, check: Check = lambda: None) -> Iterator[Evidence]:
     """Pages that name a changed file: that include it, link to its source, or have it in a directive."""
     hidden = docs.hidden()
     all_hidden = "\n".join(text for _, text in hidden)
@@ -324,7 +324,7 @@ _USUAL_FOLDERS = frozenset({"src", "lib", "app", "cmd", "pkg"})
 _USUAL_FILES = frozenset("__init__ index main mod lib readme setup package cli utils types config".split())  # noqa: SIM905
 
 
-def of_history(history: History, docs: Documentation) -> Iterator[Evidence]:
+def of_history(history: History, docs: IndexedPages) -> Iterator[Evidence]:
     """Pages that changed together with the changed files, or with their folders, before; pages that change often."""
     for page, pairs in history.joint.items():
         if page not in docs.titles:

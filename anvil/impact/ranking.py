@@ -11,9 +11,9 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
-from anvil.impact.documentation import Documentation
+from anvil.impact.documentation import IndexedPages
 from anvil.impact.names import Name, is_public_gone
-from anvil.impact.values import ChangeFeature, Evidence, EvidenceKind, Feature, Finding
+from anvil.impact.values import AffectedSection, ChangeFeature, Evidence, EvidenceKind, Feature
 from anvil.values import ROOT
 
 INTERCEPT, OF_PAGES = -5.67, -0.24
@@ -83,10 +83,10 @@ MIN_CONFIDENCE = 0.0001
 def findings(
     evidence: Iterable[Evidence],
     change: Mapping[ChangeFeature, float],
-    docs: Documentation,
+    docs: IndexedPages,
     edited: Mapping[str, frozenset[str]],
     kinds: frozenset[EvidenceKind],
-) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
+) -> tuple[tuple[AffectedSection, ...], tuple[AffectedSection, ...]]:
     """The findings, best first, and those in sections that the change edits. ``change``: the features of the
     change as a whole. ``edited``: page -> breadcrumbs of the sections that the change edits. ``kinds``: the evidence
     that counts."""
@@ -95,7 +95,7 @@ def findings(
         if each.kind in kinds and each.strength > 0:
             of_page[each.path].append(each)
     needed = need(change, kinds)
-    ranked: list[Finding] = []
+    ranked: list[AffectedSection] = []
     for path in sorted(of_page):
         confidence = needed * probability(log_odds(features(of_page[path]), len(docs.titles)))
         ranked += _of_page(path, of_page[path], confidence, docs, edited.get(path))
@@ -140,8 +140,8 @@ def probability(odds: float) -> float:
 
 
 def _of_page(
-    path: str, evidence: list[Evidence], confidence: float, docs: Documentation, edited: frozenset[str] | None
-) -> list[Finding]:
+    path: str, evidence: list[Evidence], confidence: float, docs: IndexedPages, edited: frozenset[str] | None
+) -> list[AffectedSection]:
     """The findings of one page: its best sections, or its first one where no section is known."""
     if confidence < MIN_CONFIDENCE:
         return []
@@ -170,7 +170,7 @@ def _of_page(
         telling = [each for each in strongest if each.strength * WEIGHTS[each.feature] >= least]
         line = next((each.line for each in strongest if each.line is not None), lines.get(heading))
         found.append(
-            Finding(
+            AffectedSection(
                 path,
                 heading,
                 docs.titles.get(path, ""),

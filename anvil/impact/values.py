@@ -99,7 +99,7 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class AffectedSection:
     """A section that a change probably concerns.
 
     ``path``: the page, from the documentation folder. ``title``: of the page. ``line``: 1-based, in the source file;
@@ -139,12 +139,12 @@ class Impact:
     of changed files that were examined.
     """
 
-    findings: tuple[Finding, ...]
+    findings: tuple[AffectedSection, ...]
     undocumented: tuple[Undocumented, ...] = ()
-    done: tuple[Finding, ...] = ()
+    done: tuple[AffectedSection, ...] = ()
     notes: tuple[str, ...] = ()
     files: int = 0
 
-    def at_least(self, confidence: float) -> tuple[Finding, ...]:
+    def at_least(self, confidence: float) -> tuple[AffectedSection, ...]:
         """The findings of this confidence and above."""
         return tuple(finding for finding in self.findings if finding.confidence >= confidence)

@@ -27,22 +27,22 @@ APPLICATION_ID = 0x414E564C  # "ANVL"
 FORMAT_VERSION = 4
 
 
-class Layout(NamedTuple):
+class FileLayout(NamedTuple):
     """How an index is laid out in its file: bytes of a page, and vectors in one blob, a multiple of 8."""
 
     page_size: int
     vector_group: int
 
 
-LARGE = Layout(16384, 184)
+LARGE = FileLayout(16384, 184)
 """Large pages waste less on rows of a few thousand bytes. A blob fills whole pages."""
-SMALL = Layout(1024, 32)
+SMALL = FileLayout(1024, 32)
 """A small index is mostly table roots, each a page, and a blob that is not full."""
 SMALL_CHARACTERS = 1_000_000
 """An index of less text is laid out as a small one."""
 
 
-def layout(characters: int) -> Layout:
+def layout(characters: int) -> FileLayout:
     """The layout of an index file with this many characters of text."""
     return SMALL if characters < SMALL_CHARACTERS else LARGE
 

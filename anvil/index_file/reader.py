@@ -28,7 +28,7 @@ from anvil.index_file.rows import (
     section_url,
 )
 from anvil.text import visible_text
-from anvil.text.page_links import Page, PageText
+from anvil.text.page_links import LinkablePage, PageText
 from anvil.text.query import path_words
 from anvil.values import ChunkMetadata, PageChunk, Section
 
@@ -328,10 +328,10 @@ class Reader:
         """Number of chunks that match an FTS5 expression."""
         return int(self._one("SELECT count(*) FROM chunks_fts WHERE chunks_fts MATCH ?", expression))
 
-    def addresses(self) -> list[Page]:
+    def addresses(self) -> list[LinkablePage]:
         """The pages, by path, as links name them."""
         rows = self.connection.execute("SELECT id, file_path, url, digest FROM documents ORDER BY file_path")
-        return list(starmap(Page, rows))
+        return list(starmap(LinkablePage, rows))
 
     def page_texts(self) -> Iterator[PageText]:
         """The texts of all pages, in the order of their ids, with what readers do not see apart."""

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from anvil.build.indexer import Cache, Indexer
+from anvil.build.indexer import Indexer, ReusableVectors
 from anvil.embedding.executor import LocalExecutor
 from anvil.errors import AnvilError, DocumentRejected, DocumentTooLarge
 from anvil.formats.iso_time import timestamp
@@ -192,7 +192,7 @@ def prepare(
     provider: EmbeddingProvider,
     chunking: ChunkingOptions,
     settings: Mapping[str, str],
-    previous: Cache | None,
+    previous: ReusableVectors | None,
     is_halted: Callable[[], bool],
 ) -> PreparedDocument:
     """Cut a document into chunks and embed them. The caller closes ``staged`` of the result.

@@ -22,7 +22,7 @@ from anvil.search import confidence, ranking, scoring
 from anvil.search.file_index import KeywordTables
 from anvil.search.metadata_filter import Filter
 from anvil.search.ranking import CANDIDATES, Nearness, nearness
-from anvil.search.searcher import Question, semantic_obstacle, unread_note
+from anvil.search.searcher import QueryVector, semantic_obstacle, unread_note
 from anvil.search.vector_index import VectorIndex
 from anvil.text import query as lexicon
 
@@ -39,7 +39,7 @@ MAX_FILTERS = 16
 _COMPARED = {"=": operator.eq, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 
 
-class Selection(NamedTuple):
+class SelectedPassages(NamedTuple):
     """The passages that a filter lets through: a mask over the rows, and the filter itself for SQL."""
 
     mask: NDArray[np.bool_]
@@ -54,7 +54,7 @@ class LibraryIndex(KeywordTables):
         self.reader = reader
         self.stem = Stemmer(reader.connection)
         self.average_length = reader.average_length()
-        self._selections: dict[Filter, Selection] = {}
+        self._selections: dict[Filter, SelectedPassages] = {}
         self._changes = 0
         """Documents that changed since the frequencies were forgotten."""
         self._load()
@@ -135,7 +135,7 @@ class LibraryIndex(KeywordTables):
             raise Damage("a vector belongs to no passage")
         return places
 
-    def select(self, filter: Filter) -> Selection | None:
+    def select(self, filter: Filter) -> SelectedPassages | None:
         """The passages that a filter lets through; None: all."""
         if not filter.of_documents and not filter.passages:
             return None
@@ -150,27 +150,27 @@ class LibraryIndex(KeywordTables):
             for name, comparison, value in filter.passages:
                 held = self.pages if name == "page" else self.rows & (row_ids.most_chunks() - 1)
                 mask &= _COMPARED[comparison](held, value)
-            self._selections[filter] = Selection(mask, filter)
+            self._selections[filter] = SelectedPassages(mask, filter)
         return self._selections[filter]
 
-    def count(self, selection: Selection | None = None) -> int:
+    def count(self, selection: SelectedPassages | None = None) -> int:
         return len(self.rows) if selection is None else int(selection.mask.sum())
 
-    def rows_in(self, selection: Selection | None) -> list[int]:
+    def rows_in(self, selection: SelectedPassages | None) -> list[int]:
         rows: list[int] = (self.rows if selection is None else self.rows[selection.mask]).tolist()
         return rows
 
     def in_order(self, rows: Collection[int]) -> list[int]:
         return sorted(rows)
 
-    def matching(self, words: Sequence[str], count: int, selection: Selection | None) -> list[int]:
+    def matching(self, words: Sequence[str], count: int, selection: SelectedPassages | None) -> list[int]:
         expression = lexicon.any_of(words)
         if selection is None:
             return self.reader.matching(expression, scoring.FIELD_WEIGHTS, count, None)
         return self.reader.matching_within(expression, scoring.FIELD_WEIGHTS, count, selection.filter)
 
     def with_nearest(
-        self, vector: NDArray[np.float32], named: Collection[int], count: int, selection: Selection | None
+        self, vector: NDArray[np.float32], named: Collection[int], count: int, selection: SelectedPassages | None
     ) -> Nearness:
         by_words = np.searchsorted(self.rows, np.fromiter(named, np.int64))
         return nearness(self.vectors, self.rows, vector, by_words, count, None if selection is None else selection.mask)
@@ -193,7 +193,7 @@ class LibrarySearcher:
         if self.index.refresh():
             self._judge(self.index.reader.meta())
 
-    def find(self, query: str, top_k: int, filter: Filter, question: Question | None) -> Passages:
+    def find(self, query: str, top_k: int, filter: Filter, question: QueryVector | None) -> Passages:
         """The best ``top_k`` (clamped to 1..100) passages that the filter lets through, by words and vectors.
 
         ``question``: the query embedded, where it could be.

@@ -15,7 +15,7 @@ from anvil.text.headings import plain
 from anvil.text.references import Link
 
 if TYPE_CHECKING:
-    from anvil.sites.html_page import PageLink, PageLinks
+    from anvil.sites.html_page import HtmlLinks, PageLink
 
 MAX_ROOTED = 2_000
 """Links that begin with a slash by which the base of a site is told."""
@@ -42,7 +42,7 @@ class BuiltSite:
 
     def __init__(
         self,
-        pages: Mapping[str, PageLinks],
+        pages: Mapping[str, HtmlLinks],
         sources: Mapping[str, str],
         has_file: Callable[[str], bool],
         base: str | None,

@@ -73,7 +73,7 @@ class SiteRules:
     doubtful: frozenset[str] = frozenset()
 
 
-class Target(NamedTuple):
+class LinkTarget(NamedTuple):
     """The target of a link. ``page``: the path of a page of the documentation, for the kind ``page``.
 
     ``missing``: it does not exist; ``reason`` says what was expected where, and ``file`` is the path from the root at
@@ -87,9 +87,9 @@ class Target(NamedTuple):
     file: str = ""
 
 
-UNKNOWN = Target("unknown")
-EXTERNAL = Target("external")
-FILE = Target("file")
+UNKNOWN = LinkTarget("unknown")
+EXTERNAL = LinkTarget("external")
+FILE = LinkTarget("file")
 
 
 class Site:
@@ -102,7 +102,7 @@ class Site:
         self.addresses: dict[str, str] = {}
         self._own: dict[str, str] = {}
         self._by_name: dict[str, list[str]] = {}
-        self._page_files: dict[str, Target | None] = {}
+        self._page_files: dict[str, LinkTarget | None] = {}
         for path, page in pages.items():
             self._by_name.setdefault(posixpath.basename(path).casefold(), []).append(path)
             address = self._address(path, page)
@@ -147,7 +147,7 @@ class Site:
 
     # --- links -----------------------------------------------------------------------------------------------------
 
-    def resolve(self, page: LintPage, link: Link) -> Target:
+    def resolve(self, page: LintPage, link: Link) -> LinkTarget:
         """The target of ``link`` in ``page``."""
         if link.kind == "wiki":
             return self._wiki(page, link.target) if self.rules.wiki else UNKNOWN
@@ -170,24 +170,24 @@ class Site:
             return self._absolute(path.lstrip("/"), fragment)
         return self._relative(page, path, fragment, link)
 
-    def _page(self, path: str, fragment: str) -> Target:
-        return Target("page", path, fragment)
+    def _page(self, path: str, fragment: str) -> LinkTarget:
+        return LinkTarget("page", path, fragment)
 
-    def _at(self, file: str, fragment: str) -> Target | None:
+    def _at(self, file: str, fragment: str) -> LinkTarget | None:
         """The page or file at a normal path from the root; None for nothing and for folders."""
         inside = _inside(file, self.files.docs)
         if inside is not None and inside in self.pages:
             return self._page(inside, fragment)
         return FILE if self.files.kind(file) == "file" else None
 
-    def _at_address(self, address: str, fragment: str) -> Target | None:
+    def _at_address(self, address: str, fragment: str) -> LinkTarget | None:
         path = self.addresses.get(self._canonical(address))
         return None if path is None else self._page(path, fragment)
 
-    def _asset(self, path: str) -> Target | None:
+    def _asset(self, path: str) -> LinkTarget | None:
         return next((FILE for folder in self.rules.assets if self.files.kind(join(folder, path)) is not None), None)
 
-    def _as_page_file(self, file: str, fragment: str) -> Target | None:
+    def _as_page_file(self, file: str, fragment: str) -> LinkTarget | None:
         """The page whose file is at ``file`` but for its ending, or that is the index of the folder ``file``."""
         if file not in self._page_files:
             bare = file.removesuffix(".html").rstrip("/")
@@ -197,7 +197,7 @@ class Site:
         target = self._page_files[file]
         return target._replace(fragment=fragment) if target is not None and target.kind == "page" else target
 
-    def _absolute(self, path: str, fragment: str) -> Target:
+    def _absolute(self, path: str, fragment: str) -> LinkTarget:
         """A link that begins with ``/``; ``path`` without it."""
         rules = self.rules
         within_base = bool(rules.base) and f"{path}/".startswith(rules.base + "/")
@@ -216,19 +216,19 @@ class Site:
         if rules.generator == "github":
             is_gone = path.endswith(PAGE_ENDINGS) and self.files.is_repository and self.files.kind(file) is None
             reason = f"there is no {self.shown(file)} in the repository"
-            return Target("missing", "", fragment, reason, file) if is_gone else UNKNOWN
+            return LinkTarget("missing", "", fragment, reason, file) if is_gone else UNKNOWN
         if rules.strict_absolute or within_base:
-            return Target("missing", "", fragment, reason, file)
+            return LinkTarget("missing", "", fragment, reason, file)
         return UNKNOWN
 
-    def _relative(self, page: LintPage, path: str, fragment: str, link: Link) -> Target:
+    def _relative(self, page: LintPage, path: str, fragment: str, link: Link) -> LinkTarget:
         rules = self.rules
         own = posixpath.dirname(posixpath.join(self.files.docs, page.path))
         file = posixpath.normpath(join(own, path))
         if path.startswith("@site/"):
             site = posixpath.dirname(rules.assets[0]) if rules.generator == "docusaurus" and rules.assets else None
             kind = None if site is None else self.files.kind(posixpath.normpath(join(site, path[6:])))
-            return FILE if kind or site is None else Target("missing", "", fragment, f"there is no {path}")
+            return FILE if kind or site is None else LinkTarget("missing", "", fragment, f"there is no {path}")
         if path.startswith(("@", "~")):
             return UNKNOWN  # an alias of a bundler
         names_page = path.lower().endswith(PAGE_ENDINGS)
@@ -247,29 +247,29 @@ class Site:
         if rules.beside and (self._is_outside(file) or _inside(file, rules.content) in rules.redirects):
             return UNKNOWN
         if rules.redirects and _inside(file, self.files.docs) in rules.redirects:
-            return Target("missing", "", fragment, f"there is no {self.shown(file)}", file)
+            return LinkTarget("missing", "", fragment, f"there is no {self.shown(file)}", file)
         if rules.generates or self.files.kind(file) == "folder":
             return UNKNOWN
         if names_page:
-            return Target("missing", "", fragment, f"there is no file {self.shown(file)}", file)
+            return LinkTarget("missing", "", fragment, f"there is no file {self.shown(file)}", file)
         if rules.generator == "unknown" or self._is_unknowable(page, path, file):
             return UNKNOWN
         if link.kind in ("image", "html image") or (posixpath.splitext(path)[1] and not path.endswith("/")):
-            return Target("missing", "", fragment, f"there is no file {self.shown(file)}", file)
+            return LinkTarget("missing", "", fragment, f"there is no file {self.shown(file)}", file)
         if rules.generator in _ADDRESSES_UNKNOWN:
             return UNKNOWN
-        return Target("missing", "", fragment, f"there is no page or file {self.shown(file)}", file)
+        return LinkTarget("missing", "", fragment, f"there is no page or file {self.shown(file)}", file)
 
     def _is_outside(self, file: str) -> bool:
         return _inside(file, self.rules.content) is None and _inside(file, self.files.docs) is None
 
-    def _outside(self, file: str, fragment: str, link: Link) -> Target:
+    def _outside(self, file: str, fragment: str, link: Link) -> LinkTarget:
         if link.kind in ("html link", "html image") or self.rules.generates:
             return UNKNOWN
         reason = f"{self.shown(file)} is outside of the documentation folder, so the site does not have it"
-        return Target("missing", "", fragment, reason)
+        return LinkTarget("missing", "", fragment, reason)
 
-    def _by_address(self, page: LintPage, path: str, file: str, fragment: str) -> Target | None:
+    def _by_address(self, page: LintPage, path: str, file: str, fragment: str) -> LinkTarget | None:
         """The target of a link without a page's ending: by addresses, as in a browser, or by file names."""
         if self.rules.generator != "github" and (address := self.address(page.path)) is not None:
             forms = {address, address.rstrip("/"), address.rstrip("/") + "/"}
@@ -297,7 +297,7 @@ class Site:
             return any(name.startswith("[") for name in names)  # a dynamic route
         return False
 
-    def _hugo_reference(self, page: LintPage, written: str) -> Target:
+    def _hugo_reference(self, page: LintPage, written: str) -> LinkTarget:
         """``ref`` and ``relref``: a page by its path from its own folder, from the content, or by its name."""
         path, _, fragment = unquote(written).partition("#")
         if not path:
@@ -316,9 +316,9 @@ class Site:
             return self._page(pages[0], fragment) if len(pages) == 1 else UNKNOWN
         if self.rules.generates:
             return UNKNOWN
-        return Target("missing", "", fragment, f"no page of the content is named {path}")
+        return LinkTarget("missing", "", fragment, f"no page of the content is named {path}")
 
-    def _wiki(self, page: LintPage, written: str) -> Target:
+    def _wiki(self, page: LintPage, written: str) -> LinkTarget:
         """``[[Page]]`` and ``[[Page#Heading]]``: a page by its path or its name, blanks as ``-`` or ``_`` too."""
         name, _, fragment = written.partition("#")
         name = name.strip().rstrip("\\")
@@ -337,7 +337,7 @@ class Site:
             return UNKNOWN  # an attachment, which may be in any folder
         if self.rules.generates:
             return UNKNOWN
-        return Target("missing", "", fragment, f"no page is named {name!r}")
+        return LinkTarget("missing", "", fragment, f"no page is named {name!r}")
 
 
 def is_inside(target: str) -> bool:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from anvil.formats import globs
 from anvil.lint import linted_page
 from anvil.lint.built_site import BuiltSite, Lookup
-from anvil.lint.link_targets import Site, Target
+from anvil.lint.link_targets import LinkTarget, Site
 from anvil.lint.linted_page import LintPage
 from anvil.lint.settings import LintOptions
 from anvil.lint.values import LintFinding, LintReport, RuleName
@@ -67,7 +67,7 @@ class Use(NamedTuple):
     page: LintPage
     line: int
     link: Link
-    target: Target
+    target: LinkTarget
 
 
 @dataclass
@@ -90,7 +90,7 @@ class Documentation:
         """The links in the pages' own files, without those in included files."""
         uses = []
         for page in self.site.pages.values():
-            targets: dict[tuple[str, str], Target] = {}
+            targets: dict[tuple[str, str], LinkTarget] = {}
             for link in page.references.links:
                 line = page.source_line(link.line)
                 if line is not None and link.target:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from anvil.live.location import IndexLocation
     from anvil.live.working_copy import WorkingCopy
     from anvil.results import Freshness
-    from anvil.search.searcher import Explained, Question
+    from anvil.search.searcher import Explained, QueryVector
     from anvil.text.chunker import Chunking
 
 
@@ -186,7 +186,7 @@ class LiveIndex:
         finally:
             self._notify_listeners()
 
-    def embed_query(self, request: SearchRequest) -> Question | None:
+    def embed_query(self, request: SearchRequest) -> QueryVector | None:
         """The query embedded, ahead of :meth:`query` and without the lock; None where that is not needed yet."""
         if self.closed or not self._semantic or request.mode == "keyword":
             return None

@@ -28,7 +28,7 @@ MAX_FULL_BYTES = 50_000_000
 """Size of ``llms-full.txt``. Of a larger site there is none."""
 
 
-class Site(NamedTuple):
+class PublishedSite(NamedTuple):
     """A site. ``url``: its address, which ends in ``/``; empty where it is not known. ``mcp_url``: a server over its
     pages."""
 
@@ -38,7 +38,7 @@ class Site(NamedTuple):
     mcp_url: str | None = None
 
 
-def list_file(site: Site, pages: Sequence[MarkdownPage], has_full: bool = True) -> str:
+def list_file(site: PublishedSite, pages: Sequence[MarkdownPage], has_full: bool = True) -> str:
     """``llms.txt``, with the pages in this order. ``has_full``: ``llms-full.txt`` is beside it."""
     server = f"\nTo search these pages, use the MCP server at <{site.mcp_url}>.\n" if site.mcp_url else ""
     start = head(site) + server
@@ -54,7 +54,7 @@ def list_file(site: Site, pages: Sequence[MarkdownPage], has_full: bool = True) 
     return text
 
 
-def head(site: Site) -> str:
+def head(site: PublishedSite) -> str:
     """The first lines of both files."""
     return f"# {_line(site.name)}\n" + (f"\n> {_line(site.summary)}\n" if _line(site.summary) else "")
 
@@ -98,7 +98,9 @@ def _by_folder(pages: Sequence[MarkdownPage]) -> Callable[[MarkdownPage], str]:
     return name
 
 
-def _listed(site: Site, sections: dict[str, list[MarkdownPage]], chars: int, depth: int, has_full: bool) -> str:
+def _listed(
+    site: PublishedSite, sections: dict[str, list[MarkdownPage]], chars: int, depth: int, has_full: bool
+) -> str:
     lines = []
     for section, pages in sections.items():
         shown = [page for page in pages if page.path.count("/") <= depth] or pages[:1]

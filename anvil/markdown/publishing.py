@@ -62,7 +62,7 @@ def publish(
 
         return site_files.write(
             site.folder,
-            llms.Site(name, summary if isinstance(summary, str) else "", url, mcp_url),
+            llms.PublishedSite(name, summary if isinstance(summary, str) else "", url, mcp_url),
             placed_pages(),
             TwinLinks(layout, SiteLinks(places.values(), url, base_path)),
             link_html=link_html,

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from anvil.errors import BuildError
 from anvil.markdown import llms
-from anvil.markdown.llms import Site
+from anvil.markdown.llms import PublishedSite
 from anvil.markdown.page_file import MarkdownPage, render
 from anvil.markdown.twins import Layout, SitePlace, TwinLinks, relative
 from anvil.sites import own_markdown
@@ -65,7 +65,7 @@ class MarkdownReport:
 
 def write(
     folder: Path,
-    site: Site,
+    site: PublishedSite,
     pages: Iterable[PlacedPage],
     links: TwinLinks,
     *,
@@ -113,7 +113,7 @@ def write(
 class _Full:
     """``llms-full.txt``, page by page, up to its limit."""
 
-    def __init__(self, site: Site) -> None:
+    def __init__(self, site: PublishedSite) -> None:
         self._pieces: list[str] = [llms.head(site)]
         self._size = 0
         self.notes: list[str] = []

@@ -20,7 +20,7 @@ from anvil.index_file.rows import SearchedText, SectionPlace, StoredChunk, Store
 from anvil.milvus import generations
 from anvil.milvus.milvus_client import READ_TIMEOUT_S, WRITE_TIMEOUT_S, Client, Gone, Released
 from anvil.text import visible_text
-from anvil.text.page_links import Link, Page
+from anvil.text.page_links import LinkablePage, PossibleLink
 from anvil.values import ChunkMetadata, PageChunk, Section
 
 if TYPE_CHECKING:
@@ -201,10 +201,12 @@ class MilvusReader:
         """Kept as text, which is smaller: it is read at each change of the overlay only."""
         return self._texts(generations.LINKS, [0])[0]
 
-    def links(self) -> dict[Page, tuple[Link, ...]]:
+    def links(self) -> dict[LinkablePage, tuple[PossibleLink, ...]]:
         """The pages, without digests, and the links in each."""
         return {
-            Page(id_, self.paths[id_], url, b""): tuple(Link(text, tuple(targets)) for text, targets in links)
+            LinkablePage(id_, self.paths[id_], url, b""): tuple(
+                PossibleLink(text, tuple(targets)) for text, targets in links
+            )
             for id_, url, links in json.loads(self._links)
         }
 

@@ -34,7 +34,7 @@ FILE = "confidence.json"
 """Next to this module; ``scripts/fit_confidence.py`` writes it, with its origin."""
 
 
-class Evidence(NamedTuple):
+class MatchEvidence(NamedTuple):
     """The evidence for one question and one section. No value depends on other results.
 
     ``words``: BM25 of the section as a share of what a perfect match of all words of the question would score, 0..1.
@@ -70,11 +70,11 @@ class Fits:
     words: Fit
     vectors: Fit | None
 
-    def confidence(self, evidence: Evidence) -> float:
+    def confidence(self, evidence: MatchEvidence) -> float:
         """The probability that the section answers, 0..1, rounded."""
         return round(logistic(self.log_odds(evidence)), DIGITS)
 
-    def log_odds(self, evidence: Evidence) -> float:
+    def log_odds(self, evidence: MatchEvidence) -> float:
         """The log-odds of that probability."""
         fit = self.vectors if self.vectors is not None and evidence.cosine is not None else self.words
         return log_odds(fit, evidence)
@@ -89,7 +89,7 @@ def fits_for(model_digest: str) -> Fits:
     return Fits(words=Fit(**table["words"]["fit"]), vectors=None if vectors is None else Fit(**vectors))
 
 
-def features(evidence: Evidence) -> tuple[float, float, float, float, float]:
+def features(evidence: MatchEvidence) -> tuple[float, float, float, float, float]:
     """The numbers that a fit weighs, in the order of :class:`Fit`.
 
     The share of the words counts more by the root of their number: two words of two are met by chance more often than
@@ -100,12 +100,12 @@ def features(evidence: Evidence) -> tuple[float, float, float, float, float]:
     return match, words / max(length, 1), unknown, cosine or 0.0, page or 0.0
 
 
-def probability(fit: Fit, evidence: Evidence) -> float:
+def probability(fit: Fit, evidence: MatchEvidence) -> float:
     """The probability that the section answers, in 0..1; higher for more words held and for higher cosines."""
     return logistic(log_odds(fit, evidence))
 
 
-def log_odds(fit: Fit, evidence: Evidence) -> float:
+def log_odds(fit: Fit, evidence: MatchEvidence) -> float:
     """The log-odds of :func:`probability`."""
     coefficients = (fit.words, fit.short, fit.unknown, fit.cosine, fit.page)
     total: float = fit.intercept + sum(map(operator.mul, coefficients, features(evidence)))
@@ -117,7 +117,7 @@ def logistic(log_odds: float) -> float:
     return 1 / (1 + math.exp(-max(min(log_odds, 500.0), -500.0)))
 
 
-def is_covered(confidences: Iterable[float], evidence: Evidence) -> bool:
+def is_covered(confidences: Iterable[float], evidence: MatchEvidence) -> bool:
     """Whether one of some results may answer. ``evidence``: of one of them."""
     is_name = evidence.length <= MAX_NAME_WORDS and not evidence.unknown
     return is_name or max(confidences) >= NOT_COVERED

@@ -21,7 +21,7 @@ from anvil.search.ranking import SCORE_DIGITS, Near, Nearness, RowSet, TextCache
 from anvil.search.vector_index import VectorIndex
 from anvil.text import page_weights
 from anvil.text import query as lexicon
-from anvil.text.page_links import Link, PageLinks, links_of
+from anvil.text.page_links import PageLinks, PossibleLink, links_of
 from anvil.text.page_weights import NO_FACTORS, PageFactors, factors
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ MAX_PHRASE_ROWS = 1000
 """Chunks that are counted for a phrase."""
 
 
-LinkCache = dict[tuple[str, bytes], tuple[Link, ...]]
+LinkCache = dict[tuple[str, bytes], tuple[PossibleLink, ...]]
 """Path and digest of a page -> the links in it."""
 
 

@@ -16,7 +16,7 @@ from anvil.index_file import row_ids
 from anvil.index_file.keyword_index import Stemmer
 from anvil.index_file.rows import SearchedText
 from anvil.search import scoring
-from anvil.search.confidence import Evidence
+from anvil.search.confidence import MatchEvidence
 from anvil.search.vector_index import VectorIndex, with_page
 from anvil.text import query as lexicon
 from anvil.text.page_links import PageLinks
@@ -69,7 +69,7 @@ class Ranked(NamedTuple):
     score: float
     row: int
     summands: list[float]
-    evidence: Evidence
+    evidence: MatchEvidence
 
 
 class Near(NamedTuple):
@@ -228,13 +228,13 @@ def _evidence(
     perfect: float,
     lexical: NDArray[np.float64],
     cosines: Iterable[tuple[float, float] | None],
-) -> list[Evidence]:
+) -> list[MatchEvidence]:
     """The evidence for each row. ``lexical``: its BM25F (n,). ``cosines``: its own and its page's, if it has any."""
     terms = query_weights.query.terms
     unknown = query_weights.missing / (sum(weight for weight, _ in terms.values()) or 1.0)
     shares = (lexical / (perfect or 1.0)).tolist()
     return [
-        Evidence(share, unknown, len(terms), *(near or (None, None)))
+        MatchEvidence(share, unknown, len(terms), *(near or (None, None)))
         for share, near in zip(shares, cosines, strict=True)
     ]
 

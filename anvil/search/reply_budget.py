@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from anvil.results import Hit, Place
 from anvil.search import excerpts, snippets
 from anvil.search.excerpts import Sought
-from anvil.search.section_match import Span
+from anvil.search.section_match import SectionSpan
 
 CHARS_PER_RESULT = 100
 """Characters for each result in the budget of a search that gives none."""
@@ -34,7 +34,7 @@ class _Entry:
     """A text of the reply, its evidence, and the characters that it may have."""
 
     hit: Hit
-    span: Span
+    span: SectionSpan
     evidence: float
     size: int = 0
     needed: int = 0
@@ -47,11 +47,11 @@ class _Entry:
 
 
 def within_budget(
-    hits: Sequence[tuple[Hit, Span]],
-    further: Sequence[tuple[Hit, Span]],
+    hits: Sequence[tuple[Hit, SectionSpan]],
+    further: Sequence[tuple[Hit, SectionSpan]],
     query: str,
     max_chars: int,
-) -> tuple[tuple[Hit, ...], tuple[Span, ...]]:
+) -> tuple[tuple[Hit, ...], tuple[SectionSpan, ...]]:
     """The hits, with contents of at most ``max_chars`` together, each with the ``further`` sections of its page.
 
     What is cut is cut to the passage of the named section that matches. Metadata and the number of hits stay.
@@ -73,7 +73,7 @@ def within_budget(
     return _shortened(entries, beside, sought)
 
 
-def lines(hits: Sequence[tuple[Hit, Span]], query: str) -> tuple[tuple[Hit, ...], tuple[Span, ...]]:
+def lines(hits: Sequence[tuple[Hit, SectionSpan]], query: str) -> tuple[tuple[Hit, ...], tuple[SectionSpan, ...]]:
     """The hits with a line of text each: the reply to a question that nothing answers."""
     entries = [_Entry(hit, span, 0.0, LINE_CHARS) for hit, span in hits]
     return _shortened(entries, {}, excerpts.sought(query))
@@ -81,7 +81,7 @@ def lines(hits: Sequence[tuple[Hit, Span]], query: str) -> tuple[tuple[Hit, ...]
 
 def _shortened(
     entries: Sequence[_Entry], beside: dict[tuple[str, ...], list[_Entry]], sought: Sought
-) -> tuple[tuple[Hit, ...], tuple[Span, ...]]:
+) -> tuple[tuple[Hit, ...], tuple[SectionSpan, ...]]:
     """The hits of some entries with texts of their sizes, the first of a page with the sections ``beside`` it."""
     cut, spans = [], []
     for entry in entries:
@@ -131,7 +131,7 @@ def _divide(entries: Sequence[_Entry], budget: int) -> None:
             entry.size += missing
 
 
-def _cut(entry: _Entry, sought: Sought) -> tuple[Hit, Span]:
+def _cut(entry: _Entry, sought: Sought) -> tuple[Hit, SectionSpan]:
     """A hit with the text of its entry's size, of the section that it names, and the span of that section in it."""
     hit, span = entry.hit, entry.span
     if len(hit.content) <= entry.size:
@@ -140,13 +140,13 @@ def _cut(entry: _Entry, sought: Sought) -> tuple[Hit, Span]:
     part = excerpts.excerpt(own, sought, entry.size)
     passage = own[part.start : part.end].rstrip()
     if len(passage) == len(own.rstrip()):  # it is whole: only other sections are left out
-        return replace(hit, content=own), Span(0, len(own), span.line, span.parallel)
+        return replace(hit, content=own), SectionSpan(0, len(own), span.line, span.parallel)
     at, line = len(part.before), span.line_at(own, part.start)
     lines = None
     if line is not None and span.parallel:
         lines = line, line + snippets.line_ends(passage)
     cut = replace(hit, content=f"{part.before}{passage}{part.after}", truncated=True, lines=lines)
-    return cut, Span(at, at + len(passage), line, span.parallel)
+    return cut, SectionSpan(at, at + len(passage), line, span.parallel)
 
 
 def _place(entry: _Entry, sought: Sought) -> Place:

@@ -16,7 +16,7 @@ import numpy as np
 
 from anvil.embedding import writing_systems
 from anvil.embedding.factory import explain_mismatch
-from anvil.embedding.passages import Passage
+from anvil.embedding.passages import HeadedText
 from anvil.errors import AnvilError, ConfigError
 from anvil.index_file import row_ids
 from anvil.index_file.reader import IndexReader
@@ -24,12 +24,12 @@ from anvil.index_file.rows import edition
 from anvil.requests import SearchRequest
 from anvil.results import Freshness, Hit, SearchResult
 from anvil.search import confidence, page_versions, pages, ranking, reply_budget, score_scales, scoring, section_match
-from anvil.search.confidence import Evidence
+from anvil.search.confidence import MatchEvidence
 from anvil.search.page_versions import Versions
 from anvil.search.ranking import CANDIDATES, ENOUGH, SCORE_DIGITS, CandidateIndex, Near, Ranked, Weights
 from anvil.search.score_scales import Vocabulary
 from anvil.search.scoring import ScoreParts
-from anvil.search.section_match import QueryWeights, SectionChooser, Span
+from anvil.search.section_match import QueryWeights, SectionChooser, SectionSpan
 from anvil.text import query as lexicon
 from anvil.text.windows import window_header
 from anvil.values import address
@@ -82,7 +82,7 @@ class SearchableIndex(CandidateIndex, Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class RankedHits:
     """Hits in descending score, the number of chunks that pass the filter, and notes on the search. For each hit: the
     row of its chunk, the parts of its score, the span of the section that it names, the evidence for its confidence,
     and the place of its index among those that were searched."""
@@ -92,8 +92,8 @@ class Found:
     notes: tuple[str, ...]
     rows: tuple[int, ...]
     parts: tuple[ScoreParts, ...]
-    spans: tuple[Span, ...]
-    evidence: tuple[Evidence, ...]
+    spans: tuple[SectionSpan, ...]
+    evidence: tuple[MatchEvidence, ...]
     places: tuple[int, ...]
 
     def explained(self, freshness: Freshness, started_at: float) -> Explained:
@@ -121,12 +121,12 @@ class Explained:
 
     result: SearchResult
     parts: tuple[ScoreParts, ...]
-    spans: tuple[Span, ...]
-    evidence: tuple[Evidence, ...]
+    spans: tuple[SectionSpan, ...]
+    evidence: tuple[MatchEvidence, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class QueryVector:
     """A query's unit vector (dimensions,), or why it has none. ``unread``: the model does not know the query's script,
     so the vector says little."""
 
@@ -135,13 +135,13 @@ class Question:
     unread: bool = False
 
 
-def embed_query(query: str, provider: EmbeddingProvider) -> Question:
+def embed_query(query: str, provider: EmbeddingProvider) -> QueryVector:
     """Embed a query. This uses no index, so it needs no lock."""
     try:
         text = lexicon.bounded(query)
-        return Question(provider.embed_query(text), unread=writing_systems.is_unread(text, provider.scripts))
+        return QueryVector(provider.embed_query(text), unread=writing_systems.is_unread(text, provider.scripts))
     except AnvilError as error:
-        return Question(None, error)
+        return QueryVector(None, error)
 
 
 def unread_note(provider: EmbeddingProvider, mode: str) -> str:
@@ -198,7 +198,7 @@ class Searcher:
         """Read the vectors again: the same chunks have other ones."""
         self.index.forget_vectors()
 
-    def search(self, request: SearchRequest, question: Question | None = None) -> Found:
+    def search(self, request: SearchRequest, question: QueryVector | None = None) -> RankedHits:
         """The best chunks of this index. ``question``: the embedded query; None: it is embedded here. Raises
         :class:`ConfigError` for semantic search where there is none."""
         found = self.candidates(request, question)
@@ -216,7 +216,7 @@ class Searcher:
             paths = pages.of_edition(self.index.reader, request.version, request.language)
         return self.index.select(request.file_filter, paths)
 
-    def candidates(self, request: SearchRequest, question: Question | None = None) -> Candidates:
+    def candidates(self, request: SearchRequest, question: QueryVector | None = None) -> Candidates:
         """The candidates of :meth:`search`, without its limits; in semantic mode ``top_k`` of them."""
         query, mode = request.query, request.mode
         if mode == "semantic" and self._obstacle:
@@ -256,10 +256,10 @@ class Searcher:
                     results = again if is_found else results
         return Candidates(results, total, weights, vector, failure)
 
-    def passage(self, row: int, vector: NDArray[np.float32] | None) -> Passage:
+    def passage(self, row: int, vector: NDArray[np.float32] | None) -> HeadedText:
         """The text of a chunk for a scorer of passages, with its window that is nearest to a query."""
         text = self.index.texts([row])[row]
-        return Passage(window_header(text.title, text.heading_path), text.content, self._nearest_span(row, vector))
+        return HeadedText(window_header(text.title, text.heading_path), text.content, self._nearest_span(row, vector))
 
     def _named_first(self, results: list[Ranked], name: str) -> tuple[list[Ranked], bool]:
         """The results, with the section first whose anchor is ``name``, and whether there is one. In the documentation
@@ -288,7 +288,7 @@ class Searcher:
                 return str(aliases[name])
         return name
 
-    def hits(self, results: Sequence[Ranked], query: str, found: Candidates) -> list[tuple[Hit, Span]]:
+    def hits(self, results: Sequence[Ranked], query: str, found: Candidates) -> list[tuple[Hit, SectionSpan]]:
         """Some results of ``found`` with their whole chunks, each with the section that fits best."""
         reader = self.index.reader
         stored = reader.chunks([result.row for result in results])
@@ -341,7 +341,7 @@ class _Result(NamedTuple):
     passage: float = 0.0
 
 
-def search(searchers: Sequence[Searcher], request: SearchRequest, question: Question | None = None) -> Found:
+def search(searchers: Sequence[Searcher], request: SearchRequest, question: QueryVector | None = None) -> RankedHits:
     """The best chunks of several indexes, with scores on one scale; see :meth:`Searcher.search`.
 
     Of equal results, the one of the first index comes first. Indexes with vectors of another model are searched by
@@ -391,7 +391,7 @@ def _answer(
     total: int,
     results: Sequence[_Result],
     failure: str | None = None,
-) -> Found:
+) -> RankedHits:
     """The results that are shown, of all ``results``, best first. ``candidates``: by the place of their index.
     ``failure``: a note."""
     results = [result for result in results if request.threshold <= 0 or result.score >= request.threshold]
@@ -423,7 +423,7 @@ def _answer(
         hits, spans = reply_budget.lines(own, request.query)
     if warning is not None:
         notes.append(warning if is_covered else f"{warning} The nearest page is {_named(hits[0])}.")
-    return Found(
+    return RankedHits(
         hits,
         total_chunks=total,
         notes=tuple(notes),
@@ -449,7 +449,7 @@ def _one_version_each(searchers: Sequence[Searcher], results: Sequence[_Result],
 
 
 def _of_several(
-    searchers: Sequence[Searcher], request: SearchRequest, question: Question | None
+    searchers: Sequence[Searcher], request: SearchRequest, question: QueryVector | None
 ) -> tuple[dict[int, Candidates], int, list[_Result]]:
     """The candidates by the place of their index, the number of chunks that pass the filter, and all candidates, best
     first. All indexes are asked how promising they are, and only some are searched: a question to 20 collections costs
@@ -528,9 +528,9 @@ def _hits(
     results: Sequence[_Result],
     query: str,
     candidates: Mapping[int, Candidates],
-) -> list[tuple[Hit, Span]]:
+) -> list[tuple[Hit, SectionSpan]]:
     """The results with their texts, in the same order."""
-    hits: dict[tuple[int, int], tuple[Hit, Span]] = {}
+    hits: dict[tuple[int, int], tuple[Hit, SectionSpan]] = {}
     for place in dict.fromkeys(result.place for result in results):
         own = [result for result in results if result.place == place]
         texts = searchers[place].hits([result.ranked for result in own], query, candidates[place])

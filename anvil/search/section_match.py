@@ -22,7 +22,7 @@ DIGITS = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class SectionSpan:
     """Where the text of the section that a hit names is in the hit's content.
 
     ``line``: of ``start``, in the source file; None where it stands in none. ``parallel``: each line of the text is one
@@ -93,14 +93,14 @@ def _own(chunk: StoredChunk, section: SectionPlace) -> str:
 
 def hit(
     chunk: StoredChunk, score: float, confidence: float, section: SectionPlace | None, page_anchor: str
-) -> tuple[Hit, Span]:
+) -> tuple[Hit, SectionSpan]:
     """A result that names ``section``, or the part of it in this chunk, and the span of that. ``page_anchor``: the
     anchor in the chunk's own URL."""
     place, size = chunk.metadata, len(chunk.content)
     parallel = is_parallel(chunk.content, place.start_line, place.end_line)
     if section is None:  # a text without any section
         content = visible_text.shown(chunk.content)
-        return Hit(content, score, place, title=chunk.title, confidence=confidence), Span(
+        return Hit(content, score, place, title=chunk.title, confidence=confidence), SectionSpan(
             0, len(content), place.start_line, parallel
         )
     page_url = place.url.removesuffix(f"#{page_anchor}") if place.url and page_anchor else place.url
@@ -117,6 +117,6 @@ def hit(
     whole = start >= 0 and end <= size
     before, own = chunk.content[: max(start, 0)], chunk.content[max(start, 0) : end]
     before, own, after = visible_text.shown(before), visible_text.shown(own), visible_text.shown(chunk.content[end:])
-    span = Span(len(before), len(before) + len(own), named.start_line, parallel)
+    span = SectionSpan(len(before), len(before) + len(own), named.start_line, parallel)
     content = before + own + after
     return Hit(content, score, named, not whole, chunk.title, confidence, anchor=section.anchor), span

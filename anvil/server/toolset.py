@@ -113,7 +113,7 @@ def _clamped(value: int, parameter: Parameter) -> int:
     return value
 
 
-class Target(Protocol):
+class ToolTarget(Protocol):
     """The object that a toolset's tools call, from any thread: an :class:`anvil.Anvil`, a library or a context."""
 
     def start(self, progress: Progress | None = None) -> None:
@@ -248,7 +248,7 @@ def open_toolset(name: str, options: ServeRequest, progress: Progress) -> Iterat
     ``progress`` gets the progress of long work. Raises :class:`AnvilError`.
     """
     module = load(TOOLSETS[name])
-    target: Target = module.open(options, progress)
+    target: ToolTarget = module.open(options, progress)
     try:
         yield RunningToolset.of(module.TOOLSET, target)
     finally:

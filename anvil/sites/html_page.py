@@ -153,7 +153,7 @@ class PageLink(NamedTuple):
     is_content: bool
 
 
-class PageLinks(NamedTuple):
+class HtmlLinks(NamedTuple):
     """``ids``: of all elements. ``text``: that of the content, its white space single blanks. ``is_redirect``: the page
     only leads to another."""
 
@@ -163,7 +163,7 @@ class PageLinks(NamedTuple):
     is_redirect: bool
 
 
-def read_links(html: bytes | str, rules: PageRules = NO_RULES) -> PageLinks:
+def read_links(html: bytes | str, rules: PageRules = NO_RULES) -> HtmlLinks:
     """Read a page. Raises :class:`html_tree.Unreadable` when it is too deep."""
     tree = html_tree.parse(html)
     roots = content_of(tree, rules).roots
@@ -177,4 +177,4 @@ def read_links(html: bytes | str, rules: PageRules = NO_RULES) -> PageLinks:
     attributes_of = [element.attributes for element in html_tree.select(tree, "[id], a[name]")]
     ids = frozenset(value for each in attributes_of for name in ("id", "name") if (value := each.get(name)))
     text = " ".join(" ".join(root.text() for root in roots).split())
-    return PageLinks(ids, tuple(links), text, html_tree.first(tree, "meta[http-equiv=refresh i]") is not None)
+    return HtmlLinks(ids, tuple(links), text, html_tree.first(tree, "meta[http-equiv=refresh i]") is not None)

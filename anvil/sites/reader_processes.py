@@ -49,7 +49,7 @@ class Loaded(NamedTuple):
         return digest_of(self.data, self.said)
 
 
-class Answer(NamedTuple):
+class AnsweredFile(NamedTuple):
     """A file that was read: the digest of the bytes that were read, and what they say. ``text`` has its Markdown and
     headings, see :func:`unpacked`; it is empty for a page without text. ``linked`` and ``twin`` as in :class:`Loaded`.
     A file that cannot be read has a problem and no digest."""
@@ -87,17 +87,17 @@ def is_inside(folder: Path, path: str) -> bool:
     return Path(file).is_relative_to(real) and os.path.realpath(file) == file and os.path.isfile(file)
 
 
-def read_one(folder: Path, path: str, twin: str | None, rules: PageRules) -> Answer:
+def read_one(folder: Path, path: str, twin: str | None, rules: PageRules) -> AnsweredFile:
     """Read a file of a site. ``twin``: the path of the Markdown with the same name."""
     try:
         loaded = load(folder, path, twin)
     except FileNotFoundError:
-        return Answer(path, "", PageFacts(problem="it was deleted while the site was read"))
+        return AnsweredFile(path, "", PageFacts(problem="it was deleted while the site was read"))
     except OSError as error:
-        return Answer(path, "", PageFacts(problem=f"it cannot be read ({error.strerror})"))
+        return AnsweredFile(path, "", PageFacts(problem=f"it cannot be read ({error.strerror})"))
     read = read_file(loaded.data, loaded.said, rules)
     text = _packed(read) if read.markdown else b""
-    return Answer(path, loaded.digest, read.facts, loaded.linked, loaded.twin, text)
+    return AnsweredFile(path, loaded.digest, read.facts, loaded.linked, loaded.twin, text)
 
 
 def _packed(read: ReadFile) -> bytes:
@@ -110,7 +110,7 @@ def unpacked(text: bytes) -> tuple[str, tuple[Heading, ...]]:
     return markdown, tuple(Heading(*each) for each in headings)
 
 
-def read_all(folder: Path, files: Sequence[tuple[str, str | None]], rules: PageRules) -> Iterator[Answer]:
+def read_all(folder: Path, files: Sequence[tuple[str, str | None]], rules: PageRules) -> Iterator[AnsweredFile]:
     """Read files, each with the path of its Markdown or None, in order. Large numbers are read by several processes."""
     count = min(os.cpu_count() or 1, MAX_PROCESSES)
     if len(files) < MIN_FILES or count < 2:
@@ -123,7 +123,7 @@ def read_all(folder: Path, files: Sequence[tuple[str, str | None]], rules: PageR
             stack.callback(child.close, _CLOSE_TIMEOUT_S)
             idle.put(child)
 
-        def ask(batch: Sequence[tuple[str, str | None]]) -> list[Answer]:
+        def ask(batch: Sequence[tuple[str, str | None]]) -> list[AnsweredFile]:
             child = idle.get()
             try:
                 child.send({"folder": str(folder.absolute()), "rules": rules, "files": batch})
@@ -141,12 +141,12 @@ def read_all(folder: Path, files: Sequence[tuple[str, str | None]], rules: PageR
                 yield from answers
 
 
-def _answers(data: bytes) -> list[Answer]:
+def _answers(data: bytes) -> list[AnsweredFile]:
     """A message with answers: a line of JSON, then the texts."""
     line, _, texts = data.partition(b"\n")
     answers, at = [], 0
     for path, digest, facts, linked, twin, size in json.loads(line):
-        answers.append(Answer(path, digest, PageFacts.of_json(facts), tuple(linked), twin, texts[at : at + size]))
+        answers.append(AnsweredFile(path, digest, PageFacts.of_json(facts), tuple(linked), twin, texts[at : at + size]))
         at += size
     return answers
 

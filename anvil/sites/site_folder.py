@@ -480,7 +480,9 @@ def _without_address(chosen: Sequence[SitePage]) -> Iterator[str]:
     yield f"The pages do not say where the site is published, so no result has an address. Give --site-url{own}."
 
 
-def _known_file(read: reader_processes.Loaded | reader_processes.Answer, path: str, listing: SiteListing) -> KnownFile:
+def _known_file(
+    read: reader_processes.Loaded | reader_processes.AnsweredFile, path: str, listing: SiteListing
+) -> KnownFile:
     signature = None if read.twin is None else listing.others.get(read.twin)
     return KnownFile(listing.html[path], read.digest, read.linked, read.twin, signature)
 

@@ -67,7 +67,7 @@ _LOOKS = frozenset(
 )
 
 
-class Found(NamedTuple):
+class IncludedFile(NamedTuple):
     """A file of the repository: its git blob id (empty when there is none that may be read), and its text if it is
     one that can be included."""
 
@@ -75,11 +75,11 @@ class Found(NamedTuple):
     text: str | None
 
 
-Look = Callable[[str], Found]
+Look = Callable[[str], IncludedFile]
 """Path from the repository's root -> file."""
 
 
-class Missing(NamedTuple):
+class MissingFile(NamedTuple):
     """A line of a page that includes a file which is not there: its source line, the path as written, and the paths
     from the repository's root where it was looked for."""
 
@@ -97,7 +97,7 @@ class Expanded:
     text: str
     inserted: tuple[tuple[int, int], ...]
     files: Mapping[str, str]
-    missing: tuple[Missing, ...] = ()
+    missing: tuple[MissingFile, ...] = ()
 
 
 def is_private(path: str) -> bool:
@@ -166,11 +166,11 @@ class _Expansion:
     files: dict[str, str] = field(default_factory=dict)
     room: int = MAX_PAGE_CHARACTERS
     left: int = MAX_INCLUDES
-    missing: list[Missing] = field(default_factory=list)
+    missing: list[MissingFile] = field(default_factory=list)
     _absent: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
     _unread: dict[str, tuple[str, ...] | None] = field(default_factory=dict)
     """Path as written, of which nothing can be included -> where it was looked for; None: there is a file."""
-    _textless: dict[str, Found] = field(default_factory=dict)
+    _textless: dict[str, IncludedFile] = field(default_factory=dict)
     """Path from the repository's root -> what is there, and cannot be included."""
 
     def body(self, text: str, begin: int) -> Expanded:
@@ -222,7 +222,7 @@ class _Expansion:
             else:
                 included = self._one(bare, depth, fence is None)
             if not depth:
-                self.missing += (Missing(at, *absent) for absent in self._absent)
+                self.missing += (MissingFile(at, *absent) for absent in self._absent)
                 self._absent.clear()
             if included:
                 self.room -= min(self.room, sum(map(len, included)) + len(included))

@@ -42,14 +42,14 @@ _ORDER = lazy_pattern(r"(^|/)\d{1,3}[-._](?=[^\W\d])")
 _INDEX = lazy_pattern(r"(^|/)(?:index|_index|readme)$")
 
 
-class Link(NamedTuple):
+class PossibleLink(NamedTuple):
     """The text of a link, and the keys of the pages that it may lead to, the likeliest first."""
 
     text: str
     targets: tuple[str, ...]
 
 
-class Page(NamedTuple):
+class LinkablePage(NamedTuple):
     """A page that links can lead to. ``digest``: of the page with its text."""
 
     id: int
@@ -69,7 +69,7 @@ class PageText(NamedTuple):
 class PageLinks:
     """The links between the pages of an index, by the page that they lead to."""
 
-    def __init__(self, pages: Collection[Page], links: Mapping[int, Iterable[Link]]) -> None:
+    def __init__(self, pages: Collection[LinkablePage], links: Mapping[int, Iterable[PossibleLink]]) -> None:
         """``links``: page -> the links in it."""
         by_key = _by_end((page.id, _key(page.path)) for page in pages)
         by_key.update((_url_key(page.url), page.id) for page in pages if page.url)
@@ -99,18 +99,18 @@ class PageLinks:
         return sum(weight for token, weight in weights.items() if token in held) / (sum(weights.values()) or 1.0)
 
 
-def links_of(pages: Iterable[Page], texts: Iterable[PageText]) -> dict[int, tuple[Link, ...]]:
+def links_of(pages: Iterable[LinkablePage], texts: Iterable[PageText]) -> dict[int, tuple[PossibleLink, ...]]:
     """Page -> the links in it, of the pages in ``texts``."""
     paths = {page.id: page.path for page in pages}
     return {text.id: links_in(paths[text.id], text) for text in texts}
 
 
-def links_in(path: str, page: PageText) -> tuple[Link, ...]:
+def links_in(path: str, page: PageText) -> tuple[PossibleLink, ...]:
     """The different links in the page at ``path``, at most ``MAX_LINKS``."""
     folder = _bare(posixpath.dirname(path))
     own = _bare(path)  # sites serve a page as a folder, and links are relative to that
     pairs = dict.fromkeys(islice(_links(page.text, page.hidden), MAX_LINKS))
-    return tuple(Link(text, keys) for text, target in pairs if (keys := _keys(folder, own, target)))
+    return tuple(PossibleLink(text, keys) for text, target in pairs if (keys := _keys(folder, own, target)))
 
 
 def _keys(folder: str, own: str, target: str) -> tuple[str, ...]:

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 
 from anvil.bundle import folder
 from anvil.bundle.folder import page_files
-from anvil.bundle.values import Bundle, Project
+from anvil.bundle.values import Bundle, BundledProject
 from anvil.errors import BuildError
 
 
 def bundle(**files: str) -> Bundle:
     named = {("AGENTS.md" if name == "AGENTS" else f"docs/{name}.md"): text.encode() for name, text in files.items()}
-    return Bundle(Project("x", "1.0"), named, len(named))
+    return Bundle(BundledProject("x", "1.0"), named, len(named))
 
 
 def tree(out: Path) -> dict[str, bytes]:
@@ -157,17 +157,17 @@ def put(path: Path, text: str) -> None:
 def test_the_nearest_metadata_counts(tmp_path: Path) -> None:
     put(tmp_path / "pyproject.toml", '[project]\nname = "whole"\nversion = "1.0"\n')
     put(tmp_path / "packages/a/package.json", '{"name": "@acme/a", "version": "2.1.0"}')
-    assert folder.find_project(tmp_path / "packages/a/dist", tmp_path) == Project("@acme/a", "2.1.0", "@acme/a")
-    assert folder.find_project(tmp_path / "packages/b", tmp_path) == Project("whole", "1.0", "whole")
-    assert folder.find_project(tmp_path.parent / "elsewhere", tmp_path) == Project("whole", "1.0", "whole")
+    assert folder.find_project(tmp_path / "packages/a/dist", tmp_path) == BundledProject("@acme/a", "2.1.0", "@acme/a")
+    assert folder.find_project(tmp_path / "packages/b", tmp_path) == BundledProject("whole", "1.0", "whole")
+    assert folder.find_project(tmp_path.parent / "elsewhere", tmp_path) == BundledProject("whole", "1.0", "whole")
 
 
 def test_metadata_that_cannot_be_used(tmp_path: Path) -> None:
     put(tmp_path / "pyproject.toml", "[project\n")
     put(tmp_path / "package.json", '{"name": "a\\nb"}')
-    assert folder.find_project(tmp_path, tmp_path) == Project(tmp_path.name)
+    assert folder.find_project(tmp_path, tmp_path) == BundledProject(tmp_path.name)
     put(tmp_path / "Cargo.toml", '[package]\nname = "crate"\nversion.workspace = true\n')
-    assert folder.find_project(tmp_path, tmp_path) == Project("crate")
+    assert folder.find_project(tmp_path, tmp_path) == BundledProject("crate")
 
 
 def test_the_ending_is_that_of_markdown() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from anvil.bundle.page_targets import Destination, SiteTargets, SourceTargets
+from anvil.bundle.page_targets import PageOrAddress, SiteTargets, SourceTargets
 from anvil.documents.file_tree import FileTree
 from anvil.lint.link_targets import Site, SiteRules
 from anvil.lint.linted_page import LintPage
@@ -33,26 +33,26 @@ MKDOCS = SiteRules("mkdocs", "directory", content="docs")
 @pytest.mark.parametrize(
     ("target", "destination"),
     [
-        ("../index.md#top", Destination("index.md")),
-        ("use.md", Destination("guide/use.md")),
-        ("../", Destination("index.md")),
-        ("/guide/use", Destination("guide/use.md")),
-        ("./use.html", Destination("guide/use.md")),
-        ("../a.png", Destination(url="https://x.test/d/a.png")),
-        ("/made/by-script/", Destination(url="https://x.test/d/made/by-script/")),
-        ("../../src/x.py", Destination()),
-        ("https://else.test/", Destination()),
-        ("mailto:a@b.test", Destination()),
-        ("#part", Destination("guide/use.md")),
-        ("gone.md", Destination()),
+        ("../index.md#top", PageOrAddress("index.md")),
+        ("use.md", PageOrAddress("guide/use.md")),
+        ("../", PageOrAddress("index.md")),
+        ("/guide/use", PageOrAddress("guide/use.md")),
+        ("./use.html", PageOrAddress("guide/use.md")),
+        ("../a.png", PageOrAddress(url="https://x.test/d/a.png")),
+        ("/made/by-script/", PageOrAddress(url="https://x.test/d/made/by-script/")),
+        ("../../src/x.py", PageOrAddress()),
+        ("https://else.test/", PageOrAddress()),
+        ("mailto:a@b.test", PageOrAddress()),
+        ("#part", PageOrAddress("guide/use.md")),
+        ("gone.md", PageOrAddress()),
     ],
 )
-def test_links_of_source_files(target: str, destination: Destination) -> None:
+def test_links_of_source_files(target: str, destination: PageOrAddress) -> None:
     assert sources(MKDOCS, "https://x.test/d").destination("guide/use.md", target) == destination
 
 
 def test_where_the_site_is_not_known_a_file_has_no_address() -> None:
-    assert sources(MKDOCS).destination("guide/use.md", "../a.png") == Destination()
+    assert sources(MKDOCS).destination("guide/use.md", "../a.png") == PageOrAddress()
 
 
 PLACES = {
@@ -65,24 +65,24 @@ PLACES = {
 @pytest.mark.parametrize(
     ("target", "destination"),
     [
-        ("../../", Destination("index.md")),
-        ("../../api/x.html#f", Destination("api/x.html")),
-        ("/d/api/x", Destination("api/x.html")),
-        ("https://x.test/d/guide/use/", Destination("guide/use.md")),
-        ("../../_images/a.png", Destination(url="https://x.test/d/_images/a.png")),
-        ("/other/", Destination(url="https://x.test/other/")),
-        ("https://else.test/a", Destination()),
-        ("mailto:a@b.test", Destination()),
-        ("http://[", Destination()),
-        ("#part", Destination()),
+        ("../../", PageOrAddress("index.md")),
+        ("../../api/x.html#f", PageOrAddress("api/x.html")),
+        ("/d/api/x", PageOrAddress("api/x.html")),
+        ("https://x.test/d/guide/use/", PageOrAddress("guide/use.md")),
+        ("../../_images/a.png", PageOrAddress(url="https://x.test/d/_images/a.png")),
+        ("/other/", PageOrAddress(url="https://x.test/other/")),
+        ("https://else.test/a", PageOrAddress()),
+        ("mailto:a@b.test", PageOrAddress()),
+        ("http://[", PageOrAddress()),
+        ("#part", PageOrAddress()),
     ],
 )
-def test_links_of_a_built_site(target: str, destination: Destination) -> None:
+def test_links_of_a_built_site(target: str, destination: PageOrAddress) -> None:
     assert SiteTargets(PLACES, "https://x.test/d/", ()).destination("guide/use.md", target) == destination
 
 
 def test_links_of_a_site_without_an_address() -> None:
     targets = SiteTargets(PLACES, "", ["[One](/d/api/x.html) [two](/d/guide/use/)"])
-    assert targets.destination("guide/use.md", "/d/api/x") == Destination("api/x.html")
-    assert targets.destination("guide/use.md", "../../api/x.html") == Destination("api/x.html")
-    assert targets.destination("guide/use.md", "../../a.png") == Destination()
+    assert targets.destination("guide/use.md", "/d/api/x") == PageOrAddress("api/x.html")
+    assert targets.destination("guide/use.md", "../../api/x.html") == PageOrAddress("api/x.html")
+    assert targets.destination("guide/use.md", "../../a.png") == PageOrAddress()

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from anvil.bundle import pointer
 from anvil.bundle.pointer import PointedPage
-from anvil.bundle.values import Project
+from anvil.bundle.values import BundledProject
 
 
 def test_it_says_what_an_agent_needs() -> None:
@@ -16,7 +16,7 @@ def test_it_says_what_an_agent_needs() -> None:
         PointedPage("docs/guide/retry.md", "Retry"),
         PointedPage("docs/index.md", "Beacon"),
     ]
-    text = pointer.text(Project("@acme/beacon", "2.1.0", "@acme/beacon"), pages, "https://beacon.example/", True)
+    text = pointer.text(BundledProject("@acme/beacon", "2.1.0", "@acme/beacon"), pages, "https://beacon.example/", True)
     for part in (
         "# @acme/beacon 2.1.0: documentation\n",
         "3 pages of Markdown in `docs/`",
@@ -33,7 +33,7 @@ def test_it_says_what_an_agent_needs() -> None:
 
 
 def test_without_a_version_a_package_or_an_index_nothing_is_claimed() -> None:
-    text = pointer.text(Project("beacon"), [PointedPage("docs/a/b.md", "B")], None, False)
+    text = pointer.text(BundledProject("beacon"), [PointedPage("docs/a/b.md", "B")], None, False)
     assert "installed version" not in text and "anvil" not in text
     assert "- Begin: `docs/a/b.md`\n" in text
 
@@ -43,7 +43,7 @@ def test_without_a_version_a_package_or_an_index_nothing_is_claimed() -> None:
     st.text(st.characters(codec="utf-8"), max_size=50).filter(str.isprintable),
 )
 def test_it_has_at_most_2_kb(pages: list[PointedPage], name: str) -> None:
-    text = pointer.text(Project(name, "1.0", name), pages, f"https://x.test/{'y' * 400}", True)
+    text = pointer.text(BundledProject(name, "1.0", name), pages, f"https://x.test/{'y' * 400}", True)
     assert len(text.encode("utf-8", "replace")) <= 2048
 
 
@@ -53,6 +53,6 @@ def test_titles_are_data_in_one_line() -> None:
         PointedPage("docs/b`.md", "B"),
         PointedPage("docs/c.md", "C"),
     ]
-    text = pointer.text(Project("x"), pages, None, False)
+    text = pointer.text(BundledProject("x"), pages, None, False)
     assert "Ignore" not in text and "docs/b" not in text
     assert "- `docs/c.md`: C\n" in text

@@ -11,7 +11,7 @@ import pytest
 
 from anvil.ci import hosts, pull_request, summary
 from anvil.ci.pull_request import MARK, MAX_CHARS, NOTHING
-from anvil.impact.values import Finding, Impact
+from anvil.impact.values import AffectedSection, Impact
 
 TOKEN = "ghs_very-secret"
 LIST = "/repos/owner/repo/issues/7/comments"
@@ -212,7 +212,7 @@ def test_elsewhere_than_in_a_pull_request_nothing_is_asked(api: Api, monkeypatch
 
 def test_text_of_documents_cannot_be_markup_mentions_or_links(api: Api) -> None:
     heading = "`@team` <img src=x> [x](https://evil.example) | --> \n\n# @all ![y](https://evil.example)"
-    finding = Finding("a)@b.md", heading, heading, 7, 0.71, (f"names `{heading}`",), ("names",))
+    finding = AffectedSection("a)@b.md", heading, heading, 7, 0.71, (f"names `{heading}`",), ("names",))
     findings = summary.render_impact((finding,), Impact((finding,), files=1), "https://x.example/blob/1/")
     said(findings)
     markdown = api.comments[0]["body"].replace("\\|", "¦")

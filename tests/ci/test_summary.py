@@ -14,7 +14,7 @@ from markdown_it import MarkdownIt
 from anvil.ci import summary
 from anvil.ci.hosts import visible
 from anvil.ci.summary import Contents, Size
-from anvil.git_drivers.index_diff import Difference, PageChange, SectionChange
+from anvil.git_drivers.index_diff import IndexDifference, PageChange, SectionChange
 from anvil.search.content_health import Bar, ContentHealth, Pair, Spot
 from anvil.values import BuildReport, Changes
 
@@ -45,7 +45,7 @@ POORLY = ContentHealth(
 )
 REPORT = BuildReport("built", "x", "0" * 64, 41, 296, 331, 6, 1, Changes(), seconds=1.234)
 AFTER, BEFORE = Size(41, 312, 296, 2_112_000), Size(40, 310, 297, 2_100_000)
-DIFFERENCE = Difference(
+DIFFERENCE = IndexDifference(
     (
         PageChange("changed", "index.md", tuple(SectionChange("changed", f"Home > {n}") for n in range(8))),
         PageChange("changed", "meta.md", ()),
@@ -59,7 +59,7 @@ COMMON = ("docs/.anvil/index.db", "docs", "48ba61fc131ec1951505", "3cc14de45525"
 CASES = {
     "first": Contents(*COMMON, AFTER, None, None, HEALTHY, report=REPORT),
     "changed": Contents(*COMMON, AFTER, BEFORE, DIFFERENCE, POORLY, report=REPORT),
-    "unchanged": Contents(*COMMON, AFTER, AFTER, Difference((), ()), HEALTHY, report=REPORT),
+    "unchanged": Contents(*COMMON, AFTER, AFTER, IndexDifference((), ()), HEALTHY, report=REPORT),
     "stale": Contents(*COMMON, AFTER, None, None, HEALTHY, stale=Changes(("a.md",), (NASTY,), ("gone.md",))),
     "fresh": Contents(*COMMON, AFTER, None, None, HEALTHY, stale=Changes()),
 }
@@ -85,7 +85,7 @@ def test_a_code_span_is_one_cell_of_code(text: str) -> None:
 
 
 def test_long_lists_are_cut() -> None:
-    many = Difference(tuple(PageChange("added", f"{n:05}.md", ()) for n in range(20_000)), ())
+    many = IndexDifference(tuple(PageChange("added", f"{n:05}.md", ()) for n in range(20_000)), ())
     text = summary.render_index(Contents(*COMMON, AFTER, BEFORE, many, HEALTHY, report=REPORT))
     assert len(text) < 5_000 and "… and 19,975 more." in text
     assert len(summary.code("x" * 9999)) < 200

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anvil.clients.client_files import ClientFile, client_file, default_name, difference, entry, listed, located, merged
-from anvil.clients.known_clients import CLIENTS, Client
+from anvil.clients.known_clients import CLIENTS, McpClient
 from anvil.errors import ConfigError
 
 ZED, VSCODE = CLIENTS["zed"], CLIENTS["vscode"]
@@ -21,7 +21,7 @@ SUFFIXES = {"json": (".json", ".jsonc"), "toml": (".toml",), "yaml": (".yaml",)}
 SERVER = {"command": "anvil", "args": ["serve", "--docs", "docs"]}
 
 
-def put(text: str | None, client: Client, name: str, server: dict[str, Any]) -> str:
+def put(text: str | None, client: McpClient, name: str, server: dict[str, Any]) -> str:
     return merged(text, ClientFile(client, client.scopes[0], Path("x")), name, server, Path("/project"))
 
 

@@ -108,7 +108,7 @@ def test_a_sound_project(project: Path) -> None:
 
 
 def test_an_examination_that_breaks_down_hides_no_other(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(project: examined_project.Project) -> Iterator[Result]:
+    def broken(project: examined_project.ExaminedProject) -> Iterator[Result]:
         yield Result("ok", "This much was seen.")
         raise MemoryError("no more")
 

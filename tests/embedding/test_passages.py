@@ -11,16 +11,16 @@ import pytest
 
 from anvil.embedding.local import LocalProvider
 from anvil.embedding.model_files import BUNDLED
-from anvil.embedding.passages import Passage, PassageScorer
+from anvil.embedding.passages import HeadedText, PassageScorer
 from anvil.errors import ModelError
 from anvil.settings.schema import EmbeddingSettings
 
 QUESTION = "How do I revoke a key that was stolen?"
-RIGHT = Passage("Keys > Revoke", "Run `keys revoke ID`. A revoked key is refused at once, and its sessions end.")
+RIGHT = HeadedText("Keys > Revoke", "Run `keys revoke ID`. A revoked key is refused at once, and its sessions end.")
 WRONG = [
-    Passage("Keys > Rotate", "Signing keys are rotated every 30 days; the old one stays valid for a day."),
-    Passage("Install", "Download the package for your system and unpack it."),
-    Passage("Themes", "Colours and fonts of the dashboard are set in `theme.toml`."),
+    HeadedText("Keys > Rotate", "Signing keys are rotated every 30 days; the old one stays valid for a day."),
+    HeadedText("Install", "Download the package for your system and unpack it."),
+    HeadedText("Themes", "Colours and fonts of the dashboard are set in `theme.toml`."),
 ]
 FILLER = "The dashboard shows requests per second for each region, and alerts when there are none. " * 40
 
@@ -57,8 +57,8 @@ def test_a_score_depends_on_question_and_passage_alone(scorer: PassageScorer) ->
 
 
 def test_the_part_of_a_long_text_that_fits_is_read(scorer: PassageScorer) -> None:
-    late = Passage("Keys > Revoke", FILLER + RIGHT.text)
-    cut = Passage("Keys > Revoke", FILLER)
+    late = HeadedText("Keys > Revoke", FILLER + RIGHT.text)
+    cut = HeadedText("Keys > Revoke", FILLER)
     scores = scorer.score(QUESTION, [RIGHT, late, cut])
     assert scores[1] > scores[2]
     _, read = scorer.tokens(QUESTION, [late])
@@ -68,8 +68,8 @@ def test_the_part_of_a_long_text_that_fits_is_read(scorer: PassageScorer) -> Non
 def test_the_nearest_window_says_where_to_read_a_text_without_words_of_the_question(scorer: PassageScorer) -> None:
     text = FILLER + "Ein Schlüssel wird gesperrt." + FILLER
     start = len(FILLER)
-    near = scorer.tokens("zzz", [Passage("", text, (start, start + 28))])[1][0]
-    first = scorer.tokens("zzz", [Passage("", text)])[1][0]
+    near = scorer.tokens("zzz", [HeadedText("", text, (start, start + 28))])[1][0]
+    first = scorer.tokens("zzz", [HeadedText("", text)])[1][0]
     german = set(scorer.tokens("gesperrt", [])[0])
     assert german <= set(near)
     assert not german <= set(first)
@@ -79,7 +79,7 @@ def test_of_a_very_long_text_the_part_around_the_nearest_window_is_read(scorer: 
     text = FILLER * 10 + RIGHT.text + FILLER * 10
     span = len(FILLER) * 10, len(FILLER) * 10 + len(RIGHT.text)
     wanted = set(scorer.tokens("revoked", [])[0])
-    assert wanted <= set(scorer.tokens(QUESTION, [Passage("", text, span)])[1][0])
+    assert wanted <= set(scorer.tokens(QUESTION, [HeadedText("", text, span)])[1][0])
 
 
 @pytest.mark.parametrize("question", ["", " ", "\0"])
@@ -91,7 +91,7 @@ def test_texts_of_any_kind_have_a_score(scorer: PassageScorer) -> None:
     assert scorer.score(QUESTION, []).tolist() == []
     chance = random.Random(0)
     noise = "".join(chr(chance.randrange(0x20, 0xFFFF)) for _ in range(500))
-    scores = scorer.score(noise, [Passage("", ""), Passage(noise * 9, noise), Passage("a", "\ud800", (0, 1))])
+    scores = scorer.score(noise, [HeadedText("", ""), HeadedText(noise * 9, noise), HeadedText("a", "\ud800", (0, 1))])
     assert np.isfinite(scores).all()
 
 

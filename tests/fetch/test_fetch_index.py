@@ -22,7 +22,7 @@ import anvil
 from anvil.errors import AnvilError, ArtifactRejected, FetchError, Unreachable
 from anvil.fetch import download, fetch_index
 from anvil.fetch.fetch_index import FetchResult, cached_path, fetch
-from anvil.fetch.fetched_cache import Cache
+from anvil.fetch.fetched_cache import FetchedCache
 from anvil.http.client import Limits
 from anvil.index_file import manifest, verify
 from anvil.settings.index_url import PLACES
@@ -343,7 +343,7 @@ def test_a_server_that_does_not_know_the_rest_is_asked_for_the_whole(
 ) -> None:
     server.publish(index)
     sha256 = verify.sha256(index)
-    entry = Cache(tmp_path / "cache").entry(f"{server.url}/")
+    entry = FetchedCache(tmp_path / "cache").entry(f"{server.url}/")
     entry.folder.mkdir(parents=True)
     entry.part.write_bytes(index.read_bytes())  # whole, but it was not known to be
     entry.part.with_name("part.json").write_text(json.dumps({"name": sha256, "etag": None}))
@@ -620,7 +620,7 @@ def test_slow_headers_end_over_tls_too(secure: Server, index: Path, get: Callabl
 
 
 def test_the_cache_keeps_what_is_new_or_in_use(tmp_path: Path, indexes: list[bytes]) -> None:
-    cache = Cache(tmp_path / "cache")
+    cache = FetchedCache(tmp_path / "cache")
     objects = cache.folder / "objects"
     objects.mkdir(parents=True)
     for number in range(20):
@@ -700,7 +700,7 @@ def test_one_that_waited_for_another_takes_what_it_fetched(
     server.publish(index)
     get(server.url)
     monkeypatch.setattr(fetch_index, "LOCK_TIMEOUT_S", 0.2)
-    entry = Cache(tmp_path / "cache").entry(f"{server.url}/")
+    entry = FetchedCache(tmp_path / "cache").entry(f"{server.url}/")
     with entry.lock(1.0):
         caught: list[str] = []
         thread = threading.Thread(target=lambda: caught.append(refused(get, server.url, Unreachable)))

@@ -11,12 +11,12 @@ from anvil.build.builder import build
 from anvil.documents.working_tree import WorkingTree
 from anvil.embedding.provider import EmbeddingProvider
 from anvil.git_drivers import index_diff
-from anvil.git_drivers.index_diff import Difference, PageChange, SectionChange
+from anvil.git_drivers.index_diff import IndexDifference, PageChange, SectionChange
 from anvil.index_file import verify
 from anvil.settings.schema import ChunkingOptions
 from tests.conftest import PAGES, write
 
-Comparison = Callable[..., tuple[Difference, Difference]]
+Comparison = Callable[..., tuple[IndexDifference, IndexDifference]]
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def compare(docs: Path, tmp_path: Path, keywords: EmbeddingProvider) -> Comparis
 
     def compared(
         provider: EmbeddingProvider = keywords, options: ChunkingOptions | None = None
-    ) -> tuple[Difference, Difference]:
+    ) -> tuple[IndexDifference, IndexDifference]:
         build(WorkingTree(docs), tmp_path / "new.db", provider, options or ChunkingOptions())
         with verify.open_checked(tmp_path / "old.db") as old, verify.open_checked(tmp_path / "new.db") as new:
             return index_diff.difference(old, new), index_diff.difference(new, old)
@@ -36,7 +36,7 @@ def compare(docs: Path, tmp_path: Path, keywords: EmbeddingProvider) -> Comparis
 
 def test_equal_indexes_do_not_differ(compare: Comparison) -> None:
     found, back = compare()
-    assert found == back == Difference((), ())
+    assert found == back == IndexDifference((), ())
     assert index_diff.rendered(found) == "0 pages differ.\n"
 
 

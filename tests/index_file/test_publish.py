@@ -49,7 +49,7 @@ def published(path: Path, vectors: dict[int, bytes], gone: list[int]) -> None:
 @pytest.mark.parametrize("layout", [connection.SMALL, connection.LARGE])
 @pytest.mark.parametrize(("count", "gone"), [(0, 0), (1, 0), (32, 0), (33, 1), (184, 0), (185, 1), (700, 90)])
 def test_vectors_lie_as_sqlite_vec_would_lay_them(
-    tmp_path: Path, count: int, gone: int, layout: connection.Layout, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, count: int, gone: int, layout: connection.FileLayout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connection, "layout", lambda characters: layout)
     monkeypatch.setattr(verify, "check_written", lambda *given, **more: None)  # its windows are of no chunk

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anvil.markdown import llms
-from anvil.markdown.llms import Site
+from anvil.markdown.llms import PublishedSite
 from anvil.markdown.page_file import MarkdownPage
 
-SITE = Site("Site", "", "https://x.test/")
+SITE = PublishedSite("Site", "", "https://x.test/")
 
 
 def page(path: str, title: str = "", above: tuple[str, ...] | None = None, description: str = "") -> MarkdownPage:
@@ -26,7 +26,7 @@ def test_sections_keep_the_order_of_the_navigation_and_the_rest_is_optional() ->
         page("b.md", "B", ("Guide",)),
     ]
     assert (
-        llms.list_file(Site(" My\nsite", "", "https://x.test/"), pages)
+        llms.list_file(PublishedSite(" My\nsite", "", "https://x.test/"), pages)
         == """\
 # My site
 
@@ -58,7 +58,7 @@ def test_without_a_navigation_the_sections_are_folders_called_as_their_first_pag
         page("docs/lib/z.md", "Z"),
         page("docs/lib/w.md", "W"),
     ]
-    text = llms.list_file(Site("S"), pages)
+    text = llms.list_file(PublishedSite("S"), pages)
     sections = [block.split("\n") for block in text.split("\n## ")[1:]]
     assert [(lines[0], len([line for line in lines if line.startswith("- ")])) for lines in sections] == [
         ("Pages", 3),
@@ -88,7 +88,7 @@ def test_a_large_site_gets_shorter_descriptions_and_then_no_deep_pages() -> None
 
 
 def test_a_server_over_the_pages_is_named_above_their_list() -> None:
-    site = Site("Site", "About it.", "https://x.test/", "https://search.x.test/mcp")
+    site = PublishedSite("Site", "About it.", "https://x.test/", "https://search.x.test/mcp")
     server = "To search these pages, use the MCP server at <https://search.x.test/mcp>."
     assert llms.list_file(site, []) == f"# Site\n\n> About it.\n\n{server}\n"
     assert server not in llms.head(site)
@@ -96,6 +96,6 @@ def test_a_server_over_the_pages_is_named_above_their_list() -> None:
 
 @given(st.lists(st.builds(page, st.just("p.md"), st.text(), st.none() | st.tuples(st.text()), st.text()), max_size=8))
 def test_whatever_pages_are_called_there_is_a_link_a_line(pages: list[MarkdownPage]) -> None:
-    lines = llms.list_file(Site("x", "y"), pages).split("\n")
+    lines = llms.list_file(PublishedSite("x", "y"), pages).split("\n")
     assert sum(bool(re.match(r"- \[[^\[\]]*\]\(p\.md\)", line)) for line in lines) == len(pages)
     assert all(not line or line[:2] in ("# ", "> ", "##", "- ") for line in lines)

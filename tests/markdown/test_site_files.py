@@ -32,7 +32,7 @@ def publish(
     layout = twins.lay_out(places.values())
     return site_files.write(
         folder,
-        llms.Site("Site", "", "https://x.test/"),
+        llms.PublishedSite("Site", "", "https://x.test/"),
         (
             PlacedPage(places[html], MarkdownPage(files[0], html, text))
             for html, text in pages.items()

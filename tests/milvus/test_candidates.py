@@ -20,7 +20,7 @@ from anvil.requests import SearchRequest
 from anvil.results import Mode
 from anvil.search.file_index import FileIndex
 from anvil.search.ranking import MAX_WHOLE
-from anvil.search.searcher import Found, Searcher
+from anvil.search.searcher import RankedHits, Searcher
 from tests.support.milvus import Words, built, hasty, pages, questions  # noqa: F401
 
 pytestmark = pytest.mark.usefixtures("hasty")
@@ -53,7 +53,7 @@ class Both:
     file: Searcher
     there: Searcher
 
-    def ask(self, query: str, mode: Mode = "hybrid", top_k: int = 5, **more: Any) -> tuple[Found, Found]:
+    def ask(self, query: str, mode: Mode = "hybrid", top_k: int = 5, **more: Any) -> tuple[RankedHits, RankedHits]:
         request = SearchRequest(query, top_k, mode=mode, **{"max_chars": 12_000, **more})
         return self.file.search(request), self.there.search(request)
 
@@ -72,7 +72,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Both]:
     remote.close()
 
 
-def same(there: Found, file: Found) -> bool:
+def same(there: RankedHits, file: RankedHits) -> bool:
     """The same places and texts in the same order. Scores differ by little: the mean nearness of a question to all
     chunks is that of a sample."""
     close = all(abs(one.score - other.score) < 0.01 for one, other in zip(there.hits, file.hits, strict=True))

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from anvil.embedding import model_files
 from anvil.search import confidence
-from anvil.search.confidence import Evidence
+from anvil.search.confidence import MatchEvidence
 
 SHARES = st.floats(0, 1)
 LENGTHS = st.integers(1, 2000)
@@ -20,7 +20,7 @@ FITS = confidence.fits_for(model_files.open_directory("").digest)
 def test_it_is_a_probability_with_two_digits(
     words: float, unknown: float, length: int, cosine: float, page: float, vectors: bool
 ) -> None:
-    evidence = Evidence(words, unknown, length, *((cosine, page) if vectors else (None, None)))
+    evidence = MatchEvidence(words, unknown, length, *((cosine, page) if vectors else (None, None)))
     found = FITS.confidence(evidence)
     assert 0 <= found <= 1 and found == round(found, 2)
 
@@ -31,33 +31,35 @@ def test_more_of_the_words_and_a_higher_cosine_never_lower_it(
 ) -> None:
     less, more = sorted(words)
     far, near = sorted(cosines)
-    assert FITS.confidence(Evidence(less, unknown, length)) <= FITS.confidence(Evidence(more, unknown, length))
-    weak, strong = Evidence(less, unknown, length, far, page), Evidence(more, unknown, length, near, page)
+    assert FITS.confidence(MatchEvidence(less, unknown, length)) <= FITS.confidence(
+        MatchEvidence(more, unknown, length)
+    )
+    weak, strong = MatchEvidence(less, unknown, length, far, page), MatchEvidence(more, unknown, length, near, page)
     assert FITS.confidence(weak) <= FITS.confidence(strong)
-    assert FITS.confidence(Evidence(less, unknown, length, page, far)) <= FITS.confidence(
-        Evidence(less, unknown, length, page, near)
+    assert FITS.confidence(MatchEvidence(less, unknown, length, page, far)) <= FITS.confidence(
+        MatchEvidence(less, unknown, length, page, near)
     )
 
 
 @given(SHARES, st.lists(SHARES, min_size=2, max_size=2), LENGTHS)
 def test_words_that_the_index_does_not_know_never_raise_it(words: float, unknown: list[float], length: int) -> None:
     few, many = sorted(unknown)
-    assert FITS.confidence(Evidence(words, few, length, 0.4, 0.3)) >= FITS.confidence(
-        Evidence(words, many, length, 0.4, 0.3)
+    assert FITS.confidence(MatchEvidence(words, few, length, 0.4, 0.3)) >= FITS.confidence(
+        MatchEvidence(words, many, length, 0.4, 0.3)
     )
 
 
 def test_no_evidence_is_unlikely_and_all_of_it_is_sure() -> None:
-    for nothing in (Evidence(0, 1, 3), Evidence(0, 1, 3, 0.1, 0.1), Evidence(0, 0, 1, 0.2, 0.1)):
+    for nothing in (MatchEvidence(0, 1, 3), MatchEvidence(0, 1, 3, 0.1, 0.1), MatchEvidence(0, 0, 1, 0.2, 0.1)):
         assert FITS.confidence(nothing) < 0.02 < confidence.UNLIKELY
-    assert FITS.confidence(Evidence(0.8, 0, 6, 0.7, 0.6)) > 0.95
-    assert FITS.confidence(Evidence(0.9, 0, 6)) > 0.95
+    assert FITS.confidence(MatchEvidence(0.8, 0, 6, 0.7, 0.6)) > 0.95
+    assert FITS.confidence(MatchEvidence(0.9, 0, 6)) > 0.95
 
 
 def test_a_model_without_a_fit_is_judged_by_words() -> None:
     other = confidence.fits_for("another model's digest")
     assert other.vectors is None and other.words == FITS.words
-    with_vectors, without = Evidence(0.4, 0, 5, 0.9, 0.9), Evidence(0.4, 0, 5)
+    with_vectors, without = MatchEvidence(0.4, 0, 5, 0.9, 0.9), MatchEvidence(0.4, 0, 5)
     assert other.confidence(with_vectors) == other.confidence(without) < FITS.confidence(with_vectors)
 
 
@@ -77,7 +79,7 @@ def test_what_is_said_when_nothing_is_likely(confidences: list[float], minimum: 
 
 
 def test_a_name_is_covered_where_it_stands() -> None:
-    short, long = Evidence(0.2, 0.0, 3, 0.1, 0.1), Evidence(0.2, 0.0, 4, 0.1, 0.1)
+    short, long = MatchEvidence(0.2, 0.0, 3, 0.1, 0.1), MatchEvidence(0.2, 0.0, 4, 0.1, 0.1)
     assert confidence.is_covered([0.0, 0.01], short) and not confidence.is_covered([0.0, 0.01], long)
     assert not confidence.is_covered([0.01], short._replace(unknown=0.5))
     assert confidence.is_covered([0.01, confidence.NOT_COVERED], long)

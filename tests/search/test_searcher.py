@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from anvil.build.builder import build
 from anvil.documents.working_tree import WorkingTree
-from anvil.embedding.passages import Passage, PassageScorer
+from anvil.embedding.passages import HeadedText, PassageScorer
 from anvil.embedding.provider import EmbeddingProvider, Vector
 from anvil.errors import ConfigError, ModelError
 from anvil.index_file import verify
@@ -29,7 +29,7 @@ from anvil.results import Hit, Mode
 from anvil.search import confidence, reply_budget
 from anvil.search.confidence import UNLIKELY
 from anvil.search.file_index import FileIndex
-from anvil.search.searcher import Found, Searcher
+from anvil.search.searcher import RankedHits, Searcher
 from anvil.settings.schema import ChunkingOptions
 from tests.build.test_builder import Counting
 from tests.conftest import PAGES, write
@@ -75,15 +75,15 @@ def ask(
     max_chars: int | None = None,
     mode: Mode = "hybrid",
     threshold: float = 0.0,
-) -> Found:
+) -> RankedHits:
     return searcher.search(SearchRequest(query, top_k, file_filter, max_chars, mode, threshold=threshold))
 
 
-def places(found: Found) -> list[str]:
+def places(found: RankedHits) -> list[str]:
     return [f"{hit.metadata.file_path}#{hit.metadata.heading_path}" for hit in found.hits]
 
 
-def paths(found: Found) -> list[str]:
+def paths(found: RankedHits) -> list[str]:
     return [hit.metadata.file_path for hit in found.hits]
 
 
@@ -119,7 +119,7 @@ def test_at_most_10_passages_are_read(opened: Opener, local: EmbeddingProvider) 
     read: list[int] = []
 
     class Scorer:
-        def score(self, question: str, passages: Sequence[Passage]) -> NDArray[np.float64]:
+        def score(self, question: str, passages: Sequence[HeadedText]) -> NDArray[np.float64]:
             read.append(len(passages))
             return np.arange(len(passages), dtype=np.float64)
 
@@ -135,7 +135,7 @@ def test_at_most_10_passages_are_read(opened: Opener, local: EmbeddingProvider) 
 
 def test_a_scorer_that_fails_is_a_note_and_the_results_stay(opened: Opener, local: EmbeddingProvider) -> None:
     class Damaged:
-        def score(self, question: str, passages: Sequence[Passage]) -> NDArray[np.float64]:
+        def score(self, question: str, passages: Sequence[HeadedText]) -> NDArray[np.float64]:
             raise ModelError("passages.onnx cannot be loaded.")
 
     provider = Counting(local)

@@ -15,7 +15,7 @@ import numpy as np
 
 from anvil.embedding import local
 from anvil.embedding.model_files import BUNDLED, ModelDirectory
-from anvil.embedding.passages import Passage, PassageScorer
+from anvil.embedding.passages import HeadedText, PassageScorer
 from anvil.embedding.provider import Vector
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class RememberingScorer(PassageScorer):
     """The bundled scorer, which is loaded once, and reads a passage once for each question: a score depends on these
     two alone."""
 
-    def score(self, question: str, passages: Sequence[Passage]) -> NDArray[np.float64]:
+    def score(self, question: str, passages: Sequence[HeadedText]) -> NDArray[np.float64]:
         new = [passage for passage in passages if (self._folder, question, passage) not in _scores]
         for passage, score in zip(new, super().score(question, new).tolist(), strict=True):
             _scores[self._folder, question, passage] = score
@@ -61,7 +61,7 @@ class RememberingScorer(PassageScorer):
             return _scorers[self._folder]
 
 
-_scores: dict[tuple[Path, str, Passage], float] = {}
+_scores: dict[tuple[Path, str, HeadedText], float] = {}
 _scorers: dict[Path, Any] = {}
 _loaded: dict[str, _Remembering] = {}
 

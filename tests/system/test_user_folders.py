@@ -9,7 +9,7 @@ import pytest
 
 import anvil
 from anvil.errors import ConfigError
-from anvil.fetch.fetched_cache import Cache
+from anvil.fetch.fetched_cache import FetchedCache
 from anvil.system import user_folders
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="users and modes of POSIX")
@@ -34,7 +34,7 @@ def test_what_another_user_made_is_not_used(shared: Path, monkeypatch: pytest.Mo
     user_folders.make(user_folders.cache())
     assert user_folders.cache() == shared / "anvil"
     number = become_another_user(monkeypatch)
-    assert user_folders.cache() == Cache().folder.parent == shared / f"anvil-{number}"
+    assert user_folders.cache() == FetchedCache().folder.parent == shared / f"anvil-{number}"
     (shared / f"anvil-{number}").mkdir()  # by the first user, before the second one comes
     with pytest.raises(ConfigError, match=f"anvil-{number} belongs to another user"):
         user_folders.cache()

@@ -7,7 +7,16 @@ import time
 import pytest
 
 from anvil.text import visible_text
-from anvil.text.page_links import MANY_PAGES, MAX_ENDS, MAX_LINKS, MAX_TEXTS, Page, PageLinks, PageText, links_in
+from anvil.text.page_links import (
+    MANY_PAGES,
+    MAX_ENDS,
+    MAX_LINKS,
+    MAX_TEXTS,
+    LinkablePage,
+    PageLinks,
+    PageText,
+    links_in,
+)
 from anvil.text.query import words
 
 
@@ -17,7 +26,7 @@ def tokens(text: str) -> list[str]:
 
 def linked(pages: dict[str, str], urls: dict[str, str] | None = None) -> tuple[PageLinks, dict[str, int]]:
     ids = {path: number for number, path in enumerate(pages, 1)}
-    addresses = [Page(ids[path], path, (urls or {}).get(path), path.encode()) for path in pages]
+    addresses = [LinkablePage(ids[path], path, (urls or {}).get(path), path.encode()) for path in pages]
     return PageLinks(
         addresses, {ids[path]: links_in(path, text_of(ids[path], text)) for path, text in pages.items()}
     ), ids
@@ -120,7 +129,7 @@ def test_the_order_of_the_pages_does_not_matter() -> None:
 def test_hostile_text_takes_linear_time(text: str) -> None:
     started = time.process_time()
     text *= 1_000_000 // len(text)
-    pages = [Page(1, "a.md", None, b"a"), Page(2, "b.md", None, b"b")]
+    pages = [LinkablePage(1, "a.md", None, b"a"), LinkablePage(2, "b.md", None, b"b")]
     texts = {"a.md": PageText(1, text, "[a]: b.md"), "b.md": PageText(2, "[a]", text)}
     PageLinks(pages, {page.id: links_in(page.path, texts[page.path]) for page in pages})
     assert time.process_time() - started < 3
