@@ -21,7 +21,7 @@ from anvil.settings.files import index_file
 from anvil.settings.schema import Collection, Config
 from anvil.system import safe_write
 from anvil.text import page_urls, page_weights
-from anvil.values import BuildReport, Changes, Progress, silent
+from anvil.values import MAX_PATH_CHARS, BuildReport, Changes, Progress, silent
 from anvil.wording import counted, first_of
 
 if TYPE_CHECKING:
@@ -325,15 +325,8 @@ class Member:
 
             with self._live_lock:
                 if self._live is None:
-                    request = self.request
-                    live = LiveIndex(
-                        self,
-                        background=request.background,
-                        watch=request.watch and not self.closed,
-                        progress=request.progress,
-                        build_first=request.build_first,
-                        lock=self.lock,
-                    )
+                    request = replace(self.request, watch=self.request.watch and not self.closed)
+                    live = LiveIndex(self, request, lock=self.lock)
                     live.closed = self.closed
                     self._live = live
         return self._live
@@ -352,7 +345,7 @@ class Member:
         """A page's path as in the index; None where it cannot be one."""
         from anvil.search import pages
 
-        if len(file_path) > pages.MAX_PATH_CHARS:
+        if len(file_path) > MAX_PATH_CHARS:
             return None
         try:
             return pages.normalize_path(file_path, self.docs_root)

@@ -14,6 +14,11 @@ RETRY_S = 30.0
 LOCK_TIMEOUT_S = 600.0
 """How long a process waits for another one that writes the same file."""
 
+MAX_PATH_CHARS = 4096
+"""Characters of a path or breadcrumb; operating systems have no longer paths."""
+MIN_DUPLICATE_CHARS = 100
+"""Characters from which an equal text is a duplicate: "See above." may be repeated."""
+
 PAGE_ENDINGS = (".md", ".mdx", ".markdown")
 """The endings of Markdown files, in lower case."""
 

@@ -41,6 +41,7 @@ from anvil.impact.assessment import gathered
 from anvil.impact.ranking import KIND_OF_CHANGE
 from anvil.impact.settings import ImpactOptions
 from anvil.impact.values import KIND_OF, KINDS, ChangeFeature, EvidenceKind, Feature
+from anvil.search.confidence import logistic as probability
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -170,7 +171,7 @@ def likely(record: Record, confidence: float, kinds: frozenset[EvidenceKind] = K
     if not pages:
         return []
     needed = ranking.need(record.change, kinds)
-    sure = [(page, needed * ranking.probability(odds)) for page, odds in pages[:10]]
+    sure = [(page, needed * probability(odds)) for page, odds in pages[:10]]
     return [(page, value) for page, value in sure if value >= confidence]
 
 

@@ -15,7 +15,7 @@ from anvil.ci.annotations import shown
 from anvil.ci.hosts import Host
 from anvil.errors import AnvilError, ArtifactError
 from anvil.git.tracked_file import TrackedIndex
-from anvil.settings.schema import LOCK_NAME
+from anvil.settings.schema import INDEX_NAME, LOCK_NAME
 from anvil.system import safe_read
 
 if TYPE_CHECKING:
@@ -68,8 +68,6 @@ def first_sound(candidates: list[Path], shard: str | None, copy: Path) -> Reader
     return None
 
 
-INDEX_NAME = "index.db"
-"""The index's name in the folder that is kept."""
 DEPS_PREFIX = "anvil-deps-1-"
 """The beginning of cache keys of dependencies' documentation."""
 

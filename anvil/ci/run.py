@@ -23,6 +23,7 @@ from anvil.lint.settings import Level as FindingLevel
 from anvil.lint.settings import LintOptions
 from anvil.lint.values import LEVELS
 from anvil.requests import OpenRequest
+from anvil.settings.schema import INDEX_NAME
 from anvil.sites import page_choice
 from anvil.wording import counted
 
@@ -85,7 +86,7 @@ def build(order: CiOptions, host: Host) -> tuple[bool, dict[str, str]]:
         opened = stack.enter_context(_opened(order, host))
         kept_index = previous_indexes.index(order.keep)
         reused = [*([kept_index] if kept_index else []), *previous_indexes.named(order.previous, opened, host)]
-        old_copy = Path(stack.enter_context(tempfile.TemporaryDirectory())) / previous_indexes.INDEX_NAME
+        old_copy = Path(stack.enter_context(tempfile.TemporaryDirectory())) / INDEX_NAME
         base = stack.enter_context(previous_indexes.base_index(opened, kept_index, order.kept_key or "", order.shard))
         # in a pull request the branch goes first: its reader asks what the pull request changes, not the last push
         candidates = [*([base] if base else []), opened.index_path, *reused]
@@ -119,7 +120,7 @@ def build(order: CiOptions, host: Host) -> tuple[bool, dict[str, str]]:
             + sha256[:16],
         }
         if order.keep:
-            target = Path(order.keep, previous_indexes.INDEX_NAME)
+            target = Path(order.keep, INDEX_NAME)
             publish.place(index, target)
             manifest.write_manifest(target)
     host.output(values)

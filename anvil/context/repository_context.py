@@ -26,7 +26,7 @@ from anvil.context.settings import ContextOptions
 from anvil.context.values import Artifact, ArtifactText, Health, Ingestion, Match, RepositoryContext, TaskItem
 from anvil.errors import AnvilError, ConfigError, NotFound
 from anvil.live.live_index import LiveIndex
-from anvil.requests import BuildRequest, SearchRequest
+from anvil.requests import BuildRequest, OpenRequest, SearchRequest
 from anvil.search import snippets
 from anvil.settings.schema import Config
 from anvil.system import safe_read
@@ -71,7 +71,8 @@ class Context:
         self.records = self._corpus.records
         self._started_at = time.monotonic()
         self._contents_of: tuple[object, StoredArtifacts] | None = None
-        self._live = LiveIndex(self._corpus, background=background, progress=progress, first_reading_s=FIRST_READING_S)
+        request = OpenRequest(background=background, progress=progress)
+        self._live = LiveIndex(self._corpus, request, first_reading_s=FIRST_READING_S)
         self._stop = threading.Event()
         self._refresher: threading.Thread | None = None
 

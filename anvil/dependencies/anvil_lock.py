@@ -15,6 +15,7 @@ from anvil.dependencies.package_names import is_name, is_version
 from anvil.dependencies.values import DOCS_SOURCES, ECOSYSTEMS, LockedDocs
 from anvil.errors import BuildError, ConfigError
 from anvil.formats import toml_values
+from anvil.formats.lazy_pattern import OBJECT_ID, SHA256
 from anvil.settings.index_url import is_builder
 from anvil.settings.schema import LOCK_NAME
 from anvil.system import safe_read, safe_write
@@ -23,8 +24,6 @@ LOCK_VERSION = 1
 MAX_CHARACTERS = 2_000_000
 """Characters of the longest ``anvil.lock`` that is read."""
 _HEAD = "# The documentation of this project's dependencies. Written by 'anvil deps'; commit it."
-_HASH = re.compile(r"[0-9a-f]{64}")
-_COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 _URL = re.compile(r"(?:https?|ssh|file|github):[^\x00-\x20\x7f]{1,1000}")
 _TAG = re.compile(r"(?!-)[^\x00-\x20\x7f~^:?*\[\\]{1,200}")
 _CONFLICT = re.compile(r"^(?:<{7}|>{7}) ", re.MULTILINE)
@@ -90,10 +89,10 @@ def _entry(row: Any, number: int) -> LockedDocs:
         "version": is_version(values["version"]),
         "source": values["source"] in DOCS_SOURCES,
         "url": _matches(_URL, values["url"]),
-        "digest": _matches(_HASH, values["digest"]),
-        "sha256": _matches(_HASH, values["sha256"]),
+        "digest": _matches(SHA256, values["digest"]),
+        "sha256": _matches(SHA256, values["sha256"]),
         "tag": _matches(_TAG, values["tag"]),
-        "commit": _matches(_COMMIT, values["commit"]),
+        "commit": _matches(OBJECT_ID, values["commit"]),
         "folder": _matches(_PATH, values["folder"]) and ".." not in str(values["folder"]).split("/"),
         "anvil_version": is_version(values["anvil_version"]),
         "attested_by": is_builder(values["attested_by"]),

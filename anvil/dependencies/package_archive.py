@@ -16,7 +16,7 @@ from pathlib import Path
 
 from anvil.dependencies.package_registry import PackageArchive
 from anvil.errors import ArtifactRejected, FetchError, Unreachable
-from anvil.fetch.zip_archive import DAMAGED
+from anvil.fetch.zip_archive import DAMAGED, WrongArchive
 from anvil.http.client import HttpClient, body_errors
 from anvil.values import Progress, silent
 
@@ -78,13 +78,9 @@ def read(path: Path, name: str, wanted: Iterable[str], max_bytes: int) -> dict[s
             if member in paths:
                 bytes_left -= size
                 if bytes_left < 0:
-                    raise _Wrong(f"its documentation has more than {max_bytes:,} bytes")
+                    raise WrongArchive(f"its documentation has more than {max_bytes:,} bytes")
                 data[member] = load()
     return data
-
-
-class _Wrong(ValueError):
-    """The reason why an archive is refused."""
 
 
 @contextmanager
@@ -112,25 +108,25 @@ def _walk_zip(path: Path) -> Generator[Member, None, None]:
     with zipfile.ZipFile(path) as archive:
         listed = archive.infolist()
         if len(listed) > MAX_MEMBERS:
-            raise _Wrong(f"it has more than {MAX_MEMBERS:,} members")
+            raise WrongArchive(f"it has more than {MAX_MEMBERS:,} members")
         seen = set()
         for member in listed:
             kind = stat.S_IFMT(member.external_attr >> 16)
             if member.is_dir() or kind not in (0, stat.S_IFREG) or not _is_plain(member.filename):
                 continue  # links and paths that lead out are not documentation
             if member.filename in seen:
-                raise _Wrong(f"it has {member.filename[:80]!r} twice")
+                raise WrongArchive(f"it has {member.filename[:80]!r} twice")
             seen.add(member.filename)
             yield member.filename, member.file_size, partial(_unzipped, archive, member)
 
 
 def _unzipped(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
     if member.file_size > MAX_COMPRESSION_RATIO * member.compress_size + 65_536:
-        raise _Wrong(f"{member.filename[:80]!r} unpacks to {member.file_size:,} bytes")
+        raise WrongArchive(f"{member.filename[:80]!r} unpacks to {member.file_size:,} bytes")
     with archive.open(member) as packed:
         data = packed.read(member.file_size + 1)
     if len(data) != member.file_size:
-        raise _Wrong(f"{member.filename[:80]!r} has another size than it declares")
+        raise WrongArchive(f"{member.filename[:80]!r} has another size than it declares")
     return data
 
 
@@ -140,7 +136,7 @@ def _walk_tar(path: Path) -> Generator[Member, None, None]:
         for member in archive:
             count, unpacked = count + 1, unpacked + max(member.size, 0)
             if count > MAX_MEMBERS or unpacked > MAX_UNPACKED_BYTES:
-                raise _Wrong("it unpacks to too much")
+                raise WrongArchive("it unpacks to too much")
             if member.isreg() and _is_plain(member.name):
                 inside = member.name.partition("/")[2] or member.name  # npm puts all into one folder
                 yield inside, member.size, partial(_unpacked, archive, member)
@@ -157,11 +153,11 @@ def _limited_headers() -> type[tarfile.TarInfo]:
             if self.type in _BLOCKS:
                 steps += self.size**2
                 if not 0 <= self.size <= MAX_HEADER_BYTES or steps > MAX_HEADER_STEPS:
-                    raise _Wrong(f"a header in it has {self.size:,} bytes, or many have too many")
+                    raise WrongArchive(f"a header in it has {self.size:,} bytes, or many have too many")
             try:
                 found: tarfile.TarInfo = super()._proc_member(archive)  # type: ignore[misc]
             except RecursionError:
-                raise _Wrong("it has too many headers for one member") from None
+                raise WrongArchive("it has too many headers for one member") from None
             return found
 
     return Header

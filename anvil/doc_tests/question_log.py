@@ -17,6 +17,7 @@ from anvil.doc_tests.settings import ServeOptions
 from anvil.doc_tests.suite import MAX_ASK_CHARS
 from anvil.errors import AnvilError, ConfigError
 from anvil.formats.iso_time import timestamp
+from anvil.formats.untrusted_json import json_object
 from anvil.git.objects import blob_id
 from anvil.index_file import lock
 from anvil.index_file.publish import keep_out_of_git
@@ -232,19 +233,11 @@ class QuestionLog:
             try:
                 with open(path, "rb", opener=safe_write.opener) as file:
                     while line := file.readline(MAX_ENTRY_BYTES + 1):
-                        entry = _parsed(line)
+                        entry = json_object(line)
                         if entry is not None:
                             yield entry
             except FileNotFoundError:
                 continue
-
-
-def _parsed(line: bytes) -> dict[str, Any] | None:
-    try:
-        entry = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    return entry if isinstance(entry, dict) else None
 
 
 def _private(path: str, flags: int) -> int:

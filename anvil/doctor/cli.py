@@ -78,7 +78,7 @@ def command(given: OpenRequest, as_json: bool) -> int:
     """
     findings: list[Finding] = []
     indent = max(map(len, EXAMINATIONS)) + 10
-    for finding in examine(examined_project.find(given.docs, given.index, given.config, given.provider)):
+    for finding in examine(examined_project.find(given)):
         findings.append(finding)
         if not as_json:
             output.say(_rendered(finding, indent))

@@ -17,6 +17,7 @@ from anvil.system import installation, safe_read
 
 if TYPE_CHECKING:
     from anvil.documents.document_source import DocumentSource
+    from anvil.requests import OpenRequest
 
 
 Verdict = Literal["ok", "note", "wrong", "unseen"]
@@ -132,9 +133,10 @@ def _shown(value: str) -> str:
     return index_url.spelled_without_secrets(value) if "://" in value and index_url.is_remote(value) else value
 
 
-def find(docs: str | None, index: str | None, config: str | None, provider: str | None) -> ExaminedProject:
-    """The project that the options name, as :func:`anvil.open` would find it. A configuration that cannot be read
-    becomes :attr:`Project.problem`."""
+def find(request: OpenRequest) -> ExaminedProject:
+    """The project that a request names, as :func:`anvil.open` would find it. A configuration that cannot be read
+    becomes :attr:`ExaminedProject.problem`."""
+    docs, index, config, provider = request.docs, request.index, request.config, request.provider
     options = {"--docs": docs, "--index": index, "--config": config, "--provider": provider}
     given = tuple(
         (option, value)

@@ -9,11 +9,12 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from anvil.doctor import examined_project
 from anvil.doctor.examined_project import ExaminedProject, Result
 from anvil.errors import ConfigError, GitError, SourceError
+from anvil.formats.untrusted_json import objects
 from anvil.settings.schema import INDEX_FOLDER
 from anvil.system import installation, safe_read
 
@@ -43,7 +44,7 @@ def examine(project: ExaminedProject) -> Iterator[Result]:
     except ConfigError as error:
         yield Result("wrong", f"{project.shown(file)} {error}")
         return
-    configured = [hook.get("id") for repo in _list(written, "repos") for hook in _list(repo, "hooks")]
+    configured = [hook.get("id") for repo in objects(written, "repos") for hook in objects(repo, "hooks")]
     ours = [name for name in HOOKS if name in configured]
     if not ours:
         return
@@ -84,7 +85,7 @@ def named_indexes(root: Path) -> list[str]:
         written = examined_project.read(root / PRE_COMMIT)
     except ConfigError:  # none, or a finding of the doctor
         return []
-    hooks = [hook for repo in _list(written, "repos") for hook in _list(repo, "hooks") if hook.get("id") in HOOKS]
+    hooks = [hook for repo in objects(written, "repos") for hook in objects(repo, "hooks") if hook.get("id") in HOOKS]
     named = set()
     for hook in hooks:
         words = [str(word) for word in hook.get("args") or ()] if isinstance(hook.get("args"), list) else []
@@ -115,9 +116,3 @@ def _install(project: ExaminedProject, root: Path) -> str:
     if find_spec("pre_commit"):
         return project.at(root, run)
     return project.at(root, f"{installation.line(installation.install(['pre-commit']))} && {run}")
-
-
-def _list(table: Any, key: str) -> list[dict[str, Any]]:
-    """The tables in the list ``table[key]``; an empty list for anything else."""
-    items = table.get(key) if isinstance(table, dict) else None
-    return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []

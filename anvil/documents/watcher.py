@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 DEBOUNCE_MS = 300
-RETRY_S = 5.0
+WATCH_RETRY_S = 5.0
 """Time until a folder that could not be watched is tried again."""
 
 logger = logging.getLogger(__name__)
@@ -52,7 +52,7 @@ class Watcher:
                 if self.problem is None:
                     logger.warning("No file events for now (%s). Each query still compares the files.", error)
                 self.problem = str(error)
-            self._stop.wait(RETRY_S)
+            self._stop.wait(WATCH_RETRY_S)
 
     def _listen(self) -> None:
         """Pass events on until the watcher is closed. Raises when watching fails."""

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from anvil.formats.lazy_pattern import OBJECT_ID
 from anvil.formats.untrusted_json import json_object
 from anvil.settings.index_url import OWNER, Address, GitHubAddress, WebAddress, is_builder
 
@@ -55,7 +56,6 @@ PAYLOAD = "application/vnd.in-toto+json"
 STATEMENTS = ("https://in-toto.io/Statement/v1", "https://in-toto.io/Statement/v0.1")
 PROVENANCE = "https://slsa.dev/provenance/v1"
 """The kind of statement that says who built a file. Others, such as a list of parts, say something else."""
-_COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _PAGES_HOST = re.compile(rf"({OWNER})\.github\.io", re.IGNORECASE)
 EXTENSIONS = {
     "1.3.6.1.4.1.57264.1.9": "signer",
@@ -160,7 +160,7 @@ def identity(extensions: dict[str, bytes]) -> Attestation:
     repository, signer = values.get("repository", ""), values.get("signer", "")
     commit = values.get("commit", "")
     slug = repository.removeprefix(GITHUB)
-    if not repository.startswith(GITHUB) or not is_builder(slug) or "/" not in slug or not _COMMIT.fullmatch(commit):
+    if not repository.startswith(GITHUB) or not is_builder(slug) or "/" not in slug or not OBJECT_ID.fullmatch(commit):
         raise ValueError("its certificate does not name a repository of GitHub and a commit")
     owner = slug.partition("/")[0]
     if not signer.lower().startswith(f"{GITHUB}{owner}/".lower()):

@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 
 FETCH_WAIT_S = 3.0
 """How long a query waits for the publisher's first answer, or for the download, before it reports the state of it."""
-RETRY_S = 60.0
+FIRST_PAUSE_S = 60.0
 """Pause after the first failure; it doubles with every further failure."""
 MAX_PAUSE_S = 3600.0
 """The longest pause, unless ``fetch.refresh`` is shorter; also the pause when that is 0."""
@@ -146,7 +146,7 @@ class AutoUpdater(IndexLocation):
     def _pause(self, failures: int) -> float:
         """Seconds until the publisher is asked again, after so many failures in a row."""
         usual = self._options.refresh or MAX_PAUSE_S
-        return min(RETRY_S * 2 ** min(failures - 1, 20), usual) if failures else usual
+        return min(FIRST_PAUSE_S * 2 ** min(failures - 1, 20), usual) if failures else usual
 
     def _update(self, progress: Progress) -> None:
         """Ask the publisher once, and fetch a newer index."""

@@ -21,6 +21,8 @@ from typing import Any
 from anvil.errors import ArtifactRejected, ConfigError, FetchError, GitError, SourceError, Unreachable
 from anvil.fetch.download import Candidate
 from anvil.formats.iso_time import timestamp
+from anvil.formats.lazy_pattern import OBJECT_ID
+from anvil.formats.untrusted_json import objects
 from anvil.git.repository import Repository
 from anvil.http.client import HttpClient, Reply, origin
 from anvil.index_file import manifest
@@ -136,12 +138,6 @@ def _again(headers: Mapping[str, str]) -> str:
     return f"at {timestamp(int(reset))}" if reset.isdecimal() and len(reset) < 12 else "in a while"
 
 
-def entries(response: Any, key: str) -> list[dict[str, Any]]:
-    """The objects in a list of a response; none when it is not as documented."""
-    items = response.get(key) if isinstance(response, dict) else None
-    return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
-
-
 def size_of(value: Any) -> int | None:
     """A number of bytes; None for another value."""
     return value if type(value) is int and value >= 0 else None
@@ -157,7 +153,6 @@ def digest_of(entry: dict[str, Any]) -> str | None:
 
 MAX_LIST_PAGES = 5
 """Pages of the list that are read, a hundred artifacts each."""
-_COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +215,7 @@ def _none(api: Api, seen: list[_Artifact], branch: str | None) -> str:
         )
     at = f" of {api.address.ref}" if api.address.ref else ""
     response, _ = api.get(f"{api.root}/actions/artifacts?per_page=100", "the artifacts")
-    names = sorted({str(artifact.get("name")) for artifact in entries(response, "artifacts")} - {name})[:5]
+    names = sorted({str(artifact.get("name")) for artifact in objects(response, "artifacts")} - {name})[:5]
     what = f"There are: {', '.join(names)}." if names else "Run the workflow that uploads it, then fetch again."
     return f"No run{at} of {slug} left an artifact {name!r}. {what}"
 
@@ -239,14 +234,14 @@ def _pages(api: Api) -> Iterator[list[_Artifact]]:
 def _parsed(response: Any, name: str) -> list[_Artifact]:
     """The artifacts of a page of the list, newest first. Those of forks, and invalid entries, are left out."""
     artifacts = []
-    for entry in entries(response, "artifacts"):
+    for entry in objects(response, "artifacts"):
         run = entry.get("workflow_run")
         if not isinstance(run, dict) or entry.get("name") != name or type(entry.get("id")) is not int:
             continue
         if type(run.get("repository_id")) is not int or run.get("head_repository_id") != run["repository_id"]:
             continue  # a pull request from a fork
         commit = str(run.get("head_sha"))
-        if _COMMIT.fullmatch(commit):
+        if OBJECT_ID.fullmatch(commit):
             artifacts.append(
                 _Artifact(
                     id=entry["id"],
@@ -314,7 +309,7 @@ def find_release(api: Api) -> Candidate:
     tag = api.address.name
     place = "latest" if tag == "latest" else f"tags/{urllib.parse.quote(tag, safe='')}"
     response, _ = api.get(f"{api.root}/releases/{place}", f"the release {tag!r}")
-    assets = {str(asset.get("name")): asset for asset in entries(response, "assets") if type(asset.get("id")) is int}
+    assets = {str(asset.get("name")): asset for asset in objects(response, "assets") if type(asset.get("id")) is int}
     published = None
     # index.json first, as Anvil names it: a release may have other files that look like a manifest.
     for name in sorted(assets, key=lambda name: (name != "index.json", name)):

@@ -45,7 +45,7 @@ DAMAGED = (
 """What :mod:`zipfile` raises for an archive that it cannot read."""
 
 
-class _Wrong(ValueError):
+class WrongArchive(ValueError):
     """The reason why an archive is refused."""
 
 
@@ -66,7 +66,7 @@ def unpack(archive: Path, target: Path, limit: int, shown: str) -> tuple[Path, M
                         packed.read(manifest.MAX_CHARACTERS * 4).decode("utf-8", "replace"), shown
                     )
                 if published.file != index.filename:
-                    raise _Wrong(f"its manifest is of {published.file!r}, but it holds {index.filename!r}")
+                    raise WrongArchive(f"its manifest is of {published.file!r}, but it holds {index.filename!r}")
             with opened.open(index) as packed, target.open("wb") as file:
                 _copy(packed, file, index.file_size)
     except OSError as error:
@@ -88,12 +88,12 @@ def _small_directory(archive: Path) -> None:
         tail = file.read()
     at = tail.rfind(b"PK\x05\x06")
     if at < 0 or len(tail) - at < _END.size:
-        raise _Wrong("it is not a ZIP file, or not all of it is there")
+        raise WrongArchive("it is not a ZIP file, or not all of it is there")
     if tail[max(0, at - _LOCATOR) : at].startswith(b"PK\x06\x07"):  # it has other numbers than those checked below
-        raise _Wrong("it is a ZIP64 archive")
+        raise WrongArchive("it is a ZIP64 archive")
     _, _, _, _, entries, length, _, _ = _END.unpack_from(tail, at)
     if entries > 2 or length > MAX_DIRECTORY_BYTES:
-        raise _Wrong("it holds more than an index and its manifest")
+        raise WrongArchive("it holds more than an index and its manifest")
 
 
 def _members(opened: zipfile.ZipFile, limit: int) -> tuple[zipfile.ZipInfo, zipfile.ZipInfo | None]:
@@ -102,23 +102,23 @@ def _members(opened: zipfile.ZipFile, limit: int) -> tuple[zipfile.ZipInfo, zipf
     for member in members:
         name = member.orig_filename
         if not _NAME.fullmatch(name) or name != member.filename:
-            raise _Wrong(f"it holds the path {name[:80]!r} instead of a plain file name")
+            raise WrongArchive(f"it holds the path {name[:80]!r} instead of a plain file name")
         if member.is_dir() or stat.S_IFMT(member.external_attr >> 16) not in (0, stat.S_IFREG):
-            raise _Wrong(f"{name!r} in it is not a regular file")
+            raise WrongArchive(f"{name!r} in it is not a regular file")
         if member.flag_bits & 0x1:
-            raise _Wrong(f"{name!r} in it is encrypted")
+            raise WrongArchive(f"{name!r} in it is encrypted")
         if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            raise _Wrong(f"{name!r} in it has an unusual compression")
+            raise WrongArchive(f"{name!r} in it has an unusual compression")
         if member.file_size > limit:
-            raise _Wrong(f"{name!r} in it has {member.file_size:,} bytes, and {limit:,} are allowed")
+            raise WrongArchive(f"{name!r} in it has {member.file_size:,} bytes, and {limit:,} are allowed")
         if member.file_size > MAX_COMPRESSION_RATIO * member.compress_size + BLOCK_BYTES:
-            raise _Wrong(f"{name!r} in it unpacks to {member.file_size:,} bytes from {member.compress_size:,}")
+            raise WrongArchive(f"{name!r} in it unpacks to {member.file_size:,} bytes from {member.compress_size:,}")
     indexes = [member for member in members if member.filename.lower().endswith(index_url.FILES)]
     rest = [member for member in members if member not in indexes]
     stem = indexes[0].filename.rpartition(".")[0] if indexes else ""
     if len(indexes) != 1 or len(rest) > 1 or any(member.filename != f"{stem}.json" for member in rest):
         names = ", ".join(repr(member.filename[:80]) for member in members) or "nothing"
-        raise _Wrong(f"it holds {names} instead of one index and its manifest")
+        raise WrongArchive(f"it holds {names} instead of one index and its manifest")
     return indexes[0], rest[0] if rest else None
 
 
@@ -127,7 +127,7 @@ def _copy(packed: IO[bytes], file: IO[bytes], size: int) -> None:
     while block := packed.read(BLOCK_BYTES):
         written += len(block)
         if written > size:
-            raise _Wrong(f"it unpacks to more than the {size:,} bytes it declares")
+            raise WrongArchive(f"it unpacks to more than the {size:,} bytes it declares")
         file.write(block)
     if written != size:
-        raise _Wrong(f"it unpacks to {written:,} bytes, not the {size:,} it declares")
+        raise WrongArchive(f"it unpacks to {written:,} bytes, not the {size:,} it declares")

@@ -22,3 +22,9 @@ def lazy_pattern(pattern: str, flags: int = 0) -> re.Pattern[str]:
     """``re.compile`` at first use, for modules with many patterns. Call its methods: functions of ``re`` do not take
     it."""
     return cast("re.Pattern[str]", _LazyPattern(pattern, int(flags)))
+
+
+SHA256 = lazy_pattern("[0-9a-f]{64}")
+"""A SHA-256 in hex."""
+OBJECT_ID = lazy_pattern("[0-9a-f]{40}(?:[0-9a-f]{24})?")
+"""The id of a commit or blob of git, by SHA-1 or SHA-256."""

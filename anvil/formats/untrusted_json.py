@@ -13,3 +13,9 @@ def json_object(text: str | bytes) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
+
+
+def objects(value: Any, key: str) -> list[dict[str, Any]]:
+    """The objects in the list ``value[key]``; none if there is no such list."""
+    items = value.get(key) if isinstance(value, dict) else None
+    return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []

@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple
 
 from anvil.errors import ConfigError
 from anvil.formats.lazy_pattern import lazy_pattern
+from anvil.values import MAX_PATH_CHARS, PAGE_ENDINGS
 
 MAX_FILES = 3_000
 """Changed files that are read; of more, the first."""
@@ -21,8 +22,6 @@ MAX_FILE_LINES = 5_000
 """Added and removed lines of one file that are kept; such a file is generated, or moved as a whole."""
 MAX_LINES = 60_000
 """Added and removed lines that are kept of a whole diff."""
-MAX_PATH_CHARS = 4_096
-"""Characters of a path. No file has a longer one: such a change is left out."""
 MAX_LINE_CHARS = 1_000
 """Characters of a line that are kept: longer ones are data."""
 
@@ -310,7 +309,7 @@ def _unquoted(text: str) -> str:
 
 FileKind = Literal["page", "code", "test", "other"]
 
-PROSE_ENDINGS = (".md", ".mdx", ".markdown", ".rst", ".txt", ".adoc", ".html", ".ipynb")
+PROSE_ENDINGS = (*PAGE_ENDINGS, ".rst", ".txt", ".adoc", ".html", ".ipynb")
 """Endings of files that are text for people. Outside of the documentation they are no code."""
 _TEST = lazy_pattern(
     r"(?i)(?:^|/)(?:tests?|testing|testdata|test[-_]data|__tests__|specs?|fixtures?|snapshots?|__snapshots__|e2e|"

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from anvil.impact.documentation import IndexedPages
 from anvil.impact.names import Name, is_public_gone
 from anvil.impact.values import AffectedSection, ChangeFeature, Evidence, EvidenceKind, Feature
+from anvil.search.confidence import logistic
 from anvil.values import ROOT
 
 INTERCEPT, OF_PAGES = -5.67, -0.24
@@ -97,7 +98,7 @@ def findings(
     needed = need(change, kinds)
     ranked: list[AffectedSection] = []
     for path in sorted(of_page):
-        confidence = needed * probability(log_odds(features(of_page[path]), len(docs.titles)))
+        confidence = needed * logistic(log_odds(features(of_page[path]), len(docs.titles)))
         ranked += _of_page(path, of_page[path], confidence, docs, edited.get(path))
     ranked.sort(key=lambda finding: (-finding.confidence, finding.path, finding.line or 0, finding.heading_path))
     done = [finding for finding in ranked if finding.heading_path in edited.get(finding.path, ())]
@@ -131,12 +132,7 @@ def weight(strengths: Mapping[Feature, float]) -> float:
 def need(change: Mapping[ChangeFeature, float], kinds: frozenset[EvidenceKind]) -> float:
     """The probability that a change concerns any page, from the features of the change as a whole."""
     own = {name: value for name, value in change.items() if KIND_OF_CHANGE[name] in kinds}
-    return probability(CHANGE_INTERCEPT + sum(CHANGE_WEIGHTS[name] * value for name, value in sorted(own.items())))
-
-
-def probability(odds: float) -> float:
-    """The probability for log-odds."""
-    return 1.0 / (1.0 + math.exp(-odds)) if odds > -700 else 0.0
+    return logistic(CHANGE_INTERCEPT + sum(CHANGE_WEIGHTS[name] * value for name, value in sorted(own.items())))
 
 
 def _of_page(

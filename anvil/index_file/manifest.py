@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from anvil.errors import ArtifactRejected
+from anvil.formats.lazy_pattern import OBJECT_ID, SHA256
 from anvil.index_file import connection, verify
 from anvil.system import safe_read, safe_write
 from anvil.values import Manifest, ModelIdentity
@@ -19,8 +20,6 @@ from anvil.values import Manifest, ModelIdentity
 T = TypeVar("T")
 MAX_CHARACTERS = 100_000
 """Characters of the longest manifest that is read."""
-_SHA256 = re.compile(r"[0-9a-f]{64}")
-_COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 _NAME = re.compile(r"(?!\.)[^/\\\x00-\x1f:?#%]{1,200}")
 
 
@@ -89,10 +88,10 @@ def parse(text: str, place: str) -> Manifest:
         return Manifest(
             format=_field(values, "format", int),
             file=_matching(values, "file", _NAME),
-            sha256=_matching(values, "sha256", _SHA256),
+            sha256=_matching(values, "sha256", SHA256),
             size=_field(values, "size", int),
-            digest=_matching(values, "digest", _SHA256),
-            commit=None if values.get("commit") is None else _matching(values, "commit", _COMMIT),
+            digest=_matching(values, "digest", SHA256),
+            commit=None if values.get("commit") is None else _matching(values, "commit", OBJECT_ID),
             last_modified=_field(values, "last_modified", str),
             anvil_version=_field(values, "anvil_version", str),
             model=ModelIdentity(

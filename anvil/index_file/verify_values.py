@@ -16,24 +16,21 @@ from typing import TYPE_CHECKING, Any
 from anvil.documents.shards import Shard
 from anvil.errors import ConfigError
 from anvil.formats.canonical_json import canonical
-from anvil.formats.lazy_pattern import lazy_pattern
+from anvil.formats.lazy_pattern import OBJECT_ID, SHA256, lazy_pattern
 from anvil.index_file import connection as connections
 from anvil.index_file import row_ids
 from anvil.settings.schema import ChunkingOptions, FixedChunks, SearchOptions
 from anvil.text import page_weights
+from anvil.values import MAX_PATH_CHARS
 
 if TYPE_CHECKING:
     import apsw
 
 MAX_DIMENSIONS = 8192
-MAX_PATH_CHARACTERS = 4096
-"""Of a document's path. The tools accept no longer paths."""
 MAX_DEPTH = 64
 """Nested levels of metadata. Front matter and sites stay below 40."""
 _MAX_INTEGER = 1 << 53
 """JSON readers round larger numbers, and no count is as large."""
-_HASH = lazy_pattern(r"[0-9a-f]{64}")
-_COMMIT = lazy_pattern(r"[0-9a-f]{40}([0-9a-f]{24})?")
 _NUMBER = lazy_pattern(r"0|[1-9][0-9]{0,14}")
 _INCLUDED = lazy_pattern(r"\+[0-9]{1,9}(\{.*\})")
 _PATH_HASH = lazy_pattern(r"[0-9a-f]{20}")
@@ -70,7 +67,7 @@ _DOCUMENTS = "SELECT id FROM documents WHERE NOT ({}) LIMIT 1".format(
         _whole("id", 0, (1 << row_ids.DOCUMENT_BITS) - 1),
         *map(_text, ("library", "file_path", "title", "file_type", "metadata")),
         *map(_optional, ("url", "nav_path")),
-        f"length(file_path) BETWEEN 1 AND {MAX_PATH_CHARACTERS}",
+        f"length(file_path) BETWEEN 1 AND {MAX_PATH_CHARS}",
         _hex("blob_id"),
         _text("fingerprint"),
         _hex("substr(fingerprint, 1, instr(fingerprint || '+', '+') - 1)"),
@@ -166,11 +163,11 @@ def manifest(handle: apsw.Connection) -> str | None:
 
 def settings(meta: Mapping[str, str]) -> str | None:
     """What is wrong with the values of a manifest that has all keys it must have."""
-    wrong = [key for key in ("digest", "checksum") if not _HASH.fullmatch(meta[key])]
+    wrong = [key for key in ("digest", "checksum") if not SHA256.fullmatch(meta[key])]
     wrong += [key for key in ("embedding_dimensions", "needs_reembed") if not _NUMBER.fullmatch(meta[key])]
     if meta["format_version"] != str(connections.FORMAT_VERSION):
         wrong.append("format_version")
-    if "commit" in meta and not _COMMIT.fullmatch(meta["commit"]):
+    if "commit" in meta and not OBJECT_ID.fullmatch(meta["commit"]):
         wrong.append("commit")
     if "left_out" in meta and not _are_path_hashes(meta["left_out"]):
         wrong.append("left_out")
@@ -273,7 +270,7 @@ def _are_included_files(text: str) -> bool:
     match = _INCLUDED.fullmatch(text)
     blobs = _json(match[1]) if match else None
     return isinstance(blobs, dict) and all(
-        isinstance(blob, str) and (not blob or _COMMIT.fullmatch(blob)) for blob in blobs.values()
+        isinstance(blob, str) and (not blob or OBJECT_ID.fullmatch(blob)) for blob in blobs.values()
     )
 
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from anvil.build.indexer import Indexer, settings
 from anvil.errors import AnvilError, ConfigError, DocumentRejected, DocumentTooLarge, NotFound, ProviderError
 from anvil.formats.argument_types import checked, checks_arguments
+from anvil.index_file.writer import DEFAULT_LIBRARY
 from anvil.library import folder_import, lancedb_import, server_info
 from anvil.library.changes import LibraryWriter, utc_now
 from anvil.library.ingestion import (
@@ -64,7 +65,6 @@ if TYPE_CHECKING:
     from anvil.library.converter import Converter
     from anvil.library.library_search import LibrarySearcher
 
-DEFAULT_LIBRARY = "default"
 DEFAULT_CONCURRENCY = 4
 """Files of a folder that are ingested at once, when the caller gives no number."""
 MAX_CONVERTER_PROCESSES = 8

@@ -24,7 +24,7 @@ from anvil.system import user_folders
 
 APPLICATION_ID = 0x414E566C  # "ANVl"; an index has "ANVL"
 FORMAT_VERSION = 3
-LOCK_TIMEOUT_S = 60.0
+WRITE_TIMEOUT_S = 60.0
 """How long a writer waits for others. Each one holds the lock for one document."""
 LOCK_RETRY_S = 0.02
 CHECKPOINT_PAGES = 2_000
@@ -61,7 +61,7 @@ def open_library(path: Path, settings: Mapping[str, str]) -> apsw.Connection:
                     "written. Change its permissions, or set library.index."
                 )
             connections.prepared(handle)
-            handle.set_busy_timeout(int(LOCK_TIMEOUT_S * 1000))
+            handle.set_busy_timeout(int(WRITE_TIMEOUT_S * 1000))
             if _retry_locked(lambda: _is_empty(handle)):
                 handle.pragma("page_size", PAGE_SIZE_BYTES)
             else:
@@ -113,7 +113,7 @@ def reading(handle: apsw.Connection) -> Iterator[None]:
 
 def _retry_locked(action: Callable[[], T]) -> T:
     """Repeat an action for which SQLite ignores the busy timeout, such as a change of the journal mode."""
-    end = time.monotonic() + LOCK_TIMEOUT_S
+    end = time.monotonic() + WRITE_TIMEOUT_S
     while True:
         try:
             return action()

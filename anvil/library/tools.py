@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from anvil._version import __version__
-from anvil.library.library import DEFAULT_CONCURRENCY, DEFAULT_LIBRARY, MAX_LISTED_DOCUMENTS, Library, open_library
+from anvil.index_file.writer import DEFAULT_LIBRARY
+from anvil.library.library import DEFAULT_CONCURRENCY, MAX_LISTED_DOCUMENTS, Library, open_library
 from anvil.library.values import (
     Deleted,
     FolderReport,

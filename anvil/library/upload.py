@@ -18,8 +18,9 @@ from starlette.types import Message, Receive
 
 from anvil.errors import AnvilError, ConfigError, DocumentTooLarge, UnsupportedFormat
 from anvil.formats.untrusted_json import json_object
+from anvil.index_file.writer import DEFAULT_LIBRARY
 from anvil.library.ingestion import file_name
-from anvil.library.library import DEFAULT_LIBRARY, Library
+from anvil.library.library import Library
 from anvil.library.settings import LibraryOptions
 from anvil.search.metadata_filter import MAX_METADATA_BYTES
 from anvil.server.logs import log

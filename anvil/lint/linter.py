@@ -26,7 +26,7 @@ from anvil.settings.schema import Config
 from anvil.system import installation, safe_read
 from anvil.text import front_matter, includes, markdown_parser, references
 from anvil.text.lines import LINE_END
-from anvil.values import PAGE_ENDINGS, SEPARATOR, Document
+from anvil.values import MIN_DUPLICATE_CHARS, PAGE_ENDINGS, SEPARATOR, Document
 from anvil.wording import counted
 
 if TYPE_CHECKING:
@@ -174,7 +174,7 @@ def _similar(reader: Reader | None, fresh: set[str], pages: int, notes: list[str
 def _is_worth_reporting(pair: content_health.Pair) -> bool:
     """Whether both chunks have text in addition to their headings, and not only similar headings."""
     sizes = (spot.chars - len(spot.heading_path.rpartition(SEPARATOR)[2]) for spot in (pair.first, pair.second))
-    return min(sizes) >= rules.MIN_DUPLICATE_CHARS
+    return min(sizes) >= MIN_DUPLICATE_CHARS
 
 
 def _place(spot: content_health.Spot) -> tuple[str, int, str]:

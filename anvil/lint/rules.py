@@ -20,11 +20,9 @@ from anvil.lint.settings import LintOptions
 from anvil.lint.values import LintFinding, LintReport, RuleName
 from anvil.text.headings import UNTITLED, slug
 from anvil.text.references import Link
-from anvil.values import PAGE_ENDINGS
+from anvil.values import MIN_DUPLICATE_CHARS, PAGE_ENDINGS
 from anvil.wording import counted
 
-MIN_DUPLICATE_CHARS = 100
-"""Characters of a section's text, without white space, from which equal text is reported: "See above." may repeat."""
 MAX_PLACES = 3
 """Places of equal text in a message."""
 MIN_ORPHANS = 10

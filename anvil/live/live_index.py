@@ -17,9 +17,9 @@ from anvil.documents import staleness
 from anvil.errors import AnvilError, ArtifactError, BuildError, ConfigError, NotFound, OlderIndex
 from anvil.live.background_work import IndexSaver, InitialBuild, VectorWorker, join
 from anvil.live.location import CLOSED
-from anvil.requests import BuildRequest, SearchRequest
+from anvil.requests import BuildRequest, OpenRequest, SearchRequest
 from anvil.system.cancellation import still_wanted
-from anvil.values import Changes, Progress, silent
+from anvil.values import RETRY_S, Changes, Progress, silent
 from anvil.wording import counted
 
 if TYPE_CHECKING:
@@ -44,8 +44,6 @@ PAGES_PER_STEP = 16
 """Pages read into a first, partial index while the lock is held."""
 FIRST_READING_S = 5.0
 """How long pages are read before the first answer from a partial index: enough for some thousand pages."""
-BUILD_RETRY_S = 30.0
-"""Pause after a failed first build."""
 
 logger = logging.getLogger(__name__)
 
@@ -92,29 +90,24 @@ class Corpus(Protocol):
 class LiveIndex:
     """One working copy of an index, kept in line with its corpus.
 
-    ``lock`` guards the copy; in a server no model runs while it is held. ``background``: for servers, see the module.
-    ``watch``: refresh on file events too. ``progress``: of a refresh. ``first_reading_s``: how long a server
-    reads pages before its first answer when there is no index. ``build_first``: without ``background``, whether an
-    index that is missing is built before the answer, also when that takes long.
+    ``request``: of its opening, see :func:`anvil.open`. ``lock`` guards the copy; in a server no model runs while it is
+    held. ``first_reading_s``: how long a server reads pages before its first answer when there is no index.
     """
 
     def __init__(
         self,
         corpus: Corpus,
+        request: OpenRequest,
         *,
-        background: bool,
-        watch: bool = False,
-        progress: Progress = silent,
         first_reading_s: float | None = None,
-        build_first: bool = True,
         lock: threading.RLock | None = None,
     ) -> None:
         self.lock = lock or threading.RLock()
         self.closed = False
         self._corpus = corpus
-        self._background = background
-        self._build_first = build_first
-        self._progress = progress
+        self._background = request.background
+        self._build_first = request.build_first
+        self._progress = request.progress
         self._first_reading_s = FIRST_READING_S if first_reading_s is None else first_reading_s
         self._copy: WorkingCopy | None = None
         self._compared_at = 0.0
@@ -129,7 +122,7 @@ class LiveIndex:
         self._saver = IndexSaver(self._save)
         self._starter: threading.Thread | None = None
         self._watcher = None
-        if background and watch and (watched := corpus.watched) is not None:
+        if request.background and request.watch and (watched := corpus.watched) is not None:
             from anvil.documents.watcher import Watcher
 
             folder, deep = watched
@@ -443,7 +436,7 @@ class LiveIndex:
         return self._initial_build is not None and self._initial_build.reading
 
     def _start_build(self) -> None:
-        self._build_retry_at = time.monotonic() + BUILD_RETRY_S
+        self._build_retry_at = time.monotonic() + RETRY_S
         self._initial_build = InitialBuild(
             read_pages=self._read_pages,
             build=self._build,

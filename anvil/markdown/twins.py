@@ -18,7 +18,6 @@ from anvil.sites import page_addresses
 from anvil.sites.page_choice import SitePage
 from anvil.text import references
 
-HTML_ENDINGS = (".html", ".htm", ".xhtml")
 SAMPLE_PAGES = 100
 """Pages whose links tell the path of a site that does not say its address."""
 _SAFE = "/@!$&'()*+,;=~-._"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from anvil.index_file.reader import Reader
 from anvil.index_file.rows import StoredChunk
 from anvil.search.pages import page_text
+from anvil.values import MIN_DUPLICATE_CHARS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
 
     ChunkVectors = tuple[NDArray[np.int64], NDArray[np.int8], Mapping[int, StoredChunk]]
 
-MIN_DUPLICATE_CHARS = 100
-"""A shorter text may be repeated: "See above." is not a finding."""
 MIN_DUPLICATE_COSINE = 0.95
 """The cosine from which two chunks are near duplicates. Title and breadcrumb are part of the embedded text."""
 MAX_COMPARED_CHUNKS = 10_000

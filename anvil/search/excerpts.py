@@ -17,6 +17,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from anvil.search import snippets
+from anvil.text.lines import LINE
 from anvil.text.query import bounded
 
 LEAD_SHARE = 4
@@ -26,7 +27,6 @@ MIN_DEFINITIONS = 4
 """Definitions of a kind that make a list of them."""
 MARGINS = {"option": 4, "row": 99, "item": 1, "term": 1}
 """Characters by which definitions of one list may be indented differently."""
-_LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
 _FENCE = re.compile(r"([ \t>]*)(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*(`{3,}(?=[^`]*\Z)|~{3,})")
 _HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t]|\Z)")
 _BEGINS = re.compile(r" {0,3}#{1,6}(?:[ \t]|\Z)|[ \t>]*(?:[-*+]|\d{1,9}[.)])[ \t]|[ \t]+-{1,2}[A-Za-z?]")
@@ -292,7 +292,7 @@ def _blocks(text: str) -> Iterator[_Block]:
     """The blocks of a text, in order, without blank lines between them."""
     block: _Block | None = None
     fence, is_apart, head = "", True, ""
-    for match in _LINE.finditer(text):
+    for match in LINE.finditer(text):
         start, end = match.span()
         line = match[0].rstrip("\r\n")
         mark = None if fence else _FENCE.match(line)
@@ -325,7 +325,7 @@ def _blocks(text: str) -> Iterator[_Block]:
 
 
 def _has_options(text: str, block: _Block) -> bool:
-    lines = _LINE.finditer(text, block.start, block.end)
+    lines = LINE.finditer(text, block.start, block.end)
     return sum(_OPTION.match(line[0]) is not None for line in lines) >= MIN_DEFINITIONS
 
 
@@ -344,7 +344,7 @@ def _pieces(text: str, block: _Block, room: int) -> Iterator[_Piece]:
         block = block._replace(opening=bare if len(bare) * LEAD_SHARE <= room else "")
     room -= 2 * len(block.opening)  # it may be opened and closed
     inside = bool(block.opening)
-    for match in _LINE.finditer(text, first, block.end):
+    for match in LINE.finditer(text, first, block.end):
         start, end = match.span()
         if not match[0].strip() or (inside and end == block.end and _FENCE.match(match[0])):
             continue  # the end of a fence is put behind its last line

@@ -18,7 +18,7 @@ from anvil.results import GrepMatch, GrepResult
 from anvil.search import line_matcher, pages
 from anvil.search.line_matcher import LineMatcher
 from anvil.system.cancellation import still_wanted
-from anvil.values import Section
+from anvil.values import MAX_PATH_CHARS, Section
 from anvil.wording import counted
 
 MAX_LINE_CHARS = 500
@@ -61,7 +61,7 @@ def grep(reader: IndexReader, matcher: LineMatcher, request: GrepRequest, docs_r
 def _documents(reader: IndexReader, path: str | None, docs_root: Path | None) -> Sequence[StoredDocument]:
     if path is None:
         return list(reader.documents())
-    if len(path) <= pages.MAX_PATH_CHARS and is_unicode(path):
+    if len(path) <= MAX_PATH_CHARS and is_unicode(path):
         folder = posixpath.normpath(path.strip("/") or ".")
         if documents := list(reader.documents("" if folder == "." else folder)):
             return documents

@@ -17,13 +17,11 @@ from anvil.index_file.reader import IndexReader
 from anvil.index_file.rows import StoredDocument, edition, is_parallel, section_url, speaks
 from anvil.results import Page, PageList, PageSection, PageSummary, SectionText
 from anvil.search import snippets
-from anvil.values import ROOT, SEPARATOR, ChunkMetadata, PageChunk, Section
+from anvil.values import MAX_PATH_CHARS, ROOT, SEPARATOR, ChunkMetadata, PageChunk, Section
 from anvil.wording import closest_paths, first_of, full_heading
 
 MAX_SHARING = 5
 """Sections of one anchor that a message names."""
-MAX_PATH_CHARS = 4096
-"""Characters of a path or breadcrumb that is looked up; operating systems have no longer paths."""
 MAX_SHOWN_CHARS = 500
 """Characters of a name that an error repeats."""
 ENTRY_CHARS, TEXT_CHARS = 130, 3

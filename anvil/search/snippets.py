@@ -11,12 +11,12 @@ from functools import lru_cache
 from itertools import chain, groupby
 from typing import NamedTuple
 
+from anvil.text.lines import LINE
 from anvil.text.query import CJK, STOP, bounded, pairs
 
 MAX_WORD_CHARACTERS = 100
 """Characters of the longest word that is cached."""
 _END = re.compile(r"\r\n?|\n")
-_LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
 _WORD = re.compile(rf"[^\W{CJK}]+|[{CJK}]+")
 _ASCII_WORD = re.compile("[A-Za-z0-9_]+")  # the same for ASCII, twice as fast
 _UNSPACED = re.compile(f"[{CJK}]")
@@ -113,7 +113,7 @@ _NO_STEMS: frozenset[str] = frozenset()
 
 def _matched_lines(text: str, stems: Collection[str]) -> list[_MatchedLine]:
     """The lines of a text. The stems of each word are looked up once."""
-    lines = _LINE.findall(text)
+    lines = LINE.findall(text)
     words = list(map((_ASCII_WORD if text.isascii() else _WORD).findall, lines))
     wanted = frozenset(stems)
     found = {word for word in set(chain.from_iterable(words)) if not wanted.isdisjoint(_keys(word))}

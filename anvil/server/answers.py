@@ -462,6 +462,8 @@ def _refusals(code: int, data: Any = None) -> Iterator[None]:
 
 
 LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
+MAX_OPEN_REQUESTS = 256
+"""Of one client, without an answer. Over a pipe no further line is read then; elsewhere further ones are refused."""
 MAX_SUBSCRIPTIONS, MAX_STREAMS = 10_000, 64
 """Pages that one connection may subscribe to, and streams of changes at once."""
 

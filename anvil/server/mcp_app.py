@@ -27,6 +27,7 @@ from anvil.server.answers import (
     ICONS,
     INVALID_PARAMS,
     INVALID_REQUEST,
+    MAX_OPEN_REQUESTS,
     MAX_STREAMS,
     METHOD_NOT_FOUND,
     NAME,
@@ -78,8 +79,6 @@ SDK_MESSAGES = {
 MAX_SHOWN_PLACE_CHARS = 200
 MAX_UNREAD_ANSWERS = 16
 """Answers to one client of a standing connection that are being made or wait for it to read. Further calls wait."""
-MAX_OPEN_REQUESTS = 256
-"""Requests of such a client without an answer. Further ones are refused."""
 
 
 class Unread:

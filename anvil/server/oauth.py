@@ -131,7 +131,7 @@ ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES
 MAX_TOKEN_CHARS = 16_384
 KEYS_TTL_S = 600.0
 """Time after which keys are fetched again."""
-RETRY_S = 30.0
+MIN_REQUEST_GAP_S = 30.0
 """Least time between two requests to the provider, so that tokens with invented keys cause none."""
 FAILURE_TTL_S = 1.0
 """Time for which a failure answers all who waited for the keys, so that they do not ask one after the other."""
@@ -217,7 +217,7 @@ class IdentityProvider:
         if self._failure is not None and now - self._tried_at < FAILURE_TTL_S:
             raise self._failure
         is_due = self._known(key_id) is None or now - self._fetched_at > KEYS_TTL_S
-        if not is_due or (self._failure is None and now - self._tried_at <= RETRY_S):
+        if not is_due or (self._failure is None and now - self._tried_at <= MIN_REQUEST_GAP_S):
             return
         self._failure = None
         try:

@@ -21,6 +21,7 @@ from anvil.server.answers import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
     INVALID_REQUEST,
+    MAX_OPEN_REQUESTS,
     MAX_STREAMS,
     MODERN_VERSION,
     NOT_INITIALIZED,
@@ -48,8 +49,6 @@ OVERLONG_LINE = b"\0"
 """Takes the place of a line that was dropped."""
 MAX_QUEUED_ANSWERS, MAX_QUEUED_NOTICES = 16, 1024
 """Lines that wait for a client that does not read. With more of them calls wait, and notifications are dropped."""
-MAX_OPEN_REQUESTS = 256
-"""With so many requests without an answer, no further line is read."""
 ANSWER_GRACE_S = SHUTDOWN_TIMEOUT_S - 0.3
 """Time for open requests after the client closed stdin. The client may still read the answers."""
 FIRST_LINE_S = 0.1

@@ -19,7 +19,7 @@ from anvil.sites import own_markdown, page_addresses
 from anvil.sites.page_cache import KnownFile
 from anvil.values import Skipped
 
-ENDINGS = (".html", ".htm", ".xhtml")
+HTML_ENDINGS = (".html", ".htm", ".xhtml")
 INVENTORY = "objects.inv"
 
 
@@ -82,13 +82,13 @@ def list_site(folder: Path, max_page_bytes: int) -> SiteListing:
     own = own_markdown.paths(folder)
     for path, entry in _files(folder):
         if entry.is_symlink():
-            if path.lower().endswith(ENDINGS) or entry.is_dir():
+            if path.lower().endswith(HTML_ENDINGS) or entry.is_dir():
                 left_out.append(Skipped(path, "it is a link to another file or folder"))
             continue
         if not path.isprintable() or not _is_utf8(path):
             left_out.append(Skipped(ascii(path)[1:-1], "its name has characters that cannot be shown"))
             continue
-        is_html = path.lower().endswith(ENDINGS)
+        is_html = path.lower().endswith(HTML_ENDINGS)
         if not is_html and (path in own or not _is_about_pages(path)):
             continue
         try:

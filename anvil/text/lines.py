@@ -7,6 +7,8 @@ from itertools import accumulate
 
 LINE_END = re.compile(r"\r\n|\r|\n")
 """Only these end a line in Markdown; ``str.splitlines`` knows eight more."""
+LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
+"""A line with its end; the last one may have none."""
 _BACKTICKS = re.compile("`+")
 
 

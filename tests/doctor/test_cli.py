@@ -23,6 +23,7 @@ from anvil.clients.known_clients import CLIENTS
 from anvil.doctor import cli, examined_project, folders
 from anvil.doctor.examined_project import Finding, Result
 from anvil.index_file.digest import checksum
+from anvil.requests import OpenRequest
 from anvil.system import installation
 from tests.conftest import PAGES, write
 from tests.support import fork_server, repositories
@@ -76,10 +77,9 @@ def shell(command: str, code: int = 0) -> str:
     return done.stdout
 
 
-def findings(subject: str, **options: str | None) -> list[Finding]:
+def findings(subject: str, **options: Any) -> list[Finding]:
     """What one examination says of the working folder's project, and that no other broke down."""
-    given = {"docs": None, "index": None, "config": None, "provider": None, **options}
-    found = list(cli.examine(examined_project.find(**given)))
+    found = list(cli.examine(examined_project.find(OpenRequest(**options))))
     assert not [each for each in found if each.verdict == "unseen"]
     return [each for each in found if each.subject == subject]
 
@@ -101,7 +101,7 @@ def healed(subject: str, verdict: str, said: str, **options: str | None) -> Find
 
 
 def test_a_sound_project(project: Path) -> None:
-    found = list(cli.examine(examined_project.find(None, None, None, None)))
+    found = list(cli.examine(examined_project.find(OpenRequest())))
     assert {each.subject for each in found} <= cli.EXAMINATIONS.keys()
     assert {each.verdict for each in found if each.subject not in ("program", "packages")} == {"ok"}
     assert "fresh: 4 pages" in finding("index").text and "leaves it out" in finding("index in git").text
@@ -113,7 +113,7 @@ def test_an_examination_that_breaks_down_hides_no_other(project: Path, monkeypat
         raise MemoryError("no more")
 
     monkeypatch.setitem(cli.EXAMINATIONS, "git", broken)
-    found = list(cli.examine(examined_project.find(None, None, None, None)))
+    found = list(cli.examine(examined_project.find(OpenRequest())))
     assert [each.verdict for each in found if each.subject == "git"] == ["ok", "unseen"]
     assert [each.verdict for each in found if each.subject == "index"] == ["ok"]
 
@@ -202,7 +202,7 @@ def test_an_index_from_elsewhere_is_not_fetched_to_look(project: Path) -> None:
     write(project, {"anvil.toml": f'index = "https://user:secret@127.0.0.1:9/index.db"\n{KEYWORDS}'})
     found = finding("index")
     assert found.verdict == "note" and "not fetched yet" in found.text
-    assert not any("secret" in f"{each}" for each in cli.examine(examined_project.find(None, None, None, None)))
+    assert not any("secret" in f"{each}" for each in cli.examine(examined_project.find(OpenRequest())))
 
 
 def test_a_secret_in_an_address_is_in_no_command(project: Path) -> None:
@@ -212,7 +212,7 @@ def test_a_secret_in_an_address_is_in_no_command(project: Path) -> None:
         ("https://127.0.0.1:9/i.db?sig=SECRETPW", "--index 'https://127.0.0.1:9/i.db?QUERY'"),
         ("github:o/r#release:v1", "--index 'github:o/r#release:v1'"),
     ):
-        found = [*cli.examine(examined_project.find(None, address, None, None))]
+        found = [*cli.examine(examined_project.find(OpenRequest(index=address)))]
         (index,) = [each for each in found if each.subject == "index"]
         assert index.fix and (index.fix.endswith(spelled) or os.name == "nt")
         assert "SECRETPW" not in f"{found}"
@@ -224,7 +224,7 @@ def test_an_index_in_milvus_is_named_and_not_looked_for_on_disk(project: Path) -
     (note,) = findings("index", index="milvus://127.0.0.1:19530/docs")
     assert note.verdict == "note" and "milvus://127.0.0.1:19530/docs" in note.text and note.fix
     assert note.fix.endswith("status --index milvus://127.0.0.1:19530/docs")
-    found = [*cli.examine(examined_project.find("gone", "milvus://127.0.0.1:19530/docs", None, None))]
+    found = [*cli.examine(examined_project.find(OpenRequest("gone", "milvus://127.0.0.1:19530/docs")))]
     assert not [each for each in found if each.verdict == "unseen"]
     assert [each.verdict for each in found if each.subject == "documents"] == ["note"]  # there is something to ask
     assert "is published elsewhere" in [each.text for each in found if each.subject == "pre-commit"][-1]
@@ -332,7 +332,7 @@ def test_a_repository_that_cannot_be_read(project: Path) -> None:
 
 def test_a_configuration_that_is_not_understood(project: Path) -> None:
     write(project, {"anvil.toml": 'dosc = "docs"\n[embedding]\napi_key = "sk-very-secret"\n'})
-    found = list(cli.examine(examined_project.find(None, None, None, "none")))
+    found = list(cli.examine(examined_project.find(OpenRequest(provider="none"))))
     wrong = [each for each in found if each.verdict == "wrong"]
     assert [each.subject for each in wrong] == ["configuration"] and "Did you mean docs?" in wrong[0].text
     assert not any("sk-very" in str(each) for each in found)
@@ -378,7 +378,7 @@ def system(folder: Path, mounts: str, watches: int) -> Path:
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="of Linux")
 def test_folders_that_cannot_be_watched(project: Path, tmp_path: Path) -> None:
-    where = examined_project.find(None, None, None, None)
+    where = examined_project.find(OpenRequest())
     local = "/dev/sda / ext4 rw 0 0\n"
     (few,) = folders.events(where, system(tmp_path / "few", local, 2))
     assert few.verdict == "note" and few.fix == "sudo sysctl fs.inotify.max_user_watches=6"

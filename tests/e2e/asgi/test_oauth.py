@@ -169,7 +169,7 @@ def test_keys_that_are_none_are_a_fault_of_the_provider(
 def test_a_provider_that_hangs_holds_up_nobody_whose_key_is_known(
     provider: Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(provider_door, "RETRY_S", -1.0)
+    monkeypatch.setattr(provider_door, "MIN_REQUEST_GAP_S", -1.0)
     monkeypatch.setattr(provider_door, "FETCH_TIMEOUT_S", 1.5)
     door = provider_door.IdentityProvider(provider.issuer)
     known, invented = provider.token(RESOURCE), provider.token(RESOURCE, key_id="invented")
@@ -237,7 +237,7 @@ def test_the_bearer_token_works_besides(index: Path, provider: Provider) -> None
 def test_keys_are_fetched_again_when_they_change(
     index: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(provider_door, "RETRY_S", -1.0)
+    monkeypatch.setattr(provider_door, "MIN_REQUEST_GAP_S", -1.0)
     door = provider_door.IdentityProvider(provider.issuer)
     assert door.claims(provider.token(RESOURCE), (RESOURCE,))["sub"] == "agent"
     provider.rotate("second", "EC")
