@@ -51,7 +51,7 @@ class PageQueries(OpenedIndexes):
         """The chunks that answer ``query`` best.
 
         ``top_k`` is clamped to 1..20. ``file_filter``: a glob over paths, applied before ranking.
-        ``max_chars``: the budget for all contents together, of which the likely ones get most; None: 1,000, and 100 for
+        ``max_chars``: the budget for all contents together, of which the likely ones get most; None: 800, and 100 for
         each result, as in ``search_docs``. ``min_confidence``: results with less are left out (default:
         ``search.min_confidence``). ``version``, ``language``: only pages of a site that have it, such as ``1.2`` and
         ``de``. Of several collections, ``version`` is that of a collection, and there is no ``language``. Raises
@@ -81,11 +81,10 @@ class PageQueries(OpenedIndexes):
         collection: str | None = None,
         version: str | None = None,
         language: str | None = None,
-        base_chars: int | None = None,
     ) -> Explained:
         """Like :meth:`search`, with the parts of each score, the span of each matching section, and the evidence behind
-        each confidence. ``base_chars``: in place of the 1,000 of a budget of None."""
-        from anvil.requests import BASE_CHARS, SearchRequest
+        each confidence."""
+        from anvil.requests import SearchRequest
 
         options, by_name = self.config.search, bool(self._default)
         if by_name and language is not None:
@@ -101,7 +100,6 @@ class PageQueries(OpenedIndexes):
             threshold=options.threshold,
             version=None if by_name else version,
             language=language,
-            base_chars=BASE_CHARS if base_chars is None else base_chars,
         )
         return self._search_several(members, request) if self.is_several else members[0].live.search(request)
 

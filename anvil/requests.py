@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 MAX_RESULTS = 20
 """Results of one search."""
-BASE_CHARS = 1000
-"""Characters of the texts of a reply where no budget is given, beside those for each result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +35,7 @@ class SearchRequest:
     file_filter: str | None = None
     """A glob over paths."""
     max_chars: int | None = None
-    """The budget for all contents together; None: ``base_chars``, and some for each result."""
+    """The budget for all contents together; None: 800, and 100 for each result."""
     mode: Mode = "hybrid"
     min_confidence: float = 0.0
     """Results with a lower confidence are left out; 0: none is."""
@@ -49,7 +47,6 @@ class SearchRequest:
     """Only pages of a site in this language."""
     paths: Collection[str] | None = None
     """Only these pages."""
-    base_chars: int = BASE_CHARS
     read_passages: bool = True
     """Whether a hybrid search reads its best passages again, see :mod:`anvil.embedding.passages`."""
 

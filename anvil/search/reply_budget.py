@@ -14,15 +14,15 @@ from anvil.search import excerpts, snippets
 from anvil.search.excerpts import Sought
 from anvil.search.section_match import SectionSpan
 
-CHARS_PER_RESULT = 100
-"""Characters for each result in the budget of a search that gives none."""
+BASE_CHARS, CHARS_PER_RESULT = 800, 100
+"""Characters of the budget of a search that gives none: in all, and for each result."""
 LINE_CHARS = 80
 """Characters that each result has at least, if the budget has twice as many for each."""
 STEEPNESS = 6
 """Evidence is the score as a share of the best one, to this power. Of 329 questions that people asked, results with at
 least .9 of the best score hold the section that answers in a quarter of the cases, those below .8 in one of fifty."""
-NEAR = 0.8
-"""Share of the best score from which on a further section of a page is named with its text."""
+NEAR = 0.7
+"""Share of the score of a page's result from which on a further section of the page is named with its text."""
 DONATED = 2
 """The longest text gives one part of so many, at most, to a definition that would be cut."""
 MAX_ALSO = 2

@@ -49,7 +49,7 @@ T = TypeVar("T")
 
 NEAREST = 60
 """Chunks nearest to a query that a semantic search ranks with their pages."""
-MATCHING = 0.45
+MATCHING = 0.35
 """Share of the best score from which on a page has a place before the further sections of better pages."""
 MAX_NAMED_PAGES = 8
 """Pages whose second names are read for a query that is a name."""
@@ -417,7 +417,7 @@ def _answer(
     if is_covered or request.max_chars is not None:
         budget = request.max_chars
         if budget is None:
-            budget = request.base_chars + reply_budget.CHARS_PER_RESULT * len(own)
+            budget = reply_budget.BASE_CHARS + reply_budget.CHARS_PER_RESULT * len(own)
         hits, spans = reply_budget.within_budget(own, further, request.query, budget)
     else:
         hits, spans = reply_budget.lines(own, request.query)
@@ -541,15 +541,19 @@ def _hits(
 
 
 def _further(shown: Sequence[_Result], likely: Sequence[_Result]) -> list[_Result]:
-    """The results that are nearly as good as the best one and of the page of one that is shown, the best of each
-    page. Two of them may be parts of one section."""
-    best = max((result.score for result in shown), default=0.0)
+    """The results that are of the page of one that is shown and nearly as good as that one, the best of each page. Two
+    of them may be parts of one section."""
+    best: dict[tuple[int, int], float] = {}
+    for result in shown:
+        best.setdefault((result.place, page_of(result.ranked)), result.score)
     rows = {(result.place, result.ranked.row) for result in shown}
-    left = {(result.place, page_of(result.ranked)): 2 * reply_budget.MAX_ALSO for result in shown}
+    left = dict.fromkeys(best, 2 * reply_budget.MAX_ALSO)
     further = []
     for result in likely:
         page = result.place, page_of(result.ranked)
-        if (result.place, result.ranked.row) in rows or result.score < reply_budget.NEAR * best or not left.get(page):
+        if (result.place, result.ranked.row) in rows or not left.get(page):
+            continue
+        if result.score < reply_budget.NEAR * best[page]:
             continue
         left[page] -= 1
         further.append(result)

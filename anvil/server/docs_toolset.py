@@ -30,8 +30,6 @@ INSTRUCTIONS = (
 
 MAX_LIST_CHARS = 16_000
 """Characters of one answer of list_pages: about a hundred pages."""
-MARKDOWN_BASE_CHARS = 2300
-"""As ``BASE_CHARS`` of a request: with it, a reply in Markdown is as long as one in JSON."""
 NO_LIMIT = 1_000_000_000
 """The largest value of a budget in characters: more than any index has."""
 
@@ -186,16 +184,11 @@ def in_markdown(toolset: Toolset) -> Toolset:
     """A toolset whose answers are Markdown alone."""
     from anvil.server.markdown_text import render
 
-    tools = tuple(replace(tool, call=_search_more) if tool.name == "search_docs" else tool for tool in toolset.tools)
-    return replace(toolset, tools=tools, render=render)
+    return replace(toolset, render=render)
 
 
-def _search_more(opened: Anvil, given: dict[str, Any]) -> SearchResult:
-    return _search(opened, given, MARKDOWN_BASE_CHARS)
-
-
-def _search(opened: Anvil, given: dict[str, Any], base_chars: int | None = None) -> SearchResult:
-    result = opened.explain(**given, base_chars=base_chars).result
+def _search(opened: Anvil, given: dict[str, Any]) -> SearchResult:
+    result = opened.search(**given)
     if opened.config.table(ServeOptions).question_log:
         from anvil.doc_tests import question_log
 

@@ -24,7 +24,7 @@ from anvil.embedding.provider import EmbeddingProvider, Vector
 from anvil.errors import ConfigError, ModelError
 from anvil.index_file import verify
 from anvil.index_file.reader import Reader
-from anvil.requests import BASE_CHARS, SearchRequest
+from anvil.requests import SearchRequest
 from anvil.results import Hit, Mode
 from anvil.search import confidence, reply_budget
 from anvil.search.confidence import UNLIKELY
@@ -725,7 +725,7 @@ def test_no_budget_is_a_budget_by_the_number_of_results(opened: Opener, keywords
     pages = {f"{i}.md": f"# Page {i}\n\n{FILLER}The zebra is here on page {i}.\n{FILLER}" for i in range(25)}
     searcher = opened(pages, keywords)
     for top_k in (1, 5, 20):
-        given = BASE_CHARS + reply_budget.CHARS_PER_RESULT * top_k
+        given = reply_budget.BASE_CHARS + reply_budget.CHARS_PER_RESULT * top_k
         assert ask(searcher, "zebra", top_k, max_chars=given).hits == ask(searcher, "zebra", top_k).hits
     of_size = {
         max_chars: [len(hit.content) for hit in ask(searcher, "zebra", 5, max_chars=max_chars).hits]
@@ -745,7 +745,7 @@ def test_a_definition_that_matches_is_whole_though_others_match_as_well(
     pages["guide.md"] = f"# Zebra stripes\n\n{FILLER}The stripes of a zebra are many.\n\n{FILLER}"
     found = ask(opened(pages, keywords), "zebra stripes", 5, mode="keyword")
     assert [own.rstrip() in hit.content for hit in found.hits] == [False, True, True, True, True]
-    assert sum(map(chars, found.hits)) <= BASE_CHARS + 5 * reply_budget.CHARS_PER_RESULT
+    assert sum(map(chars, found.hits)) <= reply_budget.BASE_CHARS + 5 * reply_budget.CHARS_PER_RESULT
 
 
 def test_a_result_that_is_clearly_the_best_has_nearly_all_of_the_text(
