@@ -19,7 +19,7 @@ import click
 from anvil.cli import options, output
 from anvil.cli.older_config import read_older_config
 from anvil.clients import client_files
-from anvil.clients.known_clients import CLIENTS, Scope
+from anvil.clients.known_clients import CLIENTS, FORM, Scope
 from anvil.errors import ConfigError
 from anvil.formats.toml_values import quoted
 from anvil.settings import index_url
@@ -81,7 +81,7 @@ class Setup:
                 "--links needs the address of a published index, such as --index https://docs.example.org/."
             )
         name = self.name or client_files.folder_name(self._project)
-        words = [*(self._words or ["uvx", installation.DISTRIBUTION]), "serve", "--index", _address(self.index)]
+        words = [*(self._words or ["uvx", installation.DISTRIBUTION]), "serve", "--index", _address(self.index), *FORM]
         for title, link in install_links(name, words).items():
             output.say(f"[Add to {title}]({link})")
 

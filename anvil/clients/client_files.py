@@ -146,7 +146,7 @@ def entry(
     words = [*(command or file.client.starter or _command(file, project)), "serve"]
     for option, value in options.items():
         words += [option, _spelled(file, project, value) if isinstance(value, Path) else value]
-    return known_clients.entry(file.client, name, words)
+    return known_clients.entry(file.client, name, [*words, *known_clients.FORM])
 
 
 def _spelled(file: ClientFile, project: Path, path: Path) -> str:

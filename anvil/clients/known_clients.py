@@ -14,6 +14,9 @@ from typing import Any, Literal
 FOLDER = "${workspaceFolder}/"
 """Editors start servers in any folder, and replace this by the project's."""
 
+FORM = ("--text", "markdown")
+"""The end of the arguments: a model reads an answer in Markdown with fewer characters, and every client shows it."""
+
 Format = Literal["json", "toml", "yaml"]
 Scope = Literal["project", "user"]
 

@@ -94,9 +94,15 @@ def test_the_folder_of_a_configuration_is_named_instead_of_the_docs(project: Pat
     (project / "anvil.toml").write_text('docs = "docs"\n')
     program("init", "--client", "claude-code", cwd=project)
     found = json.loads((project / ".mcp.json").read_text())
-    assert found["mcpServers"]["docs"] == {"command": "anvil", "args": ["serve", "--config", "."]}
+    assert found["mcpServers"]["docs"] == {"command": "anvil", "args": ["serve", "--config", ".", "--text", "markdown"]}
     program("init", "--client", "cursor", cwd=project)
-    assert entry_of(project, "cursor", "docs")["args"] == ["serve", "--config", "${workspaceFolder}"]
+    assert entry_of(project, "cursor", "docs")["args"] == [
+        "serve",
+        "--config",
+        "${workspaceFolder}",
+        "--text",
+        "markdown",
+    ]
 
 
 @pytest.mark.parametrize("name", ["anvil.toml", "pyproject.toml"])
@@ -107,7 +113,7 @@ def test_a_configuration_is_found_where_every_command_finds_it(project: Path, na
     (project / name).write_text(f'{head}docs = "documentation"\n')
     program("init", "--client", "claude-code", cwd=project / "documentation")
     found = json.loads((project / ".mcp.json").read_text())
-    assert found["mcpServers"]["docs"] == {"command": "anvil", "args": ["serve", "--config", "."]}
+    assert found["mcpServers"]["docs"] == {"command": "anvil", "args": ["serve", "--config", ".", "--text", "markdown"]}
 
 
 def test_what_cannot_be_merged_is_refused(project: Path) -> None:
@@ -125,7 +131,13 @@ def test_a_server_of_the_same_name_is_left_alone_and_the_way_out_works(project: 
     assert "'docs' is taken by another server" in told and json.loads(file.read_text()) == other
     program(*shlex.split(told.partition("Choose another name: anvil ")[2]), cwd=project)
     servers = json.loads(file.read_text())["mcpServers"]
-    assert servers["docs"] == other["mcpServers"]["docs"] and servers["docs-2"]["args"] == ["serve", "--docs", "docs"]
+    assert servers["docs"] == other["mcpServers"]["docs"] and servers["docs-2"]["args"] == [
+        "serve",
+        "--docs",
+        "docs",
+        "--text",
+        "markdown",
+    ]
 
 
 @pytest.mark.parametrize("name", ["claude-desktop", "zed"])
@@ -152,9 +164,10 @@ def test_name_index_and_command_are_written(project: Path) -> None:
     found = entry_of(project, "vscode", "api")
     folder = "${workspaceFolder}"
     assert found["command"] == "uvx"
-    assert found["args"] == ["anvil-docs", "serve", "--docs", f"{folder}/docs", "--index", f"{folder}/docs.db"]
+    named = ["--docs", f"{folder}/docs", "--index", f"{folder}/docs.db"]
+    assert found["args"] == ["anvil-docs", "serve", *named, "--text", "markdown"]
     program("init", "--client", "claude-code", "--index", "https://docs.example.org/", cwd=project)
-    assert entry_of(project, "claude-code", "docs")["args"][-2:] == ["--index", "https://docs.example.org/"]
+    assert entry_of(project, "claude-code", "docs")["args"][-4:-2] == ["--index", "https://docs.example.org/"]
     secret = complaint("init", "--client", "claude-code", "--index", "https://u:pw@docs.example.org/", cwd=project)
     assert "password" in secret and "pw@" not in secret
     assert "--name" in complaint("init", "--name", "x", cwd=project)
@@ -234,10 +247,10 @@ def test_a_read_only_file_stays(project: Path) -> None:
 
 def test_a_client_without_a_file_gets_text_to_paste(project: Path) -> None:
     printed = program("init", "--client", "jetbrains", cwd=project)
-    assert json.loads(printed.stdout)["mcpServers"][project.name]["args"][-1] == str(project / "docs")
+    assert json.loads(printed.stdout)["mcpServers"][project.name]["args"][-3] == str(project / "docs")
     assert "Settings | Tools" in printed.stderr
     agent = json.loads(program("init", "--client", "copilot-agent", cwd=project).stdout)["mcpServers"]["docs"]
-    assert agent["command"] == "pipx" and agent["args"][-2:] == ["--docs", "docs"] and agent["tools"] == ["*"]
+    assert agent["command"] == "pipx" and agent["args"][-4:-2] == ["--docs", "docs"] and agent["tools"] == ["*"]
 
 
 def test_links_for_a_web_page(project: Path) -> None:
