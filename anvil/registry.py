@@ -75,9 +75,9 @@ PARTS = {
     "agent files": "anvil.agents.cli",
     "unrun plugin": "anvil.doctor.mkdocs_project:find",
     # what one capability uses of another that uses it
-    "notes of a CI job": "anvil.ci.annotations:lint_notes",
-    "impact notes of a CI job": "anvil.ci.annotations:impact_notes",
-    "runner of a CI job": "anvil.ci.hosts:GitHub",
+    "notes of a CI job": "anvil.ci.notes:lint_notes",
+    "impact notes of a CI job": "anvil.ci.notes:impact_notes",
+    "runner of a CI job": "anvil.ci.runners:GitHub",
     "indexes that hooks name": "anvil.doctor.pre_commit_hooks:named_indexes",
     # where pages and indexes come from
     "site": "anvil.sites.site_folder:SiteFolder",

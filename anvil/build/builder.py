@@ -19,7 +19,7 @@ from anvil.documents import staleness
 from anvil.documents.document_source import ShardSource
 from anvil.documents.shards import Shard
 from anvil.errors import AnvilError, ArtifactError, ArtifactMissing, BuildError, FormatTooNew
-from anvil.index_file import connection, keyword_index, lock, publish, verify
+from anvil.index_file import connection, fts_table, lock, publish, verify
 from anvil.index_file.connection import signature
 from anvil.index_file.reader import Reader
 from anvil.index_file.writer import OPTIONAL_SETTINGS, Writer
@@ -164,7 +164,7 @@ def _update(plan: _Plan, writer: Writer, opened: contextlib.ExitStack) -> _Updat
     else:
         connection.lay_out(writer.connection, provider.dimensions)
         writer.set_meta(plan.wanted)
-    keyword_index.begin(writer.connection)
+    fts_table.begin(writer.connection)
     request = plan.request
     writer.set_meta({"anvil_version": __version__, "shard": request.shard, "version": request.version})
     indexer = Indexer(

@@ -94,23 +94,23 @@ def command(
     probably makes wrong. Exit code 0: done, 1: stale, questions are not answered, findings reach the fail level, or
     documentation of dependencies is missing, 2: an error.
     """
-    from anvil.ci import hosts, run
+    from anvil.ci import run, runners
     from anvil.ci.summary import artifact, failure
 
     chosen: dict[str, Any] = {name: None if value == "" else value for name, value in given.items()}
     order = run.CiOptions(**chosen)
     say = functools.partial(output.say, err=as_json)  # with --json, standard output has the JSON only
-    host = hosts.host(os.environ, say, summary or None, values=not as_json)
+    runner = runners.runner(os.environ, say, summary or None, values=not as_json)
     if mode == "artifact":
         if not artifact_name or not artifact_url:
             raise click.UsageError("The mode 'artifact' needs --artifact-name and --artifact-url.")
-        host.summarize(artifact(artifact_name, artifact_url, os.environ.get("GITHUB_REPOSITORY")))
+        runner.summarize(artifact(artifact_name, artifact_url, os.environ.get("GITHUB_REPOSITORY")))
         return OK
     try:
-        is_good, values = run.MODES[mode](order, host)
+        is_good, values = run.MODES[mode](order, runner)
     except AnvilError as error:
-        host.annotate("error", str(error))
-        host.summarize(failure(str(error)))
+        runner.annotate("error", str(error))
+        runner.summarize(failure(str(error)))
         return ERROR
     if as_json:
         output.print_json(values)

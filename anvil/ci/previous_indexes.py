@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from anvil.ci import pull_request
-from anvil.ci.annotations import shown
-from anvil.ci.hosts import Host
+from anvil.ci.notes import shown
+from anvil.ci.runners import Runner
 from anvil.errors import AnvilError, ArtifactError
 from anvil.git.tracked_file import TrackedIndex
 from anvil.settings.schema import INDEX_NAME, LOCK_NAME
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from anvil.index_file.reader import Reader
 
 
-def named(previous: tuple[str, ...], opened: Anvil, host: Host) -> Iterator[Path]:
+def named(previous: tuple[str, ...], opened: Anvil, runner: Runner) -> Iterator[Path]:
     """The indexes of ``previous``: paths, glob patterns and addresses, one per line.
 
     A missing one is a warning, since the first run has none.
@@ -32,23 +32,23 @@ def named(previous: tuple[str, ...], opened: Anvil, host: Host) -> Iterator[Path
 
     for name in (line.strip() for value in previous for line in value.splitlines()):
         if index_url.is_remote(name):
-            yield from _fetched(name, opened, host)
+            yield from _fetched(name, opened, runner)
         elif name:
             files = [name] if os.path.exists(name) else sorted(glob.glob(name, recursive=True))
             if not files:
-                host.annotate("warning", f"There is no previous index at {name}: its vectors cannot be reused.")
+                runner.annotate("warning", f"There is no previous index at {name}: its vectors cannot be reused.")
             yield from map(Path, files)
 
 
-def _fetched(name: str, opened: Anvil, host: Host) -> Iterator[Path]:
+def _fetched(name: str, opened: Anvil, runner: Runner) -> Iterator[Path]:
     from anvil.fetch.fetch_index import fetch_as_configured
 
     try:
         fetched = fetch_as_configured(name, opened.config, opened.base, head=opened.folder)
     except AnvilError as error:
-        host.annotate("warning", f"The previous index cannot be fetched: {error}")
+        runner.annotate("warning", f"The previous index cannot be fetched: {error}")
         return
-    host.line(f"The previous index is from {fetched.origin}, built from commit {(fetched.commit or 'unknown')[:12]}.")
+    runner.line(f"The previous index is from {fetched.origin}, built from commit {(fetched.commit or 'unknown')[:12]}.")
     yield fetched.path
 
 

@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from anvil.ci.hosts import Host
+from anvil.ci.runners import Runner
 from anvil.errors import AnvilError, ConfigError, FetchError, Unreachable
 from anvil.fetch import github
 from anvil.git.repository import Repository
@@ -91,7 +91,7 @@ def revisions() -> list[str]:
 # --- the comment ----------------------------------------------------------------------------------------------
 
 
-def keep_current(findings: str, host: Host) -> None:
+def keep_current(findings: str, runner: Runner) -> None:
     """Write the comment, or update it where its text differs. ``findings``: Markdown in which text of the documents is
     escaped; empty where nothing is likely, which an earlier comment then says, and no new one.
 
@@ -99,13 +99,13 @@ def keep_current(findings: str, host: Host) -> None:
     """
     pull_request = number()
     if os.environ.get("GITHUB_EVENT_NAME") != "pull_request" or pull_request is None:
-        host.line("There is no pull request of GitHub to comment on.")
+        runner.line("There is no pull request of GitHub to comment on.")
         return
     try:
         with _Api() as api:
             _write(api, f"{api.root}/issues/{pull_request}/comments", findings)
     except AnvilError as error:
-        host.annotate(
+        runner.annotate(
             "warning",
             f"The comment on the pull request is not up to date: {error} The job needs 'permissions: pull-requests: "
             "write', which GitHub does not give to pull requests from forks. The findings are in the summary.",

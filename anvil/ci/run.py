@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Literal
 from urllib.parse import quote
 
 from anvil.ci import previous_indexes, pull_request, summary
-from anvil.ci.annotations import impact_notes, in_checkout, lint_notes, question_notes, shown, stale_notes
-from anvil.ci.hosts import Host
+from anvil.ci.notes import impact_notes, in_checkout, lint_notes, question_notes, shown, stale_notes
+from anvil.ci.runners import Runner
 from anvil.cli.options import option_words
 from anvil.cli.output import ProgressLines
 from anvil.errors import BuildError, ConfigError
@@ -59,10 +59,10 @@ class CiOptions(OpenRequest):
     markdown: Literal["true", "false"] | None = None
 
 
-def plan(order: CiOptions, host: Host) -> tuple[bool, dict[str, str]]:
+def plan(order: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
     """The folder in which to keep the index between runs, and the prefixes of its cache key; and the same for the
     documentation of dependencies."""
-    with _opened(order, host) as opened:
+    with _opened(order, runner) as opened:
         temporary = Path(os.environ.get("RUNNER_TEMP") or tempfile.gettempdir())
         prefix = previous_indexes.index_key(opened, order.shard)
         values = {
@@ -72,30 +72,30 @@ def plan(order: CiOptions, host: Host) -> tuple[bool, dict[str, str]]:
             + previous_indexes.branch_key(pull_request.base_branch() or pull_request.own_branch()),
             **previous_indexes.deps_cache(opened.base, temporary),
         }
-    host.output(values)
+    runner.output(values)
     return True, values
 
 
-def build(order: CiOptions, host: Host) -> tuple[bool, dict[str, str]]:
+def build(order: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
     """Build the index, reuse vectors of the kept one, and write the new index and its manifest into that folder."""
     from anvil.git_drivers import index_diff
     from anvil.index_file import manifest, publish, verify
     from anvil.search import content_health
 
     with ExitStack() as stack:
-        opened = stack.enter_context(_opened(order, host))
+        opened = stack.enter_context(_opened(order, runner))
         kept_index = previous_indexes.index(order.keep)
-        reused = [*([kept_index] if kept_index else []), *previous_indexes.named(order.previous, opened, host)]
+        reused = [*([kept_index] if kept_index else []), *previous_indexes.named(order.previous, opened, runner)]
         old_copy = Path(stack.enter_context(tempfile.TemporaryDirectory())) / INDEX_NAME
         base = stack.enter_context(previous_indexes.base_index(opened, kept_index, order.kept_key or "", order.shard))
         # in a pull request the branch goes first: its reader asks what the pull request changes, not the last push
         candidates = [*([base] if base else []), opened.index_path, *reused]
         old = previous_indexes.first_sound(candidates, order.shard, old_copy)  # a copy, since the build may replace it
         report = opened.index(previous=reused, shard=order.shard)
-        _warn(report, opened, host)
+        _warn(report, opened, runner)
         if report.nothing_embedded:  # such an index must not be kept for the next run, or published
             raise BuildError(report.nothing_embedded_because)
-        _write_markdown(opened, order, host)
+        _write_markdown(opened, order, runner)
         index = opened.index_path
         new = stack.enter_context(verify.open_checked(index))
         sha256 = verify.sha256(index)
@@ -123,12 +123,12 @@ def build(order: CiOptions, host: Host) -> tuple[bool, dict[str, str]]:
             target = Path(order.keep, INDEX_NAME)
             publish.place(index, target)
             manifest.write_manifest(target)
-    host.output(values)
-    host.summarize(summary.render_index(contents))
+    runner.output(values)
+    runner.summarize(summary.render_index(contents))
     return True, values
 
 
-def check(order: CiOptions, host: Host) -> tuple[bool, dict[str, str]]:
+def check(order: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
     """Compare the index, and the files with the pointer of ``anvil agents``, with the documents; annotate what is
     stale.
 
@@ -139,7 +139,7 @@ def check(order: CiOptions, host: Host) -> tuple[bool, dict[str, str]]:
     from anvil.search import content_health
 
     with ExitStack() as stack:
-        opened = stack.enter_context(_opened(order, host))
+        opened = stack.enter_context(_opened(order, runner))
         changes = opened.check()
         reader = stack.enter_context(verify.open_checked(opened.index_path))
         base = stack.enter_context(previous_indexes.base_index(opened, None, "", order.shard))
@@ -164,19 +164,19 @@ def check(order: CiOptions, host: Host) -> tuple[bool, dict[str, str]]:
         }
         if changes:
             for note in list(stale_notes(changes, opened, reader))[: MAX_WARNINGS if order.mark_stale else 0]:
-                host.annotate(*note)
-            host.annotate(
+                runner.annotate(*note)
+            runner.annotate(
                 "error",
                 f"{shown(opened.index_path)} is stale: {counted(len(changes), 'page', 'differ')} "
                 f"from the documents. {_way_out(opened, contents.of_site)}",
             )
         else:
-            host.line(f"{shown(opened.index_path)} is fresh: no page differs from the documents.")
+            runner.line(f"{shown(opened.index_path)} is fresh: no page differs from the documents.")
         stale_files = _stale_agent_files(opened, order)
         for message in stale_files:
-            host.annotate("error", message)
-    host.output(values)
-    host.summarize(summary.render_index(contents))
+            runner.annotate("error", message)
+    runner.output(values)
+    runner.summarize(summary.render_index(contents))
     return not changes and not stale_files, values
 
 
@@ -198,90 +198,90 @@ def _stale_agent_files(opened: Anvil, order: CiOptions) -> tuple[str, ...]:
     return AgentFiles(opened.folder, opened.base).compare(opened.tree).messages(command)
 
 
-def test(order: CiOptions, host: Host) -> tuple[bool, dict[str, str]]:
+def test(order: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
     """Ask the questions of a suite, in a pull request also of the branch that it is for; whether they are answered."""
-    with _opened(order, host) as opened:
+    with _opened(order, runner) as opened:
         suite = opened.test_suite(None if order.tests in (None, "true") else order.tests)
         branch = pull_request.base_branch()
         base = pull_request.base_commit(opened) if branch else None
         report = opened.test(suite, base)
         if branch and base is None:
-            host.annotate(
+            runner.annotate(
                 "warning",
                 f"The questions are not compared with {branch}: this checkout lacks its commits. "
                 "Set fetch-depth: 0 for actions/checkout.",
             )
         for sentence in report.notes:
-            host.annotate("warning", sentence)
+            runner.annotate("warning", sentence)
         for note in [*question_notes(report, opened)][:MAX_WARNINGS]:
-            host.annotate(*note)
+            runner.annotate(*note)
         pages_url = _pages_url(opened)
     values = {
         "questions": str(len(report.outcomes)),
         "failed": str(len(report.failed)),
         "lost": str(len(report.comparison.lost) if report.comparison else 0),
     }
-    host.output(values)
-    host.summarize(summary.render_questions(report, branch, pages_url))
-    host.line(summary.questions_headline(report))
+    runner.output(values)
+    runner.summarize(summary.render_questions(report, branch, pages_url))
+    runner.line(summary.questions_headline(report))
     return report.passed, values
 
 
-def lint(order: CiOptions, host: Host) -> tuple[bool, dict[str, str]]:
+def lint(order: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
     """Examine the pages, with annotations at errors and warnings; whether no finding reaches the fail level."""
-    with _opened(order, host) as opened:
+    with _opened(order, runner) as opened:
         report = opened.lint(site=order.site)
         failing = report.at_least(order.fail_level or opened.config.table(LintOptions).fail_level)
         for note in lint_notes(summary.annotated(report, MAX_WARNINGS), opened):
-            host.annotate(*note)
+            runner.annotate(*note)
         pages_url = _pages_url(opened)
     values = {level + "s": str(sum(each.level == level for each in report.findings)) for level in LEVELS}
-    host.output(values)
-    host.summarize(summary.render_lint(report, pages_url))
-    host.line(summary.lint_headline(report))
+    runner.output(values)
+    runner.summarize(summary.render_lint(report, pages_url))
+    runner.line(summary.lint_headline(report))
     return not failing, values
 
 
-def impact(order: CiOptions, host: Host) -> tuple[bool, dict[str, str]]:
+def impact(order: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
     """Name the sections that the change of a pull request probably makes wrong, in annotations and the summary; quiet
     where there are none. Whether that is so, or does not matter."""
     from anvil.impact import change
     from anvil.impact.assessment import assess
 
-    with _opened(order, host) as opened:
+    with _opened(order, runner) as opened:
         base = order.base
         if base is None and pull_request.base_branch() is not None:
             base = pull_request.base_commit(opened)
             if base is None:
-                host.annotate(
+                runner.annotate(
                     "warning",
                     "What the change means for the documentation is not examined: this checkout lacks the commits of "
                     f"{pull_request.base_branch()}. Set fetch-depth: 0 for actions/checkout.",
                 )
         if base is None:
             if pull_request.base_branch() is None:
-                host.line("There is no pull request to examine. Name a commit with --base.")
+                runner.line("There is no pull request to examine. Name a commit with --base.")
             return True, {"impact": "0"}
         chosen = change.from_git(opened.folder or Path.cwd(), base, False)
         title = pull_request.title() or chosen.title
         report = assess(chosen.diff, opened, title=title, before=chosen.before)
         likely = report.at_least(opened.config.table(ImpactOptions).min_confidence)
         for note in [*impact_notes(likely, report.undocumented, opened)][:MAX_WARNINGS]:
-            host.annotate(*note)
+            runner.annotate(*note)
         pages_url = _pages_url(opened)
     for sentence in report.notes:
-        host.line(sentence)
+        runner.line(sentence)
     values = {"impact": str(len(likely))}
-    host.output(values)
+    runner.output(values)
     if said := summary.render_impact(likely, report, pages_url):
-        host.summarize(said)
+        runner.summarize(said)
     if order.comment:
-        pull_request.keep_current(said if likely else "", host)
-    host.line(f"{summary.impact_headline(likely, report)} ({counted(report.files, 'changed file')} of code).")
+        pull_request.keep_current(said if likely else "", runner)
+    runner.line(f"{summary.impact_headline(likely, report)} ({counted(report.files, 'changed file')} of code).")
     return not (likely and order.fail_impact), values
 
 
-def deps(order: CiOptions, host: Host) -> tuple[bool, dict[str, str]]:
+def deps(order: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
     """Fetch or build the documentation that ``anvil.lock`` names, with an error for each entry that fails.
 
     The folder that is kept between runs gets what the lock names, and nothing else. It is a copy, because the cache of
@@ -298,34 +298,34 @@ def deps(order: CiOptions, host: Host) -> tuple[bool, dict[str, str]]:
     kept_docs = docs_cache.kept(Path(order.keep)) if order.keep else None
     if kept_docs is not None:
         docs_cache.copy(kept_docs, cache, entries, config.table(FetchOptions), base)
-    reports = syncing.sync(config, base, cache, _progress(host))
+    reports = syncing.sync(config, base, cache, _progress(runner))
     is_complete = all(report.problem is None for report in reports)
     if kept_docs is not None and is_complete:
         docs_cache.copy(cache, kept_docs, entries, config.table(FetchOptions), base)
         docs_cache.keep_only(kept_docs, entries, config.table(FetchOptions), base)
     for report in reports:
         if report.problem is not None:
-            host.annotate("error", report.problem, shown(base / LOCK_NAME))
+            runner.annotate("error", report.problem, shown(base / LOCK_NAME))
     values = {
         "dependencies": str(len(reports)),
         "dependencies-fetched": str(sum(report.outcome == "fetched" for report in reports)),
     }
-    host.output(values)
-    host.summarize(summary.dependencies(reports))
+    runner.output(values)
+    runner.summarize(summary.dependencies(reports))
     return is_complete, values
 
 
 # --- inputs ----------------------------------------------------------------------------------------------------
 
 
-def _progress(host: Host) -> ProgressLines:
-    return ProgressLines(host.line, first_s=2.0, interval_s=10.0)
+def _progress(runner: Runner) -> ProgressLines:
+    return ProgressLines(runner.line, first_s=2.0, interval_s=10.0)
 
 
-def _opened(order: CiOptions, host: Host) -> Anvil:
+def _opened(order: CiOptions, runner: Runner) -> Anvil:
     from anvil.opening import open_index
 
-    return open_index(replace(order, progress=_progress(host)))
+    return open_index(replace(order, progress=_progress(runner)))
 
 
 # --- reports ---------------------------------------------------------------------------------------------------
@@ -360,7 +360,7 @@ def _size(reader: Reader, path: Path) -> summary.Size:
     return summary.Size(counts["documents"], counts["sections"], counts["chunks"], path.stat().st_size)
 
 
-def _write_markdown(opened: Anvil, order: CiOptions, host: Host) -> None:
+def _write_markdown(opened: Anvil, order: CiOptions, runner: Runner) -> None:
     """Write the pages of the site as Markdown, if that is wanted."""
     site = opened.config.site
     configured = site.folder is not None and (site.markdown or site.link_markdown)
@@ -370,28 +370,28 @@ def _write_markdown(opened: Anvil, order: CiOptions, host: Host) -> None:
         raise ConfigError("The Markdown of a site is written from all of its pages, and a shard has some.")
     written = opened.publish_markdown(link_html=site.link_markdown)
     for note in written.notes:
-        host.annotate("warning", note)
-    host.line(str(written))
+        runner.annotate("warning", note)
+    runner.line(str(written))
 
 
-def _warn(report: BuildReport, opened: Anvil, host: Host) -> None:
+def _warn(report: BuildReport, opened: Anvil, runner: Runner) -> None:
     warnings: list[tuple[str, str | None]] = [(reason, None) for reason in report.reasons]
     if opened.config.site.folder is None:
         warnings += [(f"Skipped: {skipped.reason}", in_checkout(opened, skipped.path)) for skipped in report.skipped]
     else:
         for line in page_choice.left_out(report.skipped):
-            host.line(line)
+            runner.line(line)
     for failure in report.failed:
         warnings.append((f"Not embedded, found by keyword only: {failure.path}: {failure.reason}", None))
     for message, file in warnings[: MAX_WARNINGS - 1]:
-        host.annotate("warning", message, file)
+        runner.annotate("warning", message, file)
     if len(warnings) >= MAX_WARNINGS:
-        host.annotate("warning", f"{len(warnings) - MAX_WARNINGS + 1} more warnings are in the log.")
+        runner.annotate("warning", f"{len(warnings) - MAX_WARNINGS + 1} more warnings are in the log.")
         for message, file in warnings[MAX_WARNINGS - 1 :]:
-            host.line(f"{file}: {message}" if file else message)
+            runner.line(f"{file}: {message}" if file else message)
 
 
-MODES: Mapping[str, Callable[[CiOptions, Host], tuple[bool, dict[str, str]]]] = {
+MODES: Mapping[str, Callable[[CiOptions, Runner], tuple[bool, dict[str, str]]]] = {
     "build": build,
     "check": check,
     "lint": lint,

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from anvil.ci.hosts import visible
+from anvil.ci.runners import visible
 from anvil.dependencies.values import DocsReport
 from anvil.doc_tests.suite_report import standing
 from anvil.git_drivers.index_diff import IndexDifference, PageChange

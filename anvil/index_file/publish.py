@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from anvil.errors import AnvilError, ArtifactRejected, BuildError
-from anvil.index_file import connection, keyword_index, row_ids, verify
+from anvil.index_file import connection, fts_table, row_ids, verify
 from anvil.index_file.digest import checksum
 from anvil.index_file.lock import NEW_SUFFIX, exclusive
 from anvil.index_file.writer import Writer
@@ -115,12 +115,12 @@ class Publication:
             source = self.writer.connection
             moved = moves(self.writer)
             with self.writer.atomic():
-                few = keyword_index.is_begun(source) and len(moved) <= FEW_MOVES
+                few = fts_table.is_begun(source) and len(moved) <= FEW_MOVES
                 self.writer.renumber(moved, few)
             if few:
-                keyword_index.merge(source)
+                fts_table.merge(source)
             else:
-                keyword_index.rebuild(source)
+                fts_table.rebuild(source)
             source.execute("ATTACH ? AS fresh", (str(self.fresh),))
             source.execute("PRAGMA fresh.journal_mode = off")
             source.execute("PRAGMA fresh.synchronous = off")
@@ -128,7 +128,7 @@ class Publication:
                 self._copy("documents")
                 self._copy("sections")
                 self._copy("chunks")
-                keyword_index.copy(source, "fresh")
+                fts_table.copy(source, "fresh")
             self._text_check = verify.begin_text_check(self.fresh)
 
     def finish(self) -> None:

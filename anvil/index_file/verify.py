@@ -21,7 +21,7 @@ import apsw
 from anvil._version import __version__
 from anvil.errors import AnvilError, ArtifactMissing, ArtifactRejected, ConfigError, FormatTooNew, OlderIndex
 from anvil.index_file import connection as connections
-from anvil.index_file import keyword_index, verify_values
+from anvil.index_file import fts_table, verify_values
 from anvil.index_file.digest import checksum, document_digests, index_digest
 from anvil.index_file.reader import Reader
 from anvil.index_file.writer import SETTINGS
@@ -305,8 +305,8 @@ def _keywords_rebuilt_agree(handle: apsw.Connection) -> bool:
         with copy:
             copy.execute("DROP TABLE chunks_fts")
             copy.execute(definition)
-        keyword_index.rebuild(copy)
-        if all(_alike(handle.execute(stored), keyword_index.rows(copy, table)) for table, stored in _STORED):
+        fts_table.rebuild(copy)
+        if all(_alike(handle.execute(stored), fts_table.rows(copy, table)) for table, stored in _STORED):
             return True
         with (
             contextlib.closing(Reader(handle).instances()) as stored,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from anvil.index_file import row_ids
-from anvil.index_file.keyword_index import Stemmer
+from anvil.index_file.fts_table import Stemmer
 from anvil.library.queries import LibraryReader
 from anvil.library.values import Passages
 from anvil.library.verify_library import Damage

@@ -16,7 +16,7 @@ import numpy as np
 
 from anvil.formats import globs
 from anvil.index_file import connection, row_ids
-from anvil.index_file.keyword_index import Stemmer
+from anvil.index_file.fts_table import Stemmer
 from anvil.index_file.rows import SearchedText
 from anvil.milvus import generations
 from anvil.milvus.generation_reader import Words

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from anvil.index_file import row_ids, verify
-from anvil.index_file.keyword_index import Stemmer
+from anvil.index_file.fts_table import Stemmer
 from anvil.index_file.reader import Reader
 from anvil.index_file.rows import SearchedText, StoredChunk, StoredDocument
 from anvil.milvus import generation_reader as reading

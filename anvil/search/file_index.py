@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from anvil.formats import globs
-from anvil.index_file.keyword_index import Stemmer
+from anvil.index_file.fts_table import Stemmer
 from anvil.index_file.reader import Reader
 from anvil.index_file.rows import SearchedText
 from anvil.search import scoring

@@ -13,7 +13,7 @@ import numpy as np
 
 from anvil.errors import ArtifactRejected
 from anvil.index_file import row_ids
-from anvil.index_file.keyword_index import Stemmer
+from anvil.index_file.fts_table import Stemmer
 from anvil.index_file.rows import SearchedText
 from anvil.search import scoring
 from anvil.search.confidence import MatchEvidence

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from anvil.index_file.keyword_index import Stemmer
+from anvil.index_file.fts_table import Stemmer
 from anvil.index_file.rows import SectionPlace, StoredChunk, is_parallel, section_url
 from anvil.results import Hit
 from anvil.search import scoring, snippets

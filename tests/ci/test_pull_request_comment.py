@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from anvil.ci import hosts, pull_request, summary
+from anvil.ci import pull_request, runners, summary
 from anvil.ci.pull_request import MARK, MAX_CHARS, NOTHING
 from anvil.impact.values import AffectedSection, Impact
 
@@ -99,7 +99,7 @@ def api(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Api]:
 def said(findings: str) -> str:
     """What a run with these findings prints."""
     lines: list[str] = []
-    pull_request.keep_current(findings, hosts.GitHub(lines.append, None, None))
+    pull_request.keep_current(findings, runners.GitHub(lines.append, None, None))
     printed = "\n".join(lines)
     assert TOKEN not in printed
     return printed

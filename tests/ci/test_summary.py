@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from anvil.ci import summary
-from anvil.ci.hosts import visible
+from anvil.ci.runners import visible
 from anvil.ci.summary import Contents, Size
 from anvil.git_drivers.index_diff import IndexDifference, PageChange, SectionChange
 from anvil.search.content_health import Bar, ContentHealth, Pair, Spot

@@ -20,14 +20,16 @@ _CUT = "\n\n*The rest is left out: a summary can have 1 MiB.*\n"
 _UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ud800-\udfff\ufeff]")
 
 
-def host(environment: Mapping[str, str], say: Callable[[str], None], summary: str | None, values: bool = True) -> Host:
-    """The host of this job, by the environment. ``say`` prints a line. It may use stdout or stderr: GitHub's runner
+def runner(
+    environment: Mapping[str, str], say: Callable[[str], None], summary: str | None, values: bool = True
+) -> Runner:
+    """The runner of this job, by the environment. ``say`` prints a line. It may use stdout or stderr: GitHub's runner
     reads commands from both (its ScriptHandler). ``summary``: a file for the summary instead of GitHub's own.
     ``values``: whether the values for later steps are printed, too."""
     if environment.get("GITHUB_ACTIONS") == "true":
         own = environment.get("GITHUB_STEP_SUMMARY")
         return GitHub(say, environment.get("GITHUB_OUTPUT"), summary or own, values)
-    return Host(say, summary, values)
+    return Runner(say, summary, values)
 
 
 def visible(text: str) -> str:
@@ -39,7 +41,7 @@ def _spelled(character: str) -> str:
     return {"\n": "\\n", "\r": "\\r", "\t": "\\t"}.get(character) or f"\\u{ord(character):04x}"
 
 
-class Host:
+class Runner:
     """The outputs of a job, in a plain log, such as GitLab's or a terminal."""
 
     def __init__(self, say: Callable[[str], None], summary: str | None, values: bool = True) -> None:
@@ -67,7 +69,7 @@ class Host:
             _append(self._summary, bounded(markdown, _size(self._summary)))
 
 
-class GitHub(Host):
+class GitHub(Runner):
     """GitHub's runner. Its documentation is "Workflow commands for GitHub Actions"."""
 
     def __init__(
@@ -77,16 +79,16 @@ class GitHub(Host):
         self._output = output
 
     def line(self, text: str) -> None:
-        """See :meth:`Host.line`."""
+        """See :meth:`Runner.line`."""
         self._say(harmless(text))
 
     def annotate(self, level: Level, message: str, file: str | None = None, line: int | None = None) -> None:
-        """See :meth:`Host.annotate`."""
+        """See :meth:`Runner.annotate`."""
         where = {} if file is None else {"file": file, "line": str(line or 1)}
         self._say(command(level, message, {**where, "title": "Anvil"}))
 
     def output(self, values: Mapping[str, str]) -> None:
-        """See :meth:`Host.output`; they are written into a file of the runner, too."""
+        """See :meth:`Runner.output`; they are written into a file of the runner, too."""
         if self._output:
             _append(self._output, "".join(entry(name, value) for name, value in values.items()))
         super().output(values)

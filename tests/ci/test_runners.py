@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anvil.ci import hosts
-from anvil.ci.hosts import MAX_SUMMARY_BYTES
+from anvil.ci import runners
+from anvil.ci.runners import MAX_SUMMARY_BYTES
 from tests.support.action_runner import Job, Run, pairs
 
 ANY = st.text(st.characters(exclude_categories=["Cs"]), max_size=60)
@@ -31,17 +31,17 @@ def read(lines: list[str]) -> Run:
 @given(TEXT, TEXT)
 def test_an_annotation_is_one_command(message: str, file: str) -> None:
     said: list[str] = []
-    hosts.GitHub(said.append, None, None).annotate("warning", message, file, 3)
+    runners.GitHub(said.append, None, None).annotate("warning", message, file, 3)
     (told,) = read(said).annotations
-    assert [hosts.visible(part) for part in re.split("[\r\n]", message)] == re.split("[\r\n]", told.message)
+    assert [runners.visible(part) for part in re.split("[\r\n]", message)] == re.split("[\r\n]", told.message)
     assert told.level == "warning" and told.properties["line"] == "3" and told.properties["title"] == "Anvil"
-    assert hosts.visible(told.properties["file"]) == hosts.visible(file)
+    assert runners.visible(told.properties["file"]) == runners.visible(file)
 
 
 @given(TEXT)
 def test_a_line_is_no_command(text: str) -> None:
     said: list[str] = []
-    hosts.GitHub(said.append, None, None).line(text)
+    runners.GitHub(said.append, None, None).line(text)
     assert len(said) == 1 and "\n" not in said[0] and "\r" not in said[0] and read(said).commands == []
 
 
@@ -49,39 +49,39 @@ def test_a_line_is_no_command(text: str) -> None:
 def test_an_output_is_read_back(tmp_path_factory: pytest.TempPathFactory, value: str, more: str) -> None:
     file = tmp_path_factory.mktemp("o") / "output"
     value = value.replace("\r", "") + more
-    host = hosts.GitHub(lambda line: None, str(file), None)
-    host.output({"one": value, "two": "2"})
-    host.output({"three": "3"})
+    runner = runners.GitHub(lambda line: None, str(file), None)
+    runner.output({"one": value, "two": "2"})
+    runner.output({"three": "3"})
     assert pairs(file) == {"one": value, "two": "2", "three": "3"}
 
 
 def test_a_summary_is_added_to_and_bounded(tmp_path: Path) -> None:
     file = tmp_path / "summary.md"
-    host = hosts.GitHub(lambda line: None, None, str(file))
-    host.summarize("# One\n")
-    host.summarize("| ä |\n" * 200_000)
+    runner = runners.GitHub(lambda line: None, None, str(file))
+    runner.summarize("# One\n")
+    runner.summarize("| ä |\n" * 200_000)
     text = file.read_bytes()
     assert MAX_SUMMARY_BYTES - 100 < len(text) <= MAX_SUMMARY_BYTES
     assert text.startswith("# One\n| ä |\n".encode())
     assert text.decode().endswith("left out: a summary can have 1 MiB.*\n")
-    host.summarize("more\n" * 100)
+    runner.summarize("more\n" * 100)
     assert len(file.read_bytes()) <= MAX_SUMMARY_BYTES
 
 
 def test_elsewhere_plain_lines_are_printed(tmp_path: Path) -> None:
     said: list[str] = []
-    host = hosts.host({}, said.append, str(tmp_path / "s.md"))
-    host.annotate("warning", "Left\nout", "docs/a.md", 7)
-    host.annotate("error", "stale")
-    host.output({"pages": "3"})
-    host.summarize("# S\n")
+    runner = runners.runner({}, said.append, str(tmp_path / "s.md"))
+    runner.annotate("warning", "Left\nout", "docs/a.md", 7)
+    runner.annotate("error", "stale")
+    runner.output({"pages": "3"})
+    runner.summarize("# S\n")
     assert said == ["warning: docs/a.md:7: Left\\nout", "error: stale", "pages: 3"]
     assert (tmp_path / "s.md").read_text() == "# S\n"
 
 
 def test_github_is_known_by_what_it_sets(tmp_path: Path) -> None:
     variables = {"GITHUB_ACTIONS": "true", "GITHUB_OUTPUT": os.fspath(tmp_path / "o"), "GITHUB_STEP_SUMMARY": ""}
-    host = hosts.host(variables, lambda line: None, None)
-    host.output({"a": "b"})
-    host.summarize("nowhere to go")
-    assert isinstance(host, hosts.GitHub) and (tmp_path / "o").read_text() == "a=b\n"
+    runner = runners.runner(variables, lambda line: None, None)
+    runner.output({"a": "b"})
+    runner.summarize("nowhere to go")
+    assert isinstance(runner, runners.GitHub) and (tmp_path / "o").read_text() == "a=b\n"

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from anvil.index_file import connection
-from anvil.index_file.keyword_index import Stemmer
+from anvil.index_file.fts_table import Stemmer
 from anvil.text.query import words
 
 ENDINGS = """

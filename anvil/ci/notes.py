@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from anvil.ci.hosts import Level
+from anvil.ci.runners import Level
 from anvil.doc_tests.suite_report import standing
 from anvil.search.pages import page_text
 from anvil.text import markdown_parser

@@ -9,7 +9,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from anvil.index_file import connection, keyword_index, publish, row_ids
+from anvil.index_file import connection, fts_table, publish, row_ids
 from anvil.index_file.writer import Writer
 from anvil.settings.schema import ChunkingOptions
 from anvil.text import chunker, markdown_parser
@@ -35,7 +35,7 @@ def put(writer: Writer, path: str, content: str) -> None:
 def working_copy() -> Writer:
     writer = Writer(connection.open_scratch(":memory:"))
     connection.lay_out(writer.connection, 0)
-    keyword_index.begin(writer.connection)
+    fts_table.begin(writer.connection)
     return writer
 
 
@@ -43,8 +43,8 @@ def merged(writer: Writer) -> list[list[tuple[object, ...]]]:
     """The rows as they are published: with the ids of an index built from scratch, in one merged part."""
     with writer.atomic():
         writer.renumber(publish.moves(writer), True)
-    keyword_index.merge(writer.connection)
-    return [list(keyword_index.rows(writer.connection, table)) for table in TABLES]
+    fts_table.merge(writer.connection)
+    return [list(fts_table.rows(writer.connection, table)) for table in TABLES]
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -56,7 +56,7 @@ def test_the_rows_do_not_depend_on_the_changes_before(seed: int) -> None:
             with changed.atomic():
                 for path in chance.sample([*pages, "gone.md"], k=len(pages) // 2):
                     put(changed, path, chance.choice([pages.get(path, "# Gone"), text(chance)]))
-            keyword_index.merge(changed.connection)
+            fts_table.merge(changed.connection)
         with changed.atomic():
             changed.remove("gone.md")
             for path in chance.sample([*pages], k=len(pages)):
@@ -67,7 +67,7 @@ def test_the_rows_do_not_depend_on_the_changes_before(seed: int) -> None:
         expected = merged(straight)
         assert merged(changed) == expected
         assert merged(changed) == expected, "merging again changes nothing"
-        keyword_index.rebuild(changed.connection)
+        fts_table.rebuild(changed.connection)
         assert merged(changed) == expected
 
 
@@ -103,14 +103,14 @@ def test_a_copy_is_a_sound_keyword_index(tmp_path: Path) -> None:
         with writer.atomic():
             for number in range(40):
                 put(writer, f"{number}.md", text(chance))
-        keyword_index.merge(writer.connection)
+        fts_table.merge(writer.connection)
         with contextlib.closing(connection.open_scratch(tmp_path / "copy.db")) as empty:
             connection.lay_out(empty, 0)
         handle = writer.connection
         handle.execute("ATTACH ? AS fresh", (str(tmp_path / "copy.db"),))
         with handle:
             handle.execute("INSERT INTO fresh.chunks SELECT * FROM main.chunks ORDER BY id")
-            keyword_index.copy(handle, "fresh")
+            fts_table.copy(handle, "fresh")
         expected = found(handle)
     with contextlib.closing(connection.open_scratch(tmp_path / "copy.db")) as copy:
         copy.execute("INSERT INTO chunks_fts (chunks_fts, rank) VALUES ('integrity-check', 1)")
@@ -137,4 +137,4 @@ def found(handle: apsw.Connection) -> list[tuple[object, ...]]:
 def merged_of_one(handle: apsw.Connection) -> bool:
     """Whether all rows of the keyword index are those of its canonical form."""
     stored = handle.execute("SELECT id, block FROM chunks_fts_data ORDER BY id").fetchall()
-    return stored == list(keyword_index.rows(handle, "data"))
+    return stored == list(fts_table.rows(handle, "data"))
