@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from anvil.documents import staleness
 from anvil.embedding.executor import LocalExecutor
-from anvil.formats.canonical_json import canonical
+from anvil.formats.json_values import canonical
 from anvil.index_file.connection import FORMAT_VERSION
 from anvil.index_file.row_ids import most_chunks, window_key
 from anvil.index_file.rows import ChunkText

@@ -24,7 +24,7 @@ from anvil._version import __version__
 from anvil.bundle.values import MANIFEST, Bundle, BundledFile, BundledProject, Written
 from anvil.errors import BuildError
 from anvil.formats import toml_values
-from anvil.formats.canonical_json import canonical
+from anvil.formats.json_values import canonical
 from anvil.system import safe_read, safe_write
 from anvil.values import Progress, silent
 

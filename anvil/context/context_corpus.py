@@ -18,7 +18,7 @@ from anvil.context.settings import ContextOptions
 from anvil.context.values import Ingestion
 from anvil.documents.file_selection import is_failure
 from anvil.errors import ArtifactError, ConfigError, IndexBusy
-from anvil.formats.canonical_json import canonical
+from anvil.formats.json_values import canonical
 from anvil.index_file import lock, verify
 from anvil.live.location import IndexLocation
 from anvil.requests import BuildRequest

@@ -22,7 +22,7 @@ from anvil.dependencies.values import LockedDocs
 from anvil.errors import ArtifactError, BuildError, ConfigError
 from anvil.fetch.fetched_cache import FetchedCache
 from anvil.fetch.settings import FetchOptions
-from anvil.formats.canonical_json import canonical
+from anvil.formats.json_values import canonical
 from anvil.index_file import verify
 from anvil.system import user_folders
 

@@ -14,7 +14,7 @@ from anvil.dependencies.package_names import is_version
 from anvil.dependencies.package_registry import PackageArchive, Registry, Release, get, object_of
 from anvil.dependencies.project_urls import ProjectUrls, of_npm
 from anvil.errors import FetchError, NotFound
-from anvil.formats.untrusted_json import json_object
+from anvil.formats.json_values import json_object
 from anvil.http.client import HttpClient
 from anvil.system import safe_read
 

@@ -17,7 +17,7 @@ from anvil.doc_tests.settings import ServeOptions
 from anvil.doc_tests.suite import MAX_ASK_CHARS
 from anvil.errors import AnvilError, ConfigError
 from anvil.formats.iso_time import timestamp
-from anvil.formats.untrusted_json import json_object
+from anvil.formats.json_values import json_object
 from anvil.git.objects import blob_id
 from anvil.index_file import lock
 from anvil.index_file.publish import keep_out_of_git

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from anvil.formats.json_values import json_object
 from anvil.formats.lazy_pattern import OBJECT_ID
-from anvil.formats.untrusted_json import json_object
 from anvil.settings.index_url import OWNER, Address, GitHubAddress, WebAddress, is_builder
 
 

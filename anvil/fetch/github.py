@@ -21,8 +21,8 @@ from typing import Any
 from anvil.errors import ArtifactRejected, ConfigError, FetchError, GitError, SourceError, Unreachable
 from anvil.fetch.download import Candidate
 from anvil.formats.iso_time import timestamp
+from anvil.formats.json_values import objects
 from anvil.formats.lazy_pattern import OBJECT_ID
-from anvil.formats.untrusted_json import objects
 from anvil.git.repository import Repository
 from anvil.http.client import HttpClient, Reply, origin
 from anvil.index_file import manifest

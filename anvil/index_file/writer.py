@@ -12,7 +12,7 @@ from collections.abc import Collection, Container, Iterable, Iterator, Mapping, 
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from anvil.formats.canonical_json import canonical
+from anvil.formats.json_values import canonical
 from anvil.index_file import connection as connections
 from anvil.index_file import row_ids
 from anvil.index_file.digest import document_digests, index_digest

@@ -9,7 +9,7 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 from anvil.errors import ConfigError
-from anvil.formats.canonical_json import canonical
+from anvil.formats.json_values import canonical
 from anvil.index_file import row_ids
 from anvil.index_file.writer import INSERT_CHUNK, SETTINGS, Writer
 from anvil.library.ingestion import DocumentInfo, StagedDocument

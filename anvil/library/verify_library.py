@@ -15,7 +15,7 @@ from typing import Any
 import apsw
 
 from anvil.errors import AnvilError, ArtifactRejected
-from anvil.formats.untrusted_json import json_object
+from anvil.formats.json_values import json_object
 from anvil.index_file import connection as connections
 from anvil.index_file import row_ids
 from anvil.library.library_file import LIBRARY, check_open, translated

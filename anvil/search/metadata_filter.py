@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from anvil.errors import ConfigError
 from anvil.formats import iso_time
-from anvil.formats.canonical_json import canonical
+from anvil.formats.json_values import canonical
 
 TIMES = ("last_modified", "created_at")
 NUMBERS = ("page", "chunk_index")

@@ -25,7 +25,7 @@ from anvil.documents.document_source import DocumentSource
 from anvil.documents.staleness import hash_path
 from anvil.documents.stat_cache import modified_ns
 from anvil.errors import SourceError
-from anvil.formats.canonical_json import canonical
+from anvil.formats.json_values import canonical
 from anvil.git.objects import blob_id
 from anvil.settings.schema import SiteOptions, SourceOptions
 from anvil.sites import page_addresses, page_choice, site_listing, source_files

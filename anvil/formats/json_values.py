@@ -1,9 +1,16 @@
-"""Objects in JSON that comes from files, servers and callers."""
+"""JSON: objects in texts of files, servers and callers, and the canonical form for digests and columns of an index."""
 
 from __future__ import annotations
 
 import json
 from typing import Any
+
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def canonical(value: Any) -> str:
+    """Canonical JSON: sorted keys, no spaces, text without escapes."""
+    return _ENCODER.encode(value)
 
 
 def json_object(text: str | bytes) -> dict[str, Any] | None:
