@@ -36,8 +36,9 @@ from impact_commits import PROJECTS, Commit, Project, code_part, fitting, sample
 from measuring import heading, percentile, table
 
 import anvil
-from anvil.impact import diff, ranking
+from anvil.impact import ranking
 from anvil.impact.assessment import gathered
+from anvil.impact.change import file_kind
 from anvil.impact.ranking import KIND_OF_CHANGE
 from anvil.impact.settings import ImpactOptions
 from anvil.impact.values import KIND_OF, KINDS, ChangeFeature, EvidenceKind, Feature
@@ -290,7 +291,7 @@ def fit(records: Sequence[Record], clones: Iterable[tuple[Path, str]]) -> None:
 
 def of_change(commit: Commit, docs: str) -> dict[ChangeFeature, float]:
     """The features of a commit as a whole."""
-    kinds = [(status, path, diff.file_kind(path, docs, False)) for status, path in commit.files]
+    kinds = [(status, path, file_kind(path, docs, False)) for status, path in commit.files]
     code = [(path, status == "A") for status, path, kind in kinds if kind == "code" and not path.startswith(f"{docs}/")]
     tests = sum(kind == "test" for _, _, kind in kinds)
     return {**ranking.title_features(commit.title), **ranking.file_features(code, tests)}

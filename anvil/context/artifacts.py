@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Literal
 
 from anvil.context import tasks
-from anvil.context.settings import ArtifactTypes, TaskMarks
+from anvil.context.tasks import TaskMarks
 from anvil.context.values import Artifact, Inventory, TaskCounts, TaskItem
 from anvil.formats import globs
 from anvil.wording import counted, first_of
@@ -25,6 +25,24 @@ KINDS: tuple[Kind, ...] = ("spec", "plan", "tasks", "checklist", "template", "de
 
 _LOSSY = re.compile(r"[^\w-]+")
 _FEATURE = ("spec", "plan", "tasks")
+
+
+@dataclass(frozen=True, slots=True)
+class ArtifactTypes:
+    """Globs over paths from the repository's root. The first that matches decides the type, else it is ``generic``."""
+
+    template: tuple[str, ...] = ("**/.specify/templates/**",)
+    """Globs of templates. The types are tried in this order; other files are ``generic``."""
+    checklist: tuple[str, ...] = ("**/checklists/**", "**/checklist.md")
+    """Of checklists."""
+    spec: tuple[str, ...] = ("**/spec.md",)
+    """Of specs."""
+    plan: tuple[str, ...] = ("**/plan.md",)
+    """Of plans."""
+    tasks: tuple[str, ...] = ("**/tasks.md",)
+    """Of task lists."""
+    decision: tuple[str, ...] = ("**/adr/**", "**/adrs/**", "**/decisions/**")
+    """Of decisions."""
 
 
 def kind_of(path: str, types: ArtifactTypes) -> Kind:

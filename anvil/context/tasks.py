@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
-from anvil.context.settings import TaskMarks
 from anvil.context.values import TaskItem
 from anvil.documents.document_source import SourceWrapper
+from anvil.errors import ConfigError
 from anvil.settings.schema import SourceOptions
 from anvil.text.lines import LINE_END
 from anvil.values import Document, Skipped, Task
@@ -19,6 +19,33 @@ KEY = "anvil.tasks"
 
 _NUMBERED = re.compile(r"[\s>*+-]*(\d+)[.)]\s+\[")
 _MARK = re.compile(r"\s*(?:\[(?P<label>[A-Za-z][\w-]{0,15})\]|(?P<id>[A-Z]{1,6}-?\d+(?:\.\d+)*)(?=$|[\s:.)]))[:.)]?")
+
+
+@dataclass(frozen=True, slots=True)
+class TaskMarks:
+    """The characters in a check box. ``[ ]`` is open. Case is ignored."""
+
+    open: tuple[str, ...] = ("~", "❌")
+    """Marks of open tasks."""
+    done: tuple[str, ...] = ("x", "✅", "-")
+    """Marks of tasks that are done or dropped."""
+
+    def __post_init__(self) -> None:
+        for mark in (*self.open, *self.done):
+            if not re.fullmatch(r"[^\[\]\s\\]{1,2}", mark):
+                raise ConfigError(f"context.tasks has the mark {mark!r}. Use one or two characters, no brackets.")
+        if both := {_bare(mark) for mark in self.open} & {_bare(mark) for mark in self.done}:
+            raise ConfigError(f"context.tasks has {min(both)!r} as open and as done. Leave it in one of them.")
+
+    def status(self, mark: str) -> Literal["open", "done"] | None:
+        """The status for a mark; None for an unknown mark."""
+        if mark == " " or _bare(mark) in map(_bare, self.open):
+            return "open"
+        return "done" if mark and _bare(mark) in map(_bare, self.done) else None
+
+
+def _bare(mark: str) -> str:
+    return mark.replace("\ufe0f", "").casefold()  # the selector for a coloured emoji
 
 
 class ContextFiles(SourceOptions):

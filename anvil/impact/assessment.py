@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from anvil.errors import AnvilError, ConfigError, GitError
 from anvil.formats import globs
 from anvil.impact import co_change, diff, evidence, names, ranking
+from anvil.impact.change import FileKind, file_kind
 from anvil.impact.documentation import IndexDocumentation, IndexedPages
 from anvil.impact.names import Name, NameKind
 from anvil.impact.settings import ImpactOptions
@@ -200,10 +201,10 @@ class _Change:
             line.text for file in files if self._kind(file.path) in ("page", "other") for line in file.added
         )
 
-    def _kind(self, path: str) -> diff.FileKind:
+    def _kind(self, path: str) -> FileKind:
         if any(glob.matches(path) for glob in self._ignored_code):
             return "other"
-        return diff.file_kind(path, self.docs, self.is_page(self._inside(path)))
+        return file_kind(path, self.docs, self.is_page(self._inside(path)))
 
     def _inside(self, path: str) -> str:
         """A path from the documentation folder."""

@@ -1,14 +1,18 @@
-"""The change that is examined: of the work tree, of what is staged, or a diff from a file or standard input."""
+"""The change that is examined: of the work tree, of what is staged, or a diff from a file or standard input; and which
+of its files are code."""
 
 from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from anvil.errors import ConfigError, SourceError
+from anvil.formats.lazy_pattern import lazy_pattern
 from anvil.git.repository import Repository
 from anvil.system import safe_read
+from anvil.values import PAGE_ENDINGS
 
 MAX_DIFF_BYTES = 50_000_000
 """Bytes of a diff. The files after them are left out of a change in git; a longer file is refused."""
@@ -73,3 +77,31 @@ def from_git(folder: Path, base: str | None, staged: bool) -> Change:
     since = "the empty repository" if start is None else repository.short(start)
     diff = repository.patch(start, max_bytes=MAX_DIFF_BYTES)
     return Change(diff, title, start, f"the work tree since {since}")
+
+
+FileKind = Literal["page", "code", "test", "other"]
+
+PROSE_ENDINGS = (*PAGE_ENDINGS, ".rst", ".txt", ".adoc", ".html", ".ipynb")
+"""Endings of files that are text for people. Outside of the documentation they are no code."""
+_TEST = lazy_pattern(
+    r"(?i)(?:^|/)(?:tests?|testing|testdata|test[-_]data|__tests__|specs?|fixtures?|snapshots?|__snapshots__|e2e|"
+    r"benches|benchmarks?|mocks?|__mocks__|cypress)/|"
+    r"(?:^|/)(?:test_[^/]*|conftest|[^/]*(?:[_.-](?:tests?|spec|bench)))\.\w+$|(?:Test|Tests|Spec)\.(?:java|kt|cs|scala)$"
+)
+_OTHER = lazy_pattern(
+    r"(?i)(?:^|/)(?:node_modules|vendor|third[-_]?party|dist|\.git|\.github|\.circleci|\.gitlab|\.vscode|\.idea|\.changeset)/|"
+    r"(?:^|/)(?:package-lock\.json|pnpm-lock\.yaml|yarn\.lock|[^/]*\.lock|go\.sum|[^/]*\.min\.(?:js|css)|[^/]*\.map|"
+    r"[^/]*\.snap|\.gitignore|\.gitattributes|\.editorconfig|\.pre-commit-config\.yaml|license[^/]*|codeowners)$|"
+    r"\.(?:png|jpe?g|gif|svg|ico|webp|woff2?|ttf|eot|pdf|zip|gz|xz|whl|so|dll|dylib|exe|bin|wasm|po|pot|mo|csv|tsv|parquet)$"
+)
+
+
+def file_kind(path: str, docs: str, is_page: bool) -> FileKind:
+    """What a file is. ``path``: from the repository's root, POSIX. ``docs``: the documentation folder, ``""`` for the
+    root itself. ``is_page``: whether the index takes such a file for a page."""
+    inside = not docs or path.startswith(f"{docs}/")
+    if is_page and inside:
+        return "page"
+    if _OTHER.search(path) or path.lower().endswith(PROSE_ENDINGS):
+        return "other"
+    return "test" if _TEST.search(path) else "code"

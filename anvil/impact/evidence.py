@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 from anvil.impact import names as naming
 from anvil.impact.co_change import History
-from anvil.impact.diff import words_path
 from anvil.impact.documentation import IndexedChunk, IndexedPages, SectionLine, page_words
 from anvil.impact.names import How, Name, Text
 from anvil.impact.values import Evidence, Feature
@@ -234,7 +233,7 @@ def of_paths(files: Sequence[str], docs: IndexedPages) -> Iterator[Evidence]:
             for path in stems.get(stem, ()):
                 strength = 1.0 / len(stems[stem])
                 yield Evidence("same name", path, None, strength, f"is called like {file}", None, stem)
-        words = {_singular(part) for part in naming.parts(words_path(file))}
+        words = {_singular(part) for part in naming.parts(_without_usual_folders(file))}
         for path, strength in path_words.shares(words).items():
             if strength > best.get(path, (0.0, ""))[0]:
                 best[path] = (strength, file)
@@ -337,3 +336,18 @@ def of_history(history: History, docs: IndexedPages) -> Iterator[Evidence]:
     for page, share in history.often.items():
         if page in docs.titles:
             yield Evidence("often changed", page, None, share / most, "is edited often")
+
+
+def _without_usual_folders(path: str) -> str:
+    """A path without its ending and without folders that nearly each project has, for comparison by words."""
+    stem = posixpath.splitext(path)[0]
+    parts = [part for part in stem.split("/") if part.lower() not in _USUAL]
+    return "/".join(parts)
+
+
+_USUAL = frozenset(
+    """
+    src lib libs app apps pkg packages crates internal cmd main index mod init __init__ core common utils util helpers
+    types impl java python go rust js ts com org io net
+    """.split()  # noqa: SIM905 - a list of quoted words is not read
+)

@@ -8,8 +8,8 @@ import pytest
 
 from anvil.context import tasks as boxes
 from anvil.context.repository_context import Context
-from anvil.context.settings import ContextOptions, TaskMarks
-from anvil.context.tasks import TaskedDocuments
+from anvil.context.settings import ContextOptions
+from anvil.context.tasks import TaskedDocuments, TaskMarks
 from anvil.documents.working_tree import WorkingTree
 from anvil.errors import ConfigError
 from anvil.settings.schema import Config
