@@ -44,7 +44,7 @@ COMMANDS = {
     "bundle": CommandEntry("Share", "Write the documentation for a package.", "anvil.bundle.cli:command"),
     "export": CommandEntry("Share", "Export an index to Milvus.", "anvil.milvus.cli:command"),
     "git": CommandEntry("Share", "Let git show and merge an index.", "anvil.git_drivers.cli:command"),
-    "init": CommandEntry("Build", "Set up a project, or MCP clients.", "anvil.clients.cli:command"),
+    "init": CommandEntry("Build", "Set up a project, or MCP clients.", "anvil.cli.init:command"),
     "agents": CommandEntry("Build", "A pointer to the pages in the files of agents.", "anvil.agents.cli:command"),
     "ci": CommandEntry("Share", "Build and check in a CI job.", "anvil.ci.cli:command"),
     "serve": CommandEntry("Find", "Answer agents: the MCP server.", "anvil.server.cli:command"),
@@ -73,6 +73,7 @@ SETTINGS = {
 PARTS = {
     # what builds, check and status do besides
     "agent files": "anvil.agents.cli",
+    "MCP clients": "anvil.clients.setup",
     "unrun plugin": "anvil.doctor.mkdocs_project:find",
     # what one capability uses of another that uses it
     "notes of a CI job": "anvil.ci.notes:lint_notes",

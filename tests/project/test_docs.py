@@ -20,8 +20,8 @@ import yaml
 
 import anvil
 from anvil import registry
+from anvil.cli import init
 from anvil.cli.program import group
-from anvil.clients import cli
 from anvil.index_file import connection, verify
 from anvil.registry import COMMANDS
 from anvil.settings.layers import configure
@@ -144,7 +144,7 @@ def test_each_key_is_documented_with_its_default_variable_and_meaning(key: str, 
 
 
 def test_the_file_that_init_writes_names_keys_that_exist() -> None:
-    text = re.sub(r"^# (?=\S+ = )", "", cli.TEMPLATE.format(docs='"docs"', index='"index.db"'), flags=re.MULTILINE)
+    text = re.sub(r"^# (?=\S+ = )", "", init.TEMPLATE.format(docs='"docs"', index='"index.db"'), flags=re.MULTILINE)
     assert configure(tomllib.loads(text)) == configure({"index": "index.db"})
 
 

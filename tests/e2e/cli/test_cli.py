@@ -168,7 +168,7 @@ def test_what_nobody_thought_of_is_no_traceback_either(work: Path, monkeypatch: 
     def unforeseen(*_: object) -> None:
         raise ZeroDivisionError("division by zero")
 
-    monkeypatch.setattr("anvil.clients.cli.nearest_config", unforeseen)
+    monkeypatch.setattr("anvil.cli.init.nearest_config", unforeseen)
     done = in_process.program("init", "--no-commit-index", cwd=work, code=2)
     assert "Traceback" not in done.stderr and "division by zero" in done.stderr and "--debug" in done.stderr
 

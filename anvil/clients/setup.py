@@ -1,31 +1,23 @@
-"""``anvil init``."""
+"""``anvil init --client``: the MCP server in the configuration files of clients, and links that add it."""
 
 from __future__ import annotations
 
 import base64
 import json
 import os
-import re
 import shlex
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-import click
-
 from anvil.cli import options, output
-from anvil.cli.older_config import read_older_config
 from anvil.clients import client_files
 from anvil.clients.known_clients import CLIENTS, FORM, Scope
 from anvil.errors import ConfigError
-from anvil.formats.toml_values import quoted
 from anvil.settings import index_url
-from anvil.settings.files import CONFIG_NAME, index_file, load_config, nearest_config
-from anvil.settings.layers import configure
-from anvil.settings.schema import INDEX_FOLDER, Config
+from anvil.settings.files import nearest_config
 from anvil.system import installation, safe_read, safe_write
 from anvil.wording import counted
 
@@ -202,202 +194,3 @@ def install_links(name: str, words: Sequence[str]) -> dict[str, str]:
 
 def _json(value: Any) -> str:
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
-
-
-TEMPLATE = """\
-# Anvil: the documentation index. The most used keys, with their defaults where commented out.
-# All keys: https://anvil-docs.github.io/anvil/reference/configuration/
-docs = {docs}
-# index = {index}
-
-[source]
-# include = ["**/*.md", "**/*.mdx", "**/*.markdown"]
-# exclude = []
-# max_file_bytes = 5000000
-
-[chunking]
-# max_chunk_size = 6000
-# min_chunk_size = 200
-# merge_short_sections = true
-# slugs = "github"        # or "mkdocs": how anchors are made from headings
-
-[embedding]
-# provider = "local"      # or "openai", "none"
-# model = ""              # a folder, or a Hugging Face id, in place of the bundled model
-
-[search]
-# threshold = 0.0
-"""
-
-
-@click.command("init", epilog="Example: anvil init --docs docs --no-commit-index")
-@options.docs
-@click.option(
-    "--commit-index/--no-commit-index", default=None, help="Whether the index goes into git. Without it, init asks."
-)
-@click.option("--yes", "-y", is_flag=True, help="Ask nothing: without --commit-index, the index stays out of git.")
-@click.option(
-    "--client",
-    type=click.Choice([*CLIENTS, ALL]),
-    metavar="NAME",
-    help=f"Instead: add the MCP server to the configuration file of a program: {', '.join(CLIENTS)}; "
-    f"{ALL}: each that this project or this user has.",
-)
-@click.option(
-    "--scope",
-    type=click.Choice(["project", "user"]),
-    help="With --client: the project's file, or the user's file for all projects (default: the project's, if the "
-    "client has one).",
-)
-@click.option("--print", "only_print", is_flag=True, help="With --client: show the change, write nothing.")
-@click.option(
-    "--name",
-    "title",
-    help="With --client: the server's name in that file (default: docs; in a file of the user, the project's name).",
-)
-@click.option(
-    "--index", "served", metavar="FILE", help="With --client and --links: the index to serve, a file or an address."
-)
-@click.option(
-    "--command",
-    "started",
-    metavar="WORDS",
-    help="With --client and --links: the command that starts anvil, such as 'uvx anvil-docs'.",
-)
-@click.option(
-    "--links",
-    is_flag=True,
-    help="Instead: print links for a web page, 'Add to VS Code' and others, that add the server of a published index.",
-)
-def command(
-    docs: str | None,
-    commit_index: bool | None,
-    yes: bool,
-    client: str | None,
-    scope: Scope | None,
-    only_print: bool,
-    title: str | None,
-    served: str | None,
-    started: str | None,
-    links: bool,
-) -> None:
-    """Write anvil.toml, and the line that keeps the index in or out of git. Or set up an MCP client."""
-    setup = Setup(docs, title, served, started, scope, only_print)
-    if client is not None:
-        setup.write(client)
-        return
-    if links:
-        setup.print_links()
-        return
-    for option, given in (
-        ("--print", only_print),
-        ("--scope", scope),
-        ("--name", title),
-        ("--index", served),
-        ("--command", started),
-    ):
-        if given:
-            raise ConfigError(f"{option} goes with --client. Name a client, such as --client cursor.")
-    older = read_older_config(docs) if nearest_config(Path.cwd()) is None else None
-    docs = docs or (older.docs if older else None)
-    config, base, config_file = _project(docs)
-    folder = base / config.docs
-    if not folder.is_dir():
-        from anvil.documents.working_tree import missing_folder_advice
-
-        raise ConfigError(f"There is no folder {docs or config.docs}. {missing_folder_advice(folder)}")
-    if index_url.is_remote(config.index or ""):
-        raise ConfigError("'index' names a published index, which does not go into git. There is nothing to set up.")
-    if commit_index is None:
-        commit_index = False if yes else _ask_to_commit()
-    index = Path(os.path.abspath(index_file(config, base)))
-    root = base if index.is_relative_to(base) else index.parent
-    name = index.relative_to(root).as_posix()
-    if config_file is None and os.path.lexists(CONFIG_NAME):
-        config_file = Path(CONFIG_NAME)  # a broken link
-    if config_file is not None:
-        output.say(f"{output.relative(config_file)} exists already and is not changed.")
-    else:
-        text = TEMPLATE.format(docs=quoted(Path(docs or config.docs).as_posix()), index=quoted(name))
-        for key, value in older.values.items() if older else ():
-            text = re.sub(rf"^# {key} = [^ \n]+", f"{key} = {json.dumps(value)}", text, flags=re.MULTILINE)
-        _write(Path(CONFIG_NAME), text)
-        output.say(f"Wrote {CONFIG_NAME}{f' from {older.file}' if older else ''}.")
-        if older and older.unused_keys:
-            output.say(
-                f"Not taken from {older.file}: {', '.join(older.unused_keys)}. The guide 'Moving to Anvil' says why."
-            )
-    ignore_file = (
-        index.parent / ".gitignore" if index.parent.name == INDEX_FOLDER else None
-    )  # a folder that only Anvil writes to
-    ignored = f"{Path(name).parent.as_posix()}/" if ignore_file else name
-    if ignore_file:
-        safe_write.ensure_inside_parent(ignore_file.parent)
-        ignore_lines = f"*\n!.gitignore\n!{index.name}\n" if commit_index else "*\n"  # scratch files stay out
-        _write(ignore_file, ignore_lines)
-    build = "" if index.is_file() else "anvil build, then "
-    if commit_index:
-        _add_line(root / ".gitattributes", f"{name} binary")
-        _drop_line(root / ".gitignore", ignored)
-        added = output.relative(index.parent if ignore_file else index)
-        output.say(f"Next: {build}git add {added}, then anvil git install.")
-    else:
-        _add_line(root / ".gitignore", ignored)
-        _drop_line(root / ".gitattributes", f"{name} binary")
-        output.say(f"Next: {build}anvil search.")
-
-
-def _ask_to_commit() -> bool:
-    try:
-        return click.confirm("Commit the index to git? (no: each machine or CI builds its own)", default=False)
-    except click.Abort:
-        if sys.stdin is not None and sys.stdin.isatty():
-            raise
-    output.say()
-    raise ConfigError("There is no terminal to ask on. Give --commit-index or --no-commit-index.")
-
-
-def _project(docs: str | None) -> tuple[Config, Path, Path | None]:
-    """The configuration for the working folder, the folder that its paths are relative to, and its file or None.
-
-    If ``docs`` is given and a configuration in a parent folder has another documentation folder, the working folder
-    is a project of its own.
-    """
-    here = Path.cwd()
-    config_file = nearest_config(here)
-    if config_file is not None and docs is not None and config_file.parent != here:
-        parent_config, base = load_config(config_file)
-        if (base / parent_config.docs).resolve() != Path(docs).resolve():
-            return configure({}, os.environ, {"docs": docs}), here, None
-    return *load_config(config_file, {"docs": docs}), config_file
-
-
-def _text(path: Path) -> str:
-    """The text of a file, empty without one. Raises :class:`ConfigError`."""
-    try:
-        return safe_read.text(path) if path.is_file() else ""
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path} cannot be read: {safe_read.reason(error)}. Correct it, and try again.") from None
-
-
-def _write(path: Path, text: str) -> None:
-    """Write a file and its folder. Raises :class:`ConfigError`."""
-    try:
-        path.parent.mkdir(exist_ok=True)
-        safe_write.write_file(path, text)
-    except OSError as error:
-        raise ConfigError(f"{path} cannot be written: {error.strerror}. Check its place and permissions.") from None
-
-
-def _add_line(path: Path, line: str) -> None:
-    text = _text(path)
-    if line in text.splitlines():
-        return
-    _write(path, text + ("\n" if text and not text.endswith("\n") else "") + line + "\n")
-    output.say(f"Added '{line}' to {output.relative(path)}.")
-
-
-def _drop_line(path: Path, line: str) -> None:
-    if line in (lines := _text(path).splitlines()):
-        _write(path, "".join(f"{other}\n" for other in lines if other != line))
-        output.say(f"Removed '{line}' from {output.relative(path)}.")
