@@ -44,7 +44,6 @@ def read_page(html: bytes | str, rules: PageRules = NO_RULES) -> PageContent:
     converted = markdown.to_markdown(content)
     word_count = len(word_lists.words(converted.markdown))
     metas = [element.attributes for element in html_tree.select(tree, "meta")]
-    robots = [_meta(metas, name).lower() for name in ("robots", "googlebot")]
     facts = PageFacts(
         title=_title(tree, converted.headings),
         generator=generator.name,
@@ -55,7 +54,7 @@ def read_page(html: bytes | str, rules: PageRules = NO_RULES) -> PageContent:
         canonical=_attribute(tree, "link[rel~=canonical i]", "href"),
         edit_url=_edit_url(tree, (*generator.edit, *GENERIC.edit)),
         refresh=_refresh(_meta(metas, "refresh", "http-equiv")),
-        noindex=any("noindex" in said or said == "none" for said in robots),
+        robots="\n".join(_meta(metas, name).lower() for name in ("robots", "googlebot")),
         shell=word_count == 0 and html_tree.first(tree, _SCRIPTS) is not None and not _has_text(tree),
         frames=html_tree.first(tree, "frameset") is not None,
         images=converted.images,

@@ -153,11 +153,16 @@ def _by_options(path: str, address: str, version: str | None, language: str | No
 def _by_head(page: PageFacts) -> str | None:
     if page.refresh is not None:
         return f"it leads to {page.refresh}"
-    if page.noindex:
+    if is_noindex(page):
         return "its robots tag is noindex"
     if page.frames:
         return "it is a set of frames"
     return None
+
+
+def is_noindex(page: PageFacts) -> bool:
+    """Whether the head of a page says that search engines may not index it."""
+    return any("noindex" in said or said == "none" for said in page.robots.split("\n"))
 
 
 def _by_text(path: str, page: PageFacts) -> str | None:

@@ -21,11 +21,11 @@ class PageImage(NamedTuple):
 class PageFacts(NamedTuple):
     """What the head and the content of a page say, by which it is decided whether it is indexed.
 
-    ``canonical``, ``edit_url`` and ``refresh`` are addresses as the page has them, or None. ``noindex``: search engines
-    may not index it. ``shell``: scripts make its content, so its HTML has none. ``word_count``: words of the content,
-    and ``own_words``: those outside of its links and headings. ``frames``: it is a set of frames. ``digest``: the
-    SHA-256 (hex) of what is indexed of it. ``passages``: its text in short, by which copies are found. ``problem``: why
-    it cannot be read. ``images``: in the order of the text.
+    ``canonical``, ``edit_url`` and ``refresh`` are addresses as the page has them, or None. ``robots``: what it tells
+    search engines, each tag on a line, in lower case. ``shell``: scripts make its content, so its HTML has none.
+    ``word_count``: words of the content, and ``own_words``: those outside of its links and headings. ``frames``: it is
+    a set of frames. ``digest``: the SHA-256 (hex) of what is indexed of it. ``passages``: its text in short, by which
+    copies are found. ``problem``: why it cannot be read. ``images``: in the order of the text.
     """
 
     title: str = ""
@@ -37,7 +37,7 @@ class PageFacts(NamedTuple):
     canonical: str | None = None
     edit_url: str | None = None
     refresh: str | None = None
-    noindex: bool = False
+    robots: str = ""
     shell: bool = False
     frames: bool = False
     digest: str = ""

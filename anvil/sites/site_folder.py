@@ -429,7 +429,9 @@ class SiteFolder:
             return None, ()
         folders = tuple(path.rpartition("/")[0] for path in maps)
         covered = [path for path in facts if path.startswith(folders)]
-        if len(found) * 2 < len([path for path in covered if facts[path].word_count and not facts[path].noindex]):
+        if len(found) * 2 < len(
+            [path for path in covered if facts[path].word_count and not page_choice.is_noindex(facts[path])]
+        ):
             return None, (f"{maps[0]} names other pages than the site has, so all HTML files are read.",)
         uncovered = {path: "" for path in facts if path not in covered}
         return {**uncovered, **found}, ()
