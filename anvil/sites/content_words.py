@@ -17,6 +17,7 @@ _MARKER = re.compile(r"^[ >]*(?:(?:-|\d{1,9}\.) +)*(?:\[![A-Z]+\]|\[\^[^\]]+\]:|
 _CODE_SPAN = re.compile(r"(?<![`\\])(`+)(?!`)(.+?)(?<!`)\1(?!`)")
 _EMPHASIS = re.compile(r"(?<!\\)(\*\*|~~|\*)(?=\S)(.*?\S)\1")
 _PLACEHOLDER = "\ufdd0"
+_LINK = re.compile(r"(?<!\\)(!?)\[((?:\\.|[^\[\]\\])*)\]\([^()\s]*\)")
 _TARGET = re.compile(r"\]\([^()\s]*\)")
 _EDGES = APART | {"caption", "summary", "hgroup", "body", "legend", "button", "label"}
 
@@ -102,11 +103,15 @@ def is_incomplete(text: str, headings: Iterable[str], html_words: Sequence[str])
 
 
 def _without_marks(line: str) -> str:
-    """A line without the marks of code, emphasis and links. They do not separate words: "`int`s" is one."""
+    """A line without the marks of code, emphasis and links. They do not separate words: "`int`s" and "[int](a.md)s" are
+    one. Images do."""
     if not any(mark in line for mark in ("`", "*", "~", "](")):
         return line
     spans = [span[2] for span in _CODE_SPAN.finditer(line)]
-    bare = _TARGET.sub("]", _CODE_SPAN.sub(_PLACEHOLDER, line))
+    bare = _CODE_SPAN.sub(_PLACEHOLDER, line)
+    for _ in range(2):  # the text of a link may be an image
+        bare = _LINK.sub(lambda match: f" {match[2]} " if match[1] else match[2], bare)
+    bare = _TARGET.sub("]", bare)
     while (unmarked := _EMPHASIS.sub(r"\2", bare)) != bare:
         bare = unmarked
     first, *others = bare.split(_PLACEHOLDER)

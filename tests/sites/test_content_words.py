@@ -1,4 +1,4 @@
-"""Words of a page's HTML that its Markdown lacks."""
+"""Words of Markdown, and those of a page's HTML that its Markdown lacks."""
 
 from __future__ import annotations
 
@@ -23,3 +23,8 @@ def test_html_says_what_its_markdown_lacks(markdown: str, html: str, wanted: boo
     content = read_fragment(html)
     headings = [heading.text for heading in content.headings]
     assert content_words.is_incomplete(markdown, headings, content.words) is wanted
+
+
+def test_marks_and_links_do_not_separate_words_and_images_do() -> None:
+    line = "[int](a.md)s, un[`happy`](x)ly, [**b**](c)d [![sun](a.png)](b)rise\\[no](x)"
+    assert content_words.of_markdown(line) == ["ints", "unhappyly", "bd", "sun", "rise", "no"]
