@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from anvil.context import tasks
 from anvil.context.tasks import TaskMarks
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 Kind = Literal["spec", "plan", "tasks", "checklist", "template", "decision", "generic"]
-KINDS: tuple[Kind, ...] = ("spec", "plan", "tasks", "checklist", "template", "decision", "generic")
+KINDS: tuple[Kind, ...] = get_args(Kind)
 
 _LOSSY = re.compile(r"[^\w-]+")
 _FEATURE = ("spec", "plan", "tasks")

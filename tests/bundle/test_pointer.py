@@ -38,6 +38,13 @@ def test_without_a_version_a_package_or_an_index_nothing_is_claimed() -> None:
     assert "- Begin: `docs/a/b.md`\n" in text
 
 
+def test_a_long_address_is_left_out() -> None:
+    address = "https://x.test/".ljust(300, "y")
+    pages = [PointedPage("docs/a.md", "A")]
+    assert address in pointer.text(BundledProject("x"), pages, address, False)
+    assert "x.test" not in pointer.text(BundledProject("x"), pages, f"{address}y", False)
+
+
 @given(
     st.lists(st.builds(PointedPage, st.text(min_size=1).map("docs/{}".format), st.text()), max_size=80),
     st.text(st.characters(codec="utf-8"), max_size=50).filter(str.isprintable),

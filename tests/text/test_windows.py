@@ -70,6 +70,13 @@ def test_a_long_header_leaves_room_for_the_text() -> None:
     assert len(cut_windows(text, "h", tokens(text), 500, 64, 32)) <= 30
 
 
+def test_windows_overlap_by_at_most_half() -> None:
+    text = "word " * 64
+    made = cut_windows(text, "", tokens(text), 0, 16, 100)
+    assert len(made) == 7
+    assert all(two.start - one.start == 8 * len("word ") for one, two in pairwise(made))
+
+
 def test_windows_take_linear_time() -> None:
     text = "word and more, " * 100_000
     spans = tokens(text)
