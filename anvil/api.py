@@ -249,14 +249,15 @@ class Anvil(PageQueries):
         name: str | None = None,
         *,
         version: str | None = None,
-        link_html: bool = False,
+        link_html: bool | None = None,
         mcp_url: str | None = None,
     ) -> MarkdownReport:
         """Write each page of a built site as Markdown beside its HTML, and ``llms.txt`` and ``llms-full.txt``. The site
         is the one that this index was built from, and is indexed first.
 
         ``name``: of the project; ``version``: of pages without one of their own, by default that of the index;
-        ``link_html``: each HTML page gets a link to its Markdown in its head; ``mcp_url``: a server over these pages.
+        ``link_html``: each HTML page gets a link to its Markdown in its head, by default as ``site.link_markdown``
+        says; ``mcp_url``: a server over these pages.
         Raises :class:`ConfigError` without a site, and :class:`BuildError`.
         """
         site = self.only.site_pages(self.only.request.progress)
@@ -265,7 +266,7 @@ class Anvil(PageQueries):
             site,
             name or self._project_name(),
             version=version,
-            link_html=link_html,
+            link_html=self.config.site.link_markdown if link_html is None else link_html,
             mcp_url=mcp_url,
             progress=self.only.request.progress,
         )

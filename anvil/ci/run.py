@@ -363,12 +363,12 @@ def _size(reader: Reader, path: Path) -> summary.Size:
 def _write_markdown(opened: Anvil, order: CiOptions, runner: Runner) -> None:
     """Write the pages of the site as Markdown, if that is wanted."""
     site = opened.config.site
-    configured = site.folder is not None and (site.markdown or site.link_markdown)
+    configured = site.folder is not None and site.writes_markdown
     if order.markdown == "false" or (order.markdown is None and not configured):
         return
     if order.shard is not None:
         raise ConfigError("The Markdown of a site is written from all of its pages, and a shard has some.")
-    written = opened.publish_markdown(link_html=site.link_markdown)
+    written = opened.publish_markdown()
     for note in written.notes:
         runner.annotate("warning", note)
     runner.line(str(written))

@@ -97,9 +97,9 @@ def command(
             skipped = registry.part("pages left out of a site")(report.skipped)
         published = _publish(opened) if skill else ()
         left_out = () if is_site and quiet else tuple(skipped)
-        site, pages = opened.config.site, None
-        if markdown or link_markdown or (is_site and (site.markdown or site.link_markdown)):
-            pages = _write_markdown(opened, is_site, shard, link_markdown or site.link_markdown)
+        pages = None
+        if markdown or link_markdown or (is_site and opened.config.site.writes_markdown):
+            pages = _write_markdown(opened, is_site, shard, link_markdown or None)
         return Built(report, next_step, tuple(updated), unstaged, left_out, published, pages)
 
     with output.progress(quiet) as progress:
@@ -141,7 +141,7 @@ def _publish(opened: Anvil) -> tuple[str, ...]:
     return tuple(output.relative(site / path) for path in opened.publish_skill(site))
 
 
-def _write_markdown(opened: Anvil, is_site: bool, shard: str | None, link_html: bool) -> MarkdownReport:
+def _write_markdown(opened: Anvil, is_site: bool, shard: str | None, link_html: bool | None) -> MarkdownReport:
     """Write the Markdown of a site. Raises :class:`ConfigError` without one, or for a part of it."""
     from anvil.errors import ConfigError
 

@@ -142,6 +142,11 @@ class SiteOptions:
     link_markdown: bool = False
     """Whether it does so, and puts a link to the Markdown into the head of each HTML page."""
 
+    @property
+    def writes_markdown(self) -> bool:
+        """Whether a build of the site also writes its pages as Markdown."""
+        return self.markdown or self.link_markdown
+
     def __post_init__(self) -> None:
         one_of("site.rule", self.rule, Rule)
         try:

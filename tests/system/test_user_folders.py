@@ -48,6 +48,13 @@ def test_what_all_users_may_write_to_is_not_used_and_what_a_group_may_write_to_i
     assert user_folders.cache() == shared / f"anvil-{os.geteuid()}"
 
 
+def test_a_folder_that_a_group_may_write_to_is_not_private(tmp_path: Path) -> None:
+    for mode, is_private in ((0o700, True), (0o755, True), (0o770, False), (0o707, False)):
+        tmp_path.chmod(mode)
+        assert user_folders.is_private(tmp_path) is is_private
+    assert not user_folders.is_private(tmp_path / "missing")
+
+
 def test_a_link_must_be_the_users_own(shared: Path) -> None:
     shared.mkdir()
     (shared / "elsewhere").mkdir(mode=0o700)
