@@ -51,7 +51,7 @@ class PageQueries(OpenedIndexes):
         """The chunks that answer ``query`` best.
 
         ``top_k`` is clamped to 1..20. ``file_filter``: a glob over paths, applied before ranking.
-        ``max_chars``: the budget for all contents together, of which the likely ones get most; None: 800, and 100 for
+        ``max_chars``: the budget for all contents together, of which the likely ones get most; None: 1,300, and 100 for
         each result, as in ``search_docs``. ``min_confidence``: results with less are left out (default:
         ``search.min_confidence``). ``version``, ``language``: only pages of a site that have it, such as ``1.2`` and
         ``de``. Of several collections, ``version`` is that of a collection, and there is no ``language``. Raises

@@ -35,7 +35,7 @@ class SearchRequest:
     file_filter: str | None = None
     """A glob over paths."""
     max_chars: int | None = None
-    """The budget for all contents together; None: 800, and 100 for each result."""
+    """The budget for all contents together; None: 1,300, and 100 for each result."""
     mode: Mode = "hybrid"
     min_confidence: float = 0.0
     """Results with a lower confidence are left out; 0: none is."""

@@ -14,11 +14,11 @@ from anvil.search import excerpts, snippets
 from anvil.search.excerpts import Sought
 from anvil.search.section_match import SectionSpan
 
-BASE_CHARS, CHARS_PER_RESULT = 800, 100
+BASE_CHARS, CHARS_PER_RESULT = 1300, 100
 """Characters of the budget of a search that gives none: in all, and for each result."""
 LINE_CHARS = 80
 """Characters that each result has at least, if the budget has twice as many for each."""
-STEEPNESS = 6
+STEEPNESS = 10
 """Evidence is the score as a share of the best one, to this power. Of 329 questions that people asked, results with at
 least .9 of the best score hold the section that answers in a quarter of the cases, those below .8 in one of fifty."""
 NEAR = 0.7

@@ -545,7 +545,7 @@ def _further(shown: Sequence[_Result], likely: Sequence[_Result]) -> list[_Resul
     of them may be parts of one section."""
     best: dict[tuple[int, int], float] = {}
     for result in shown:
-        best.setdefault((result.place, page_of(result.ranked)), result.score)
+        best.setdefault((result.place, page_of(result.ranked)), result.score - result.passage)
     rows = {(result.place, result.ranked.row) for result in shown}
     left = dict.fromkeys(best, 2 * reply_budget.MAX_ALSO)
     further = []
@@ -553,7 +553,7 @@ def _further(shown: Sequence[_Result], likely: Sequence[_Result]) -> list[_Resul
         page = result.place, page_of(result.ranked)
         if (result.place, result.ranked.row) in rows or not left.get(page):
             continue
-        if result.score < reply_budget.NEAR * best[page]:
+        if result.score - result.passage < reply_budget.NEAR * best[page]:  # most of these passages were not read
             continue
         left[page] -= 1
         further.append(result)
