@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,7 @@ from anvil.index_file import manifest, publish, verify
 from anvil.markdown import llms, site_files, twins
 from anvil.markdown.page_file import page_of
 from anvil.markdown.site_files import PlacedPage
+from anvil.settings import index_url
 from anvil.settings.schema import Config
 from anvil.sites.html_page import Fragment, read_fragment
 from anvil.sites.site_source import GeneratedSiteSource
@@ -230,11 +231,8 @@ class AnvilPlugin(BasePlugin[options.AnvilConfig]):  # type: ignore[no-untyped-c
         assert self._opened is not None
         if not self.config.previous or not self._opened.provider.dimensions:
             return []
-        from mkdocs_anvil import previous
-
-        files, warnings = previous.usable(
-            self.config.previous, self._folder, self._opened.provider.digest, self._opened.config
-        )
+        digest = self._opened.provider.digest
+        files, warnings = reusable(self.config.previous, self._folder, digest, self._opened.config)
         for warning in warnings:
             log.warning(warning)
         return files
@@ -335,3 +333,33 @@ def _writing(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise BuildError(f"{error.filename or path} cannot be written ({error.strerror}).") from error
+
+
+def reusable(sources: Sequence[str], folder: Path, model_digest: str, config: Config) -> tuple[list[Path], list[str]]:
+    """The indexes at ``sources`` as local files, and a warning for each one that cannot be used.
+
+    Relative paths start at ``folder``, which has ``mkdocs.yml``. ``config``: whether a published index must have an
+    attestation, as for ``anvil pull``; a file of this machine needs none.
+    """
+    from anvil.fetch.fetch_index import fetch, fetch_as_configured
+
+    files: list[Path] = []
+    warnings: list[str] = []
+    for source in sources:
+        try:
+            address = index_url.parse(source)
+            if isinstance(address, index_url.LocalPath):
+                fetched = fetch(folder / address.path)
+            else:
+                fetched = fetch_as_configured(source, config, folder, head=folder)
+        except AnvilError as error:
+            warnings.append(f"The previous index is not used: {error}")
+            continue
+        if fetched.manifest.model.digest == model_digest:
+            files.append(fetched.path)
+        else:
+            warnings.append(
+                f"The previous index {fetched.origin} is not used: its vectors are of another model, "
+                f"{fetched.manifest.model.name}."
+            )
+    return files, warnings

@@ -15,6 +15,7 @@ from typing import Any
 
 from anvil.embedding.provider import BUNDLED_MODEL
 from anvil.errors import ModelError
+from anvil.system import safe_read
 
 BUNDLED = Path(__file__).parent / "model"
 POOLING = ("mean", "cls", "none")
@@ -46,7 +47,7 @@ class ModelDirectory:
 
 def model_digest(path: Path, settings: ModelSettings) -> str:
     """SHA-256 (hex) over the folder's model.onnx and tokenizer.json and over ``settings``."""
-    parts = {name: _file_digest(path / name) for name in ("model.onnx", "tokenizer.json")}
+    parts = {name: safe_read.sha256(path / name) for name in ("model.onnx", "tokenizer.json")}
     text = json.dumps({**parts, "settings": asdict(settings)}, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -72,14 +73,6 @@ def open_directory(model: str) -> ModelDirectory:
     return ModelDirectory(
         path=path, name=name if path != BUNDLED or model else BUNDLED_MODEL, settings=settings, digest=digest
     )
-
-
-def _file_digest(path: Path) -> str:
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while block := file.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()
 
 
 def _read_settings(path: Path) -> dict[str, Any]:

@@ -36,7 +36,7 @@ from anvil.git import repository
 from anvil.git.repository import Repository
 from anvil.http.allowed_servers import HttpPolicy
 from anvil.http.client import HttpClient, Limits, http_date, origin
-from anvil.index_file import manifest, verify
+from anvil.index_file import manifest
 from anvil.settings import index_url
 from anvil.settings.index_url import Address, GitHubAddress, LocalPath, WebAddress
 from anvil.settings.schema import INDEX_FOLDER, INDEX_NAME, Config
@@ -271,7 +271,7 @@ class _Server:
         """Check the downloaded file against its digest and manifest, and move it into the cache."""
         entry, part, shown = self.entry, self.entry.part, self.address.shown
         try:
-            digest = verify.sha256(part)
+            digest = safe_read.sha256(part)
             if candidate.sha256 is not None and digest != candidate.sha256:
                 raise ArtifactRejected(
                     f"The download from {shown} is refused: its SHA-256 is {digest[:16]}..., but "
@@ -281,7 +281,7 @@ class _Server:
                 file, published = zip_archive.unpack(part, entry.unpacked, self.limits.size, shown)
                 if published is not None:
                     agree(published, _described(file, shown), shown)
-                sha256 = verify.sha256(file)
+                sha256 = safe_read.sha256(file)
             else:
                 file, sha256 = part, digest
             _described(file, shown)

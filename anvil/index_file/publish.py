@@ -68,7 +68,7 @@ def copy(file: Path, path: Path, sha256: str | None = None) -> None:
     try:
         safe_write.clear(fresh)
         shutil.copyfile(file, fresh)
-        if sha256 is not None and verify.sha256(fresh) != sha256:
+        if sha256 is not None and safe_read.sha256(fresh) != sha256:
             raise ArtifactRejected(f"{file} was replaced while it was copied. Try again.")
         verify.check(fresh, thorough=True)
         _flush(fresh)

@@ -8,7 +8,6 @@ Nothing in the file is ever run.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import itertools
 import os
 from collections.abc import Callable, Iterable, Iterator
@@ -353,15 +352,6 @@ def _expected(dimensions: int, vector_group: int = connections.LARGE.vector_grou
 
 
 # --- files that passed their check -----------------------------------------------------------------------------
-
-
-def sha256(path: Path) -> str:
-    """SHA-256 of a file, hex."""
-    whole = hashlib.sha256()
-    with path.open("rb") as file:
-        while block := file.read(1 << 20):
-            whole.update(block)
-    return whole.hexdigest()
 
 
 def is_verified(digest: str, thorough: bool = False) -> bool:

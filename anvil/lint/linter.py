@@ -100,15 +100,12 @@ def lint(
         looked_up = _built_site(built)
         notes += built.notes
     documentation = Documentation(site, options, similar, _linked_around(site), moved, looked_up)
-    if config.site.rule != "github" and _needs_links(chosen) and documentation.is_of_another_tool:
+    needs_links = chosen is None or not LINK_RULES.isdisjoint(chosen)
+    if config.site.rule != "github" and needs_links and documentation.is_of_another_tool:
         pages_examined = counted(len(documentation.examined), "page")
         notes.append(OTHER_TOOL.format(orphans=documentation.unlinked, pages=pages_examined))
         documentation = replace(documentation, site=Site(pages, generator_settings.unknown(files), files))
     return rules.run(documentation, chosen, notes)
-
-
-def _needs_links(chosen: Sequence[RuleName] | None) -> bool:
-    return chosen is None or not LINK_RULES.isdisjoint(chosen)
 
 
 def _rule(name: str) -> RuleName:

@@ -36,7 +36,6 @@ MAX_HTML_BYTES = 50_000_000
 """Size of an HTML file that gets a link."""
 MAX_PATHS_SHOWN = 3
 _NO_LINK = "no link to the Markdown, because the page has no end of its head, a <base>, or another such link"
-_BLOCK_BYTES = 1 << 20
 
 
 class PlacedPage(NamedTuple):
@@ -188,11 +187,7 @@ class _Files:
         file = self._folder / path
         if safe_write.regular_file(file) is None:
             return None
-        with open(file, "rb", opener=safe_write.opener) as stream:
-            digest = hashlib.sha256()
-            while block := stream.read(_BLOCK_BYTES):
-                digest.update(block)
-        return digest.hexdigest()
+        return safe_read.sha256(file, safe_write.opener)
 
     def _write_waiting(self) -> None:
         """Write the files that wait; first the record of them."""

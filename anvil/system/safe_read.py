@@ -6,8 +6,10 @@ A name that Anvil reads can be planted as a pipe, which would be waited for, or 
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 import stat
+from collections.abc import Callable
 from pathlib import Path
 
 MAX_BYTES = 10_000_000
@@ -40,3 +42,12 @@ def text(path: Path, max_bytes: int = MAX_BYTES, errors: str = "strict") -> str:
     """
     decoded = data(path, max_bytes).decode("utf-8-sig", errors)
     return decoded.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def sha256(path: Path, opener: Callable[[str, int], int] | None = None) -> str:
+    """SHA-256 of a file of any size, hex. ``opener``: as of :func:`open`."""
+    digest = hashlib.sha256()
+    with open(path, "rb", opener=opener) as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()

@@ -20,7 +20,7 @@ from tests.support import mkdocs_sites as sites
 from tests.support.sigstore import Sigstore
 
 pytest.importorskip("mkdocs")
-previous = pytest.importorskip("mkdocs_anvil.previous")
+plugin = pytest.importorskip("mkdocs_anvil.plugin")
 LOCAL = {"embedding": {"provider": "local"}}
 
 
@@ -89,13 +89,13 @@ def test_a_published_one_must_be_attested_where_that_is_required(
     options = FetchOptions(require_attestation=True, attested_by="acme/docs", trusted_root=root)
     config = Config(tables={"fetch": options})
     address = f"{url}index.db"
-    assert previous.usable([address], tmp_path, model, Config())[1] == []
-    files, (warning,) = previous.usable([address], tmp_path, model, config)
+    assert plugin.reusable([address], tmp_path, model, Config())[1] == []
+    files, (warning,) = plugin.reusable([address], tmp_path, model, config)
     assert files == [] and "it has no attestation" in warning
     write(folder, {"index.db.sigstore.json": json.dumps(sigstore.bundle(index.read_bytes(), "mallory/docs"))})
-    assert "built by mallory/docs, not by acme/docs" in previous.usable([address], tmp_path, model, config)[1][0]
+    assert "built by mallory/docs, not by acme/docs" in plugin.reusable([address], tmp_path, model, config)[1][0]
     write(folder, {"index.db.sigstore.json": json.dumps(sigstore.bundle(index.read_bytes(), "acme/docs"))})
-    files, warnings = previous.usable([address, str(index)], tmp_path, model, config)  # a file is one's own
+    files, warnings = plugin.reusable([address, str(index)], tmp_path, model, config)  # a file is one's own
     assert len(files) == 2 and warnings == []
 
 

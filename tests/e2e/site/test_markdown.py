@@ -161,6 +161,14 @@ def test_the_configuration_asks_for_it(tmp_path: Path) -> None:
     done = program("build", *NONE, cwd=tmp_path)
     assert "Markdown of 3 pages" in done.stdout
     assert "data-anvil" not in (tmp_path / "site/index.html").read_text(encoding="utf-8")
+    write_files(tmp_path, {"anvil.toml": '[site]\nfolder = "site"\nlink_markdown = true\n'})
+    assert "Markdown of 3 pages" in program("build", *NONE, cwd=tmp_path).stdout
+    assert "data-anvil" in (tmp_path / "site/index.html").read_text(encoding="utf-8")
+    with anvil.open(config=tmp_path / "anvil.toml", provider="none") as opened:
+        opened.publish_markdown(link_html=False)
+        assert "data-anvil" not in (tmp_path / "site/index.html").read_text(encoding="utf-8")
+        opened.publish_markdown()
+    assert "data-anvil" in (tmp_path / "site/index.html").read_text(encoding="utf-8")
 
 
 def test_messages_say_what_to_do(tmp_path: Path) -> None:
