@@ -272,6 +272,18 @@ class Anvil(PageQueries):
         )
         return report
 
+    def publish_search_page(self) -> Path:
+        """Write a page into the built site that searches its index in the browser, and the script of a search box for
+        other pages; the path of the page. The site is the one that this index was built from, and is indexed first.
+
+        Raises :class:`ConfigError` without a site, or for an index that is not in it, and :class:`BuildError`.
+        """
+        site = self.only.site_pages(self.only.request.progress)
+        if not site.pages():
+            site.scan()
+        addresses = {path: page.address for path, page in site.pages().items()}
+        return Path(registry.part("search page of a site")(self.index_path, site.folder, addresses))
+
     def _project_name(self) -> str:
         """The name of the project of these documents; of an index alone, the name of its host or file."""
         from urllib.parse import urlsplit

@@ -95,6 +95,7 @@ PARTS = {
     "agents of a project": "anvil.agents.agent_files",
     "agent skills": "anvil.agents.skill",
     "markdown of a site": "anvil.markdown.publishing:publish",
+    "search page of a site": "anvil.search_page.publishing:publish",
     "topics": "anvil.agents.topics:topics",
     "suite": "anvil.doc_tests.suite:load",
     "suite run": "anvil.doc_tests.testing:run",

@@ -64,6 +64,11 @@ OPTIONS = {
     "anvil_link_markdown": Option(
         False, (bool,), "Whether that is done, and the head of each HTML page has a link to its Markdown."
     ),
+    "anvil_search_page": Option(
+        False,
+        (bool,),
+        "Whether the site also gets a page that searches the index in the browser, and the script of a search box.",
+    ),
     "anvil_on_error": Option(
         "warn",
         (str,),
@@ -121,6 +126,8 @@ def _built(app: Sphinx) -> BuildReport:
             for note in written.notes:
                 _warn(note, "markdown")
             _info(str(written))
+        if app.config.anvil_search_page or opened.config.site.search_page:
+            _info(f"The search page is {os.path.relpath(opened.publish_search_page())}")
         return report
 
 

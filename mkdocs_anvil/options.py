@@ -108,6 +108,9 @@ class AnvilConfig(base.Config):  # type: ignore[no-untyped-call]
     skill = options.Type(bool, default=False)
     """Whether an Agent Skill of the pages is published with the site, as `.well-known/agent-skills/index.json` and the
     `SKILL.md` that it names."""
+    search_page = options.Type(bool, default=False)
+    """Whether the site also gets a page that searches the index in the browser, next to the index, and the script of a
+    search box."""
     mcp_url = options.Optional(options.Type(str))
     """The address of an MCP server over these pages, such as `https://search.example.org/mcp`; `llms.txt` and the
     skill name it."""

@@ -33,8 +33,10 @@ from anvil.index_file import manifest, publish, verify
 from anvil.markdown import llms, site_files, twins
 from anvil.markdown.page_file import page_of
 from anvil.markdown.site_files import PlacedPage
+from anvil.search_page import publishing
 from anvil.settings import index_url
 from anvil.settings.schema import Config
+from anvil.sites import page_addresses
 from anvil.sites.html_page import Fragment, read_fragment
 from anvil.sites.site_source import GeneratedSiteSource
 from anvil.system import safe_write
@@ -133,6 +135,11 @@ class AnvilPlugin(BasePlugin[options.AnvilConfig]):  # type: ignore[no-untyped-c
                 self._write_markdown(config, documents, Path(report.index_path))
             target = Path(config.site_dir) / self.config.index_path
             self._put(Path(report.index_path), target)
+            if self.config.search_page:
+                addresses = {
+                    path: page_addresses.of_file(page.file.dest_uri) for path, (page, _) in self._shown.items()
+                }
+                publishing.publish(target, Path(config.site_dir), addresses)
             if self.config.skill:
                 self._publish_skill(config, target)
             if self.config.tests:

@@ -97,6 +97,7 @@ def build(order: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
         if report.nothing_embedded:  # such an index must not be kept for the next run, or published
             raise BuildError(report.nothing_embedded_because)
         _write_markdown(opened, order, runner)
+        _write_search_page(opened, order, runner)
         index = opened.index_path
         new = stack.enter_context(verify.open_checked(index))
         sha256 = safe_read.sha256(index)
@@ -373,6 +374,13 @@ def _write_markdown(opened: Anvil, order: CiOptions, runner: Runner) -> None:
     for note in written.notes:
         runner.annotate("warning", note)
     runner.line(str(written))
+
+
+def _write_search_page(opened: Anvil, order: CiOptions, runner: Runner) -> None:
+    """Write the search page of the site, if the configuration says so. A shard has none."""
+    site = opened.config.site
+    if site.folder is not None and site.search_page and order.shard is None:
+        runner.line(f"The search page is {shown(opened.publish_search_page())}.")
 
 
 def _warn(report: BuildReport, opened: Anvil, runner: Runner) -> None:

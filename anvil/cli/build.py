@@ -36,6 +36,11 @@ MAX_FAILURES_SHOWN = 10
 @click.option(
     "--link-markdown", is_flag=True, help="With --site: --markdown, and a link to it in the head of each HTML page."
 )
+@click.option(
+    "--search-page",
+    is_flag=True,
+    help="With --site: also write a page that searches the index in the browser, and the script of a search box.",
+)
 @options.tree
 @click.option("--shard", metavar="N/COUNT", help="Only this share of the pages, such as 3/8; see 'anvil merge'.")
 @click.option(
@@ -57,6 +62,7 @@ def command(
     skill: bool,
     markdown: bool,
     link_markdown: bool,
+    search_page: bool,
     staged: bool,
     ref: str | None,
     shard: str | None,
@@ -97,10 +103,14 @@ def command(
             skipped = registry.part("pages left out of a site")(report.skipped)
         published = _publish(opened) if skill else ()
         left_out = () if is_site and quiet else tuple(skipped)
-        pages = None
+        pages = page = None
         if markdown or link_markdown or (is_site and opened.config.site.writes_markdown):
-            pages = _write_markdown(opened, is_site, shard, link_markdown or None)
-        return Built(report, next_step, tuple(updated), unstaged, left_out, published, pages)
+            _ensure_whole_site("--markdown", is_site, shard)
+            pages = opened.publish_markdown(link_html=link_markdown or None)
+        if search_page or (is_site and opened.config.site.search_page):
+            _ensure_whole_site("--search-page", is_site, shard)
+            page = output.relative(opened.publish_search_page())
+        return Built(report, next_step, tuple(updated), unstaged, left_out, published, pages, page)
 
     with output.progress(quiet) as progress:
         outcomes = list(options.for_each_own(build, given, progress))
@@ -114,7 +124,7 @@ def command(
 
 class Built(NamedTuple):
     """A build; what is left to do for the index in git, for the pointer for agents, and for it in git; messages on
-    files that are left out; the files of the published skill; and the Markdown of a site."""
+    files that are left out; the files of the published skill; the Markdown of a site; and its search page."""
 
     report: BuildReport
     next_step: str | None
@@ -123,6 +133,7 @@ class Built(NamedTuple):
     left_out: tuple[str, ...] = ()
     published: tuple[str, ...] = ()
     markdown: MarkdownReport | None = None
+    search_page: str | None = None
 
     @property
     def code(self) -> int:
@@ -141,15 +152,14 @@ def _publish(opened: Anvil) -> tuple[str, ...]:
     return tuple(output.relative(site / path) for path in opened.publish_skill(site))
 
 
-def _write_markdown(opened: Anvil, is_site: bool, shard: str | None, link_html: bool | None) -> MarkdownReport:
-    """Write the Markdown of a site. Raises :class:`ConfigError` without one, or for a part of it."""
+def _ensure_whole_site(option: str, is_site: bool, shard: str | None) -> None:
+    """Raise :class:`ConfigError` without a site, or for a part of it."""
     from anvil.errors import ConfigError
 
     if not is_site:
-        raise ConfigError("--markdown writes the pages of a built site. Name its folder with --site.")
+        raise ConfigError(f"{option} is about the pages of a built site. Name its folder with --site.")
     if shard is not None:
-        raise ConfigError("--markdown writes all pages of a site, and --shard has some. Leave one of them out.")
-    return opened.publish_markdown(link_html=link_html)
+        raise ConfigError(f"{option} is about all pages of a site, and --shard has some. Leave one of them out.")
 
 
 def _print(built: Built, before: str, quiet: bool) -> None:
@@ -179,6 +189,8 @@ def _print(built: Built, before: str, quiet: bool) -> None:
         output.say(f"The skill for agents is in {', '.join(built.published)}.")
     if built.markdown:
         output.say(f"{before}{built.markdown}")
+    if built.search_page:
+        output.say(f"{before}The search page is {built.search_page}.")
     if built.unstaged:
         output.say(f"The pointer for agents is not in the commit yet. Run: {built.unstaged}")
 

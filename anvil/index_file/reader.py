@@ -183,6 +183,16 @@ class Reader:
         """Number of chunks without a window."""
         return int(self._one(f"SELECT count(*) FROM chunks c WHERE {UNCUT}"))
 
+    def page_size(self) -> int:
+        """Bytes of a page of the file."""
+        return int(self._one("PRAGMA page_size"))
+
+    def root_pages(self) -> dict[str, int]:
+        """Table -> the number of the page where its tree begins, of all tables but virtual ones."""
+        return dict(
+            self.connection.execute("SELECT name, rootpage FROM sqlite_schema WHERE type = 'table' AND rootpage > 0")
+        )
+
     # --- documents --------------------------------------------------------------------------------------
 
     def blob_ids(self) -> dict[str, str]:

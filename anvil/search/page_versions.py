@@ -10,6 +10,9 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
+from anvil.index_file.reader import IndexReader
+from anvil.index_file.rows import edition
+
 T = TypeVar("T")
 
 NEARLY = 0.9
@@ -56,6 +59,13 @@ def versions(pages: Iterable[tuple[int, str, str | None]]) -> Versions:
             for family, found in several.items()
         },
     )
+
+
+def of_index(index: IndexReader) -> Versions:
+    """The versions of the pages of a site's index; none in an index of files."""
+    if index.excluded_hashes() is None:
+        return NO_VERSIONS
+    return versions((page.id, page.url or page.file_path, edition(page.metadata)[0]) for page in index.documents())
 
 
 def newest(version: str | None) -> tuple[int, tuple[int, ...], int]:

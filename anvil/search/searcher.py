@@ -20,7 +20,6 @@ from anvil.embedding.passages import HeadedText
 from anvil.errors import AnvilError, ConfigError
 from anvil.index_file import row_ids
 from anvil.index_file.reader import IndexReader
-from anvil.index_file.rows import edition
 from anvil.requests import SearchRequest
 from anvil.results import Freshness, Hit, SearchResult
 from anvil.search import confidence, page_versions, pages, ranking, reply_budget, score_scales, scoring, section_match
@@ -175,10 +174,7 @@ class Searcher:
     @cached_property
     def versions(self) -> Versions:
         """The versions of the pages of a site; none in an index of files."""
-        reader = self.index.reader
-        if reader.excluded_hashes() is None:
-            return page_versions.NO_VERSIONS
-        return page_versions.versions((d.id, d.url or d.file_path, edition(d.metadata)[0]) for d in reader.documents())
+        return page_versions.of_index(self.index.reader)
 
     @property
     def obstacle(self) -> str | None:

@@ -30,6 +30,8 @@ LOCK_NAME = "anvil.lock"
 """The file that names the documentation of the project's dependencies."""
 SITE_INDEX = "anvil/index.db"
 """The path of an index in the folder of its site."""
+SITE_SEARCH = "anvil/search/index.html"
+"""The path of the page that searches it."""
 KEY, BASE_URL, MILVUS_TOKEN = "OPENAI_API_KEY", "OPENAI_BASE_URL", "ANVIL_MILVUS_TOKEN"
 """Environment variables. The first two are those of OpenAI's own client."""
 
@@ -141,6 +143,9 @@ class SiteOptions:
     ``llms-full.txt``."""
     link_markdown: bool = False
     """Whether it does so, and puts a link to the Markdown into the head of each HTML page."""
+    search_page: bool = False
+    """Whether a build of the site also writes a page that searches the published index in the browser, and the script
+    of a search box for other pages."""
 
     @property
     def writes_markdown(self) -> bool:

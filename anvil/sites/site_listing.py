@@ -15,6 +15,7 @@ from pathlib import Path
 
 from anvil.documents.stat_cache import Signature, is_stable, signature, written_back
 from anvil.errors import SourceError
+from anvil.settings.schema import SITE_SEARCH
 from anvil.sites import own_markdown, page_addresses
 from anvil.sites.page_cache import KnownFile
 from anvil.values import Skipped
@@ -87,6 +88,8 @@ def list_site(folder: Path, max_page_bytes: int) -> SiteListing:
             continue
         if not path.isprintable() or not _is_utf8(path):
             left_out.append(Skipped(ascii(path)[1:-1], "its name has characters that cannot be shown"))
+            continue
+        if path == SITE_SEARCH:
             continue
         is_html = path.lower().endswith(HTML_ENDINGS)
         if not is_html and (path in own or not _is_about_pages(path)):

@@ -91,11 +91,15 @@ class PageLinks:
         """How many other pages link to a page, on a logarithmic scale, 0..1."""
         return min(math.log1p(len(self._linking.get(page, ()))) / math.log1p(MANY_PAGES), 1.0)
 
-    def coverage(self, page: int, weights: Mapping[str, float], tokens: Callable[[str], Collection[str]]) -> float:
-        """The share of ``weights``, token -> weight, in the texts of the links to a page. ``tokens``: of a text."""
+    def words(self, page: int, tokens: Callable[[str], Collection[str]]) -> frozenset[str]:
+        """The tokens of the texts of the links to a page."""
         if page not in self._words:
             self._words[page] = frozenset(token for text in self._texts.get(page, ()) for token in tokens(text))
-        held = self._words[page]
+        return self._words[page]
+
+    def coverage(self, page: int, weights: Mapping[str, float], tokens: Callable[[str], Collection[str]]) -> float:
+        """The share of ``weights``, token -> weight, in the texts of the links to a page. ``tokens``: of a text."""
+        held = self.words(page, tokens)
         return sum(weight for token, weight in weights.items() if token in held) / (sum(weights.values()) or 1.0)
 
 

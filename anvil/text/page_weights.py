@@ -21,7 +21,8 @@ _RECORD = lazy_pattern(
     r"(?i)(?:^|/)(?:change-?log[^/]*|changes|releases?|release[-_]?notes?[^/]*|whats?[-_]?new|news|history|"
     r"announcements?|proposals?|rfcs?|blog|v?\d[\d.]*-announcement)(?:/|\.\w+$)"
 )
-_ABOUT_RECORDS = lazy_pattern(r"(?i)\d\.\d|change ?log|releas|version|upgrad|migrat|what'?s new|announce|propos|\brfc")
+ABOUT_RECORDS = lazy_pattern(r"(?i)\d\.\d|change ?log|releas|version|upgrad|migrat|what'?s new|announce|propos|\brfc")
+"""Words of a question about versions, changes or proposals."""
 
 
 class PageFactors(NamedTuple):
@@ -56,7 +57,7 @@ def is_record(path: str) -> bool:
 
 def asks_for_records(question: str) -> bool:
     """Whether a question is about versions, changes or proposals."""
-    return _ABOUT_RECORDS.search(question) is not None
+    return ABOUT_RECORDS.search(question) is not None
 
 
 def recorded(weights: Mapping[str, float]) -> str | None:

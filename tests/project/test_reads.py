@@ -56,6 +56,7 @@ ELSEWHERE = {
     "anvil/library/web_page.py": "what was just downloaded into a folder of Anvil's own",
     "anvil/markdown/site_files.py": "regular files of a site, block by block, for their digest",
     "anvil/search/confidence.py": "a file of the installed package",
+    "anvil/search_page/publishing.py": "files of the installed package",
     "anvil/server/answers.py": "a file of the installed package",
     "anvil/server/playground.py": "files of the installed package",
     "anvil/server/security.py": "the token file that the operator names",

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import functools
 import http.server
+import re
 import shutil
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -93,15 +95,54 @@ class Browser:
         self._driver.quit()
 
 
+@dataclass(frozen=True, slots=True)
+class Host:
+    """How a host of static files answers: whether it knows ranges, its headers, and after how long."""
+
+    ranges: bool = False
+    headers: tuple[tuple[str, str], ...] = ()
+    latency_s: float = 0.0
+
+
 class _Quiet(http.server.SimpleHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def __init__(self, *given: Any, host: Host, **named: Any) -> None:
+        self._host = host
+        super().__init__(*given, **named)
+
     def log_message(self, format: str, *args: Any) -> None:
         """Log nothing: the tests report errors."""
 
+    def end_headers(self) -> None:
+        for name, value in self._host.headers:
+            self.send_header(name, value)
+        super().end_headers()
+
+    def do_GET(self) -> None:
+        time.sleep(self._host.latency_s)
+        asked = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("Range", ""))
+        file = Path(self.translate_path(self.path))
+        if not (self._host.ranges and asked and file.is_file()):
+            super().do_GET()
+            return
+        start, size = int(asked[1]), file.stat().st_size
+        with file.open("rb") as opened:
+            opened.seek(start)
+            part = opened.read(int(asked[2]) + 1 - start)
+        self.send_response(206 if part else 416)
+        self.send_header(
+            "Content-Range", f"bytes {start}-{start + len(part) - 1}/{size}" if part else f"bytes */{size}"
+        )
+        self.send_header("Content-Length", str(len(part)))
+        self.end_headers()
+        self.wfile.write(part)
+
 
 @contextmanager
-def hosted(folder: Path) -> Iterator[str]:
+def hosted(folder: Path, host: Host = Host()) -> Iterator[str]:
     """Serve a folder on loopback; its address, with a slash at the end."""
-    handler = functools.partial(_Quiet, directory=str(folder))
+    handler = functools.partial(_Quiet, directory=str(folder), host=host)
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}/"

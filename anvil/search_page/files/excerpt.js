@@ -1,0 +1,50 @@
+// The passage of a section that is shown for a question: plain text, with the words that matched marked.
+
+import {compoundParts, isCjk, token, words} from './words.js';
+
+const CHARS = 240;
+const BEFORE = 60; // characters in front of the first word that matches
+
+/** The text without the signs of Markdown that mean nothing to readers. All repetitions are bounded, so time is linear. */
+const readable = text => text
+  .replace(/[\x1f\x7f]+/g, ' ') // in place of what readers of the page do not see
+  .replace(/!?\[([^[\]]{0,200})\]\([^()\s]{0,500}(?: "[^"\n]{0,200}")?\)/g, '$1')
+  .replace(/^[ >]{0,20}(?:#{1,6} .{0,500}|[`~]{3,}.{0,200}|[|: -]{3,500})$/gm, '') // headings, fences, rules of tables
+  .replace(/\*\*|`+|^[ \t]{0,20}(?:[>|]|[-*+] )|\|/gm, ' ')
+  .replace(/\\([<>*_[\]#`|\\~&])/g, '$1')
+  .replace(/\s+/g, ' ').trim();
+
+/** Spans of the words whose token is wanted, or one of whose parts is; of CJK text the wanted pairs. */
+function spans(text, wanted) {
+  const found = [];
+  let at = 0;
+  for (const word of words(text)) {
+    at = text.indexOf(word, at);
+    const hit = [word, ...compoundParts(word)].map(token).find(each => wanted.has(each));
+    if (hit !== undefined) found.push({start: at, end: at + word.length, token: hit});
+    at += word.length;
+  }
+  for (const pair of [...wanted.keys()].filter(isCjk)) {
+    for (let start = text.indexOf(pair); start >= 0; start = text.indexOf(pair, start + 1)) found.push({start, end: start + pair.length, token: pair});
+  }
+  return found.sort((one, other) => one.start - other.start);
+}
+
+/** Pieces of the best passage: `{text, isMatch}`. `wanted`: the tokens of the question, as keys. */
+export function excerpt(section, wanted) {
+  const text = readable(section), all = spans(text, wanted);
+  const held = first => new Set(all.filter(({start, end}) => start >= first && end <= first + CHARS - BEFORE).map(each => each.token)).size;
+  const best = all.reduce((one, {start}) => (held(start) > held(one) ? start : one), all[0]?.start ?? 0);
+  const start = best <= BEFORE ? 0 : text.lastIndexOf(' ', best - BEFORE / 2) + 1;
+  const last = text.length <= start + CHARS ? text.length : text.lastIndexOf(' ', start + CHARS);
+  const end = last > start ? last : Math.min(start + CHARS, text.length);
+  const pieces = [{text: start ? '… ' : ''}];
+  let at = start;
+  for (const span of all) {
+    if (span.start < at || span.end > end) continue;
+    pieces.push({text: text.slice(at, span.start)}, {text: text.slice(span.start, span.end), isMatch: true});
+    at = span.end;
+  }
+  pieces.push({text: text.slice(at, end)}, {text: end < text.length ? ' …' : ''});
+  return pieces.filter(piece => piece.text);
+}

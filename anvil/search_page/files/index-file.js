@@ -1,0 +1,371 @@
+// The published index, read in parts: SQLite's pages by HTTP ranges, its trees, and the keyword index of FTS5.
+// https://sqlite.org/fileformat2.html, https://sqlite.org/fts5.html#fts5_data_structures
+//
+// SQLite itself asks for one page after the other. This reader asks for all that it can name at once, so a question takes
+// a few round trips. The file is not trusted: what does not fit raises Problem.
+
+const WHOLE_BYTES = 1_000_000; // an index up to this size is fetched whole: one request, and none for later questions
+const LIMIT_BYTES = 20_000_000; // the largest index that is fetched whole from a server that does not know ranges
+const BLOCK = 16384; // bytes that are asked for at least
+const GAP = 16384; // bytes between two parts that are fetched with them, because another request takes longer
+const MAX_CACHED = 64e6; // bytes of pages that are kept
+const MAX_LENGTHS = 10_000; // chunks whose numbers of words are read before a question needs them
+const FORMAT = 4;
+const FIRST_LEAF = 2 ** 37; // FTS5: the ids of the pages of part 1 follow this number
+const COLUMNS = 4; // of the keyword index: content, breadcrumb, title, derived terms
+const utf8 = new TextDecoder();
+const encoder = new TextEncoder();
+
+/** Bytes as a text of one character each, which sorts as the bytes do. */
+const binary = bytes => Array.from(bytes, byte => String.fromCharCode(byte)).join('');
+
+/** Why there is no answer: a sentence for readers. `isOutdated`: the site was published again meanwhile. */
+export class Problem extends Error {
+  isForReaders = true;
+
+  constructor(message, isOutdated = false) {
+    super(message);
+    this.isOutdated = isOutdated;
+  }
+}
+
+export const damaged = () => new Problem('The search index is damaged. Build and publish it again.');
+
+/** An integer of SQLite, 7 bits a byte, and where it ends. */
+function varint(bytes, at) {
+  let value = 0;
+  for (let size = 1; size < 10; size += 1) {
+    const byte = bytes[at];
+    if (byte === undefined) throw damaged();
+    at += 1;
+    if (size === 9) return [value * 256 + byte, at];
+    value = value * 128 + (byte & 127);
+    if (byte < 128) break;
+  }
+  return [value, at];
+}
+
+function varints(bytes) {
+  const values = [];
+  for (let at = 0, value; at < bytes.length;) {
+    [value, at] = varint(bytes, at);
+    values.push(value);
+  }
+  return values;
+}
+
+const number = (bytes, at, size) => {
+  if (at + size > bytes.length) throw damaged();
+  let value = 0;
+  for (let each = at; each < at + size; each += 1) value = value * 256 + bytes[each];
+  return value;
+};
+
+/** The first `count` columns of a record: numbers, texts, and blobs as bytes. */
+function columns(record, count = Infinity) {
+  const [size, start] = varint(record, 0);
+  const values = [];
+  for (let head = start, at = size, type; head < size && values.length < count;) {
+    [type, head] = varint(record, head);
+    const length = type >= 12 ? Math.floor((type - 12) / 2) : [0, 1, 2, 3, 4, 6, 8, 8, 0, 0][type] ?? NaN;
+    if (!(at + length <= record.length)) throw damaged();
+    if (type >= 12) {
+      const bytes = record.subarray(at, at + length);
+      values.push(type % 2 ? utf8.decode(bytes) : bytes);
+    } else {
+      const value = number(record, at, length);
+      const isNegative = length > 0 && record[at] > 127;
+      values.push(type === 0 ? null : type === 9 ? 1 : isNegative ? value - 256 ** length : value);
+    }
+    at += length;
+  }
+  return values;
+}
+
+export class IndexFile {
+  #blocks = new Map(); // number -> promise of its bytes
+  #nodes = new Map(); // number of a page -> promise of its cells
+  #postings = new Map();
+  #wanted = [];
+  #whole = null;
+  #etag = null;
+
+  /** `facts`: the part `index` of search.json. `ask` is `fetch`, or a substitute for it. */
+  constructor(url, facts, ask = (...given) => fetch(...given)) {
+    Object.assign(this, {url, facts, ask, block: Math.max(BLOCK, facts.page_size)});
+  }
+
+  /** Read the roots of the trees that each question needs, which are near each other, and what is small. */
+  async open() {
+    const {size, format, page_size: page, roots} = this.facts;
+    if (format !== FORMAT) throw new Problem(`The search index has format ${format}, and this page reads format ${FORMAT}. Build both with one version of Anvil.`);
+    const needed = [roots.sections, roots.chunks, roots.chunks_fts_data, roots.chunks_fts_idx, roots.chunks_fts_docsize];
+    const start = Math.floor(((Math.min(...needed) - 1) * page) / this.block) * this.block;
+    const end = Math.ceil((Math.max(...needed) * page) / this.block) * this.block;
+    await (size <= WHOLE_BYTES ? this.#fetch(0, size) : this.#fetch(start, Math.min(end, size))); // alone: it tells whether ranges are known
+    const [, averages] = columns(await this.#row(roots.chunks_fts_data, 1));
+    const [rows, ...tokens] = varints(averages);
+    this.count = rows;
+    this.averageLength = rows ? total(tokens.slice(0, COLUMNS)) / rows : 0;
+    const entries = await this.#scan(roots.chunks_fts_idx, () => 0);
+    this.terms = entries.map(({record}) => columns(record)).map(([, term, leaf]) => ({term: binary(term), leaf: Math.floor(leaf / 2)}));
+    this.lengths = rows > MAX_LENGTHS ? null : this.#scan(roots.chunks_fts_docsize, () => 0).then(found => new Map(found.map(row => [row.key, wordsIn(row)])));
+    this.lengths?.catch(() => {}); // length() tells
+  }
+
+  // --- bytes
+
+  /** The bytes from `start` to `end`. A server that does not know ranges sends the whole file, which is kept. */
+  async #fetch(start, end) {
+    const {size, sha256} = this.facts;
+    if (this.#whole) return this.#whole.subarray(start, end);
+    let response;
+    try { // The hash makes caches keep each version of the file apart. A browser asks for parts one after the other, unless
+      // they may not be cached; the first one may, so that the next page of a visit has it.
+      const range = end - start < size ? {headers: {Range: `bytes=${start}-${end - 1}`}} : {};
+      response = await this.ask(`${this.url}?${sha256.slice(0, 16)}`, {...range, cache: this.count === undefined ? 'default' : 'no-store'});
+    } catch {
+      throw new Problem('The search index cannot be reached. Try again when you are online.');
+    }
+    const changed = new Problem('The search index and this page are not of one build. Load the page again, or build both again.', true);
+    if (response.status === 416) throw changed; // the file is shorter
+    if (!response.ok) throw new Problem(`The search index cannot be read: the server answers with ${response.status}.`);
+    const isPart = response.status === 206;
+    const etag = response.headers.get('ETag');
+    if (isPart && (!response.headers.get('Content-Range')?.endsWith(`/${size}`) || (this.#etag ?? etag) !== etag)) throw changed;
+    this.#etag ??= etag;
+    if (!isPart && size > LIMIT_BYTES) {
+      response.body?.cancel();
+      throw new Problem(`This server does not send parts of files, and the search index is larger than ${LIMIT_BYTES / 1e6} MB.`);
+    }
+    const bytes = new Uint8Array(await response.arrayBuffer());
+    if (bytes.length !== (isPart ? end - start : size)) throw changed;
+    if (!isPart) return (this.#whole = bytes).subarray(start, end);
+    for (let at = start; at < end; at += this.block) {
+      const index = at / this.block;
+      if (!this.#blocks.has(index)) this.#blocks.set(index, Promise.resolve(bytes.subarray(at - start, at - start + this.block)));
+    }
+    return bytes;
+  }
+
+  /** A block of the file. Those that are asked for in one turn, and are near each other, are fetched together. */
+  #get(index) {
+    if (!this.#blocks.has(index)) {
+      this.#blocks.set(index, new Promise((resolve, reject) => this.#wanted.push({index, resolve, reject})));
+      if (this.#wanted.length === 1) setTimeout(() => this.#send());
+    }
+    return this.#blocks.get(index);
+  }
+
+  #send() {
+    const wanted = this.#wanted.sort((one, other) => one.index - other.index);
+    this.#wanted = [];
+    while (wanted.length) {
+      const run = [wanted.shift()];
+      while (wanted.length && (wanted[0].index - run.at(-1).index - 1) * this.block <= GAP) run.push(wanted.shift());
+      const start = run[0].index * this.block;
+      this.#fetch(start, Math.min((run.at(-1).index + 1) * this.block, this.facts.size)).then(
+        bytes => run.forEach(({index, resolve}) => resolve(bytes.subarray(index * this.block - start, (index + 1) * this.block - start))),
+        error => run.forEach(({index, reject}) => { this.#blocks.delete(index); reject(error); }));
+    }
+  }
+
+  async #page(number) {
+    const start = (number - 1) * this.facts.page_size, index = Math.floor(start / this.block);
+    if (!(start >= 0 && start < this.facts.size)) throw damaged();
+    const bytes = await this.#get(index);
+    return bytes.subarray(start - index * this.block, start - index * this.block + this.facts.page_size);
+  }
+
+  // --- trees
+
+  /** The cells of a page of a tree: `child` before them, `key` (a row id, or the first column), and their record. */
+  #node(number) {
+    if (this.#nodes.size * this.facts.page_size > MAX_CACHED) this.forget();
+    if (!this.#nodes.has(number)) this.#nodes.set(number, this.#page(number).then(page => this.#cells(page)));
+    return this.#nodes.get(number).catch(error => { this.#nodes.delete(number); throw error; });
+  }
+
+  #cells(page) {
+    const kind = page[0], isLeaf = kind === 10 || kind === 13, isTable = kind === 5 || kind === 13;
+    if (!isLeaf && kind !== 2 && kind !== 5) throw damaged();
+    const cells = [];
+    for (let each = 0; each < number(page, 3, 2); each += 1) {
+      let at = number(page, (isLeaf ? 8 : 12) + 2 * each, 2);
+      const cell = {child: isLeaf ? 0 : number(page, at, 4)};
+      if (!isLeaf) at += 4;
+      if (isLeaf || !isTable) [cell.size, at] = varint(page, at);
+      if (isTable) [cell.key, at] = varint(page, at);
+      if (cell.size !== undefined) {
+        const local = this.#localBytes(cell.size, isTable);
+        cell.local = page.subarray(at, at + local);
+        if (local < cell.size) cell.overflow = number(page, at + local, 4);
+        if (!isTable) [cell.key] = columns(cell.local, 1);
+      }
+      cells.push(cell);
+    }
+    if (!isLeaf) cells.push({child: number(page, 8, 4)});
+    return cells;
+  }
+
+  /** How many bytes of a record are in its cell; the others are in overflow pages. */
+  #localBytes(size, isTable) {
+    const most = isTable ? this.facts.page_size - 35 : Math.floor(((this.facts.page_size - 12) * 64) / 255) - 23;
+    const least = Math.floor(((this.facts.page_size - 12) * 32) / 255) - 23;
+    const fitting = least + ((size - least) % (this.facts.page_size - 4));
+    return size <= most ? size : fitting <= most ? fitting : least;
+  }
+
+  async #record({size, local, overflow}) {
+    if (size > this.facts.size) throw damaged();
+    if (local.length === size) return local;
+    const record = new Uint8Array(size);
+    record.set(local);
+    for (let at = local.length; at < size;) {
+      const page = await this.#page(overflow);
+      const part = page.subarray(4, Math.min(this.facts.page_size, 4 + size - at));
+      record.set(part, at);
+      at += part.length;
+      overflow = number(page, 0, 4);
+    }
+    return record;
+  }
+
+  /** The rows of a tree in order. `place` says of a key whether it is before (-1), in (0) or behind (1) what is wanted. */
+  async #scan(root, place, seen = new Set()) {
+    if (seen.has(root)) throw damaged(); // a tree has each page once
+    seen.add(root);
+    const found = [];
+    let before = -1;
+    for (const cell of await this.#node(root)) {
+      const here = cell.key === undefined ? 1 : place(cell.key);
+      if (cell.child && before <= 0 && here >= 0) found.push(this.#scan(cell.child, place, seen));
+      if (cell.local && here === 0) found.push(this.#record(cell).then(record => [{key: cell.key, record}]));
+      if (here > 0) break;
+      before = here;
+    }
+    return (await Promise.all(found)).flat();
+  }
+
+  async #row(root, id) {
+    const [row] = await this.#scan(root, key => Math.sign(key - id));
+    if (!row) throw damaged();
+    return row.record;
+  }
+
+  // --- tables
+
+  /** A chunk, by its row. */
+  async chunk(id) {
+    const values = columns(await this.#row(this.facts.roots.chunks, id));
+    const [, , document, ordinal, heading, , start, , , , , title, , content] = values;
+    return {id, document, ordinal, heading, start, title, content};
+  }
+
+  /** The sections of a page, in order. */
+  async sections(document) {
+    const rows = await this.#scan(this.facts.roots.sections, key => Math.sign(key - document));
+    return rows.map(({record}) => columns(record)).map(([, , heading, level, anchor, start, end]) => ({heading, level, anchor, start, end}));
+  }
+
+  /** The metadata of a page. */
+  async metadata(document) {
+    return JSON.parse(columns(await this.#row(this.facts.roots.documents, document))[12]);
+  }
+
+  /** The number of words of a chunk. */
+  async length(id) {
+    const known = (await this.lengths)?.get(id);
+    return known ?? wordsIn({record: await this.#row(this.facts.roots.chunks_fts_docsize, id)});
+  }
+
+  // --- the keyword index
+
+  /** Row of a chunk -> where a token is in it, as FTS5 stores it, in the order of rows. */
+  posting(token) {
+    if (!this.#postings.has(token)) this.#postings.set(token, this.#readPosting(binary(encoder.encode(`0${token}`))));
+    return this.#postings.get(token).catch(error => { this.#postings.delete(token); throw error; });
+  }
+
+  async #readPosting(wanted) {
+    const index = this.terms.findLastIndex(({term}) => term <= wanted);
+    if (index < 0) return new Map();
+    const [first, last] = [this.terms[index].leaf, this.terms[index + 1]?.leaf ?? 2 ** 31 - 1].map(each => FIRST_LEAF + each);
+    const rows = await this.#scan(this.facts.roots.chunks_fts_data, key => (key < first ? -1 : key > last ? 1 : 0));
+    const leaves = rows.map(({record}) => leaf(columns(record)[1]));
+    if (!leaves.length) throw damaged();
+    const span = doclist(leaves[0], wanted);
+    return span ? decoded(leaves, span) : new Map();
+  }
+
+  forget() {
+    this.#blocks.clear();
+    this.#nodes.clear();
+    this.#postings.clear();
+  }
+}
+
+const total = values => values.reduce((sum, each) => sum + each, 0);
+
+/** The words of a chunk in all columns, by a row of FTS5's table of sizes. */
+const wordsIn = ({record}) => total(varints(columns(record)[1]).slice(0, COLUMNS));
+
+/** A page of FTS5's index: its bytes, where the first row id and the end of its entries are, and where its terms begin. */
+function leaf(bytes) {
+  const end = number(bytes, 2, 2);
+  let at = 0;
+  const terms = varints(bytes.subarray(end)).map(step => (at += step));
+  if (end > bytes.length || at > end) throw damaged();
+  return {bytes, firstRow: number(bytes, 0, 2), end, terms};
+}
+
+/** From where to where a page has the entries of a term; null where it is not in the index. */
+function doclist({bytes, end, terms}, wanted) {
+  let term = '';
+  for (let each = 0; each < terms.length; each += 1) {
+    let at = terms[each], kept = 0, size;
+    if (each) [kept, at] = varint(bytes, at);
+    [size, at] = varint(bytes, at);
+    term = term.slice(0, kept) + binary(bytes.subarray(at, at + size));
+    if (term === wanted) return {start: at + size, end: terms[each + 1] ?? end, isLast: each === terms.length - 1};
+    if (term > wanted) return null;
+  }
+  return null;
+}
+
+/** The entries of a term, which may go on in the next pages. Of each page the first row id is whole, others are steps. */
+function decoded(leaves, {start, end, isLast}) {
+  const parts = [leaves[0].bytes.subarray(start, end)], whole = new Set([0]);
+  let size = parts[0].length;
+  for (const next of isLast ? leaves.slice(1) : []) {
+    if (next.firstRow && next.firstRow < (next.terms[0] ?? next.end)) whole.add(size + next.firstRow - 4);
+    parts.push(next.bytes.subarray(4, next.terms[0] ?? next.end));
+    size += parts.at(-1).length;
+    if (next.terms.length) break;
+  }
+  const bytes = new Uint8Array(size);
+  parts.reduce((at, part) => (bytes.set(part, at), at + part.length), 0);
+  const rows = new Map();
+  for (let at = 0, id = 0, value; at < size;) {
+    const isWhole = whole.has(at);
+    [value, at] = varint(bytes, at);
+    id = isWhole ? value : id + value;
+    [value, at] = varint(bytes, at);
+    const length = Math.floor(value / 2); // the lowest bit marks what was deleted, which a published index has not
+    if (at + length > size) throw damaged();
+    rows.set(id, bytes.subarray(at, at + length));
+    at += length;
+  }
+  return rows;
+}
+
+/** The positions of a token in each column of a chunk. */
+export function positions(list) {
+  const found = Array.from({length: COLUMNS}, () => []);
+  const values = varints(list);
+  for (let each = 0, column = 0, at = 0; each < values.length; each += 1) {
+    if (values[each] === 1) [column, at] = [values[each += 1], 0];
+    else found[column]?.push(at += values[each] - 2);
+  }
+  return found;
+}

@@ -1,0 +1,308 @@
+// The ranking of `anvil search --mode keyword`, over parts of the published index: see anvil/search/ranking.py, scoring.py
+// and searcher.py, whose names and order this follows. All weights and limits come from search.json, where they write them.
+
+import {excerpt} from './excerpt.js';
+import {damaged, IndexFile, positions, Problem} from './index-file.js';
+import {counted, derivedWords, headingCounts, isCjk, parseQuestion, token, tokens} from './words.js';
+
+const SEPARATOR = ' > ';
+const sum = values => [...values].reduce((total, each) => total + each, 0);
+const round = value => Math.round(value * 1e6) / 1e6;
+const idf = (frequency, total) => Math.log(1 + (total - frequency + 0.5) / (frequency + 0.5));
+
+export class Search {
+  /** A search by the answer to a request for search.json at `address`; null where there was none. */
+  static async of(response, address) {
+    if (!response) throw new Problem('The search index cannot be reached. Try again when you are online.');
+    if (!response.ok) throw new Problem(`There is no search index here: the server answers with ${response.status}.`);
+    return new Search(await response.json(), address);
+  }
+
+  /** `data`: search.json; `base`: its address; `ask`: as for IndexFile. */
+  constructor(data, base, ask) {
+    this.data = data;
+    this.rules = data.rules;
+    this.base = base;
+    this.file = new IndexFile(new URL(data.index.file, base), data.index, ask);
+    this.pages = new Map(data.pages.map((page, order) => [page.id, {...page, order, words: new Set(page.words?.split(' '))}]));
+  }
+
+  /** Read what each question needs. */
+  open() {
+    this.opened ??= this.file.open().catch(error => { this.opened = null; throw error; });
+    return this.opened;
+  }
+
+  /** The best chunks for a question, best first, with what its words weigh. */
+  async rank(question) {
+    await this.open();
+    let found = await this.candidates(question);
+    const name = question.trim().replace(/^`+|`+$/g, '').match(/^([\p{L}_][\p{L}\p{N}_]*(?:\.[\p{L}_][\p{L}\p{N}_]*)+)(?:\(\))?$/u)?.[1];
+    if (!name || !found.results.length) return {...found, question};
+    if (await this.namedFirst(found.results, name)) return {...found, question, name};
+    const anchor = await this.anchorOf(found.results, name);
+    if (anchor !== name) {
+      const again = await this.candidates(anchor);
+      if (await this.namedFirst(again.results, anchor)) found = {...found, results: again.results};
+    }
+    return {...found, question, name: anchor};
+  }
+
+  async candidates(question) {
+    const {file, rules} = this;
+    const {terms, phrases} = parseQuestion(question, rules);
+    const rowsOf = new Map();
+    const all = [...[...terms].map(([, {word}]) => word), ...phrases.keys()];
+    await Promise.all(all.map(async text => rowsOf.set(text, await this.holders(text))));
+    const weights = new Map();
+    for (const [key, {weight, word}] of terms) {
+      if (rowsOf.get(word).size) weights.set(key, weight * idf(rowsOf.get(word).size, file.count));
+    }
+    const held = [...phrases].map(([text, weight]) => {
+      const rows = new Set([...rowsOf.get(text).keys()].slice(0, rules.MAX_PHRASE_ROWS));
+      return {text, rows, weight: weight * idf(rows.size, file.count)};
+    }).filter(({rows}) => rows.size);
+    const ids = await this.named(terms, weights, held, rowsOf);
+    const results = await this.scored(ids, terms, weights, held, rowsOf, new RegExp(rules.ABOUT_RECORDS, 'i').test(question));
+    this.confidence(results, terms, weights, held);
+    return {results, weights, phrases};
+  }
+
+  /** Row -> positions of the first word, of the chunks that hold a word, or a phrase of several. */
+  async holders(text) {
+    const lists = await Promise.all(tokens(text).map(each => this.file.posting(each)));
+    if (lists.length < 2) return lists[0] ?? new Map();
+    const found = new Map();
+    for (const [row, list] of lists.reduce((one, other) => (other.size < one.size ? other : one))) {
+      if (!lists.every(each => each.has(row))) continue;
+      const [first, ...others] = lists.map(each => positions(each.get(row)));
+      const starts = first.map((column, at) => column.filter(start => others.every((other, step) => other[at].includes(start + step + 1))));
+      if (starts.some(column => column.length)) found.set(row, starts);
+    }
+    return found;
+  }
+
+  /** The rows of candidates: all with one of the words in a small index, else the best by BM25 for the rarest words, or for
+   * all words where these name too few. */
+  async named(terms, weights, held, rowsOf) {
+    const {rules, file} = this;
+    const size = key => rowsOf.get(terms.get(key).word).size;
+    const keys = [...weights.keys()].sort((one, other) => size(one) - size(other) || (one < other ? -1 : 1));
+    const texts = count => [...keys.slice(0, count).map(key => terms.get(key).word), ...held.map(({text}) => text)];
+    if (file.count <= rules.MAX_WHOLE) return [...new Set(texts().flatMap(text => [...rowsOf.get(text).keys()]))];
+    let affordable = 0;
+    for (let cost = 0; affordable < keys.length && (cost += size(keys[affordable])) <= rules.MAX_POSTINGS;) affordable += 1;
+    let rows = [];
+    for (const count of new Set([Math.min(Math.max(affordable, 1), keys.length), keys.length])) {
+      if (rows.length < rules.CANDIDATES) rows = await this.matching(texts(count), rowsOf);
+    }
+    return rows;
+  }
+
+  /** The rows that fit some words and phrases best, by the function bm25() of FTS5. */
+  async matching(texts, rowsOf) {
+    const {K1, B, FIELD_WEIGHTS: [title, heading, content, derived]} = this.rules;
+    const weights = [content, heading, title, derived]; // in the order of the columns
+    const total = this.file.count;
+    const rows = [...new Set(texts.flatMap(text => [...rowsOf.get(text).keys()]))];
+    const lengths = await Promise.all(rows.map(row => this.file.length(row)));
+    const scored = rows.map((row, at) => {
+      const norm = K1 * (1 - B + (B * lengths[at]) / this.file.averageLength);
+      const score = sum(texts.map(text => {
+        const list = rowsOf.get(text).get(row);
+        if (!list) return 0;
+        const frequency = sum(places(list).map((column, each) => weights[each] * column.length));
+        const found = rowsOf.get(text).size;
+        return Math.max(Math.log((total - found + 0.5) / (found + 0.5)), 1e-6) * ((frequency * (K1 + 1)) / (frequency + norm));
+      }));
+      return {row, score};
+    });
+    return scored.sort((one, other) => other.score - one.score || one.row - other.row).slice(0, this.rules.CANDIDATES).map(({row}) => row);
+  }
+
+  /** BM25F, headings and links of each candidate, and the sum of them; best first. */
+  async scored(ids, terms, weights, held, rowsOf, isAboutRecords) {
+    const {rules, file} = this;
+    const whole = sum(weights.values()) || 1;
+    const results = await Promise.all(ids.map(async id => {
+      const page = this.pages.get(Math.floor(id / 2 ** rules.CHUNK_BITS));
+      if (!page) throw damaged();
+      const length = await file.length(id);
+      const found = new Map([...weights.keys()].map(key => [key, places(rowsOf.get(terms.get(key).word).get(id))]));
+      const parts = text => counted(text?.split(' ') ?? []);
+      const path = counted(tokens(page.path.replace(/\.[^./]+$/, '')));
+      const title = parts(page.title_parts), heading = parts(page.heading_parts?.[id % 2 ** rules.CHUNK_BITS]);
+      const fields = key => {
+        const [content, inHeading, inTitle, derived] = found.get(key).map(column => column.length);
+        const more = counts => counts.get(key) ?? 0;
+        return [inTitle + more(title), inHeading + more(heading), content, derived + more(path)];
+      };
+      const phrases = sum(held.filter(({rows}) => rows.has(id)).map(({weight}) => weight));
+      return {id, page, ...this.bm25f(weights, fields, length, phrases, whole)};
+    }));
+    const matched = results.filter(({words}) => words > 0);
+    const best = Math.max(0, ...matched.map(({words}) => words)) || 1;
+    const full = 1 + rules.HEADING_WEIGHT + (this.data.links ? rules.LINK_WEIGHT + rules.POPULAR_WEIGHT : 0);
+    for (const result of matched) {
+      const {page} = result;
+      const linked = sum([...weights].filter(([key]) => page.words.has(key)).map(([, weight]) => weight)) / whole;
+      const links = rules.LINK_WEIGHT * linked + rules.POPULAR_WEIGHT * (page.popularity ?? 0);
+      const factor = isAboutRecords ? page.record_factor : page.factor;
+      result.score = round(((result.words / best + rules.HEADING_WEIGHT * result.covered + links) / full) * (factor ?? 1));
+    }
+    const isEqual = (one, other) => one !== other && one.page === other.page && one.score === other.score;
+    await Promise.all(matched.filter(one => matched.some(other => isEqual(one, other))).map(async result => {
+      result.ordinal = (await file.chunk(result.id)).ordinal; // of equal results the first in the page comes first
+    }));
+    return matched.sort((one, other) => other.score - one.score || one.page.order - other.page.order || one.ordinal - other.ordinal);
+  }
+
+  /** For each result, how likely it is that it answers: see anvil/search/confidence.py. */
+  confidence(results, terms, weights, held) {
+    const {rules: {K1, DERIVED_SHARE, CONFIDENCE: fit}, file} = this;
+    const share = key => (isCjk(key) ? DERIVED_SHARE : 1);
+    const missing = [...terms].filter(([key]) => !weights.has(key));
+    const perfect = (sum([...weights].map(([key, weight]) => share(key) * weight)) + sum(held.map(({weight}) => weight))
+      + sum(missing.map(([key, {weight}]) => share(key) * weight)) * idf(0, file.count)) * (K1 + 1) || 1;
+    const unknown = sum(missing.map(([, {weight}]) => weight)) / (sum([...terms.values()].map(({weight}) => weight)) || 1);
+    for (const result of results) {
+      const words = result.words / perfect;
+      const odds = fit.intercept + fit.words * words * Math.sqrt(Math.min(terms.size, fit.most_words))
+        + (fit.short * words) / Math.max(terms.size, 1) + fit.unknown * unknown;
+      result.confidence = 1 / (1 + Math.exp(-odds));
+    }
+  }
+
+  bm25f(weights, fields, length, phrases, whole) {
+    const {K1, B, FIELD_WEIGHTS} = this.rules;
+    const norm = K1 * (1 - B + (B * length) / Math.max(this.file.averageLength, 1));
+    let score = (phrases * (K1 + 1)) / (1 + norm), covered = 0;
+    for (const [key, weight] of weights) {
+      const counts = fields(key);
+      const frequency = sum(counts.map((count, each) => FIELD_WEIGHTS[each] * count));
+      if (frequency) score += (weight * frequency * (K1 + 1)) / (frequency + norm);
+      if (counts[0] || counts[1]) covered += weight;
+    }
+    return {words: score, covered: covered / whole};
+  }
+
+  // --- a question that is a name of an API
+
+  /** Put the sections first whose anchor is `name`; whether there is one. */
+  async namedFirst(results, name) {
+    const named = await Promise.all(results.map(async ({id}) => {
+      const chunk = await this.file.chunk(id);
+      return (await this.sectionsOf(chunk)).some(({anchor, start}) => anchor === name && start >= chunk.start);
+    }));
+    const first = results.filter((_, at) => named[at]);
+    first.forEach(result => { result.score = Math.max(...results.map(({score}) => score)); });
+    results.splice(0, results.length, ...first, ...results.filter((_, at) => !named[at]));
+    return first.length > 0;
+  }
+
+  /** The anchor that the best pages have for a second name; else the name. */
+  async anchorOf(results, name) {
+    const documents = [...new Set(results.map(({page}) => page.id))].slice(0, this.rules.MAX_NAMED_PAGES);
+    const aliases = (await Promise.all(documents.map(each => this.file.metadata(each)))).map(each => each.aliases?.[name]);
+    return aliases.find(each => typeof each === 'string') ?? name;
+  }
+
+  // --- the results that are shown
+
+  /** The first results for a question, or as many as there may be; with a note for readers. */
+  async answer(question, isMore = false) {
+    const {rules} = this;
+    const found = await this.rank(question);
+    const shown = this.shown(found.results, question, rules.RESULTS);
+    const all = this.shown(found.results, question, rules.MAX_RESULTS);
+    const listed = isMore ? [...shown, ...all.filter(result => !shown.includes(result))] : shown;
+    const results = await Promise.all(listed.map(async result => {
+      const section = await this.section(result, found);
+      const heading = fullHeading(section.title, section.heading) + (result.page.version ? ` (${result.page.version})` : '');
+      return {address: this.address(result.page, section.anchor), heading, excerpt: excerpt(section.text, found.weights)};
+    }));
+    const isLikely = shown.some(({confidence}) => confidence >= rules.UNLIKELY);
+    const count = `${results.length} ${results.length === 1 ? 'result' : 'results'}.`;
+    const note = !results.length ? 'No page has these words.' : isLikely ? count : `${count} Probably none of them answers this.`;
+    return {results, note, hasMore: !isMore && all.length > shown.length};
+  }
+
+  /** Where a result leads to: a page of the web, whatever the data say; null for another address. */
+  address({address}, anchor) {
+    if (typeof address !== 'string') return null;
+    const url = new URL(address, new URL(this.data.site, this.base));
+    url.hash = anchor;
+    return ['http:', 'https:'].includes(url.protocol) ? url.href : null;
+  }
+
+  /** The best `count` results: those of other pages before further sections of the same page. */
+  shown(results, question, count) {
+    const likely = this.oneVersionEach(results, question);
+    const best = new Map();
+    const enough = this.rules.MATCHING * Math.max(0, ...likely.map(({score}) => score));
+    for (const result of likely) if (!best.has(result.page.id)) best.set(result.page.id, result);
+    const first = [...best.values()].filter(({score}) => score >= enough);
+    const chosen = new Set([...first, ...likely.filter(result => !first.includes(result))].slice(0, count));
+    return likely.filter(result => chosen.has(result));
+  }
+
+  /** The results without those of other versions of the same page: see anvil/search/page_versions.py. */
+  oneVersionEach(results, question) {
+    const asked = new Set(question.toLowerCase().split(/\s+/));
+    const families = new Map();
+    for (const {page, score} of results) {
+      if (!page.family) continue;
+      if (!families.has(page.family)) families.set(page.family, new Map());
+      const scores = families.get(page.family);
+      scores.set(page, Math.max(score, scores.get(page) ?? score));
+    }
+    const kept = new Map();
+    for (const [family, scores] of families) {
+      const enough = this.rules.NEARLY * Math.max(...scores.values());
+      const rank = ([page, score]) => {
+        const version = page.version?.toLowerCase();
+        return [version && (asked.has(version) || asked.has(`v${version}`)) ? 1 : 0, score >= enough ? 1 : 0, page.newest];
+      };
+      const better = (one, other) => { const at = one.findIndex((each, place) => each !== other[place]); return at >= 0 && one[at] > other[at]; };
+      kept.set(family, [...scores].reduce((one, other) => (better(rank(other), rank(one)) ? other : one))[0]);
+    }
+    return results.filter(({page}) => !page.family || kept.get(page.family) === page);
+  }
+
+  /** The sections in a chunk. */
+  async sectionsOf(chunk) {
+    chunk.letters ??= [...chunk.content]; // spans count characters, JavaScript counts units of UTF-16
+    const sections = await this.file.sections(chunk.document), end = chunk.start + chunk.letters.length;
+    const first = sections.findLastIndex(({start}) => start <= chunk.start);
+    return sections.slice(Math.max(first, 0)).filter(({start}) => start < end);
+  }
+
+  /** The section of a result that has the words of the question, with its text: see anvil/search/section_match.py. */
+  async section({id, page}, {weights, phrases, name}) {
+    const [chunk] = await Promise.all([this.file.chunk(id), this.file.sections(page.id)]); // both are fetched together
+    const sections = await this.sectionsOf(chunk);
+    const own = ({start, end}) => chunk.letters.slice(Math.max(start - chunk.start, 0), Math.max(end - chunk.start, 0)).join('');
+    const rarest = idf(1, this.file.count);
+    const scores = sections.map(section => {
+      const text = own(section), list = tokens(text), padded = ` ${list.join(' ')} `;
+      const heading = headingCounts(section.heading.split(SEPARATOR).at(-1)), content = counted(list);
+      const derived = counted(derivedWords(text).map(token));
+      const fields = key => [0, heading.get(key) ?? 0, content.get(key) ?? 0, derived.get(key) ?? 0];
+      const held = sum([...phrases].filter(([phrase]) => padded.includes(` ${tokens(phrase).join(' ')} `)).map(([, weight]) => weight * rarest));
+      return round(this.bm25f(weights, fields, text.split(/\s+/).filter(Boolean).length, held, 1).words);
+    });
+    const named = name === undefined ? undefined : sections.find(({anchor}) => anchor === name);
+    const section = named ?? sections[scores.indexOf(Math.max(...scores))];
+    const {heading, anchor} = section ?? {heading: chunk.heading, anchor: ''};
+    return {title: chunk.title, heading, anchor, text: section ? own(section) : chunk.content};
+  }
+}
+
+/** The title and headings of a section, from the page down, each once. */
+function fullHeading(title, heading) {
+  const headings = heading.split(SEPARATOR).filter(each => !each.startsWith('(root)'));
+  return (title && headings[0] !== title ? [title, ...headings] : headings).join(' › ') || 'Untitled';
+}
+
+/** The positions in each column of a posting, which a phrase has already. */
+const places = list => (list === undefined ? [[], [], [], []] : Array.isArray(list) ? list : positions(list));

@@ -1,0 +1,153 @@
+// Words and tokens, as in anvil/text/query.py and FTS5's tokenizer "porter unicode61 remove_diacritics 2", which made the
+// keyword index. A question finds nothing unless it is cut and stemmed in the same way.
+
+const WORD = /[\p{L}\p{N}]+(?:[\u0300-\u0331]+[\p{L}\p{N}]*)*/gu;
+const CAMEL = /[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+/g;
+const CJK = '\\u3040-\\u30ff\\u3400-\\u4dbf\\u4e00-\\u9fff\\uf900-\\ufaff\\uac00-\\ud7af';
+const RUN = new RegExp(`[${CJK}]+`, 'g');
+const IS_CJK = new RegExp(`^[${CJK}]+$`);
+const LATIN = /[\u00c0-\u024f\u1e00-\u1eff]/g;
+const AROUND = '`\'",;:!?()[]{}<>*.';
+const bytes = new TextEncoder();
+
+export const words = text => text.match(WORD) ?? [];
+export const isCjk = token => IS_CJK.test(token);
+
+/** `optimizeDeps` -> `optimize`, `Deps`; nothing for a word of one part. */
+export function compoundParts(word) {
+  const parts = /^[\x00-\x7f]*$/.test(word) ? word.match(CAMEL) ?? [] : [];
+  return parts.length > 1 ? parts : [];
+}
+
+const pairs = run => (run.length > 1 ? Array.from({length: run.length - 1}, (_, at) => run.slice(at, at + 2)) : [run]);
+
+/** The parts of compounds and the pairs of characters of a text, by which its words are found as well. */
+export function derivedWords(text) {
+  const whole = words(text);
+  const parts = new Set(whole.flatMap(word => [
+    ...compoundParts(word).filter(part => part.length > 1).map(part => part.toLowerCase()),
+    ...(word.match(RUN) ?? []).flatMap(run => [...pairs(run), run])]));
+  whole.forEach(word => parts.delete(word.toLowerCase()));
+  return [...parts];
+}
+
+// --- Porter's stemmer, https://tartarus.org/martin/PorterStemmer/, in FTS5's form
+
+const size = text => bytes.encode(text).length;
+
+/** The vowels and consonants of a word as `v` and `c`; a `y` behind a consonant is a vowel. FTS5 sees the bytes of UTF-8, so
+ * a letter outside ASCII is several consonants. */
+function shape(word) {
+  let shape = '';
+  for (const letter of word) {
+    const isVowel = 'aeiou'.includes(letter) || (letter === 'y' && shape.endsWith('c'));
+    shape += isVowel ? 'v' : 'c'.repeat(letter < '\x80' ? 1 : size(letter));
+  }
+  return shape;
+}
+
+const some = word => shape(word).includes('vc');
+const two = word => /vc+v+c/.test(shape(word));
+const one = word => /^c*v+c+v*$/.test(shape(word));
+const isShort = word => shape(word).endsWith('cvc') && !/[wxy]$/.test(word);
+const hasVowel = word => /[aeiou]|.y/.test(word);
+const endings = text => text.split(' ').map(pair => pair.split(':'));
+const STEP_2 = endings('ational:ate tional:tion enci:ence anci:ance izer:ize logi:log bli:ble alli:al entli:ent eli:e ousli:ous '
+  + 'ization:ize ation:ate ator:ate alism:al iveness:ive fulness:ful ousness:ous aliti:al iviti:ive biliti:ble');
+const STEP_3 = endings('ical:ic ness: icate:ic iciti:ic ful: ative: alize:al');
+const STEP_4 = endings('al: ance: ence: er: ic: able: ible: ant: ement: ment: ent: ion: ou: ism: ate: iti: ous: ive: ize:');
+
+function replaced(word, table, allowed) {
+  const [ending, other] = table.find(([each]) => word.length > each.length && word.endsWith(each)) ?? [];
+  if (ending === undefined) return word;
+  const stem = word.slice(0, -ending.length);
+  return allowed(stem) && (ending !== 'ion' || /[st]$/.test(stem)) ? stem + other : word;
+}
+
+function withoutSuffix(word) { // step 1b
+  if (word.length > 3 && word.endsWith('eed')) return some(word.slice(0, -3)) ? word.slice(0, -1) : word;
+  const ending = word.length > 2 && word.endsWith('ed') ? 2 : word.length > 3 && word.endsWith('ing') ? 3 : 0;
+  const stem = word.slice(0, word.length - ending);
+  if (!ending || !hasVowel(stem)) return word;
+  if (stem.length > 2 && /(?:at|bl|iz)$/.test(stem)) return `${stem}e`;
+  if (/([^aeioulsz\x80-\uffff])\1$/.test(stem)) return stem.slice(0, -1);
+  return one(stem) && isShort(stem) ? `${stem}e` : stem;
+}
+
+function stem(word) {
+  if (size(word) < 3 || size(word) > 64) return word;
+  if (/(?:.ss|.i)es$/.test(word)) word = word.slice(0, -2);
+  else if (/[^s]s$/.test(word)) word = word.slice(0, -1);
+  word = withoutSuffix(word);
+  if (word.endsWith('y') && hasVowel(word.slice(0, -1))) word = `${word.slice(0, -1)}i`;
+  word = replaced(replaced(replaced(word, STEP_2, some), STEP_3, some), STEP_4, two);
+  const start = word.slice(0, -1);
+  if (word.endsWith('e') && (two(start) || (one(start) && !isShort(start)))) word = start;
+  return word.endsWith('ll') && two(word.slice(0, -1)) ? word.slice(0, -1) : word;
+}
+
+/** A character without its marks where unicode61 removes them: from Latin letters. */
+function plain(letter) {
+  const base = letter.normalize('NFD')[0];
+  return base < '\x80' ? base : letter;
+}
+
+const known = new Map();
+
+/** The token of a word in the keyword index. */
+export function token(word) {
+  let found = known.get(word);
+  if (found === undefined) {
+    found = stem(word.toLowerCase().replace(LATIN, plain).replace(/[\u0300-\u0331]/g, '').replaceAll('ς', 'σ').replaceAll('µ', 'μ'));
+    if (known.size > 20000) known.clear();
+    known.set(word, found);
+  }
+  return found;
+}
+
+export const tokens = text => words(text).map(token);
+
+/** Token -> number of times in a title or breadcrumb, with the parts of compounds. */
+export function headingCounts(text) {
+  return counted(words(text).flatMap(word => [word, ...compoundParts(word)]).map(token));
+}
+
+export function counted(list) {
+  const counts = new Map();
+  for (const each of list) counts.set(each, (counts.get(each) ?? 0) + 1);
+  return counts;
+}
+
+/** A question as terms (token -> its weight and its word) and phrases (text -> weight). `rules`: of search.json. */
+export function parseQuestion(text, rules) {
+  text = text.trim().slice(0, rules.MAX_QUERY_CHARACTERS).normalize('NFC').replaceAll('\0', ' ');
+  const terms = new Map(), stopped = new Map(), phrases = new Map(), stop = new Set(rules.STOP);
+  const add = (to, word, weight) => {
+    const key = token(word);
+    if (terms.size < rules.MAX_WORDS && (to.get(key)?.weight ?? 0) < weight) to.set(key, {weight, word});
+  };
+  for (const [, quoted] of text.matchAll(/["\u201c]([^"\u201c\u201d]+)["\u201d]/g)) {
+    if (words(quoted).length > 1) phrases.set(words(quoted).join(' '), rules.PHRASE_WEIGHT);
+  }
+  const runs = [...new Set(text.split(/\s+/))].slice(0, rules.MAX_WORDS);
+  for (const run of runs) {
+    for (const word of words(run)) {
+      for (const cjk of word.match(RUN) ?? []) pairs(cjk).forEach(pair => add(terms, pair, 1));
+      for (const each of word.replace(RUN, ' ').split(' ').filter(Boolean)) {
+        add(stop.has(each.toLowerCase()) ? stopped : terms, each, 1);
+        for (const part of compoundParts(each)) {
+          if (part.length > 1 && !stop.has(part.toLowerCase())) add(terms, part, rules.PART_WEIGHT);
+        }
+      }
+    }
+    let [first, last] = [0, run.length];
+    while (first < last && AROUND.includes(run[first])) first += 1;
+    while (first < last && AROUND.includes(run[last - 1])) last -= 1;
+    const core = run.slice(first, last), joined = words(core);
+    if (joined.length > 1 && joined.length <= 8 && !core.includes('://') && !core.match(RUN)) {
+      const phrase = joined.join(' ');
+      if (!phrases.has(phrase)) phrases.set(phrase, rules.PHRASE_WEIGHT / runs.length);
+    }
+  }
+  return {terms: terms.size ? terms : stopped, phrases};
+}

@@ -1,0 +1,142 @@
+"""The search page of a built site: its scripts, and ``search.json``, which has what they need besides the index file.
+
+The scripts read a few parts of the index. What is in the texts of all pages is written down here: the words and numbers
+of links. So are the weights and limits of the ranking, which are said once, in :mod:`anvil.search`.
+"""
+
+from __future__ import annotations
+
+import importlib.resources
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from anvil.errors import BuildError, ConfigError
+from anvil.index_file import connection, row_ids, verify
+from anvil.index_file.fts_table import Stemmer
+from anvil.index_file.reader import Reader
+from anvil.requests import MAX_RESULTS, SearchRequest
+from anvil.search import confidence, page_versions, ranking, scoring, searcher
+from anvil.search.file_index import MAX_PHRASE_ROWS, FileIndex
+from anvil.system import safe_read, safe_write
+from anvil.text import page_weights, query
+
+FOLDER, PAGE, DATA = "search", "index.html", "search.json"
+"""The folder next to the index, its page, and what the scripts need."""
+FILES = (PAGE, "search-box.js", "ranking.js", "index-file.js", "words.js", "excerpt.js")
+"""The files of the package that are copied."""
+RULES = {
+    "STOP": sorted(query.STOP),
+    "PART_WEIGHT": query.PART_WEIGHT,
+    "PHRASE_WEIGHT": query.PHRASE_WEIGHT,
+    "MAX_WORDS": query.MAX_WORDS,
+    "MAX_QUERY_CHARACTERS": query.MAX_QUERY_CHARACTERS,
+    "MAX_PHRASE_ROWS": MAX_PHRASE_ROWS,
+    "MAX_POSTINGS": ranking.MAX_POSTINGS,
+    "MAX_WHOLE": ranking.MAX_WHOLE,
+    "CANDIDATES": ranking.CANDIDATES,
+    "FIELD_WEIGHTS": scoring.FIELD_WEIGHTS,
+    "K1": scoring.K1,
+    "B": scoring.B,
+    "DERIVED_SHARE": scoring.DERIVED_SHARE,
+    "HEADING_WEIGHT": scoring.HEADING_WEIGHT,
+    "LINK_WEIGHT": scoring.LINK_WEIGHT,
+    "POPULAR_WEIGHT": scoring.POPULAR_WEIGHT,
+    "ABOUT_RECORDS": page_weights.ABOUT_RECORDS.pattern.removeprefix("(?i)"),
+    "NEARLY": page_versions.NEARLY,
+    "MATCHING": searcher.MATCHING,
+    "MAX_NAMED_PAGES": searcher.MAX_NAMED_PAGES,
+    "RESULTS": SearchRequest("default").top_k,
+    "MAX_RESULTS": MAX_RESULTS,
+    "CHUNK_BITS": row_ids.CHUNK_BITS,
+    "UNLIKELY": confidence.UNLIKELY,
+    "CONFIDENCE": {**asdict(confidence.fits_for("").words), "most_words": confidence.MAX_COUNTED_WORDS},
+}
+"""The weights and limits of the ranking, by the names that they have in its modules."""
+
+
+def publish(index: Path, site: Path, addresses: Mapping[str, str]) -> Path:
+    """Write the search page next to the index of a site; its path. Files that are the same are not written.
+
+    ``addresses``: path of a page in the index -> its address in the site. Raises :class:`ConfigError` for an index that
+    is not in the site, :class:`ArtifactError` for one that cannot be read, and :class:`BuildError`.
+    """
+    if not index.absolute().is_relative_to(site.absolute()):
+        raise ConfigError(f"The search page reads the index from the site, and {index} is not in {site}.")
+    folder = index.parent / FOLDER
+    with verify.open_checked(index) as reader:
+        data = search_data(reader, addresses)
+    data["index"]["file"] = f"../{quote(index.name)}"
+    data["site"] = f"{quote(Path(os.path.relpath(site, folder)).as_posix())}/"
+    scripts = importlib.resources.files("anvil.search_page") / "files"
+    files = {name: (scripts / name).read_bytes() for name in FILES}
+    files[DATA] = json.dumps(data, ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode(errors="replace")
+    try:
+        safe_write.ensure_inside_parent(folder)
+        folder.mkdir(exist_ok=True)
+        for name, content in files.items():
+            path = folder / name
+            state = safe_write.regular_file(path)
+            if state is None or state.st_size != len(content) or safe_read.data(path, len(content)) != content:
+                safe_write.write_file(path, content, flush=False)
+    except OSError as error:
+        raise BuildError(f"The search page cannot be written into {folder}: {error.strerror}.") from None
+    return folder / PAGE
+
+
+def search_data(reader: Reader, addresses: Mapping[str, str]) -> dict[str, Any]:
+    """What ``search.json`` has of an index and its pages."""
+    index = FileIndex(reader)
+    sha256, size = connection.sha256(reader.connection)
+    return {
+        "index": {
+            "sha256": sha256,
+            "size": size,
+            "format": connection.FORMAT_VERSION,
+            "page_size": reader.page_size(),
+            "roots": reader.root_pages(),
+        },
+        "rules": RULES,
+        "links": index.links is not None,
+        "pages": list(_pages(reader, index, addresses)),
+    }
+
+
+def _pages(reader: Reader, index: FileIndex, addresses: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+    """The pages, by path. Keys without a value are left out."""
+    links, factors, versions = index.links, index.page_factors, page_versions.of_index(reader)
+    names = sorted({page.version for page in versions.pages.values()}, key=page_versions.newest)
+    for document in reader.documents():
+        id_, version = document.id, versions.pages.get(document.id)
+        texts = reader.searched_text(reader.chunk_rows(id_))
+        page = {
+            "id": id_,
+            "path": document.file_path,
+            "address": addresses.get(document.file_path),
+            "popularity": (links.popularity(id_) or None) if links else None,
+            "words": " ".join(sorted(links.words(id_, index.stem.heading_counts))) or None if links else None,
+            "factor": factors.usual.get(id_),
+            "record_factor": factors.about_records.get(id_),
+            "title_parts": parts_of_compounds(document.title, index.stem) or None,
+            "heading_parts": {
+                str(row % (1 << row_ids.CHUNK_BITS)): parts
+                for row, text in sorted(texts.items())
+                if (parts := parts_of_compounds(text.heading_path, index.stem))
+            }
+            or None,
+            "family": version.family if version else None,
+            "version": version.version if version else None,
+            "newest": names.index(version.version) if version else None,
+        }
+        yield {key: value for key, value in page.items() if value is not None}
+
+
+def parts_of_compounds(text: str, stem: Stemmer) -> str:
+    """The tokens of the parts of compound words in a title or breadcrumb. They count as words of it, but the keyword
+    index has them among the derived terms."""
+    compounds = (word for word in query.words(text) if word.isascii())
+    return " ".join(token for word in compounds for part in query.compound_parts(word) for token in stem(part.lower()))

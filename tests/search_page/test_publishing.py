@@ -1,0 +1,133 @@
+"""The files of the search page, without a browser; tests/e2e/site/test_search_page.py opens it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from collections import Counter
+from importlib import resources
+from pathlib import Path
+
+import pytest
+
+import anvil
+from anvil.errors import BuildError, ConfigError
+from anvil.index_file.connection import FORMAT_VERSION
+from anvil.index_file.verify import open_checked
+from anvil.search import scoring
+from anvil.search.file_index import FileIndex
+from anvil.search_page import publishing
+from anvil.search_page.publishing import FILES, parts_of_compounds, publish
+from anvil.settings.schema import SITE_SEARCH
+from tests.support import html_sites
+
+SCRIPTS = resources.files("anvil.search_page") / "files"
+NODE = shutil.which("node")
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Path:
+    """A site with its index, and links between its pages."""
+    site = html_sites.site(tmp_path / "site")
+    body = '<p>See <a href="../guide/install/">how to set it up</a>.</p><h2>useDeepLinks in useDeepLinks</h2><p>On.</p>'
+    html_sites.write(site, {"CHANGELOG/index.html": html_sites.page("Changes", body, address="CHANGELOG/")})
+    with anvil.open(site=site, provider="none") as opened:
+        opened.index()
+    return site
+
+
+def published(site: Path) -> tuple[Path, dict[str, bytes]]:
+    """The page, and the bytes of all files in its folder."""
+    with anvil.open(site=site, provider="none") as opened:
+        page = opened.publish_search_page()
+    return page, {file.name: file.read_bytes() for file in page.parent.iterdir()}
+
+
+def test_the_page_stands_beside_the_index_and_is_written_once(site: Path) -> None:
+    page, files = published(site)
+    assert page == site / SITE_SEARCH and files.keys() == {*FILES, publishing.DATA}
+    times = {file.name: file.stat().st_mtime_ns for file in page.parent.iterdir()}
+    assert published(site) == (page, files)
+    assert {file.name: file.stat().st_mtime_ns for file in page.parent.iterdir()} == times
+    (page.parent / "words.js").write_text("// older\n", encoding="utf-8")
+    assert published(site) == (page, files)
+
+
+def test_what_the_scripts_need_of_the_pages(site: Path) -> None:
+    data = json.loads(published(site)[1][publishing.DATA])
+    assert data["site"] == "../../" and data["index"]["file"] == "../index.db"
+    with open_checked(site / "anvil/index.db") as reader:
+        assert data["index"]["roots"] == reader.root_pages()
+    pages = {page["path"]: page for page in data["pages"]}
+    assert list(pages) == sorted(pages)
+    assert {page["address"] for page in pages.values()} == {"", "guide/install/", "api/", "CHANGELOG/"}
+    install = pages["guide/install/index.html"]
+    assert install["words"].split() == ["how", "it", "set", "to", "up"] and 0 < install["popularity"] < 1
+    changes = pages["CHANGELOG/index.html"]
+    assert (changes["factor"], changes["record_factor"]) == (0.7, 1.0)
+    assert list(changes["heading_parts"].values()) == ["us deep link us deep link"]
+    assert "words" not in changes and "family" not in changes
+    assert data["rules"]["FIELD_WEIGHTS"] == list(scoring.FIELD_WEIGHTS)
+
+
+def test_a_site_of_several_versions(tmp_path: Path) -> None:
+    versions = {
+        f"{name}/index.html": html_sites.page("Start", f"<p>Of {name}.</p>") for name in ("1.9", "1.10", "latest")
+    }
+    site = html_sites.write(tmp_path / "site", versions)
+    with anvil.open(site=site, provider="none") as opened:
+        opened.index()
+    pages = json.loads(published(site)[1][publishing.DATA])["pages"]
+    assert {page["version"]: page["newest"] for page in pages} == {"1.9": 0, "1.10": 1, "latest": 2}
+    assert len({page["family"] for page in pages}) == 1
+
+
+def test_an_index_outside_of_the_site_is_an_error(site: Path, tmp_path: Path) -> None:
+    other = shutil.copy(site / "anvil/index.db", tmp_path / "index.db")
+    with pytest.raises(ConfigError, match="is not in"):
+        publish(Path(other), site, {})
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need a privilege on Windows")
+def test_nothing_is_written_through_a_link(site: Path, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (site / "anvil/search").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(BuildError, match="leads out of"):
+        published(site)
+    (site / "anvil/search").unlink()
+    (site / "anvil/search").mkdir()
+    (site / "anvil/search/words.js").symlink_to(tmp_path / "elsewhere/words.js")
+    with pytest.raises(BuildError, match="is a link"):
+        published(site)
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+def test_the_parts_of_compounds_count_as_words_of_a_heading(site: Path) -> None:
+    with open_checked(site / "anvil/index.db") as reader:
+        stem = FileIndex(reader).stem
+        for text in ("useDeepLinks of HTML5Parser, v2 and plain", "größeÄnderung", ""):
+            parts = Counter(parts_of_compounds(text, stem).split())
+            assert parts + Counter(stem.counts(text)) == Counter(stem.heading_counts(text))
+
+
+def test_the_scripts_are_all_there_and_know_the_format() -> None:
+    assert {file.name for file in SCRIPTS.iterdir()} == set(FILES)
+    text = {name: (SCRIPTS / name).read_text(encoding="utf-8") for name in FILES}
+    assert f"const FORMAT = {FORMAT_VERSION};" in text["index-file.js"]
+    used = set(re.findall(r"\b[A-Z][A-Z0-9_]*\b", text["ranking.js"] + text["words.js"]))
+    assert publishing.RULES.keys() <= used
+    for name, script in text.items():
+        assert not re.search(r"(inner|outer|Adjacent)HTML|document\.write|\beval\b|new Function", script), name
+        assert not re.search(r"""["'(`]https?://""", script), name  # addresses are in comments only
+
+
+@pytest.mark.skipif(not NODE, reason="there is no Node")
+@pytest.mark.parametrize("name", [name for name in FILES if name.endswith(".js")])
+def test_node_reads_each_script(name: str, tmp_path: Path) -> None:
+    module = tmp_path / name.replace(".js", ".mjs")
+    module.write_text((SCRIPTS / name).read_text(encoding="utf-8"), encoding="utf-8")
+    done = subprocess.run([str(NODE), "--check", str(module)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
