@@ -51,7 +51,7 @@ class PageQueries(OpenedIndexes):
         """The chunks that answer ``query`` best.
 
         ``top_k`` is clamped to 1..20. ``file_filter``: a glob over paths, applied before ranking.
-        ``max_chars``: the budget for all contents together, of which the likely ones get most; None: 1,300, and 100 for
+        ``max_chars``: the budget for all contents together, of which the likely ones get most; None: 800, and 100 for
         each result, as in ``search_docs``. ``min_confidence``: results with less are left out (default:
         ``search.min_confidence``). ``version``, ``language``: only pages of a site that have it, such as ``1.2`` and
         ``de``. Of several collections, ``version`` is that of a collection, and there is no ``language``. Raises
@@ -81,9 +81,10 @@ class PageQueries(OpenedIndexes):
         collection: str | None = None,
         version: str | None = None,
         language: str | None = None,
+        more_chars: int = 0,
     ) -> Explained:
         """Like :meth:`search`, with the parts of each score, the span of each matching section, and the evidence behind
-        each confidence."""
+        each confidence. ``more_chars``: added to a budget of None."""
         from anvil.requests import SearchRequest
 
         options, by_name = self.config.search, bool(self._default)
@@ -100,6 +101,7 @@ class PageQueries(OpenedIndexes):
             threshold=options.threshold,
             version=None if by_name else version,
             language=language,
+            more_chars=more_chars,
         )
         return self._search_several(members, request) if self.is_several else members[0].live.search(request)
 

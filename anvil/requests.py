@@ -35,7 +35,7 @@ class SearchRequest:
     file_filter: str | None = None
     """A glob over paths."""
     max_chars: int | None = None
-    """The budget for all contents together; None: 1,300, and 100 for each result."""
+    """The budget for all contents together; None: ``more_chars`` and 800, and 100 for each result."""
     mode: Mode = "hybrid"
     min_confidence: float = 0.0
     """Results with a lower confidence are left out; 0: none is."""
@@ -47,6 +47,8 @@ class SearchRequest:
     """Only pages of a site in this language."""
     paths: Collection[str] | None = None
     """Only these pages."""
+    more_chars: int = 0
+    """Added to a budget of None: a form of replies with short names of fields has room for more text."""
     read_passages: bool = True
     """Whether a hybrid search reads its best passages again, see :mod:`anvil.embedding.passages`."""
 

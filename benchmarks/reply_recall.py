@@ -27,6 +27,7 @@ from retrieval import bare
 import anvil
 from anvil.results import Hit
 from anvil.server.answers import called
+from anvil.server.docs_toolset import MORE_IN_MARKDOWN
 from anvil.server.markdown_text import render, rendered_hit
 from anvil.server.result_json import text
 from anvil.text.headings import attributes, plain
@@ -54,13 +55,14 @@ def reached(opened: anvil.Anvil, question: dict[str, Any]) -> Reached:
     """The reply to one question, judged."""
     result = opened.search(question["query"])
     sent = called(result)
-    reply, markdown = sent["content"][0]["text"], render(result)
+    in_markdown = opened.explain(question["query"], more_chars=MORE_IN_MARKDOWN).result
+    reply, markdown = sent["content"][0]["text"], render(in_markdown)
     page, section = [NEVER, NEVER], [NEVER, NEVER]
     gold = _gold(opened, question)
     at = [0, 0]
     values = sent["structuredContent"]["results"]
-    for hit, value in zip(result.results, values, strict=True):
-        own = [text(value), rendered_hit(hit).strip()]
+    for hit, longer, value in zip(result.results, in_markdown.results, values, strict=True):
+        own = [text(value), rendered_hit(longer).strip()]
         at = [reply.index(own[0], at[0]), markdown.index(own[1], at[1])]
         if hit.metadata.file_path in question["paths"]:
             page = list(map(min, page, at))

@@ -42,7 +42,7 @@ BLANK_LINES = re.compile(r"(?:[^\S\r\n]*(?:\r\n?|\n))+")
 @click.option(
     "--max-chars",
     type=int,
-    help="Characters of the text of all results (default, with --json: 1800, and more with --top-k).",
+    help="Characters of the text of all results (default, with --json: 1300, and more with --top-k).",
 )
 @click.option(
     "--min-confidence",

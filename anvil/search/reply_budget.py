@@ -14,7 +14,7 @@ from anvil.search import excerpts, snippets
 from anvil.search.excerpts import Sought
 from anvil.search.section_match import SectionSpan
 
-BASE_CHARS, CHARS_PER_RESULT = 1300, 100
+BASE_CHARS, CHARS_PER_RESULT = 800, 100
 """Characters of the budget of a search that gives none: in all, and for each result."""
 LINE_CHARS = 80
 """Characters that each result has at least, if the budget has twice as many for each."""
@@ -62,7 +62,7 @@ def within_budget(
     beside: dict[tuple[str, ...], list[_Entry]] = {}
     for hit, span in further:
         of_page = beside.setdefault(_section(hit)[:-1], [])
-        if _section(hit) not in named and len(of_page) < MAX_ALSO:
+        if _section(hit) not in named and len(of_page) < MAX_ALSO and not _is_heading_alone(hit, span):
             named.add(_section(hit))
             of_page.append(_Entry(hit, span, _evidence(hit.score, best)))
     sought = excerpts.sought(query)
@@ -96,6 +96,11 @@ def _wanted(entry: _Entry, sought: Sought, budget: int) -> tuple[int, int]:
     """The characters of the definition that matches, and all that an entry can use."""
     definition = excerpts.definition(entry.own, sought, max(budget, 1))
     return definition or (0, len(entry.hit.content))
+
+
+def _is_heading_alone(hit: Hit, span: SectionSpan) -> bool:
+    own = hit.content[span.start : span.end].strip()
+    return own.startswith("#") and "\n" not in own
 
 
 def _evidence(score: float, best: float) -> float:

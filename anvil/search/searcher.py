@@ -413,7 +413,7 @@ def _answer(
     if is_covered or request.max_chars is not None:
         budget = request.max_chars
         if budget is None:
-            budget = reply_budget.BASE_CHARS + reply_budget.CHARS_PER_RESULT * len(own)
+            budget = request.more_chars + reply_budget.BASE_CHARS + reply_budget.CHARS_PER_RESULT * len(own)
         hits, spans = reply_budget.within_budget(own, further, request.query, budget)
     else:
         hits, spans = reply_budget.lines(own, request.query)

@@ -30,6 +30,8 @@ INSTRUCTIONS = (
 
 MAX_LIST_CHARS = 16_000
 """Characters of one answer of list_pages: about a hundred pages."""
+MORE_IN_MARKDOWN = 500
+"""Characters of text that a reply in Markdown has more. It is shorter all the same, and agents ask again less often."""
 NO_LIMIT = 1_000_000_000
 """The largest value of a budget in characters: more than any index has."""
 
@@ -184,11 +186,16 @@ def in_markdown(toolset: Toolset) -> Toolset:
     """A toolset whose answers are Markdown alone."""
     from anvil.server.markdown_text import render
 
-    return replace(toolset, render=render)
+    tools = tuple(replace(tool, call=_search_more) if tool.name == "search_docs" else tool for tool in toolset.tools)
+    return replace(toolset, tools=tools, render=render)
 
 
-def _search(opened: Anvil, given: dict[str, Any]) -> SearchResult:
-    result = opened.search(**given)
+def _search_more(opened: Anvil, given: dict[str, Any]) -> SearchResult:
+    return _search(opened, given, MORE_IN_MARKDOWN)
+
+
+def _search(opened: Anvil, given: dict[str, Any], more_chars: int = 0) -> SearchResult:
+    result = opened.explain(**given, more_chars=more_chars).result
     if opened.config.table(ServeOptions).question_log:
         from anvil.doc_tests import question_log
 

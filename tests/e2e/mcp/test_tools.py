@@ -66,13 +66,13 @@ def test_texts_are_the_same_by_every_way_to_ask(speaker: Speaker, place: Path) -
 
     query = "check alert Lighthouse server"
     asked = texts(speaker.ok("search_docs", query=query))
-    assert texts(speaker.ok("search_docs", query=query, max_chars=1800)) == asked
+    assert texts(speaker.ok("search_docs", query=query, max_chars=1300)) == asked
     assert texts(speaker.ok("search_docs", query=query, max_chars=None)) == asked
     with anvil.open(place / "docs", place / "index.db") as opened:
-        for found in (opened.search(query), opened.search(query, max_chars=1800)):
+        for found in (opened.search(query), opened.search(query, max_chars=1300)):
             assert [(hit.content, hit.truncated) for hit in found.results] == asked
     given = ("search", "--docs", place / "docs", "--index", place / "index.db", query)
-    assert texts(in_process.printed(*given)) == texts(in_process.printed(*given, "--max-chars", "1800")) == asked
+    assert texts(in_process.printed(*given)) == texts(in_process.printed(*given, "--max-chars", "1300")) == asked
 
 
 def test_the_tool_list_is_the_contract(speaker: Speaker) -> None:
