@@ -10,7 +10,8 @@ const readable = text => text
   .replace(/[\x1f\x7f]+/g, ' ') // in place of what readers of the page do not see
   .replace(/!?\[([^[\]]{0,200})\]\([^()\s]{0,500}(?: "[^"\n]{0,200}")?\)/g, '$1')
   .replace(/^[ >]{0,20}(?:#{1,6} .{0,500}|[`~]{3,}.{0,200}|[|: -]{3,500})$/gm, '') // headings, fences, rules of tables
-  .replace(/\*\*|`+|^[ \t]{0,20}(?:[>|]|[-*+] )|\|/gm, ' ')
+  .replace(/\*\*|`+/g, '')
+  .replace(/^[ \t]{0,20}(?:[>|]|[-*+] )|\|/gm, ' ')
   .replace(/\\([<>*_[\]#`|\\~&])/g, '$1')
   .replace(/\s+/g, ' ').trim();
 
