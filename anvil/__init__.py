@@ -32,26 +32,17 @@ if TYPE_CHECKING:
     from anvil.values import BuildReport, Changes, ChunkMetadata, PageChunk
 
 _HOMES = {
-    "anvil.api": ("Anvil",),
-    "anvil.settings.schema": ("Config",),
-    "anvil.errors": ("AnvilError",),
-    "anvil.library.library": ("Library", "open_library"),
-    "anvil.values": ("BuildReport", "Changes", "ChunkMetadata", "PageChunk"),
-    "anvil.results": (
-        "Freshness",
-        "GrepMatch",
-        "GrepResult",
-        "Hit",
-        "Page",
-        "PageList",
-        "PageSection",
-        "PageSummary",
-        "SearchResult",
-        "SectionText",
-    ),
-    "anvil.status": ("Status",),
-    "anvil.opening": ("open",),
+    "anvil.api": "Anvil",
+    "anvil.settings.schema": "Config",
+    "anvil.errors": "AnvilError",
+    "anvil.library.library": "Library open_library",
+    "anvil.values": "BuildReport Changes ChunkMetadata PageChunk",
+    "anvil.results": "Freshness GrepMatch GrepResult Hit Page PageList PageSection PageSummary SearchResult "
+    "SectionText",
+    "anvil.status": "Status",
+    "anvil.opening": "open",
 }
+"""Module -> the names that it has of those below."""
 
 __all__ = [  # noqa: RUF022 - the object first
     "Anvil",
@@ -83,6 +74,6 @@ def __getattr__(name: str) -> Any:
     import importlib
 
     for home, names in _HOMES.items():
-        if name in names:
+        if name in names.split():
             return getattr(importlib.import_module(home), name)
     raise AttributeError(f"module 'anvil' has no attribute {name!r}")

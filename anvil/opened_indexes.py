@@ -154,11 +154,6 @@ class OpenedIndexes:
         return self.only.docs_root
 
     @property
-    def source(self) -> DocumentSource | None:
-        """The documents that answers are compared with, or None when there is only an index."""
-        return self.only.source
-
-    @property
     def provider(self) -> EmbeddingProvider:
         """The embedding provider. Its model is loaded at first use."""
         return self._provider or self.only.provider

@@ -107,15 +107,13 @@ class LocalProvider:
         budget = self._tokenizer.budget
         text = text[: MAX_QUERY_WINDOWS * budget * MAX_TOKEN_CHARACTERS]  # beyond it nothing would be read
         spans = self.token_spans([text])[0]
-        starts = range(0, len(spans), budget)[:MAX_QUERY_WINDOWS] or range(1)
-        pieces = [text[slice(*_extent(spans[start : start + budget]))] for start in starts]
-        if len(spans) <= budget:
-            pieces = [text]
+        windows = [spans[start : start + budget] for start in range(0, len(spans), budget)[:MAX_QUERY_WINDOWS]]
+        pieces = [text[own[0][0] : own[-1][1]] for own in windows] if len(spans) > budget else [text]
         result = self._embed(pieces, self._directory.settings.query_prefix)
         for reason in result.failed.values():
             raise ModelError(f"The query could not be embedded: {reason}")
-        weights = [len(spans[start : start + budget]) or 1 for start in starts]
-        return _unit(np.asarray(weights, np.float32) @ result.vectors) if len(pieces) > 1 else result.vectors[0]
+        weights = np.asarray([len(own) for own in windows], np.float32)
+        return _unit(weights @ result.vectors) if len(pieces) > 1 else result.vectors[0]
 
     def close(self) -> None:
         """Stop the threads and release the model; a later call loads it again."""
@@ -320,7 +318,3 @@ def _unit(vector: Vector) -> Vector:
     exact = vector.astype(np.float64)
     length = float(np.sqrt(np.square(exact).sum()))
     return (exact / max(length, 1e-12)).astype(np.float32)
-
-
-def _extent(spans: Sequence[tuple[int, int]]) -> tuple[int, int]:
-    return (spans[0][0], spans[-1][1]) if spans else (0, 0)

@@ -133,7 +133,7 @@ class Writer:
                 PurePosixPath(document.path).suffix[1:].lower(),
                 document.blob_id,
                 document.fingerprint,
-                _sha256(document.text),
+                hashlib.sha256(document.text.encode("utf-8", "surrogatepass")).digest(),
                 document.size,
                 document.last_modified,
                 document.url,
@@ -356,10 +356,6 @@ class _UsedIds:
     def __contains__(self, id_: object) -> bool:
         row = self.connection.execute("SELECT 1 FROM documents WHERE id = ?", (id_,))
         return id_ in self.besides or bool(row.get)
-
-
-def _sha256(text: str) -> bytes:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
 
 
 def take_over(writer: Writer, reader: Reader) -> None:

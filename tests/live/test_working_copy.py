@@ -162,15 +162,15 @@ def test_an_answer_asks_for_no_times_while_the_commit_stands(
         found.index()
         write(docs, {"install.md": SECOND})
         found.list_pages()
-        assert found.source is not None
+        assert found.only.source is not None
         asked: list[object] = []
-        real = found.source.last_modified
+        real = found.only.source.last_modified
 
         def last_modified(*given: Any) -> dict[str, str]:
             asked.append(given)
             return real(*given)
 
-        monkeypatch.setattr(found.source, "last_modified", last_modified)
+        monkeypatch.setattr(found.only.source, "last_modified", last_modified)
         for _ in range(3):
             found.list_pages()
         assert asked == []
