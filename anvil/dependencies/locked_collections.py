@@ -4,14 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Container
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from anvil.fetch.settings import FetchOptions
 from anvil.settings.schema import LOCK_NAME, Collection, Config
-
-if TYPE_CHECKING:
-    from anvil.dependencies.values import LockedDocs
-    from anvil.fetch.fetched_cache import FetchedCache
 
 
 def locked_collections(base: Path, config: Config | None = None, taken: Container[str] = ()) -> tuple[Collection, ...]:
@@ -30,21 +25,13 @@ def locked_collections(base: Path, config: Config | None = None, taken: Containe
     entries = anvil_lock.read_lock(base)
     cache = docs_cache.cache()
     labels = {(entry.name, entry.version) for entry in entries if entry.ecosystem == "pypi"}
-    return tuple(
-        Collection(
-            name=f"{entry.ecosystem}-{entry.name}"
-            if entry.name in taken or (entry.ecosystem == "npm" and (entry.name, entry.version) in labels)
-            else entry.name,
-            missing=f"The documentation of {entry.name} {entry.version} is not on this machine. Run 'anvil deps sync'.",
-            index=str(_path(cache, entry, options, base)),
-            version=entry.version,
-        )
-        for entry in entries
-    )
-
-
-def _path(cache: FetchedCache, entry: LockedDocs, options: FetchOptions, base: Path) -> Path:
-    from anvil.dependencies import docs_cache
-
-    path = docs_cache.path(cache, entry)
-    return path if docs_cache.is_attested(cache, entry, options, base) else path.with_suffix(".not-attested")
+    collections = []
+    for entry in entries:
+        path = docs_cache.path(cache, entry)
+        if not docs_cache.is_attested(cache, entry, options, base):
+            path = path.with_suffix(".not-attested")
+        is_taken = entry.name in taken or (entry.ecosystem == "npm" and (entry.name, entry.version) in labels)
+        name = f"{entry.ecosystem}-{entry.name}" if is_taken else entry.name
+        missing = f"The documentation of {entry.name} {entry.version} is not on this machine. Run 'anvil deps sync'."
+        collections.append(Collection(name=name, missing=missing, index=str(path), version=entry.version))
+    return tuple(collections)

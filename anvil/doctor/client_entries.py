@@ -74,12 +74,8 @@ def _file(project: ExaminedProject, name: str, file: ClientFile) -> Iterator[Res
             yield Result("ok", f"{client.title} can start {title!r} of {shown}.")
         elif title == own and not here:
             text = f"{title!r} of {client.title} ({shown}) serves {away}, not this project. To add this project:"
-            yield Result("note", text, _init(project, name, *scope, "--name", _free(own, servers)))
-
-
-def _free(name: str, servers: Mapping[str, Any]) -> str:
-    """A name that no server has yet."""
-    return next(free for number in itertools.count(2) if (free := f"{name}-{number}") not in servers)
+            free_name = next(free for number in itertools.count(2) if (free := f"{own}-{number}") not in servers)
+            yield Result("note", text, _init(project, name, *scope, "--name", free_name))
 
 
 def _aside(project: ExaminedProject, file: Path) -> str:
