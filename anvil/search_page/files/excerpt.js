@@ -9,6 +9,8 @@ const BEFORE = 60; // characters in front of the first word that matches
 const readable = text => text
   .replace(/[\x1f\x7f]+/g, ' ') // in place of what readers of the page do not see
   .replace(/!?\[([^[\]]{0,200})\]\([^()\s]{0,500}(?: "[^"\n]{0,200}")?\)/g, '$1')
+  .replace(/\[([^[\]]{0,200})\]\[[^[\]]{0,200}\]/g, '$1')
+  .replace(/\[!\w{1,20}\]/g, ' ') // the kind of an admonition
   .replace(/^[ >]{0,20}(?:#{1,6} .{0,500}|[`~]{3,}.{0,200}|[|: -]{3,500})$/gm, '') // headings, fences, rules of tables
   .replace(/\*\*|`+/g, '')
   .replace(/^[ \t]{0,20}(?:[>|]|[-*+] )|\|/gm, ' ')
@@ -26,7 +28,9 @@ function spans(text, wanted) {
     at += word.length;
   }
   for (const pair of [...wanted.keys()].filter(isCjk)) {
-    for (let start = text.indexOf(pair); start >= 0; start = text.indexOf(pair, start + 1)) found.push({start, end: start + pair.length, token: pair});
+    for (let start = text.indexOf(pair); start >= 0; start = text.indexOf(pair, start + 1)) {
+      found.push({start, end: start + pair.length, token: pair});
+    }
   }
   return found.sort((one, other) => one.start - other.start);
 }
@@ -34,7 +38,8 @@ function spans(text, wanted) {
 /** Pieces of the best passage: `{text, isMatch}`. `wanted`: the tokens of the question, as keys. */
 export function excerpt(section, wanted) {
   const text = readable(section), all = spans(text, wanted);
-  const held = first => new Set(all.filter(({start, end}) => start >= first && end <= first + CHARS - BEFORE).map(each => each.token)).size;
+  const isIn = (first, {start, end}) => start >= first && end <= first + CHARS - BEFORE;
+  const held = first => new Set(all.filter(span => isIn(first, span)).map(span => span.token)).size;
   const best = all.reduce((one, {start}) => (held(start) > held(one) ? start : one), all[0]?.start ?? 0);
   const start = best <= BEFORE ? 0 : text.lastIndexOf(' ', best - BEFORE / 2) + 1;
   const last = text.length <= start + CHARS ? text.length : text.lastIndexOf(' ', start + CHARS);

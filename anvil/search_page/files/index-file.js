@@ -98,18 +98,24 @@ export class IndexFile {
   /** Read the roots of the trees that each question needs, which are near each other, and what is small. */
   async open() {
     const {size, format, page_size: page, roots} = this.facts;
-    if (format !== FORMAT) throw new Problem(`The search index has format ${format}, and this page reads format ${FORMAT}. Build both with one version of Anvil.`);
+    if (format !== FORMAT) {
+      throw new Problem(`The search index has format ${format}, and this page reads format ${FORMAT}. `
+        + 'Build both with one version of Anvil.');
+    }
     const needed = [roots.sections, roots.chunks, roots.chunks_fts_data, roots.chunks_fts_idx, roots.chunks_fts_docsize];
     const start = Math.floor(((Math.min(...needed) - 1) * page) / this.block) * this.block;
     const end = Math.ceil((Math.max(...needed) * page) / this.block) * this.block;
-    await (size <= WHOLE_BYTES ? this.#fetch(0, size) : this.#fetch(start, Math.min(end, size))); // alone: it tells whether ranges are known
+    // This request is alone: the answer tells whether the server knows ranges.
+    await (size <= WHOLE_BYTES ? this.#fetch(0, size) : this.#fetch(start, Math.min(end, size)));
     const [, averages] = columns(await this.#row(roots.chunks_fts_data, 1));
     const [rows, ...tokens] = varints(averages);
     this.count = rows;
     this.averageLength = rows ? total(tokens.slice(0, COLUMNS)) / rows : 0;
     const entries = await this.#scan(roots.chunks_fts_idx, () => 0);
-    this.terms = entries.map(({record}) => columns(record)).map(([, term, leaf]) => ({term: binary(term), leaf: Math.floor(leaf / 2)}));
-    this.lengths = rows > MAX_LENGTHS ? null : this.#scan(roots.chunks_fts_docsize, () => 0).then(found => new Map(found.map(row => [row.key, wordsIn(row)])));
+    this.terms = entries.map(({record}) => columns(record))
+      .map(([, term, leaf]) => ({term: binary(term), leaf: Math.floor(leaf / 2)}));
+    this.lengths = rows > MAX_LENGTHS ? null : this.#scan(roots.chunks_fts_docsize, () => 0)
+      .then(found => new Map(found.map(row => [row.key, wordsIn(row)])));
     this.lengths?.catch(() => {}); // length() tells
   }
 
@@ -123,27 +129,31 @@ export class IndexFile {
     try { // The hash makes caches keep each version of the file apart. A browser asks for parts one after the other, unless
       // they may not be cached; the first one may, so that the next page of a visit has it.
       const range = end - start < size ? {headers: {Range: `bytes=${start}-${end - 1}`}} : {};
-      response = await this.ask(`${this.url}?${sha256.slice(0, 16)}`, {...range, cache: this.count === undefined ? 'default' : 'no-store'});
+      const cache = this.count === undefined ? 'default' : 'no-store';
+      response = await this.ask(`${this.url}?${sha256.slice(0, 16)}`, {...range, cache});
     } catch {
       throw new Problem('The search index cannot be reached. Try again when you are online.');
     }
-    const changed = new Problem('The search index and this page are not of one build. Load the page again, or build both again.', true);
+    const changed = new Problem(
+      'The search index and this page are not of one build. Load the page again, or build both again.', true);
     if (response.status === 416) throw changed; // the file is shorter
     if (!response.ok) throw new Problem(`The search index cannot be read: the server answers with ${response.status}.`);
     const isPart = response.status === 206;
     const etag = response.headers.get('ETag');
-    if (isPart && (!response.headers.get('Content-Range')?.endsWith(`/${size}`) || (this.#etag ?? etag) !== etag)) throw changed;
+    const isOfSize = response.headers.get('Content-Range')?.endsWith(`/${size}`);
+    if (isPart && (!isOfSize || (this.#etag ?? etag) !== etag)) throw changed;
     this.#etag ??= etag;
     if (!isPart && size > LIMIT_BYTES) {
       response.body?.cancel();
-      throw new Problem(`This server does not send parts of files, and the search index is larger than ${LIMIT_BYTES / 1e6} MB.`);
+      throw new Problem('This server does not send parts of files, '
+        + `and the search index is larger than ${LIMIT_BYTES / 1e6} MB.`);
     }
     const bytes = new Uint8Array(await response.arrayBuffer());
     if (bytes.length !== (isPart ? end - start : size)) throw changed;
     if (!isPart) return (this.#whole = bytes).subarray(start, end);
     for (let at = start; at < end; at += this.block) {
-      const index = at / this.block;
-      if (!this.#blocks.has(index)) this.#blocks.set(index, Promise.resolve(bytes.subarray(at - start, at - start + this.block)));
+      const index = at / this.block, block = bytes.subarray(at - start, at - start + this.block);
+      if (!this.#blocks.has(index)) this.#blocks.set(index, Promise.resolve(block));
     }
     return bytes;
   }
@@ -164,8 +174,9 @@ export class IndexFile {
       const run = [wanted.shift()];
       while (wanted.length && (wanted[0].index - run.at(-1).index - 1) * this.block <= GAP) run.push(wanted.shift());
       const start = run[0].index * this.block;
+      const part = (bytes, index) => bytes.subarray(index * this.block - start, (index + 1) * this.block - start);
       this.#fetch(start, Math.min((run.at(-1).index + 1) * this.block, this.facts.size)).then(
-        bytes => run.forEach(({index, resolve}) => resolve(bytes.subarray(index * this.block - start, (index + 1) * this.block - start))),
+        bytes => run.forEach(({index, resolve}) => resolve(part(bytes, index))),
         error => run.forEach(({index, reject}) => { this.#blocks.delete(index); reject(error); }));
     }
   }
@@ -265,7 +276,8 @@ export class IndexFile {
   /** The sections of a page, in order. */
   async sections(document) {
     const rows = await this.#scan(this.facts.roots.sections, key => Math.sign(key - document));
-    return rows.map(({record}) => columns(record)).map(([, , heading, level, anchor, start, end]) => ({heading, level, anchor, start, end}));
+    return rows.map(({record}) => columns(record))
+      .map(([, , heading, level, anchor, start, end]) => ({heading, level, anchor, start, end}));
   }
 
   /** The metadata of a page. */

@@ -6,6 +6,7 @@ import {damaged, IndexFile, positions, Problem} from './index-file.js';
 import {counted, derivedWords, headingCounts, isCjk, parseQuestion, token, tokens} from './words.js';
 
 const SEPARATOR = ' > ';
+const QUALIFIED = /^([A-Za-z_][\p{L}\p{N}_]*(?:\.[A-Za-z_][\p{L}\p{N}_]*)+)(?:\(\))?$/u; // such as asyncio.TaskGroup
 const sum = values => [...values].reduce((total, each) => total + each, 0);
 const round = value => Math.round(value * 1e6) / 1e6;
 const idf = (frequency, total) => Math.log(1 + (total - frequency + 0.5) / (frequency + 0.5));
@@ -37,7 +38,7 @@ export class Search {
   async rank(question) {
     await this.open();
     let found = await this.candidates(question);
-    const name = question.trim().replace(/^`+|`+$/g, '').match(/^([\p{L}_][\p{L}\p{N}_]*(?:\.[\p{L}_][\p{L}\p{N}_]*)+)(?:\(\))?$/u)?.[1];
+    const name = question.trim().replace(/^`+|`+$/g, '').match(QUALIFIED)?.[1];
     if (!name || !found.results.length) return {...found, question};
     if (await this.namedFirst(found.results, name)) return {...found, question, name};
     const anchor = await this.anchorOf(found.results, name);
@@ -63,7 +64,8 @@ export class Search {
       return {text, rows, weight: weight * idf(rows.size, file.count)};
     }).filter(({rows}) => rows.size);
     const ids = await this.named(terms, weights, held, rowsOf);
-    const results = await this.scored(ids, terms, weights, held, rowsOf, new RegExp(rules.ABOUT_RECORDS, 'i').test(question));
+    const isAboutRecords = new RegExp(rules.ABOUT_RECORDS, 'i').test(question);
+    const results = await this.scored(ids, terms, weights, held, rowsOf, isAboutRecords);
     this.confidence(results, terms, weights, held);
     return {results, weights, phrases};
   }
@@ -76,7 +78,8 @@ export class Search {
     for (const [row, list] of lists.reduce((one, other) => (other.size < one.size ? other : one))) {
       if (!lists.every(each => each.has(row))) continue;
       const [first, ...others] = lists.map(each => positions(each.get(row)));
-      const starts = first.map((column, at) => column.filter(start => others.every((other, step) => other[at].includes(start + step + 1))));
+      const follow = (start, at) => others.every((other, step) => other[at].includes(start + step + 1));
+      const starts = first.map((column, at) => column.filter(start => follow(start, at)));
       if (starts.some(column => column.length)) found.set(row, starts);
     }
     return found;
@@ -117,7 +120,8 @@ export class Search {
       }));
       return {row, score};
     });
-    return scored.sort((one, other) => other.score - one.score || one.row - other.row).slice(0, this.rules.CANDIDATES).map(({row}) => row);
+    const best = scored.sort((one, other) => other.score - one.score || one.row - other.row);
+    return best.slice(0, this.rules.CANDIDATES).map(({row}) => row);
   }
 
   /** BM25F, headings and links of each candidate, and the sum of them; best first. */
@@ -154,7 +158,8 @@ export class Search {
     await Promise.all(matched.filter(one => matched.some(other => isEqual(one, other))).map(async result => {
       result.ordinal = (await file.chunk(result.id)).ordinal; // of equal results the first in the page comes first
     }));
-    return matched.sort((one, other) => other.score - one.score || one.page.order - other.page.order || one.ordinal - other.ordinal);
+    const before = (one, other) => one.page.order - other.page.order || one.ordinal - other.ordinal;
+    return matched.sort((one, other) => other.score - one.score || before(one, other));
   }
 
   /** For each result, how likely it is that it answers: see anvil/search/confidence.py. */
@@ -223,8 +228,8 @@ export class Search {
     }));
     const isLikely = shown.some(({confidence}) => confidence >= rules.UNLIKELY);
     const count = `${results.length} ${results.length === 1 ? 'result' : 'results'}.`;
-    const note = !results.length ? 'No page has these words.' : isLikely ? count : `${count} Probably none of them answers this.`;
-    return {results, note, hasMore: !isMore && all.length > shown.length};
+    const told = isLikely ? count : `${count} Probably none of them answers this.`;
+    return {results, note: results.length ? told : 'No page has these words.', hasMore: !isMore && all.length > shown.length};
   }
 
   /** Where a result leads to: a page of the web, whatever the data say; null for another address. */
@@ -263,7 +268,10 @@ export class Search {
         const version = page.version?.toLowerCase();
         return [version && (asked.has(version) || asked.has(`v${version}`)) ? 1 : 0, score >= enough ? 1 : 0, page.newest];
       };
-      const better = (one, other) => { const at = one.findIndex((each, place) => each !== other[place]); return at >= 0 && one[at] > other[at]; };
+      const better = (one, other) => {
+        const at = one.findIndex((each, place) => each !== other[place]);
+        return at >= 0 && one[at] > other[at];
+      };
       kept.set(family, [...scores].reduce((one, other) => (better(rank(other), rank(one)) ? other : one))[0]);
     }
     return results.filter(({page}) => !page.family || kept.get(page.family) === page);
@@ -288,7 +296,8 @@ export class Search {
       const heading = headingCounts(section.heading.split(SEPARATOR).at(-1)), content = counted(list);
       const derived = counted(derivedWords(text).map(token));
       const fields = key => [0, heading.get(key) ?? 0, content.get(key) ?? 0, derived.get(key) ?? 0];
-      const held = sum([...phrases].filter(([phrase]) => padded.includes(` ${tokens(phrase).join(' ')} `)).map(([, weight]) => weight * rarest));
+      const inText = [...phrases].filter(([phrase]) => padded.includes(` ${tokens(phrase).join(' ')} `));
+      const held = sum(inText.map(([, weight]) => weight * rarest));
       return round(this.bm25f(weights, fields, text.split(/\s+/).filter(Boolean).length, held, 1).words);
     });
     const named = name === undefined ? undefined : sections.find(({anchor}) => anchor === name);

@@ -52,8 +52,12 @@ class AnvilSearch extends HTMLElement {
     const root = this.attachShadow({mode: 'open', delegatesFocus: true});
     root.adoptedStyleSheets = [style];
     const label = this.getAttribute('label') ?? 'Search the documentation';
-    this.field = el('input', {type: 'search', placeholder: this.getAttribute('placeholder') ?? label, 'aria-label': label, autocomplete: 'off',
-      spellcheck: 'false', maxlength: 1000, enterkeyhint: 'search', focus: () => this.#prepare().catch(() => {}), input: () => this.#later()});
+    this.field = el('input', {
+      type: 'search', 'aria-label': label, placeholder: this.getAttribute('placeholder') ?? label, autocomplete: 'off',
+      spellcheck: 'false', maxlength: 1000, enterkeyhint: 'search',
+      focus: () => this.#prepare().catch(() => {}), // a question tells
+      input: () => this.#later(),
+    });
     this.status = el('p', {role: 'status'});
     this.list = el('ol');
     this.more = el('button', {type: 'button', hidden: true, click: () => this.#ask(true)}, 'More results');
@@ -91,7 +95,8 @@ class AnvilSearch extends HTMLElement {
   /** Load the ranking and what each question needs, once. */
   #prepare() {
     this.search ??= (async () => {
-      const address = new URL(this.getAttribute('src') ?? 'search.json', this.hasAttribute('src') ? document.baseURI : import.meta.url);
+      const src = this.getAttribute('src');
+      const address = src === null ? new URL('search.json', import.meta.url) : new URL(src, document.baseURI);
       const parts = ['./ranking.js', './index-file.js', './words.js', './excerpt.js'].map(part => import(part)); // at once
       const [response, {Search}] = await Promise.all([fetch(address, {cache: 'no-cache'}).catch(() => null), ...parts]);
       const search = await Search.of(response, address);

@@ -63,6 +63,12 @@ const [questions, done] = arguments;
   return answers;
 })().then(done, error => done(`${error} ${error.stack}`));
 """
+EXCERPTS = """
+const [texts, wanted, done] = arguments;
+const written = pieces => pieces.map(({text, isMatch}) => (isMatch ? `<${text}>` : text)).join('');
+const keys = new Map(wanted.map(key => [key, 1]));
+import('/anvil/search/excerpt.js').then(({excerpt}) => done(texts.map(text => written(excerpt(text, keys)))));
+"""
 COLOURS = """
 const box = document.querySelector('anvil-search').shadowRoot;
 const channel = c => { c /= 255; return c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4; };
@@ -282,6 +288,38 @@ def test_a_harmful_text_is_shown_and_not_run(small: Path, visitor: Visitor) -> N
             assert [each["href"] for each in found["results"]] == [None] and "zebra" in found["results"][0]["text"]
 
 
+def test_an_excerpt_is_the_text_without_markdown_around_the_words(small: Path, visitor: Visitor) -> None:
+    long = f"{'Before it. ' * 30}Then the cable is laid. {'After it. ' * 60}"
+    cases = {
+        "# Title\n\nLay the [cables](../a.md#b), `cable` and **cable**.\n": "Lay the <cables>, <cable> and <cable>.",
+        "> [!NOTE]\n> See [the cable][1] and ![a cable](x.png).\n": "See the <cable> and a <cable>.",
+        "```sh\ncable --snake_case\n```\n": "<cable> --snake_case",
+        "| a | b |\n|---|---|\n| cable | \\<b> |\n": "a b <cable> <b>",
+        "openCable\x7f\x7f and \x1fCABLES": "<openCable> and <CABLES>",
+        "サーバーを設定する": "サーバーを<設定>する",
+        "nothing here": "nothing here",
+        long: f"… {'Before it. ' * 3}",
+    }
+    endless = [
+        "[" * 50_000,
+        "![" * 50_000,
+        "[a](" * 50_000,
+        "# " * 50_000,
+        "`" * 100_000,
+        "|" * 100_000,
+        "[a][" * 50_000,
+        "*a" * 50_000,
+    ]
+    with hosted(small) as address:
+        visitor.go(f"{address}anvil/search/")
+        shown = visitor.driver.execute_async_script(EXCERPTS, [*cases, *endless], ["cabl", "設定"])
+    for (text, expected), own in zip(cases.items(), shown, strict=False):
+        assert own == expected or (
+            text == long and "Then the <cable> is laid." in own and own[:2] == "… " and own[-2:] == " …"
+        )
+        assert len(own) < 300
+
+
 # --- the file ------------------------------------------------------------------------------------------------------
 
 
@@ -301,8 +339,8 @@ def test_the_index_is_read_in_parts_where_the_host_knows_ranges(large: Path, vis
 
 
 def questions(chance: random.Random) -> list[str]:
-    asked = [text(chance, chance.randint(1, 7)) for _ in range(24)]
-    asked += [f'"{text(chance, 2)}" {text(chance, 1)}' for _ in range(10)]
+    asked = [text(chance, chance.randint(1, 7)) for _ in range(12)]
+    asked += [f'"{text(chance, 2)}" {text(chance, 1)}' for _ in range(6)]
     asked += [f"word{number}x0" for number in range(0, 40, 9)]
     asked += [
         "capstan",
@@ -468,6 +506,7 @@ def test_the_configuration_asks_for_it_and_messages_say_what_to_do(tmp_path: Pat
     site = html_sites.site(tmp_path / "site")
     write_files(tmp_path, {"anvil.toml": '[site]\nfolder = "site"\nsearch_page = true\n', "docs/x.md": "# X\n"})
     assert "The search page is site/anvil/search/index.html." in program("build", *NONE, cwd=tmp_path).stdout
+    assert "The search page is site/anvil/search/index.html." in program("ci", "build", *NONE, cwd=tmp_path).stdout
     index = tmp_path / "x.db"
     told = complaint("build", "--docs", write_files(tmp_path / "other", {"x.md": "# X\n"}), *NONE, "--search-page")
     assert "Name its folder with --site" in told
