@@ -79,6 +79,12 @@ class Speaker:
         assert (said if isinstance(said, dict) else {"result": said}) == result.structured_content
         return said
 
+    def wait_for_index(self, seconds: float = 60) -> None:
+        """Ask until a published index is there: on a busy machine fetching it takes longer than a server waits."""
+        end = time.monotonic() + seconds
+        while (said := self.call("list_pages")).is_error:
+            assert "Ask again in a moment" in said.content[0].text and time.monotonic() < end, said.content[0].text
+
     def refused(self, tool: str, **arguments: Any) -> str:
         """The message of a tool error: one or two sentences, no traceback."""
         result = self.call(tool, **arguments)

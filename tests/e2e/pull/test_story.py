@@ -82,6 +82,7 @@ def test_what_ci_built_at_one_commit_is_served_with_the_text_of_another(tmp_path
         line = ["-W", "error::ResourceWarning", "-m", "anvil", "serve", *where]
         parameters = StdioServerParameters(command=sys.executable, args=line, env=environment(**variables), cwd=clone)
         with open(os.devnull, "w") as nothing, connected(stdio_client(parameters, errlog=nothing)) as speaker:
+            speaker.wait_for_index()
             found = speaker.ok("search_docs", query="after how many failures is an alert sent?")
             assert found["results"][0]["metadata"]["file_path"] == "guides/alerts.md"
             assert "fails seven times" in found["results"][0]["content"]
