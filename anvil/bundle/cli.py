@@ -58,12 +58,13 @@ def command(
     larger than --max-size, so nothing was written, or a file in OUT was kept, 2: an error.
     """
     from anvil.bundle import bundling, folder
+    from anvil.bundle.project_metadata import find_project
     from anvil.bundle.values import INDEX, BundleReport, Written
 
     with output.progress(quiet) as progress, options.open_index(given, progress) as opened:
         member = opened.only
         bundling.ensure_apart(out, member)
-        found = folder.find_project(out, opened.base)
+        found = find_project(out, opened.base)
         found = found._replace(name=name or found.name, version=docs_version or found.version)
         bundle = bundling.collect(member, found, exclude, with_index, progress)
         is_large = max_size is not None and bundle.size > max_size

@@ -1,4 +1,4 @@
-"""The folder of a bundle: of which project it is, how its files are called, and how they are written.
+"""The folder of a bundle: how its files are called, and how they are written.
 
 What changed is written, what is gone is removed, and nothing of somebody else is touched.
 
@@ -21,9 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from anvil._version import __version__
-from anvil.bundle.values import MANIFEST, Bundle, BundledFile, BundledProject, Written
+from anvil.bundle.values import MANIFEST, Bundle, BundledFile, Written
 from anvil.errors import BuildError
-from anvil.formats import toml_values
 from anvil.formats.json_values import canonical
 from anvil.system import safe_read, safe_write
 from anvil.values import Progress, silent
@@ -186,43 +185,6 @@ def _writing(out: Path) -> Iterator[None]:
             f"{place} cannot be written ({safe_read.reason(error)}). What is written so far stays. Correct this, and "
             "run the command again."
         ) from None
-
-
-def find_project(out: Path, base: Path) -> BundledProject:
-    """The project that the folder ``out`` belongs to: its metadata is in that folder, above it up to ``base``, or in
-    ``base``. Without metadata it has the name of the folder ``base``."""
-    top, folder = base.resolve(), out.resolve()
-    folders = [folder, *folder.parents]
-    inside = folders[: folders.index(top)] if top in folders else []
-    for place in (*inside, top):
-        for found in _described(place):
-            return found
-    return BundledProject(top.name or "this project")
-
-
-def _described(folder: Path) -> Iterator[BundledProject]:
-    """What the files of a folder say. One that cannot be read says nothing."""
-    with suppress(OSError, ValueError, RecursionError):
-        table = toml_values.loads(safe_read.text(folder / "pyproject.toml")).get("project")
-        if project := _project(table, is_package=True):
-            yield project
-    with suppress(OSError, ValueError, RecursionError):
-        if project := _project(json.loads(safe_read.text(folder / "package.json")), is_package=True):
-            yield project
-    with suppress(OSError, ValueError, RecursionError):
-        table = toml_values.loads(safe_read.text(folder / "Cargo.toml")).get("package")
-        if project := _project(table, is_package=False):
-            yield project
-
-
-def _project(table: Any, is_package: bool) -> BundledProject | None:
-    name, version = (_line(table.get(key)) for key in ("name", "version")) if isinstance(table, dict) else (None, None)
-    return None if name is None else BundledProject(name, version, name if is_package else None)
-
-
-def _line(value: Any) -> str | None:
-    """A value that fits into a line of ``AGENTS.md``."""
-    return value if isinstance(value, str) and value.isprintable() and 0 < len(value.strip()) <= 200 else None
 
 
 MAX_NAME_BYTES = 120

@@ -11,14 +11,9 @@ import contextlib
 import dataclasses
 import hashlib
 import logging
-import math
 import os
-import re
-import time
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from starlette.applications import Starlette
 from starlette.middleware.cors import CORSMiddleware
@@ -31,8 +26,9 @@ from anvil.server import docs_toolset, http_transport, logs
 from anvil.server.mcp_app import running_app
 from anvil.server.oauth import OAuthSettings
 from anvil.server.progress import ProgressReporter
+from anvil.server.rate_limit import Rate, RateLimitMiddleware
 from anvil.server.result_json import plain, text
-from anvil.server.security import Access, AccessMiddleware, Application, Receive, Scope, Send, read_token, refuse
+from anvil.server.security import Access, AccessMiddleware, Application, Receive, Scope, Send, read_token
 from anvil.server.threads import ThreadBridge
 from anvil.server.toolset import InvalidArguments, ServeRequest, open_toolset
 
@@ -208,54 +204,3 @@ def _guarded(routes: Starlette, public_paths: Sequence[str], settings: AsgiSetti
             max_age=PREFLIGHT_CACHE_S,
         )
     return application
-
-
-MAX_CLIENTS = 10_000
-"""Clients that are remembered; the one that was quiet for longest is forgotten first."""
-_SECONDS = {"second": 1, "minute": 60, "hour": 3600}
-_RATE = re.compile(r"(\d{1,9})\s*/\s*(second|minute|hour)")
-
-
-class Rate(NamedTuple):
-    """So many requests in so many seconds. All of them may come at once; they come back one by one."""
-
-    requests: int
-    seconds: int
-
-    @classmethod
-    def parsed(cls, text: str) -> Rate:
-        """The rate in a text such as ``60/minute``. Raises :class:`ConfigError`."""
-        match = _RATE.fullmatch(text.strip())
-        if match is None or int(match[1]) == 0:
-            raise ConfigError(
-                f"ANVIL_RATE_LIMIT is {text!r}. Write a number per second, minute or hour, such as 60/minute."
-            )
-        return cls(int(match[1]), _SECONDS[match[2]])
-
-
-class RateLimitMiddleware:
-    """Refuses the requests of a client, by its address, that are over a rate: status 429 with ``Retry-After``."""
-
-    def __init__(self, application: Application, rate: Rate) -> None:
-        self._application, self._rate = application, rate
-        self._clients: OrderedDict[str, tuple[float, float]] = OrderedDict()
-        """Address -> (requests that it may still send, as of a monotonic time)."""
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass on or refuse one request."""
-        wait_s = self._wait_s((scope.get("client") or ("",))[0], time.monotonic()) if scope["type"] == "http" else 0.0
-        if wait_s == 0:
-            await self._application(scope, receive, send)
-            return
-        seconds = math.ceil(wait_s)
-        await refuse(send, 429, f"Too many requests. Try again in {seconds} s.", retry_after_s=seconds)
-
-    def _wait_s(self, client: str, now: float) -> float:
-        """0 if the client may send a request at ``now``, which is then counted; else the time until it may."""
-        per_second = self._rate.requests / self._rate.seconds
-        left, since = self._clients.pop(client, (float(self._rate.requests), now))
-        left = min(float(self._rate.requests), left + (now - since) * per_second)
-        self._clients[client] = (left - 1 if left >= 1 else left, now)
-        if len(self._clients) > MAX_CLIENTS:
-            self._clients.popitem(last=False)
-        return 0.0 if left >= 1 else (1 - left) / per_second

@@ -149,27 +149,6 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
         tmp_path.chmod(0o700)
 
 
-def put(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
-
-
-def test_the_nearest_metadata_counts(tmp_path: Path) -> None:
-    put(tmp_path / "pyproject.toml", '[project]\nname = "whole"\nversion = "1.0"\n')
-    put(tmp_path / "packages/a/package.json", '{"name": "@acme/a", "version": "2.1.0"}')
-    assert folder.find_project(tmp_path / "packages/a/dist", tmp_path) == BundledProject("@acme/a", "2.1.0", "@acme/a")
-    assert folder.find_project(tmp_path / "packages/b", tmp_path) == BundledProject("whole", "1.0", "whole")
-    assert folder.find_project(tmp_path.parent / "elsewhere", tmp_path) == BundledProject("whole", "1.0", "whole")
-
-
-def test_metadata_that_cannot_be_used(tmp_path: Path) -> None:
-    put(tmp_path / "pyproject.toml", "[project\n")
-    put(tmp_path / "package.json", '{"name": "a\\nb"}')
-    assert folder.find_project(tmp_path, tmp_path) == BundledProject(tmp_path.name)
-    put(tmp_path / "Cargo.toml", '[package]\nname = "crate"\nversion.workspace = true\n')
-    assert folder.find_project(tmp_path, tmp_path) == BundledProject("crate")
-
-
 def test_the_ending_is_that_of_markdown() -> None:
     paths = ["a.md", "b.mdx", "c/d.markdown", "e/index.html", "f.rst", "g.v2", "H.MD"]
     assert page_files(paths) == (

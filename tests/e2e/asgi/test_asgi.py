@@ -19,7 +19,8 @@ import pytest
 
 import anvil
 from anvil.errors import ConfigError
-from anvil.server.asgi_app import MAX_CLIENTS, AnvilApplication, AsgiSettings, Rate, RateLimitMiddleware
+from anvil.server.asgi_app import AnvilApplication, AsgiSettings
+from anvil.server.rate_limit import MAX_CLIENTS, Rate, RateLimitMiddleware
 from tests.conftest import PAGES, write
 from tests.support import mcp_servers
 
