@@ -68,6 +68,8 @@ def within_budget(
     sought = excerpts.sought(query)
     every = [*entries, *(entry for of_page in beside.values() for entry in of_page)]
     for entry in every:
+        entry.wanted = len(entry.hit.content)
+    for entry in entries:  # of a further section a line is enough
         entry.needed, entry.wanted = _wanted(entry, sought, max_chars)
     _divide(every, max_chars)
     return _shortened(entries, beside, sought)

@@ -543,7 +543,7 @@ def _further(shown: Sequence[_Result], likely: Sequence[_Result]) -> list[_Resul
     for result in shown:
         best.setdefault((result.place, page_of(result.ranked)), result.score - result.passage)
     rows = {(result.place, result.ranked.row) for result in shown}
-    left = dict.fromkeys(best, 2 * reply_budget.MAX_ALSO)
+    left = dict.fromkeys(best, reply_budget.MAX_ALSO + 1)
     further = []
     for result in likely:
         page = result.place, page_of(result.ranked)

@@ -159,5 +159,8 @@ def _best_span(lines: Sequence[_MatchedLine], size: int) -> tuple[int, int]:
 
 def matches(text: str, stems: Collection[str]) -> list[str]:
     """The ``stems`` in a text, each as often as it is there."""
+    folded = text.casefold()
+    if not any(each in folded for each in stems):  # a stem is the beginning of a folded word, and most lines have none
+        return []
     words = (_ASCII_WORD if text.isascii() else _WORD).findall(text)
     return [key for word in words for key in _keys(word) if key in stems]

@@ -225,6 +225,14 @@ def test_results_are_of_different_pages_and_name_the_further_sections(
     assert all(hit.also is None for hit in more), "all sections are results of their own"
 
 
+def test_a_heading_alone_is_no_further_section(opened: Opener, keywords: EmbeddingProvider) -> None:
+    part = "Rotate the lantern {0}.\n\n" + "Words to fill. " * 200 + "\n\n"
+    text = "# Rotate the lantern\n\n" + "".join(f"## {name}\n\n{part.format(name)}" for name in ("Dawn", "Dusk", "Fog"))
+    found = ask(opened({"lantern.md": text}, keywords), "rotate the lantern at dawn", 1).hits
+    named = [found[0].metadata.heading_path, *(place.heading_path for place in found[0].also or ())]
+    assert named == [f"Rotate the lantern > {name}" for name in ("Dawn", "Dusk", "Fog")]
+
+
 def test_a_record_ranks_below_a_page_on_the_subject_unless_it_is_asked_for(
     opened: Opener, keywords: EmbeddingProvider
 ) -> None:
