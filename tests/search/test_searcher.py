@@ -8,7 +8,7 @@ import time
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, astuple
+from dataclasses import asdict, astuple, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -30,6 +30,7 @@ from anvil.search import confidence, reply_budget
 from anvil.search.confidence import UNLIKELY
 from anvil.search.file_index import FileIndex
 from anvil.search.searcher import RankedHits, Searcher
+from anvil.search.section_match import SectionSpan
 from anvil.settings.schema import ChunkingOptions
 from tests.build.test_builder import Counting
 from tests.conftest import PAGES, write
@@ -225,12 +226,17 @@ def test_results_are_of_different_pages_and_name_the_further_sections(
     assert all(hit.also is None for hit in more), "all sections are results of their own"
 
 
-def test_a_heading_alone_is_no_further_section(opened: Opener, keywords: EmbeddingProvider) -> None:
-    part = "Rotate the lantern {0}.\n\n" + "Words to fill. " * 200 + "\n\n"
-    text = "# Rotate the lantern\n\n" + "".join(f"## {name}\n\n{part.format(name)}" for name in ("Dawn", "Dusk", "Fog"))
-    found = ask(opened({"lantern.md": text}, keywords), "rotate the lantern at dawn", 1).hits
-    named = [found[0].metadata.heading_path, *(place.heading_path for place in found[0].also or ())]
-    assert named == [f"Rotate the lantern > {name}" for name in ("Dawn", "Dusk", "Fog")]
+def test_a_heading_alone_is_no_further_section(lighthouse: Searcher) -> None:
+    hit = replace(ask(lighthouse, "alert messages by e-mail", 1).hits[0], also=None)
+
+    def named(text: str) -> list[str]:
+        other = replace(hit, content=text, metadata=replace(hit.metadata, heading_path="Alerts > Other"))
+        further = [(other, SectionSpan(0, len(text), 1, True))]
+        own = [(hit, SectionSpan(0, len(hit.content), 1, True))]
+        (first,), _ = reply_budget.within_budget(own, further, "alert", 1000)
+        return [place.heading_path for place in first.also or ()]
+
+    assert named("## Other\n\nAn alert.\n") == ["Alerts > Other"] and named("## Other\n\n") == []
 
 
 def test_a_record_ranks_below_a_page_on_the_subject_unless_it_is_asked_for(
