@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from anvil.documents.document_source import DocumentSource
     from anvil.member import Member
     from anvil.settings.schema import Config
-    from anvil.sites.page_facts import PageImage
+    from anvil.sites.page_choice import PageImage
     from anvil.sites.site_folder import SiteFolder
 
 MAX_INDEX_BYTES = 2_000_000_000

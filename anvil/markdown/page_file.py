@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from anvil.sites.page_facts import PageImage, with_images
+from anvil.sites.page_choice import PageImage
 from anvil.text import front_matter, markdown_parser, references, visible_text
 from anvil.text.references import TargetSpan
 from anvil.values import UNKNOWN_TIME, Document
@@ -94,6 +94,17 @@ def _mask(text: str) -> str:
             pieces += mask[at : span.start], text[span.start : span.end]
             at = span.end
     return "".join([*pieces, mask[at:]])
+
+
+def with_images(text: str, images: Iterable[PageImage]) -> str:
+    """The Markdown of a page with its images in place of their alternative texts."""
+    pieces: list[str] = []
+    at = 0
+    for image in images:
+        if image.start >= at and text.startswith(image.alt, image.start):
+            pieces += text[at : image.start], image.markdown
+            at = image.start + len(image.alt)
+    return "".join([*pieces, text[at:]])
 
 
 def _text(metadata: dict[str, object], key: str) -> str | None:

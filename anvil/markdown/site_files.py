@@ -1,7 +1,7 @@
 """Markdown written into the folder of a built site: beside each page, ``llms.txt`` and ``llms-full.txt``.
 
-Only files that Anvil wrote are replaced or removed (:mod:`anvil.sites.own_markdown`); others stay, and are named. A
-file whose content is the same is not written. Files are put in place by a rename.
+Only files that Anvil wrote are replaced or removed (:class:`anvil.sites.site_listing.Record`); others stay, and are
+named. A file whose content is the same is not written. Files are put in place by a rename.
 """
 
 from __future__ import annotations
@@ -23,8 +23,7 @@ from anvil.markdown import llms
 from anvil.markdown.llms import PublishedSite
 from anvil.markdown.page_file import MarkdownPage, render
 from anvil.markdown.twins import Layout, SitePlace, TwinLinks, relative
-from anvil.sites import own_markdown
-from anvil.sites.own_markdown import RECORD, Record
+from anvil.sites.site_listing import RECORD, Record, read_record
 from anvil.system import safe_read, safe_write
 from anvil.text import references
 from anvil.values import Progress, silent
@@ -146,7 +145,7 @@ class _Files:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._root = os.path.realpath(folder)
-        self._record = own_markdown.read(folder)
+        self._record = read_record(folder)
         self._known = self._record
         self._waiting: dict[str, bytes] = {}
         self._size = 0

@@ -11,11 +11,10 @@ from typing import NamedTuple
 from anvil.sites import content_words as word_lists
 from anvil.sites import html_to_markdown as markdown
 from anvil.sites import html_tree
-from anvil.sites.generators import GENERIC
-from anvil.sites.html_headings import headings_of
+from anvil.sites.generators import GENERIC, INERT, NO_RULES, Content, PageRules, content_of, generator_of
+from anvil.sites.html_elements import headings_of
 from anvil.sites.html_tree import Element, Tree
-from anvil.sites.page_content import INERT, NO_RULES, Content, PageRules, content_of, generator_of
-from anvil.sites.page_facts import PageFacts
+from anvil.sites.page_choice import PageFacts
 from anvil.text import titles
 from anvil.text.rendered_anchors import Heading
 

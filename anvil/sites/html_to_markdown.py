@@ -12,13 +12,21 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from anvil.sites import callouts, code_blocks, html_tree
+from anvil.sites import html_tree
 from anvil.sites.content_words import spaced_text
-from anvil.sites.html_headings import LEVELS, anchor_of, signature_name
+from anvil.sites.generators import Content, is_note_reference
+from anvil.sites.html_elements import (
+    LEVELS,
+    anchor_of,
+    callout_kind,
+    callout_title,
+    code_text,
+    language_of,
+    signature_name,
+)
 from anvil.sites.html_tree import Element, classes
 from anvil.sites.markdown_writer import MarkdownWriter, Table, is_layout
-from anvil.sites.page_content import Content, is_note_reference
-from anvil.sites.page_facts import PageImage
+from anvil.sites.page_choice import PageImage
 from anvil.text.rendered_anchors import Heading
 from anvil.text.visible_text import APART
 
@@ -222,7 +230,7 @@ class _Converter:
                 return False
             if role == "tabpanel" or "tabbed-block" in names:
                 self._panel(node)
-            kind = None if self.writer.in_line else callouts.kind_of(node)
+            kind = None if self.writer.in_line else callout_kind(node)
             if kind is not None:
                 self._admonition(node, kind)
                 return True
@@ -236,7 +244,7 @@ class _Converter:
         return True
 
     def _admonition(self, node: Element, kind: str) -> None:
-        title = callouts.title_of(node)
+        title = callout_title(node)
         text = ""
         if title is not None and title.mem_id not in self._skipped:
             self.writer.open_line(plain=True)
@@ -248,7 +256,7 @@ class _Converter:
         self._at_end(node, self.writer.close_container)
 
     def _quote(self, node: Element) -> bool:
-        if callouts.kind_of(node) is not None:
+        if callout_kind(node) is not None:
             return self._division(node)
         self.writer.end()
         if not self.writer.in_line:
@@ -310,13 +318,13 @@ class _Converter:
         return self._inline(node)
 
     def _pre(self, node: Element) -> bool:
-        text = code_blocks.code_text(node, self._skipped)
+        text = code_text(node, self._skipped)
         if self.writer.in_line:
             self.writer.raw(" ")
             self.writer.code(text)
             self.writer.raw(" ")
         elif text:
-            self.writer.code_block(text, code_blocks.language_of(node))
+            self.writer.code_block(text, language_of(node))
         return False
 
     # --- tabs ----------------------------------------------------------------------------------------------

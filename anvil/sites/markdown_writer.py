@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from anvil.sites import html_tree
-from anvil.sites.code_blocks import fenced
 from anvil.sites.html_tree import Element
-from anvil.sites.page_facts import PageImage
+from anvil.sites.page_choice import PageImage
 from anvil.text.headings import attributes
 from anvil.text.lines import backticks
 
@@ -267,7 +266,9 @@ class MarkdownWriter:
     def code_block(self, text: str, language: str) -> None:
         """Write a fenced code block."""
         self.end()
-        self.block(fenced(text, language), is_code=True)
+        fence = backticks(text, 3)
+        name = "" if "`" in language else language
+        self.block([f"{fence}{name}", *text.split("\n"), fence], is_code=True)
 
     def open_container(self, first: str, rest: str) -> None:
         """Begin a list item or a quote."""

@@ -1,17 +1,19 @@
-"""Which HTML files of a site are pages of its index, and why the others are not: by what they are, and by their text
-that other pages have, in a language to which they are not translated, or several in one."""
+"""What is known of the HTML files of a site, and which of them are pages of its index.
+
+A file is left out by what it is, and by its text: if other pages have it, in a language to which they are not
+translated, or several in one.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from anvil.formats import globs
 from anvil.index_file.rows import speaks
 from anvil.settings.schema import SiteOptions
 from anvil.sites import page_addresses
-from anvil.sites.page_facts import PageFacts
 from anvil.values import Skipped
 from anvil.wording import first_of
 
@@ -33,6 +35,54 @@ _SPECIAL = (
 )
 _LEADS_TO = re.compile(r"^(it leads to|its canonical address is|its text is that of) .*")
 _LISTING = re.compile(r"(?:.*/)?(?:tags?|categor(?:y|ies)|archives?|authors?|page)(?:/.*|\.html?)")
+
+
+class PageImage(NamedTuple):
+    """An image of a page, whose text has its alternative text alone.
+
+    ``start``: where that is in the Markdown of the page. ``alt``: it, as Markdown; empty for an image without one.
+    ``markdown``: what takes its place where images are kept.
+    """
+
+    start: int
+    alt: str
+    markdown: str
+
+
+class PageFacts(NamedTuple):
+    """What the head and the content of a page say, by which it is decided whether it is indexed.
+
+    ``canonical``, ``edit_url`` and ``refresh`` are addresses as the page has them, or None. ``robots``: what it tells
+    search engines, each tag on a line, in lower case. ``shell``: scripts make its content, so its HTML has none.
+    ``word_count``: words of the content, and ``own_words``: those outside of its links and headings. ``frames``: it is
+    a set of frames. ``digest``: the SHA-256 (hex) of what is indexed of it. ``passages``: its text in short, by which
+    copies are found. ``problem``: why it cannot be read. ``images``: in the order of the text.
+    """
+
+    title: str = ""
+    language: str = ""
+    generator: str = ""
+    description: str = ""
+    word_count: int = 0
+    own_words: int = 0
+    canonical: str | None = None
+    edit_url: str | None = None
+    refresh: str | None = None
+    robots: str = ""
+    shell: bool = False
+    frames: bool = False
+    digest: str = ""
+    passages: str = ""
+    problem: str | None = None
+    images: tuple[PageImage, ...] = ()
+
+    @classmethod
+    def of_json(cls, values: Sequence[Any]) -> PageFacts:
+        """The facts that were written as a list in JSON. Raises :class:`TypeError` or :class:`ValueError` for another
+        list."""
+        *others, listed = values
+        images = tuple(PageImage(int(start), str(alt), str(markdown)) for start, alt, markdown in listed)
+        return cls._make((*others, images))
 
 
 class SitePage(NamedTuple):

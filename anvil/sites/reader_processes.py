@@ -18,10 +18,11 @@ from typing import NamedTuple
 from urllib.parse import quote, unquote, urljoin, urlsplit
 
 from anvil.formats.json_values import canonical
-from anvil.sites import content_words, html_tree, own_markdown, page_addresses, page_choice
+from anvil.sites import content_words, html_tree, page_addresses, page_choice
+from anvil.sites.generators import PageRules
 from anvil.sites.html_page import read_page
-from anvil.sites.page_content import PageRules
-from anvil.sites.page_facts import PageFacts
+from anvil.sites.page_choice import PageFacts
+from anvil.sites.site_listing import recorded_paths
 from anvil.system.child_process import ChildProcess, take_over_pipes, write_message
 from anvil.text import front_matter
 from anvil.text.rendered_anchors import Heading
@@ -68,7 +69,7 @@ def load(folder: Path, path: str, twin: str | None) -> Loaded:
     data = (folder / path).read_bytes()
     linked = linked_twins(data, path)
     if linked:
-        own = own_markdown.paths(folder)
+        own = recorded_paths(folder)
         linked = tuple(each for each in linked if each not in own)
     for candidate in (next((each for each in linked if is_inside(folder, each)), None), twin):
         if candidate is not None:

@@ -30,15 +30,14 @@ from anvil.git.objects import blob_id
 from anvil.settings.schema import SiteOptions, SourceOptions
 from anvil.sites import page_addresses, page_choice, site_listing, source_files
 from anvil.sites.page_cache import KnownFile, SiteCache, cache_folder
-from anvil.sites.page_choice import SitePage
-from anvil.sites.page_facts import PageFacts
+from anvil.sites.page_choice import PageFacts, SitePage
 from anvil.sites.site_listing import INVENTORY, SiteListing, list_site
 from anvil.values import UNKNOWN_TIME, Document, Progress, Scan, Skipped, silent
 from anvil.wording import counted
 
 if TYPE_CHECKING:
     from anvil.sites import reader_processes
-    from anvil.sites.page_content import PageRules
+    from anvil.sites.generators import PageRules
     from anvil.text.rendered_anchors import Heading
 
 MAX_ROUNDS = 3
@@ -89,9 +88,9 @@ class SiteFolder:
                 "such as site, build, public or _build/html."
             )
         if options.content or options.ignore:
-            from anvil.sites import page_content
+            from anvil.sites import generators
 
-            page_content.validate(page_content.PageRules(options.content, options.ignore))
+            generators.validate(generators.PageRules(options.content, options.ignore))
         self.folder = folder
         self._options = options
         self._tree = tree
@@ -267,7 +266,7 @@ class SiteFolder:
 
     def rules(self) -> PageRules:
         """The user's selectors of the content."""
-        from anvil.sites.page_content import PageRules
+        from anvil.sites.generators import PageRules
 
         return PageRules(self._options.content, self._options.ignore)
 

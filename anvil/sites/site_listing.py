@@ -1,23 +1,26 @@
-"""The files of a built site, before they are read: which are pages, and which say something about pages."""
+"""The files of a built site, before they are read: which are pages, which say something about pages, and which are
+Markdown that Anvil wrote."""
 
 from __future__ import annotations
 
 import html
+import json
 import os
 import re
 import stat
 import time
 import zlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 from anvil.documents.stat_cache import Signature, is_stable, signature, written_back
 from anvil.errors import SourceError
 from anvil.settings.schema import SITE_SEARCH
-from anvil.sites import own_markdown, page_addresses
+from anvil.sites import page_addresses
 from anvil.sites.page_cache import KnownFile
+from anvil.system import safe_read
 from anvil.values import Skipped
 
 HTML_ENDINGS = (".html", ".htm", ".xhtml")
@@ -80,7 +83,7 @@ def list_site(folder: Path, max_page_bytes: int) -> SiteListing:
     young: set[str] = set()
     fresh: set[str] = set()
     began_ns = time.time_ns()
-    own = own_markdown.paths(folder)
+    own = recorded_paths(folder)
     for path, entry in _files(folder):
         if entry.is_symlink():
             if path.lower().endswith(HTML_ENDINGS) or entry.is_dir():
@@ -218,3 +221,75 @@ def aliases(data: bytes) -> dict[str, dict[str, str]]:
         if not entry["anchor"].endswith(("$", entry["name"])):
             names.setdefault(page_addresses.key(entry["page"]), {})[entry["name"]] = entry["anchor"]
     return names
+
+
+# --- the Markdown that Anvil wrote ----------------------------------------------------------------------------------
+
+RECORD = "anvil/markdown.json"
+"""Its path in the site."""
+RECORD_FORMAT = 1
+MAX_RECORD_BYTES = 200_000_000
+"""About a million files."""
+
+
+@dataclass(frozen=True)
+class Record:
+    """The Markdown files that Anvil wrote into a site: path -> SHA-256 (hex). They are made of the pages, so none is read
+    as one. ``unfinished``: those that may be there already, while a build writes them. ``linked``: the HTML files that
+    got a link to one."""
+
+    files: Mapping[str, str] = field(default_factory=dict)
+    unfinished: Mapping[str, str] = field(default_factory=dict)
+    linked: tuple[str, ...] = ()
+
+    def is_own(self, path: str, digest: str) -> bool:
+        """Whether a file with these bytes was written by Anvil."""
+        return digest in (self.files.get(path), self.unfinished.get(path))
+
+    def text(self) -> str:
+        """The content of the file. The same record gives the same text."""
+        values = {"format": RECORD_FORMAT, "files": dict(sorted(self.files.items())), "linked": sorted(self.linked)}
+        if self.unfinished:
+            values["unfinished"] = dict(sorted(self.unfinished.items()))
+        return json.dumps(values, indent=1, ensure_ascii=False) + "\n"
+
+
+def read_record(site: Path) -> Record:
+    """The record of a site; an empty one where there is none, or one in another form."""
+    try:
+        values = json.loads(safe_read.text(site / RECORD, MAX_RECORD_BYTES))
+        if values["format"] != RECORD_FORMAT:
+            return Record()
+        files, unfinished = _digests(values["files"]), _digests(values.get("unfinished", {}))
+        return Record(files, unfinished, tuple(path for path in values["linked"] if _is_file(path)))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return Record()
+
+
+def recorded_paths(site: Path) -> frozenset[str]:
+    """All files in the record of a site. It is read again when it changed."""
+    try:
+        state = os.stat(site / RECORD)
+    except OSError:
+        return frozenset()
+    return _paths(site, state.st_mtime_ns, state.st_size, state.st_ino)
+
+
+@lru_cache(1)
+def _paths(site: Path, *signature: int) -> frozenset[str]:
+    record = read_record(site)
+    return frozenset(record.files) | frozenset(record.unfinished)
+
+
+def _digests(values: Mapping[str, object]) -> dict[str, str]:
+    return {path: str(digest) for path, digest in values.items() if _is_file(path) and _is_name(path)}
+
+
+def _is_file(path: str) -> bool:
+    """Whether a path of a record, which a site may bring, is one of a file in the site."""
+    return page_addresses.is_plain(path) and not {"", "."} & set(path.split("/"))
+
+
+def _is_name(path: str) -> bool:
+    """Whether Anvil writes files of this name: no others are replaced or removed."""
+    return path.endswith(".md") or path in ("llms.txt", "llms-full.txt")

@@ -16,7 +16,7 @@ from anvil.markdown import llms, site_files, twins
 from anvil.markdown.page_file import MarkdownPage
 from anvil.markdown.site_files import MarkdownReport, PlacedPage
 from anvil.markdown.twins import SiteLinks, SitePlace, TwinLinks
-from anvil.sites import own_markdown
+from anvil.sites import site_listing
 from anvil.system import safe_write
 from tests.conftest import write
 
@@ -127,12 +127,12 @@ def test_a_build_that_was_interrupted_is_continued(tmp_path: Path, monkeypatch: 
     with pytest.raises(KeyboardInterrupt):
         publish(tmp_path, changed)
     monkeypatch.undo()
-    assert own_markdown.read(tmp_path).unfinished
+    assert site_listing.read_record(tmp_path).unfinished
     last = {html: f"{text}\nNewer.\n" for html, text in PAGES.items()}
     report = publish(tmp_path, last)
     assert (report.written, report.notes) == (6, ())  # llms.txt is the same
     assert all("Newer." in text for path, text in contents(tmp_path).items() if path.endswith(".md"))
-    assert not own_markdown.read(tmp_path).unfinished
+    assert not site_listing.read_record(tmp_path).unfinished
 
 
 def test_a_part_of_a_site_removes_nothing_and_writes_no_list(tmp_path: Path) -> None:

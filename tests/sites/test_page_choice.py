@@ -6,7 +6,7 @@ import pytest
 
 from anvil.settings.schema import SiteOptions
 from anvil.sites import page_choice
-from anvil.sites.page_facts import PageFacts
+from anvil.sites.page_choice import PageFacts
 
 
 @pytest.mark.parametrize(

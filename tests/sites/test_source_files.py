@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from anvil.sites import source_files
-from anvil.sites.page_choice import SitePage
-from anvil.sites.page_facts import PageFacts
+from anvil.sites.page_choice import PageFacts, SitePage
 
 
 def made(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from anvil.sites import content_words, html_headings, html_to_markdown, html_tree
-from anvil.sites.page_content import content_of
+from anvil.sites import content_words, html_elements, html_to_markdown, html_tree
+from anvil.sites.generators import content_of
 
 
 def lost_and_invented(html: bytes | str) -> tuple[Counter[str], Counter[str]]:
@@ -21,7 +21,7 @@ def lost_and_invented(html: bytes | str) -> tuple[Counter[str], Counter[str]]:
     names = [
         word
         for entry in entries
-        if entry.attributes.get("id") in anchors and (name := html_headings.signature_name(entry, content.skipped))
+        if entry.attributes.get("id") in anchors and (name := html_elements.signature_name(entry, content.skipped))
         if name != " ".join(content_words.spaced_text(entry, content.skipped).split())
         for word in content_words.words(name)
     ]

@@ -1,0 +1,225 @@
+"""What elements of a page are: headings with their ids and the names in signatures, admonitions, and code.
+
+The names in signatures are what a heading of the documentation of an API shows besides the parameters.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container
+
+from anvil.sites import html_tree
+from anvil.sites.content_words import spaced_text
+from anvil.sites.generators import Content
+from anvil.sites.html_tree import Element, classes
+from anvil.text.rendered_anchors import Heading
+
+LEVELS = {f"h{level}": level for level in range(1, 7)}
+
+
+def headings_of(content: Content) -> tuple[Heading, ...]:
+    """The headings of a page in order, also those that have no id."""
+    return tuple(
+        Heading(LEVELS[node.tag or ""], anchor_of(node), text_of(node, content.skipped))
+        for root in content.roots
+        for node, begins in html_tree.walk(root, content.skipped)
+        if begins and node.is_element_node and node.tag in LEVELS
+    )
+
+
+def text_of(heading: Element, skipped: Container[int]) -> str:
+    """The text of a heading; of a signature its name."""
+    return signature_name(heading, skipped) or " ".join(spaced_text(heading, skipped).split())
+
+
+def anchor_of(heading: Element) -> str:
+    """The id by which a heading is reached: its own, else one in it, that of an empty element before it, or of the
+    section that it begins."""
+    own = heading.attributes.get("id")
+    if own:
+        return own
+    inner = html_tree.first(heading, "[id], a[name]")
+    if inner is not None:
+        return _id(inner)
+    before = _before(heading)
+    if before is not None and before.is_element_node and before.tag in ("a", "span", "div"):
+        name = _id(before)
+        if name and not before.text().strip():
+            return name
+    above = heading.parent
+    for _ in range(2):
+        if above is None or before is not None:
+            return ""
+        name = above.attributes.get("id") or ""
+        if name and above.tag in ("section", "div", "article"):
+            return name
+        before, above = _before(above), above.parent
+    return ""
+
+
+def _id(element: Element) -> str:
+    return element.attributes.get("id") or element.attributes.get("name") or ""
+
+
+def _before(element: Element) -> Element | None:
+    """The node before an element, blank text left out."""
+    before = element.prev
+    while before is not None and before.is_text_node and not (before.text_content or "").strip():
+        before = before.prev
+    return before
+
+
+_END_OF_NAME = ("(", "=", ": ", "[", " ->", "\u2192")
+_MKDOCSTRINGS = ".doc-object-name, code:not(.doc-symbol)"
+
+
+def signature_name(node: Element, skipped: Container[int] = frozenset()) -> str:
+    """The name in a signature of Sphinx (``dt.sig``) or in a heading of mkdocstrings, with the module in front if the
+    page shows it there; empty for another element."""
+    names = classes(node)
+    if "sig" in names:
+        return _of_sphinx(node)
+    if "doc-heading" not in names:
+        return ""
+    named = html_tree.first(node, _MKDOCSTRINGS)
+    text = "" if named is None else _plain(spaced_text(named, skipped))
+    for end in _END_OF_NAME:
+        text = text.partition(end)[0]
+    return text.strip()
+
+
+def _of_sphinx(node: Element) -> str:
+    """Of several names of one entry, as ``-v, --verbose``, all."""
+    found, module = [], ""
+    for part in html_tree.select(node, ".sig-name, .sig-prename"):
+        if "sig-prename" in classes(part):
+            module = _plain(part.text())
+        else:
+            found.append(module + _plain(part.text()))
+            module = ""
+    return ", ".join(found)
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split())
+
+
+# --- admonitions of all generators ----------------------------------------------------------------------------------
+
+_CALLOUT_KINDS = frozenset(
+    """
+    note tip hint info important warning caution danger error attention seealso todo success check done question help
+    faq failure bug example quote cite abstract summary tldr deprecated versionadded versionchanged
+    """.split()  # noqa: SIM905 - a list of quoted words is not read
+)
+_CALLOUT_ELEMENTS = frozenset({"div", "aside", "section", "blockquote", "details"})
+_CALLOUT_CLASSES = frozenset(
+    """
+    admonition custom-block markdown-alert alert callout starlight-aside admonitionblock theme-admonition
+    blockquote-alert
+    """.split()  # noqa: SIM905
+)
+_KIND_IN_CLASS = re.compile(
+    r"(?:theme-admonition|markdown-alert|blockquote-alert|alert|callout|starlight-aside-|admonition|custom-block)-(\w+)"
+)
+_NO_KINDS = frozenset({"style", "title", "dismissible", "titled", "empty", "expand", "default", "none", "block"})
+_LOOKS = {"primary": "info", "secondary": "note", "light": "note", "dark": "note", "information": "info"}
+"""Bootstrap's names for the looks of an alert, and what they mean."""
+_CALLOUT_TITLES = re.compile(
+    r"(?:admonition|custom-block|markdown-alert|callout|blockquote-alert|alert)-(?:title|heading|header|label)"
+    r"|starlight-aside__title|admonitionHeading\w*|title"
+)
+
+
+def callout_kind(element: Element) -> str | None:
+    """The kind of an admonition, such as ``warning``; None for another element."""
+    if element.tag not in _CALLOUT_ELEMENTS:
+        return None
+    names = classes(element)
+    if not names:
+        return None
+    if _CALLOUT_CLASSES.isdisjoint(names) and not (element.tag == "details" and not _CALLOUT_KINDS.isdisjoint(names)):
+        return None
+    lowered = [name.lower() for name in names]
+    in_class = [match[1] for name in lowered if (match := _KIND_IN_CLASS.fullmatch(name))]
+    found = next((name for name in (*in_class, *lowered) if name in _CALLOUT_KINDS or name in _LOOKS), None)
+    if found is None:
+        own = [name for name in (*in_class, *lowered) if name not in _CALLOUT_CLASSES and name not in _NO_KINDS]
+        found = own[0] if own and own[0].isalpha() and in_class else "note"
+    return _LOOKS.get(found, found)
+
+
+def callout_title(element: Element) -> Element | None:
+    """The element with an admonition's title: its ``<summary>``, or a child whose class says so."""
+    child = element.child
+    while child is not None and not child.is_element_node:
+        child = child.next
+    if child is None:
+        return None
+    if child.tag == "summary" or any(_CALLOUT_TITLES.fullmatch(name) for name in classes(child)):
+        return child
+    return None
+
+
+# --- code -----------------------------------------------------------------------------------------------------------
+
+_LINES = frozenset({"ec-line", "token-line", "code-line", "view-line"})
+"""Classes of elements that are a line of code each, if they are blocks."""
+_NAMED = re.compile(r"(?:language|lang|highlight-source|highlight|sourceCode|src|brush:?)[-: ]([A-Za-z0-9_+#.-]+)")
+_NO_LANGUAGE = frozenset(
+    "default none text plaintext plain txt notranslate nohighlight source wrapper table raw auto block".split()  # noqa: SIM905
+)
+_ATTRIBUTES = ("data-lang", "data-language", "data-code-lang")
+_LANGUAGE_ANCESTORS = 7
+
+
+def code_text(pre: Element, skipped: Container[int] = frozenset()) -> str:
+    """The code of a ``<pre>`` without ``skipped`` elements, such as line numbers, and empty lines at its ends."""
+    pieces: list[str] = []
+    ends_line = True
+
+    def line_end() -> None:
+        if pieces and not ends_line:
+            pieces.append("\n")
+
+    for node, begins in html_tree.walk(pre, skipped):
+        if node.is_text_node:
+            text = node.text_content or ""
+            pieces.append(text)
+            ends_line = text.endswith("\n") if text else ends_line
+        elif node.is_element_node:
+            if node.tag == "br" and begins:
+                pieces.append("\n")
+                ends_line = True
+            elif node.tag in ("div", "li", "tr", "p") or (not begins and not _LINES.isdisjoint(classes(node))):
+                line_end()
+                ends_line = True
+    lines = "".join(pieces).replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    return "\n".join(line.rstrip() for line in lines).strip("\n")  # generators leave blanks where they took marks out
+
+
+def language_of(pre: Element) -> str:
+    """The language of a ``<pre>``, as its element, its ``<code>`` or an element around it names it; else ``""``."""
+    code = html_tree.first(pre, "code")
+    elements: list[Element] = [pre, *([code] if code is not None else [])]
+    above = pre.parent
+    for _ in range(_LANGUAGE_ANCESTORS):
+        if above is None or not above.is_element_node or above.tag in ("body", "main", "article"):
+            break
+        elements.append(above)
+        above = above.parent
+    for element in elements:
+        attributes = element.attributes
+        for name in (*(attributes.get(key) for key in _ATTRIBUTES), *_class_languages(attributes.get("class") or "")):
+            if name and name.lower() not in _NO_LANGUAGE:
+                return name
+    return ""
+
+
+def _class_languages(names: str) -> list[str]:
+    parts = names.split()
+    named = [match[1] for part in parts if (match := _NAMED.fullmatch(part))]
+    for mark in ("sourceCode", "hljs", "brush:", "src"):
+        if mark in parts:
+            named += parts[parts.index(mark) + 1 :][:1]
+    return named
