@@ -234,9 +234,9 @@ MAX_RECORD_BYTES = 200_000_000
 
 @dataclass(frozen=True)
 class Record:
-    """The Markdown files that Anvil wrote into a site: path -> SHA-256 (hex). They are made of the pages, so none is read
-    as one. ``unfinished``: those that may be there already, while a build writes them. ``linked``: the HTML files that
-    got a link to one."""
+    """The Markdown files that Anvil wrote into a site: path -> SHA-256 (hex). They are made of the pages, so none is
+    read as one. ``unfinished``: those that may be there already, while a build writes them. ``linked``: the HTML files
+    that got a link to one."""
 
     files: Mapping[str, str] = field(default_factory=dict)
     unfinished: Mapping[str, str] = field(default_factory=dict)
