@@ -27,6 +27,8 @@ MIN_DEFINITIONS = 4
 """Definitions of a kind that make a list of them."""
 MARGINS = {"option": 4, "row": 99, "item": 1, "term": 1}
 """Characters by which definitions of one list may be indented differently."""
+MARKS = "`~#|-*+0123456789"
+"""With one of these begins what is more than a line of a paragraph."""
 _FENCE = re.compile(r"([ \t>]*)(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*(`{3,}(?=[^`]*\Z)|~{3,})")
 _HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t]|\Z)")
 _BEGINS = re.compile(r" {0,3}#{1,6}(?:[ \t]|\Z)|[ \t>]*(?:[-*+]|\d{1,9}[.)])[ \t]|[ \t]+-{1,2}[A-Za-z?]")
@@ -129,7 +131,7 @@ def _excerpt(text: str, wanted: Sought, size: int) -> tuple[Excerpt, int | None]
         del pieces[0]  # a heading alone says nothing
     if not pieces:
         return Excerpt("", 0, size), None
-    found = [snippets.matches(text[piece.start : piece.end], stems) for piece in pieces]
+    found = _matched(text, pieces, stems)
 
     def part(first: int, last: int) -> Excerpt:
         return Excerpt(_before(pieces[first], size), pieces[first].start, pieces[last].end, _after(pieces[last]))
@@ -154,6 +156,20 @@ def _excerpt(text: str, wanted: Sought, size: int) -> tuple[Excerpt, int | None]
     if rank(opening) >= rank(best):
         best = opening
     return part(best, _last(pieces, best, size)), None
+
+
+def _matched(text: str, pieces: Sequence[_Piece], stems: frozenset[str]) -> list[list[str]]:
+    """The stems in each piece, each as often as a word of it begins there."""
+    found: list[list[str]] = [[] for _ in pieces]
+    place = 0
+    for at, stem in snippets.matches_at(text, stems):
+        while place < len(pieces) and pieces[place].end <= at:
+            place += 1
+        if place == len(pieces):
+            break
+        if pieces[place].start <= at:
+            found[place].append(stem)
+    return found
 
 
 class _Definition(NamedTuple):
@@ -291,37 +307,36 @@ def _last(pieces: list[_Piece], first: int, room: int) -> int:
 def _blocks(text: str) -> Iterator[_Block]:
     """The blocks of a text, in order, without blank lines between them."""
     block: _Block | None = None
-    fence, is_apart, head = "", True, ""
+    last, fence, is_apart, head = 0, "", True, ""  # ``last``: the end of the block's last line so far
     for match in LINE.finditer(text):
         start, end = match.span()
         line = match[0].rstrip("\r\n")
-        mark = None if fence else _FENCE.match(line)
-        is_row = not fence and (_ROW.match(line) is not None or (bool(head) and "|" in line))
+        bare = line.strip(" \t>")
         if fence:
-            assert block is not None
-            block = block._replace(end=end)
-            if line.strip(" \t>").startswith(fence) and not line.strip(" \t>`~"):
+            last = end
+            if bare.startswith(fence) and not bare.strip(" \t>`~"):
                 fence, is_apart = "", True
             continue
-        if not line.strip(" \t>"):
+        if not bare:
             is_apart, head = True, ""
             continue
+        is_plain = bare[0] not in MARKS and line[0] not in " \t" and "|" not in line  # nearly all lines
+        mark = None if is_plain else _FENCE.match(line)
+        is_row = not is_plain and (_ROW.match(line) is not None or (bool(head) and "|" in line))
         if not is_row:
             head = ""
-        if mark or is_apart or is_row or _BEGINS.match(line):
+        if is_apart or mark or is_row or (not is_plain and _BEGINS.match(line)):
             if block is not None:
-                yield block
+                yield block._replace(end=last)
             opening, closing = (match[0], f"\n{mark[1]}{mark[2]}") if mark else ("", "")
-            block = _Block(start, end, opening, closing, head, _HEADING.match(line) is not None)
-            is_apart = block.is_heading
+            is_apart = not is_plain and _HEADING.match(line) is not None
+            block = _Block(start, end, opening, closing, head, is_apart)
             fence = mark[2] if mark else ""
-        else:
-            assert block is not None
-            block = block._replace(end=end)
-        if "|" in line and _DELIMITER.match(line):  # of the header line before it
+        last = end
+        if not is_plain and "|" in line and _DELIMITER.match(line):  # of the header line before it
             head = _PADDING.sub(_squeezed, text[text.rfind("\n", 0, max(start - 1, 0)) + 1 : end])
     if block is not None:
-        yield block
+        yield block._replace(end=last)
 
 
 def _has_options(text: str, block: _Block) -> bool:

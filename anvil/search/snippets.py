@@ -18,6 +18,7 @@ MAX_WORD_CHARACTERS = 100
 """Characters of the longest word that is cached."""
 _END = re.compile(r"\r\n?|\n")
 _WORD = re.compile(rf"[^\W{CJK}]+|[{CJK}]+")
+_WORD_CHARACTER = re.compile(rf"[^\W{CJK}]")
 _ASCII_WORD = re.compile("[A-Za-z0-9_]+")  # the same for ASCII, twice as fast
 _UNSPACED = re.compile(f"[{CJK}]")
 _ENDING = re.compile(r"(?:ations?|ing|ies|ied|ed|es|s|e|y)$")
@@ -159,8 +160,21 @@ def _best_span(lines: Sequence[_MatchedLine], size: int) -> tuple[int, int]:
 
 def matches(text: str, stems: Collection[str]) -> list[str]:
     """The ``stems`` in a text, each as often as it is there."""
+    return [stem for _, stem in matches_at(text, stems)]
+
+
+def matches_at(text: str, stems: Collection[str]) -> list[tuple[int, str]]:
+    """The ``stems`` in a text, in its order, each with the place where its word begins."""
     folded = text.casefold()
-    if not any(each in folded for each in stems):  # a stem is the beginning of a folded word, and most lines have none
-        return []
-    words = (_ASCII_WORD if text.isascii() else _WORD).findall(text)
-    return [key for word in words for key in _keys(word) if key in stems]
+    if len(folded) != len(text) or any(map(_UNSPACED.match, stems)):  # places in one are not those in the other
+        return [(word.start(), key) for word in _WORD.finditer(text) for key in _keys(word[0]) if key in stems]
+    found = []
+    for prefix in stems:  # a stem is the beginning of a folded word, and few words begin like one
+        at = folded.find(prefix)
+        while at >= 0:
+            word = _WORD.match(text, at)
+            assert word is not None
+            if not (at and _WORD_CHARACTER.match(text, at - 1)) and prefix in _keys(word[0]):
+                found.append((at, prefix))
+            at = folded.find(prefix, word.end())
+    return sorted(found)

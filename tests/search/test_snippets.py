@@ -111,3 +111,17 @@ def test_a_word_of_more_than_100_characters_is_not_cached() -> None:
     snippets._known_keys.cache_clear()
     assert snippets.query_stems("b" * 101) == {"b" * 101} and snippets._known_keys.cache_info().currsize == 0
     assert snippets.query_stems("b" * 100) == {"b" * 100} and snippets._known_keys.cache_info().currsize == 1
+
+
+def test_stems_are_found_where_their_words_begin() -> None:
+    stems = snippets.query_stems("caching files")
+    assert snippets.matches_at("Cached: a file, profiles and Files_x", stems) == [(0, "cach"), (10, "fil")]
+    assert snippets.matches_at("Straße: cached", stems) == [(8, "cach")]  # folded, the text is longer
+    assert snippets.matches_at("文件 cached", snippets.query_stems("文件")) == [(0, "文件")]
+
+
+@given(st.text(alphabet="aAbBeEsS _-é\n世界", max_size=80), st.text(alphabet="abes世界 ", max_size=20))
+def test_matches_are_those_of_each_word(text: str, question: str) -> None:
+    stems = snippets.query_stems(question)
+    words = re.finditer(r"[^\W世界]+|[世界]+", text)
+    assert snippets.matches(text, stems) == [key for word in words for key in snippets._keys(word[0]) if key in stems]
