@@ -138,7 +138,10 @@ def embed_query(query: str, provider: EmbeddingProvider) -> QueryVector:
     """Embed a query. This uses no index, so it needs no lock."""
     try:
         text = lexicon.bounded(query)
-        return QueryVector(provider.embed_query(text), unread=writing_systems.is_unread(text, provider.scripts))
+        vector = provider.embed_query(text)
+        if text.isascii():  # which scripts a model reads takes a look at its whole vocabulary
+            return QueryVector(vector)
+        return QueryVector(vector, unread=writing_systems.is_unread(text, provider.scripts))
     except AnvilError as error:
         return QueryVector(None, error)
 

@@ -29,7 +29,7 @@ from anvil.results import Hit, Mode
 from anvil.search import confidence, reply_budget
 from anvil.search.confidence import UNLIKELY
 from anvil.search.file_index import FileIndex
-from anvil.search.searcher import RankedHits, Searcher
+from anvil.search.searcher import RankedHits, Searcher, embed_query
 from anvil.search.section_match import SectionSpan
 from anvil.settings.schema import ChunkingOptions
 from tests.build.test_builder import Counting
@@ -371,6 +371,27 @@ def test_vectors_count_for_a_question_in_a_script_that_the_model_reads(
     found = ask(opened(FOREIGN, local), query)
     assert all(evidence.cosine is not None for evidence in found.evidence) and len(found.hits) == 4
     assert not any("script" in note for note in found.notes)
+
+
+@pytest.mark.parametrize(("query", "looks"), [("several processes", 0), ("größere Zahl", 1)])
+def test_a_question_in_plain_letters_does_not_wait_for_a_look_at_the_vocabulary(
+    local: EmbeddingProvider, query: str, looks: int
+) -> None:
+    class Watched(Counting):
+        looked = 0
+
+        @property
+        def scripts(self) -> frozenset[str] | None:
+            self.looked += 1
+            return self.inner.scripts
+
+        @scripts.setter
+        def scripts(self, value: object) -> None:
+            """What the base class keeps is not looked at here."""
+
+    watched = Watched(local)
+    assert not embed_query(query, watched).unread
+    assert watched.looked == looks
 
 
 def test_a_right_page_in_chinese_is_not_called_unlikely(opened: Opener, local: EmbeddingProvider) -> None:
