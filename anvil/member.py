@@ -19,7 +19,7 @@ from anvil.requests import BuildRequest, OpenRequest
 from anvil.settings import index_url
 from anvil.settings.files import index_file
 from anvil.settings.schema import Collection, Config
-from anvil.system import safe_write
+from anvil.system import safe_files
 from anvil.text import page_urls, page_weights
 from anvil.values import MAX_PATH_CHARS, BuildReport, Changes, Progress, silent
 from anvil.wording import counted, first_of
@@ -268,7 +268,7 @@ class Member:
         )
         if of_site:
             if self.config.index is None:
-                safe_write.ensure_inside_parent(self.location.path.parent)
+                safe_files.ensure_inside_parent(self.location.path.parent)
             return self._build_site(build, request)
         self.ensure_folder(self.folder)
         if self.config.index is None:

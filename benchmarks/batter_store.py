@@ -35,7 +35,7 @@ from anvil.errors import AnvilError, ArtifactError
 from anvil.index_file import connection, verify
 from anvil.index_file.digest import checksum, document_digests, index_digest
 from anvil.index_file.writer import SETTINGS
-from anvil.system import safe_read
+from anvil.system import safe_files
 
 PAGES = {
     "index.md": "# Lighthouse\n\nIt watches servers and wakes people.\n\n## Install\n\nRun `pip install lighthouse`.\n",
@@ -209,7 +209,7 @@ class Battery:
                 sealed(handle)
         finally:
             handle.close()
-        return safe_read.sha256(self.file) != safe_read.sha256(self.sound)
+        return safe_files.sha256(self.file) != safe_files.sha256(self.sound)
 
 
 def sealed(handle: apsw.Connection) -> None:

@@ -39,7 +39,7 @@ from anvil.settings.schema import Config
 from anvil.sites import page_addresses
 from anvil.sites.html_page import Fragment, read_fragment
 from anvil.sites.site_source import GeneratedSiteSource
-from anvil.system import safe_write
+from anvil.system import safe_files
 from anvil.values import BuildReport, Document
 from anvil.wording import counted
 from mkdocs_anvil import options, pages
@@ -171,11 +171,11 @@ class AnvilPlugin(BasePlugin[options.AnvilConfig]):  # type: ignore[no-untyped-c
     def _build(self, documents: list[Document]) -> BuildReport:
         assert self._settings is not None and self._settings.index is not None
         kept = Path(self._settings.index)
-        safe_write.ensure_inside_parent(kept.parent)
+        safe_files.ensure_inside_parent(kept.parent)
         with _writing(kept):
             if not kept.parent.exists():
                 kept.parent.mkdir(parents=True)
-                safe_write.write_file(kept.parent / ".gitignore", "*\n")
+                safe_files.write_file(kept.parent / ".gitignore", "*\n")
         if self._opened is None:
             self._opened = anvil.open(config=self._settings, progress=StageLines(log.info))
         assert self._opened.tree is not None
@@ -279,9 +279,9 @@ class AnvilPlugin(BasePlugin[options.AnvilConfig]):  # type: ignore[no-untyped-c
             target.parent.mkdir(parents=True, exist_ok=True)
             publish.ensure_overwritable(target)
             fresh = target.with_name(target.name + ".new")
-            safe_write.clear(fresh)
+            safe_files.clear(fresh)
             shutil.copyfile(kept, fresh)
-            safe_write.rename(fresh, target)
+            safe_files.rename(fresh, target)
             manifest.write_manifest(target)
 
     def _publish_skill(self, config: MkDocsConfig, index: Path) -> None:

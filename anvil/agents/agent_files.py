@@ -18,7 +18,7 @@ from anvil.documents import file_tree
 from anvil.documents.document_source import DocumentSource
 from anvil.errors import AnvilError, BuildError, ConfigError
 from anvil.settings.files import load_config, nearest_config
-from anvil.system import safe_read, safe_write
+from anvil.system import safe_files
 
 FIRST = "AGENTS.md"
 """Created if none of the files exists."""
@@ -184,7 +184,7 @@ class AgentFiles:
         """The text of a file; None if it does not exist. Raises :class:`AnvilError` for one that Anvil leaves alone."""
         file = self.root / path
         self._ensure_inside(path)
-        state = safe_write.regular_file(file)
+        state = safe_files.regular_file(file)
         if state is None:
             return None
         if state.st_size > MAX_FILE_BYTES:
@@ -193,7 +193,7 @@ class AgentFiles:
                 "alone. Shorten it, or move it away."
             )
         try:
-            return safe_read.data(file, MAX_FILE_BYTES, follow=False).decode()
+            return safe_files.data(file, MAX_FILE_BYTES, follow=False).decode()
         except UnicodeDecodeError:
             raise ConfigError(f"{path} is not UTF-8. Save it as UTF-8, and try again.") from None
         except OSError as error:
@@ -208,12 +208,12 @@ class AgentFiles:
     def _write(self, path: str, text: str) -> None:
         file = self.root / path
         try:
-            state = safe_write.regular_file(file)
+            state = safe_files.regular_file(file)
             if state is not None and not state.st_mode & 0o222:
                 raise ConfigError(f"{path} is read-only. Make it writable, and try again. It was left as it is.")
             file.parent.mkdir(parents=True, exist_ok=True)
             self._ensure_inside(path)
-            safe_write.write_file(file, text.encode(), flush=False)
+            safe_files.write_file(file, text.encode(), flush=False)
         except OSError as error:
             raise ConfigError(f"{path} cannot be written: {error.strerror}. Change its permissions.") from None
 
@@ -357,12 +357,12 @@ def project_name(root: Path) -> str:
     """The name of a project in its package metadata, else that of its folder."""
     for file, table in (("pyproject.toml", "[project]"), ("Cargo.toml", "[package]")):
         with suppress(OSError, UnicodeDecodeError):
-            text = safe_read.text(root / file)
+            text = safe_files.text(root / file)
             section = text.partition(f"{table}\n")[2].partition("\n[")[0]
             if name := re.search(r"^name\s*=\s*[\"']([^\"'\n]+)", section, re.M):
                 return name[1]
     with suppress(OSError, ValueError, RecursionError):
-        package = json.loads(safe_read.text(root / "package.json"))
+        package = json.loads(safe_files.text(root / "package.json"))
         if isinstance(package, dict) and isinstance(package.get("name"), str):
             return str(package["name"]).rpartition("/")[2]
     return root.name

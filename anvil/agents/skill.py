@@ -17,7 +17,7 @@ from anvil.agents.topics import is_index
 from anvil.errors import BuildError, ConfigError
 from anvil.index_file import verify
 from anvil.index_file.reader import IndexReader
-from anvil.system import safe_write
+from anvil.system import safe_files
 
 MAX_NAME_CHARS = 64
 SUFFIX = "-docs"
@@ -118,7 +118,7 @@ def publish(index: Path, site: Path, project: str, access: SiteAccess) -> tuple[
                 raise BuildError(f"{file.parent} is a link that leads out of {site}. Remove it, and try again.")
             file.parent.mkdir(parents=True, exist_ok=True)
             if _read(file) != data:
-                safe_write.write_file(file, data, flush=False)
+                safe_files.write_file(file, data, flush=False)
     except OSError as error:
         raise BuildError(
             f"The skill cannot be written into {site}: {error.strerror}. Change the permissions of {error.filename}."
@@ -128,9 +128,9 @@ def publish(index: Path, site: Path, project: str, access: SiteAccess) -> tuple[
 
 def _read(file: Path) -> bytes | None:
     """The content of a file, None if there is none. Raises :class:`BuildError` for what is not a regular file."""
-    if safe_write.regular_file(file) is None:
+    if safe_files.regular_file(file) is None:
         return None
-    with open(file, "rb", opener=safe_write.opener) as stream:
+    with open(file, "rb", opener=safe_files.opener) as stream:
         return stream.read(MAX_INDEX_BYTES)
 
 

@@ -25,7 +25,7 @@ from anvil.lint.link_targets import Site
 from anvil.lint.linted_page import LintPage
 from anvil.markdown import page_file, twins
 from anvil.requests import BuildRequest
-from anvil.system import safe_read
+from anvil.system import safe_files
 from anvil.text import front_matter, page_urls, references
 from anvil.values import UNKNOWN_TIME, Document, Progress, Scan, Skipped, silent
 from anvil.wording import counted
@@ -259,7 +259,7 @@ def _index(
         report = builder.build(BundledPages(pages, commit), path, member.provider, member.chunking, request)
         if report.nothing_embedded:
             raise BuildError(report.nothing_embedded_because)
-        return safe_read.data(path, MAX_INDEX_BYTES)
+        return safe_files.data(path, MAX_INDEX_BYTES)
 
 
 class BundledPages:

@@ -24,7 +24,7 @@ from anvil._version import __version__
 from anvil.bundle.values import MANIFEST, Bundle, BundledFile, Written
 from anvil.errors import BuildError
 from anvil.formats.json_values import canonical
-from anvil.system import safe_read, safe_write
+from anvil.system import safe_files
 from anvil.values import Progress, silent
 
 FORMAT = 1
@@ -96,14 +96,14 @@ def _own(out: Path) -> dict[str, frozenset[str]]:
     """
     path = out / MANIFEST
     try:
-        values = json.loads(safe_read.text(path, MAX_MANIFEST_BYTES))
+        values = json.loads(safe_files.text(path, MAX_MANIFEST_BYTES))
         rows = [(row["path"], row["sha256"]) for row in values["files"]] + list(values.get("before", {}).items())
         if values["format"] != FORMAT or not all(_is_inside(name) and isinstance(digest, str) for name, digest in rows):
             raise ValueError
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except OSError as error:
-        raise BuildError(f"{path} cannot be read: {safe_read.reason(error)}.") from None
+        raise BuildError(f"{path} cannot be read: {safe_files.reason(error)}.") from None
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         raise BuildError(
             f"{path} is not a manifest of a bundle that this Anvil can read. Remove it, or name another folder."
@@ -141,7 +141,7 @@ def _state(path: Path, same: set[str] | frozenset[str], own: frozenset[str]) -> 
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        return f"it cannot be read: {safe_read.reason(error)}"
+        return f"it cannot be read: {safe_files.reason(error)}"
     if not stat.S_ISREG(mode):
         return "it is a link" if stat.S_ISLNK(mode) else "it is no regular file"
     data = _content(path)
@@ -153,7 +153,7 @@ def _state(path: Path, same: set[str] | frozenset[str], own: frozenset[str]) -> 
 
 def _content(path: Path) -> bytes | None:
     with suppress(OSError):
-        return safe_read.data(path, MAX_FILE_BYTES)
+        return safe_files.data(path, MAX_FILE_BYTES)
     return None
 
 
@@ -163,7 +163,7 @@ def _digest(data: bytes) -> str:
 
 def _put(path: Path, data: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    safe_write.write_file(path, data, flush=False)
+    safe_files.write_file(path, data, flush=False)
 
 
 def _remove_empty(out: Path, path: str) -> None:
@@ -182,7 +182,7 @@ def _writing(out: Path) -> Iterator[None]:
     except OSError as error:
         place = error.filename or out
         raise BuildError(
-            f"{place} cannot be written ({safe_read.reason(error)}). What is written so far stays. Correct this, and "
+            f"{place} cannot be written ({safe_files.reason(error)}). What is written so far stays. Correct this, and "
             "run the command again."
         ) from None
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from anvil.bundle.values import BundledProject
 from anvil.formats import toml_values
-from anvil.system import safe_read
+from anvil.system import safe_files
 
 
 def find_project(out: Path, base: Path) -> BundledProject:
@@ -28,14 +28,14 @@ def find_project(out: Path, base: Path) -> BundledProject:
 def _described(folder: Path) -> Iterator[BundledProject]:
     """What the files of a folder say. One that cannot be read says nothing."""
     with suppress(OSError, ValueError, RecursionError):
-        table = toml_values.loads(safe_read.text(folder / "pyproject.toml")).get("project")
+        table = toml_values.loads(safe_files.text(folder / "pyproject.toml")).get("project")
         if project := _project(table, is_package=True):
             yield project
     with suppress(OSError, ValueError, RecursionError):
-        if project := _project(json.loads(safe_read.text(folder / "package.json")), is_package=True):
+        if project := _project(json.loads(safe_files.text(folder / "package.json")), is_package=True):
             yield project
     with suppress(OSError, ValueError, RecursionError):
-        table = toml_values.loads(safe_read.text(folder / "Cargo.toml")).get("package")
+        table = toml_values.loads(safe_files.text(folder / "Cargo.toml")).get("package")
         if project := _project(table, is_package=False):
             yield project
 

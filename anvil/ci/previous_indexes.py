@@ -16,7 +16,7 @@ from anvil.ci.runners import Runner
 from anvil.errors import AnvilError, ArtifactError
 from anvil.git.tracked_file import TrackedIndex
 from anvil.settings.schema import INDEX_NAME, LOCK_NAME
-from anvil.system import safe_read
+from anvil.system import safe_files
 
 if TYPE_CHECKING:
     from anvil.api import Anvil
@@ -100,7 +100,7 @@ def deps_cache(base: Path, temporary: Path) -> dict[str, str]:
     content: those of an earlier ``anvil.lock`` are of use."""
     lock = base / LOCK_NAME
     try:
-        name = hashlib.sha256(safe_read.data(lock)).hexdigest()[:16]
+        name = hashlib.sha256(safe_files.data(lock)).hexdigest()[:16]
     except OSError:  # without a lock, or with one that 'anvil deps sync' refuses
         name = "none"
     return {

@@ -19,7 +19,7 @@ from anvil.errors import AnvilError, ConfigError, FetchError, Unreachable
 from anvil.fetch import github
 from anvil.git.repository import Repository
 from anvil.http.client import HttpClient, Limits, origin
-from anvil.system import safe_read
+from anvil.system import safe_files
 
 if TYPE_CHECKING:
     from anvil.api import Anvil
@@ -75,7 +75,7 @@ def _pull_request() -> dict[str, Any]:
     """What GitHub says in a file about the pull request that the run is for; nothing elsewhere."""
     event = os.environ.get("GITHUB_EVENT_PATH")
     try:
-        payload = json.loads(safe_read.text(Path(event))) if event else {}
+        payload = json.loads(safe_files.text(Path(event))) if event else {}
     except (OSError, ValueError):  # no title: the subjects of the commits are there
         return {}
     request = payload.get("pull_request") if isinstance(payload, dict) else None

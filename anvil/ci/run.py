@@ -25,7 +25,7 @@ from anvil.lint.values import LEVELS
 from anvil.requests import OpenRequest
 from anvil.settings.schema import INDEX_NAME
 from anvil.sites import page_choice
-from anvil.system import safe_read
+from anvil.system import safe_files
 from anvil.wording import counted
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def build(order: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
         _write_search_page(opened, order, runner)
         index = opened.index_path
         new = stack.enter_context(verify.open_checked(index))
-        sha256 = safe_read.sha256(index)
+        sha256 = safe_files.sha256(index)
         contents = _contents(
             opened,
             new,
@@ -116,7 +116,7 @@ def build(order: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
             "pages": str(report.pages),
             "chunks": str(report.chunks),
             "embedded": str(report.embedded),
-            "changed": str(old is None or safe_read.sha256(old_copy) != sha256).lower(),
+            "changed": str(old is None or safe_files.sha256(old_copy) != sha256).lower(),
             "cache-key": previous_indexes.index_key(opened, order.shard)
             + previous_indexes.branch_key(pull_request.own_branch())
             + sha256[:16],

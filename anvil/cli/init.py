@@ -19,7 +19,7 @@ from anvil.settings import index_url
 from anvil.settings.files import CONFIG_NAME, index_file, load_config, nearest_config
 from anvil.settings.layers import configure
 from anvil.settings.schema import INDEX_FOLDER, Config
-from anvil.system import safe_read, safe_write
+from anvil.system import safe_files
 
 clients = registry.part("MCP clients")
 
@@ -151,7 +151,7 @@ def command(
     )  # a folder that only Anvil writes to
     ignored = f"{Path(name).parent.as_posix()}/" if ignore_file else name
     if ignore_file:
-        safe_write.ensure_inside_parent(ignore_file.parent)
+        safe_files.ensure_inside_parent(ignore_file.parent)
         ignore_lines = f"*\n!.gitignore\n!{index.name}\n" if commit_index else "*\n"  # scratch files stay out
         _write(ignore_file, ignore_lines)
     build = "" if index.is_file() else "anvil build, then "
@@ -194,16 +194,16 @@ def _project(docs: str | None) -> tuple[Config, Path, Path | None]:
 def _text(path: Path) -> str:
     """The text of a file, empty without one. Raises :class:`ConfigError`."""
     try:
-        return safe_read.text(path) if path.is_file() else ""
+        return safe_files.text(path) if path.is_file() else ""
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path} cannot be read: {safe_read.reason(error)}. Correct it, and try again.") from None
+        raise ConfigError(f"{path} cannot be read: {safe_files.reason(error)}. Correct it, and try again.") from None
 
 
 def _write(path: Path, text: str) -> None:
     """Write a file and its folder. Raises :class:`ConfigError`."""
     try:
         path.parent.mkdir(exist_ok=True)
-        safe_write.write_file(path, text)
+        safe_files.write_file(path, text)
     except OSError as error:
         raise ConfigError(f"{path} cannot be written: {error.strerror}. Check its place and permissions.") from None
 

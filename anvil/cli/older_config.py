@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from anvil.cli import output
-from anvil.system import safe_read
+from anvil.system import safe_files
 
 DEFAULT_DOCS = "docs"
 OLDER_CONFIG = "anvil.config.json"
@@ -66,7 +66,7 @@ def read_older_config(docs: str | None) -> OlderConfig | None:
     if file is None:
         return None
     try:
-        table = json.loads(safe_read.text(Path(file)))
+        table = json.loads(safe_files.text(Path(file)))
     except (OSError, ValueError, RecursionError) as error:
         raise ConfigError(f"{file} cannot be read: {error}. Correct it, or remove it.") from None
     if not isinstance(table, dict):

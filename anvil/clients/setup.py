@@ -18,7 +18,7 @@ from anvil.clients.known_clients import CLIENTS, FORM, Scope
 from anvil.errors import ConfigError
 from anvil.settings import index_url
 from anvil.settings.files import nearest_config
-from anvil.system import installation, safe_read, safe_write
+from anvil.system import installation, safe_files
 from anvil.wording import counted
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ class Setup:
         if path.exists() and not path.is_file():  # reading a pipe would wait for a writer
             raise ConfigError(f"{shown} is not a regular file. Remove it, and try again.")
         try:
-            old = safe_read.data(path).decode("utf-8") if path.exists() else None
+            old = safe_files.data(path).decode("utf-8") if path.exists() else None
             new = client_files.merged(old, file, name, server, project)
             if new == old:
                 output.say(f"{client.title} has the server already: {shown} is not changed.")
@@ -177,7 +177,7 @@ def _replace(file: ClientFile, text: str) -> None:
     if target.exists() and not target.stat().st_mode & 0o222:
         raise PermissionError(None, "it is read-only")
     target.parent.mkdir(parents=True, exist_ok=True)
-    safe_write.write_file(target, text)
+    safe_files.write_file(target, text)
 
 
 def install_links(name: str, words: Sequence[str]) -> dict[str, str]:

@@ -29,7 +29,7 @@ from anvil.live.live_index import LiveIndex
 from anvil.requests import BuildRequest, OpenRequest, SearchRequest
 from anvil.search import snippets
 from anvil.settings.schema import Config
-from anvil.system import safe_read
+from anvil.system import safe_files
 from anvil.values import Progress, Skipped, silent
 from anvil.wording import first_of
 
@@ -317,7 +317,7 @@ def read(root: Path) -> tuple[Any, tuple[str, ...]]:
     try:
         if path.stat().st_size > MAX_BYTES:
             return None, (f"{NAME} is larger than {MAX_BYTES:,} bytes and is not read.",)
-        value = json.loads(safe_read.text(path, MAX_BYTES), parse_constant=_refused)
+        value = json.loads(safe_files.text(path, MAX_BYTES), parse_constant=_refused)
         json.dumps(value, ensure_ascii=False).encode()  # raises for half a surrogate pair
         if _is_deep(value):
             return None, (f"{NAME} is nested deeper than {MAX_LEVELS} levels and is not read.",)

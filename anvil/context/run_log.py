@@ -10,7 +10,7 @@ from typing import Any
 
 from anvil.context.values import Ingestion, TaskCounts
 from anvil.errors import BuildError
-from anvil.system import safe_read, safe_write
+from anvil.system import safe_files
 from anvil.values import Skipped
 
 INDEX, STATE, LOG, ERRORS = "index.db", "state.json", "ingestion.log", "errors.log"
@@ -56,8 +56,8 @@ class Records:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             ignore = self.folder / ".gitignore"
-            if safe_write.regular_file(ignore) is None:
-                safe_write.write_file(ignore, "*\n")
+            if safe_files.regular_file(ignore) is None:
+                safe_files.write_file(ignore, "*\n")
         except OSError as error:
             raise BuildError(
                 f"{self.folder} cannot be created ({error.strerror}). Choose another place with context.index_dir."
@@ -67,11 +67,11 @@ class Records:
         """The state of the last run; an empty one if the file is missing or damaged. It is cached until it changes."""
         path = self.folder / STATE
         try:
-            status = safe_write.regular_file(path)
+            status = safe_files.regular_file(path)
             if status is None:
                 return State()
             if self._seen[0] != (status.st_mtime_ns, status.st_ino):
-                fields = json.loads(safe_read.text(path, MAX_STATE_BYTES))
+                fields = json.loads(safe_files.text(path, MAX_STATE_BYTES))
                 fields["errors"] = tuple(Skipped(**error) for error in fields["errors"])
                 state = State(**{**fields, "notes": tuple(fields["notes"]), "tasks": TaskCounts(**fields["tasks"])})
                 self._seen = (status.st_mtime_ns, status.st_ino), state
@@ -86,7 +86,7 @@ class Records:
             self._append(ERRORS, [{"timestamp": run.timestamp, **asdict(error)} for error in new])
             self._append(LOG, [asdict(run)])
             text = json.dumps(asdict(state), ensure_ascii=False, indent=1) + "\n"
-            safe_write.write_file(self.folder / STATE, text, replace=True)
+            safe_files.write_file(self.folder / STATE, text, replace=True)
         except OSError as error:
             raise BuildError(
                 f"{self.folder} cannot be written ({error.strerror}). Check the folder's permissions."
@@ -95,5 +95,5 @@ class Records:
     def _append(self, name: str, lines: Sequence[Mapping[str, Any]]) -> None:
         text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
         if text:
-            with open(self.folder / name, "a", encoding="utf-8", newline="\n", opener=safe_write.opener) as file:
+            with open(self.folder / name, "a", encoding="utf-8", newline="\n", opener=safe_files.opener) as file:
                 file.write(text)

@@ -16,7 +16,7 @@ from anvil.errors import ConfigError
 from anvil.settings.files import CONFIG_NAME, load_beneath
 from anvil.settings.layers import key_of, keys
 from anvil.settings.schema import MAX_INTERVAL_S, Config, FixedChunks, within
-from anvil.system import safe_read
+from anvil.system import safe_files
 
 CONTEXT_NAME = "mcp.config.json"
 """A file with keys of the context. Other MCP servers read it too."""
@@ -105,11 +105,11 @@ def _nearest_root(start: Path) -> Path:
 def _context_table(path: Path) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Anvil's keys of an ``mcp.config.json``, and a note on the others."""
     try:
-        table = json.loads(safe_read.text(path))
+        table = json.loads(safe_files.text(path))
     except FileNotFoundError:
         return {}, ()
     except (OSError, UnicodeDecodeError, ValueError, RecursionError) as error:
-        raise ConfigError(f"{path} cannot be read: {safe_read.reason(error)}. Correct the file.") from None
+        raise ConfigError(f"{path} cannot be read: {safe_files.reason(error)}. Correct the file.") from None
     if not isinstance(table, dict):
         raise ConfigError(f"{path} must hold a JSON object. Correct the file.")
     own_keys = {key: value for key, value in table.items() if key_of(key) in keys(ContextOptions)}

@@ -18,7 +18,7 @@ from anvil.formats import toml_values
 from anvil.formats.lazy_pattern import OBJECT_ID, SHA256
 from anvil.settings.index_url import is_builder
 from anvil.settings.schema import LOCK_NAME
-from anvil.system import safe_read, safe_write
+from anvil.system import safe_files
 
 LOCK_VERSION = 1
 MAX_CHARACTERS = 2_000_000
@@ -125,11 +125,11 @@ MAX_BYTES = 100_000_000
 def project_text(path: Path) -> str | None:
     """The text of a file; None without one. Raises :class:`ConfigError` for one that cannot be read."""
     try:
-        if safe_write.regular_file(path.resolve()) is None:
+        if safe_files.regular_file(path.resolve()) is None:
             return None
         if path.stat().st_size > MAX_BYTES:
             raise ConfigError(f"{path} has more than {MAX_BYTES:,} bytes. It is not read as a lockfile.")
-        return safe_read.text(path, MAX_BYTES)
+        return safe_files.text(path, MAX_BYTES)
     except BuildError:
         raise ConfigError(f"{path} is not a regular file. Replace it by one.") from None
     except OSError as error:
@@ -152,7 +152,7 @@ def write_lock(base: Path, entries: list[LockedDocs]) -> bool:
     if project_text(path) == text:
         return False
     try:
-        safe_write.write_file(path, text)
+        safe_files.write_file(path, text)
     except (OSError, BuildError) as error:
         raise ConfigError(f"{path} cannot be written: {getattr(error, 'strerror', None) or error}.") from None
     return True

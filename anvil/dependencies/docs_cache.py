@@ -24,7 +24,7 @@ from anvil.fetch.fetched_cache import FetchedCache
 from anvil.fetch.settings import FetchOptions
 from anvil.formats.json_values import canonical
 from anvil.index_file import verify
-from anvil.system import safe_read, user_folders
+from anvil.system import safe_files, user_folders
 
 MAX_ENTRIES = 1000
 """Index files; over that, those that were not used for a day are removed, the oldest first."""
@@ -135,7 +135,7 @@ def is_attested(cache: FetchedCache, entry: LockedDocs, options: FetchOptions, b
 
 def keep(cache: FetchedCache, file: Path, entry: LockedDocs) -> Path:
     """Move an index that belongs to the entry into the cache."""
-    sha256 = safe_read.sha256(file)
+    sha256 = safe_files.sha256(file)
     kept = cache.object(sha256) or cache.keep(file, sha256)
     if entry.anvil_version is not None:
         note_built(cache, entry, sha256)

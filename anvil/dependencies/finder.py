@@ -40,7 +40,7 @@ from anvil.http.client import HttpClient, Limits
 from anvil.index_file import manifest, verify
 from anvil.requests import BuildRequest
 from anvil.settings.schema import ChunkingOptions, Config, Slugs, SourceOptions
-from anvil.system import installation, safe_read, user_folders
+from anvil.system import installation, safe_files, user_folders
 from anvil.text import front_matter
 from anvil.values import Document, Progress, Scan, Skipped, silent
 from anvil.wording import counted
@@ -398,7 +398,7 @@ class DocsFinder:
         path = docs_cache.find(self.cache, docs)
         assert path is not None
         if docs.anvil_version is not None:
-            docs_cache.note_built(self.cache, entry, safe_read.sha256(path))
+            docs_cache.note_built(self.cache, entry, safe_files.sha256(path))
         return path
 
     def _rule_of_lock(self, entry: LockedDocs) -> AttestationRule | None:

@@ -16,7 +16,7 @@ from anvil.dependencies.project_urls import ProjectUrls, of_npm
 from anvil.errors import FetchError, NotFound
 from anvil.formats.json_values import json_object
 from anvil.http.client import HttpClient
-from anvil.system import safe_read
+from anvil.system import safe_files
 
 MAX_PACKAGE_JSON_BYTES = 2_000_000
 MAX_FILES = 100_000
@@ -88,6 +88,6 @@ def _folder(base: Path, name: str) -> Path:
 
 def _package_json(folder: Path) -> dict[str, Any] | None:
     try:
-        return json_object(safe_read.text(folder / "package.json", MAX_PACKAGE_JSON_BYTES))
+        return json_object(safe_files.text(folder / "package.json", MAX_PACKAGE_JSON_BYTES))
     except (OSError, ValueError):  # not UTF-8
         return None

@@ -16,7 +16,7 @@ from anvil.dependencies.settings import DepsOptions
 from anvil.dependencies.values import Ecosystem, LockedDocs
 from anvil.errors import AnvilError, FetchError, NotFound
 from anvil.http.client import HttpClient, Limits
-from anvil.system import safe_read
+from anvil.system import safe_files
 from anvil.values import Progress
 
 MAX_INSTALLED_BYTES = 200_000_000
@@ -125,7 +125,7 @@ def _read_installed(files: Mapping[str, Path], wanted: Sequence[str]) -> dict[st
         if path.is_symlink() or not path.is_file():
             raise NotFound(f"{name} is not a regular file")
         try:
-            data[name] = safe_read.data(path, MAX_INSTALLED_BYTES)
+            data[name] = safe_files.data(path, MAX_INSTALLED_BYTES)
         except OSError as error:
             raise NotFound(f"{name} cannot be read: {error.strerror}") from None
     return data

@@ -23,7 +23,7 @@ from anvil.index_file import lock
 from anvil.index_file.publish import keep_out_of_git
 from anvil.results import SearchResult
 from anvil.settings.schema import INDEX_FOLDER, Config
-from anvil.system import safe_write, user_folders
+from anvil.system import safe_files, user_folders
 from anvil.values import address
 
 Problem = Literal["outdated", "wrong", "missing"]
@@ -204,7 +204,7 @@ class QuestionLog:
         """Add an entry. Raises :class:`OSError` when it cannot be written, as on a full disk, and :class:`AnvilError`
         when the file is a link."""
         if self.path.parent.name == INDEX_FOLDER:
-            safe_write.ensure_inside_parent(self.path.parent)
+            safe_files.ensure_inside_parent(self.path.parent)
             keep_out_of_git(self.path.parent)
         else:
             self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -219,7 +219,7 @@ class QuestionLog:
         try:
             with lock.exclusive(self.path, 0):  # another server may be at it
                 if self.path.stat().st_size > self._max_bytes:
-                    safe_write.rename(self.path, self._old)
+                    safe_files.rename(self.path, self._old)
         except (AnvilError, OSError):
             return  # the next entry tries again
 
@@ -231,7 +231,7 @@ class QuestionLog:
         """The entries, oldest first. Lines that are none, such as one that a full disk cut, are left out."""
         for path in (self._old, self.path):
             try:
-                with open(path, "rb", opener=safe_write.opener) as file:
+                with open(path, "rb", opener=safe_files.opener) as file:
                     while line := file.readline(MAX_ENTRY_BYTES + 1):
                         entry = json_object(line)
                         if entry is not None:
@@ -242,7 +242,7 @@ class QuestionLog:
 
 def _private(path: str, flags: int) -> int:
     """An ``opener`` for a file that only this user can read: questions may hold what masking does not know."""
-    descriptor = safe_write.opener(path, flags)
+    descriptor = safe_files.opener(path, flags)
     if os.name != "nt" and os.fstat(descriptor).st_mode & 0o077:
         os.fchmod(descriptor, 0o600)
     return descriptor

@@ -18,7 +18,7 @@ from anvil.errors import ConfigError
 from anvil.formats import toml_values
 from anvil.formats.toml_values import quoted
 from anvil.results import Mode
-from anvil.system import safe_read, safe_write
+from anvil.system import safe_files
 
 FILE_NAME = "anvil-tests.toml"
 NOTHING = "nothing"
@@ -75,7 +75,7 @@ def read(path: Path) -> str:
     try:
         if path.is_file() and path.stat().st_size > MAX_FILE_BYTES:
             raise ConfigError(f"{path} has {path.stat().st_size:,} bytes. A suite has at most {MAX_FILE_BYTES:,}.")
-        return safe_read.data(path, MAX_FILE_BYTES + 1).decode("utf-8-sig")
+        return safe_files.data(path, MAX_FILE_BYTES + 1).decode("utf-8-sig")
     except FileNotFoundError:
         raise ConfigError(f"There is no {path}. Name the file of a suite, or none for {FILE_NAME}.") from None
     except (OSError, UnicodeDecodeError) as error:
@@ -85,7 +85,7 @@ def read(path: Path) -> str:
 def write(path: Path, text: str) -> None:
     """Replace the text of a suite. Raises :class:`ConfigError`."""
     try:
-        safe_write.write_file(path, text)
+        safe_files.write_file(path, text)
     except OSError as error:
         raise ConfigError(f"{path} cannot be written: {error.strerror}. Change its permissions.") from error
 

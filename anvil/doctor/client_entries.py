@@ -15,7 +15,7 @@ from anvil.clients.known_clients import FOLDER, words
 from anvil.doctor.examined_project import ExaminedProject, Result
 from anvil.errors import ConfigError
 from anvil.settings.files import CONFIG_NAME
-from anvil.system import installation, safe_read
+from anvil.system import installation, safe_files
 
 
 def examine(project: ExaminedProject) -> Iterator[Result]:
@@ -45,7 +45,7 @@ def _file(project: ExaminedProject, name: str, file: ClientFile) -> Iterator[Res
     client, shown = file.client, project.shown(file.path)
     scope = () if file.scope == client.scopes[0] else ("--scope", file.scope)
     try:
-        data = safe_read.data(file.path)
+        data = safe_files.data(file.path)
         servers = listed(data.decode(), client)
     except (ConfigError, UnicodeDecodeError) as error:
         text = f"{shown} cannot be read: {error}. Correct it"

@@ -13,7 +13,7 @@ from anvil.errors import ConfigError
 from anvil.settings import index_url
 from anvil.settings.files import index_file, load_config
 from anvil.settings.schema import Config
-from anvil.system import installation, safe_read
+from anvil.system import installation, safe_files
 
 if TYPE_CHECKING:
     from anvil.documents.document_source import DocumentSource
@@ -162,6 +162,6 @@ def read(file: Path) -> Any:
     from anvil.formats import yaml_values
 
     try:
-        return yaml_values.loads(safe_read.text(file), "null")
+        return yaml_values.loads(safe_files.text(file), "null")
     except (OSError, ValueError, RecursionError) as error:
         raise ConfigError(f"cannot be read: {' '.join(str(error).split())[:200]}. Correct it.") from error

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from anvil.doctor import examined_project
 from anvil.doctor.examined_project import ExaminedProject, Result
 from anvil.errors import ConfigError
-from anvil.system import installation, safe_read
+from anvil.system import installation, safe_files
 
 
 def examine(project: ExaminedProject) -> Iterator[Result]:
@@ -144,7 +144,7 @@ def _build_files(folder: Path) -> Iterator[tuple[str, str]]:
         for pattern in _BUILD_FILES:
             for file in sorted(base.glob(pattern)):
                 try:
-                    text = safe_read.text(file, MAX_BUILD_FILE_BYTES, "replace")
+                    text = safe_files.text(file, MAX_BUILD_FILE_BYTES, "replace")
                 except OSError:  # such as a broken link: it shows nothing
                     continue
                 lines = (_COMMENT.sub("", line) for line in text.splitlines())

@@ -16,7 +16,7 @@ from anvil.doctor.examined_project import ExaminedProject, Result
 from anvil.errors import ConfigError, GitError, SourceError
 from anvil.formats.json_values import objects
 from anvil.settings.schema import INDEX_FOLDER
-from anvil.system import installation, safe_read
+from anvil.system import installation, safe_files
 
 if TYPE_CHECKING:
     from anvil.git.tracked_file import TrackedIndex
@@ -52,7 +52,7 @@ def examine(project: ExaminedProject) -> Iterator[Result]:
     elsewhere = repository.configured("core.hooksPath")
     folder = repository.root / Path(elsewhere).expanduser() if elsewhere else repository.common_dir / "hooks"
     hook = folder / "pre-commit"
-    if not hook.is_file() or "pre-commit" not in safe_read.text(hook, errors="replace"):
+    if not hook.is_file() or "pre-commit" not in safe_files.text(hook, errors="replace"):
         text = f"{project.shown(file)} has {' and '.join(ours)}, but pre-commit is not set up in this clone."
         yield Result("wrong", text, _install(project, repository.root))
         is_installed = False

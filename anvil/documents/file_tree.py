@@ -17,7 +17,7 @@ from anvil.documents.document_source import DocumentSource
 from anvil.errors import GitError
 from anvil.git.objects import landing, start_of
 from anvil.git.repository import Repository
-from anvil.system import safe_read
+from anvil.system import safe_files
 
 MAX_CONFIG_BYTES = 1_000_000
 """A larger file is not read."""
@@ -121,7 +121,7 @@ def in_working_tree(docs: Path, repository: Repository | None) -> FileTree:
             found = file.lstat()
             if not stat.S_ISREG(found.st_mode) or found.st_size > MAX_CONFIG_BYTES:
                 return None
-            return safe_read.text(file, MAX_CONFIG_BYTES, "replace")
+            return safe_files.text(file, MAX_CONFIG_BYTES, "replace")
         except OSError:
             return None
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from anvil.embedding.provider import BUNDLED_MODEL
 from anvil.errors import ModelError
-from anvil.system import safe_read
+from anvil.system import safe_files
 
 BUNDLED = Path(__file__).parent / "model"
 POOLING = ("mean", "cls", "none")
@@ -47,7 +47,7 @@ class ModelDirectory:
 
 def model_digest(path: Path, settings: ModelSettings) -> str:
     """SHA-256 (hex) over the folder's model.onnx and tokenizer.json and over ``settings``."""
-    parts = {name: safe_read.sha256(path / name) for name in ("model.onnx", "tokenizer.json")}
+    parts = {name: safe_files.sha256(path / name) for name in ("model.onnx", "tokenizer.json")}
     text = json.dumps({**parts, "settings": asdict(settings)}, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 

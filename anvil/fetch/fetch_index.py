@@ -40,7 +40,7 @@ from anvil.index_file import manifest
 from anvil.settings import index_url
 from anvil.settings.index_url import Address, GitHubAddress, LocalPath, WebAddress
 from anvil.settings.schema import INDEX_FOLDER, INDEX_NAME, Config
-from anvil.system import safe_read
+from anvil.system import safe_files
 from anvil.values import LOCK_TIMEOUT_S, Manifest, Progress, silent
 
 UNPUBLISHED = "It is published without a manifest, so the download is checked against its own checksums only."
@@ -271,7 +271,7 @@ class _Server:
         """Check the downloaded file against its digest and manifest, and move it into the cache."""
         entry, part, shown = self.entry, self.entry.part, self.address.shown
         try:
-            digest = safe_read.sha256(part)
+            digest = safe_files.sha256(part)
             if candidate.sha256 is not None and digest != candidate.sha256:
                 raise ArtifactRejected(
                     f"The download from {shown} is refused: its SHA-256 is {digest[:16]}..., but "
@@ -281,7 +281,7 @@ class _Server:
                 file, published = zip_archive.unpack(part, entry.unpacked, self.limits.size, shown)
                 if published is not None:
                     agree(published, _described(file, shown), shown)
-                sha256 = safe_read.sha256(file)
+                sha256 = safe_files.sha256(file)
             else:
                 file, sha256 = part, digest
             _described(file, shown)
@@ -377,7 +377,7 @@ def find(path: Path) -> FetchResult:
 def _manifest_at(path: Path) -> Manifest | None:
     """The manifest at a path; None for another JSON file. Raises :class:`ArtifactRejected` for a damaged manifest."""
     try:
-        text = safe_read.text(path, errors="replace")
+        text = safe_files.text(path, errors="replace")
     except OSError as error:
         raise ArtifactRejected(f"The manifest {path} cannot be read ({error.strerror}). Check the file.") from error
     return manifest.found(text, str(path))

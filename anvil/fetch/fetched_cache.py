@@ -25,7 +25,7 @@ from pathlib import Path
 
 from anvil.errors import AnvilError
 from anvil.index_file import lock, manifest, publish
-from anvil.system import safe_read, safe_write, user_folders
+from anvil.system import safe_files, user_folders
 from anvil.values import Manifest
 
 MAX_ENTRIES = 12
@@ -85,7 +85,7 @@ class FetchedCache:
         """The index file with this SHA-256, if it is in the cache and not damaged."""
         path = self.folder / "objects" / f"{sha256}.db"
         try:
-            if safe_read.sha256(path) == sha256:
+            if safe_files.sha256(path) == sha256:
                 if time.time() - path.stat().st_mtime > 3600:  # rarely, because servers see it as a change
                     os.utime(path)
                 return path
@@ -158,7 +158,7 @@ class CacheEntry:
         for _ in range(2 if self.index.is_file() else 1):
             with contextlib.suppress(OSError):
                 state = self.stored_state()
-                if state is not None and safe_read.sha256(self.index) == state.sha256:
+                if state is not None and safe_files.sha256(self.index) == state.sha256:
                     return state
             time.sleep(0.1)  # without the lock, this can be between two renames
         return None
@@ -208,7 +208,7 @@ class CacheEntry:
 
 def _written(path: Path, text: str) -> None:
     user_folders.make(path.parent)
-    safe_write.write_file(path, text)
+    safe_files.write_file(path, text)
 
 
 def _hashed(name: str) -> str:

@@ -12,7 +12,7 @@ from anvil.fetch.attestation_bundle import Attestation
 from anvil.fetch.fetch_index import FetchResult
 from anvil.index_file import publish, verify
 from anvil.live import site_view
-from anvil.system import safe_read
+from anvil.system import safe_files
 from anvil.values import Changes
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def pull(
         )
     path, same = target or fetched.path, False
     if path.is_file():
-        same = target is not None and safe_read.sha256(path) == fetched.manifest.sha256
+        same = target is not None and safe_files.sha256(path) == fetched.manifest.sha256
     if target is not None and not same:
         if private:
             publish.keep_out_of_git(path.parent)

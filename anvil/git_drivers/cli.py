@@ -18,7 +18,7 @@ from anvil.cli.program import SuggestingGroup
 from anvil.errors import ConfigError
 from anvil.git_drivers import git_attributes
 from anvil.requests import OpenRequest
-from anvil.system import safe_read, safe_write
+from anvil.system import safe_files
 from anvil.wording import counted
 
 if TYPE_CHECKING:
@@ -201,7 +201,7 @@ def _program() -> str:
 def _text(file: Path) -> str:
     """The text of a file of git's attributes; empty without one. Raises :class:`ConfigError`."""
     try:
-        return safe_read.data(file).decode("utf-8", "surrogateescape")
+        return safe_files.data(file).decode("utf-8", "surrogateescape")
     except FileNotFoundError:
         return ""
     except OSError as error:
@@ -213,7 +213,7 @@ def _edit(file: Path, text: str) -> bool:
     if text == _text(file):
         return False
     if text:
-        safe_write.write_file(file, text.encode("utf-8", "surrogateescape"))
+        safe_files.write_file(file, text.encode("utf-8", "surrogateescape"))
     else:
         file.unlink()
     return True

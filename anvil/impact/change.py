@@ -11,7 +11,7 @@ from typing import Literal
 from anvil.errors import ConfigError, SourceError
 from anvil.formats.lazy_pattern import lazy_pattern
 from anvil.git.repository import Repository
-from anvil.system import safe_read
+from anvil.system import safe_files
 from anvil.values import PAGE_ENDINGS
 
 MAX_DIFF_BYTES = 50_000_000
@@ -39,11 +39,11 @@ def from_text(place: str) -> Change:
             raise ConfigError(f"The diff has more than {MAX_DIFF_BYTES:,} bytes. Leave generated files out of it.")
         return Change(data.decode("utf-8", "replace"), "", None, "the diff")
     try:
-        data = safe_read.data(Path(place), MAX_DIFF_BYTES)
+        data = safe_files.data(Path(place), MAX_DIFF_BYTES)
     except OSError as error:
         raise ConfigError(
-            f"{place} cannot be read: {safe_read.reason(error)}. Name the file of a diff, '-' for standard input, or a "
-            "commit with --base."
+            f"{place} cannot be read: {safe_files.reason(error)}. Name the file of a diff, '-' for standard input, or "
+            "a commit with --base."
         ) from None
     return Change(data.decode("utf-8", "replace"), "", None, place)
 

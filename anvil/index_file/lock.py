@@ -16,7 +16,7 @@ import apsw
 
 from anvil.errors import BuildError
 from anvil.index_file import connection
-from anvil.system import safe_write
+from anvil.system import safe_files
 from anvil.values import LOCK_TIMEOUT_S
 
 LOCK_SUFFIX = ".lock"
@@ -52,7 +52,7 @@ def exclusive(path: Path, timeout_s: float = LOCK_TIMEOUT_S) -> Iterator[None]:
 def _acquire(lock: Path, deadline: float) -> apsw.Connection:
     while True:
         # A link must not be followed, and SQLite would run the journal of a database that is not empty.
-        if (state := safe_write.regular_file(lock)) is not None and state.st_size:
+        if (state := safe_files.regular_file(lock)) is not None and state.st_size:
             raise BuildError(f"{lock} is not a lock of Anvil's, for it is not empty. Remove it, and try again.")
         handle = apsw.Connection(str(lock))
         opened: os.stat_result | None = None

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from anvil.errors import ArtifactRejected
 from anvil.formats.lazy_pattern import OBJECT_ID, SHA256
 from anvil.index_file import connection, verify
-from anvil.system import safe_read, safe_write
+from anvil.system import safe_files
 from anvil.values import Manifest, ModelIdentity
 
 T = TypeVar("T")
@@ -58,14 +58,14 @@ def write_manifest(index: Path) -> Path:
     """Write the manifest of an index, if it changed; its path."""
     text, path = render(describe(index)), manifest_path(index)
     if _read(path, len(text.encode())) != text.encode():
-        safe_write.write_file(path, text, replace=True)
+        safe_files.write_file(path, text, replace=True)
     return path
 
 
 def _read(path: Path, max_bytes: int) -> bytes | None:
     """The bytes of a file; None for a larger one, and for what is not a file."""
     try:
-        return None if path.is_symlink() else safe_read.data(path, max_bytes)
+        return None if path.is_symlink() else safe_files.data(path, max_bytes)
     except OSError:
         return None
 

@@ -20,7 +20,7 @@ from anvil.index_file.digest import checksum
 from anvil.index_file.lock import NEW_SUFFIX, exclusive
 from anvil.index_file.writer import Writer
 from anvil.settings.schema import INDEX_NAME
-from anvil.system import safe_read, safe_write
+from anvil.system import safe_files
 
 FEW_MOVES = 200
 """Documents whose entries in the keyword index are replaced one by one, when they get other ids. For more of them it
@@ -33,12 +33,12 @@ def keep_out_of_git(folder: Path) -> None:
     A folder that exists is not changed, unless the older Anvil made it. Raises :class:`BuildError` for a link that
     leads out of its parent folder.
     """
-    safe_write.ensure_inside_parent(folder)
+    safe_files.ensure_inside_parent(folder)
     ignore_file = folder / ".gitignore"
     if not folder.exists() or (not ignore_file.exists() and verify.is_of_older_anvil(folder / INDEX_NAME)):
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            safe_write.write_file(ignore_file, "*\n")
+            safe_files.write_file(ignore_file, "*\n")
         except OSError as error:
             raise BuildError(f"{folder} cannot be made ({error.strerror}). Choose another --index.") from error
 
@@ -46,7 +46,7 @@ def keep_out_of_git(folder: Path) -> None:
 def is_kept_out_of_git(folder: Path) -> bool:
     """Whether the folder has the ``.gitignore`` that :func:`keep_out_of_git` writes."""
     try:
-        return safe_read.text(folder / ".gitignore").split() == ["*"]
+        return safe_files.text(folder / ".gitignore").split() == ["*"]
     except (OSError, ValueError):
         return False
 
@@ -66,9 +66,9 @@ def copy(file: Path, path: Path, sha256: str | None = None) -> None:
     ensure_overwritable(path)
     fresh = path.with_name(path.name + NEW_SUFFIX)
     try:
-        safe_write.clear(fresh)
+        safe_files.clear(fresh)
         shutil.copyfile(file, fresh)
-        if sha256 is not None and safe_read.sha256(fresh) != sha256:
+        if sha256 is not None and safe_files.sha256(fresh) != sha256:
             raise ArtifactRejected(f"{file} was replaced while it was copied. Try again.")
         verify.check(fresh, thorough=True)
         _flush(fresh)
@@ -81,7 +81,7 @@ def replace(fresh: Path, path: Path) -> None:
     """Rename ``fresh`` to ``path``. Raises :class:`BuildError`."""
     try:
         verify.clear_older_logs(path)
-        safe_write.rename(fresh, path)
+        safe_files.rename(fresh, path)
     except PermissionError as error:
         raise BuildError(
             f"{path} cannot be replaced ({error.strerror}). Close the program that has it open, and try again."
@@ -108,7 +108,7 @@ class Publication:
         Raises :class:`BuildError`, as :meth:`finish` does. Then the file at ``path`` is unchanged.
         """
         with connection.translated(self.path):
-            safe_write.clear(self.fresh)
+            safe_files.clear(self.fresh)
             page_size, self._vector_group = connection.layout(self.writer.reader.characters())
             with contextlib.closing(connection.open_scratch(self.fresh, page_size)) as empty:
                 connection.lay_out(empty, self.dimensions, self._vector_group)

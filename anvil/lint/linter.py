@@ -23,7 +23,7 @@ from anvil.lint.settings import LintOptions
 from anvil.lint.values import LintReport, RuleName
 from anvil.search import content_health
 from anvil.settings.schema import Config
-from anvil.system import installation, safe_read
+from anvil.system import installation, safe_files
 from anvil.text import front_matter, includes, markdown_parser, references
 from anvil.text.lines import LINE_END
 from anvil.values import MIN_DUPLICATE_CHARS, PAGE_ENDINGS, SEPARATOR, Document
@@ -209,7 +209,7 @@ def _built_site(site: SiteFolder) -> BuiltSite:
     pages = {}
     for path in site.html_files():
         try:
-            pages[path] = read_links(safe_read.data(site.folder / path, MAX_PAGE_BYTES), site.rules())
+            pages[path] = read_links(safe_files.data(site.folder / path, MAX_PAGE_BYTES), site.rules())
         except (OSError, html_tree.Unreadable):
             continue  # it counts as missing from the site that the index has
     sources = {page: file for page, file in site.html_of_pages().items() if file in pages}

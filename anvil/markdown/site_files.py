@@ -24,7 +24,7 @@ from anvil.markdown.llms import PublishedSite
 from anvil.markdown.page_file import MarkdownPage, render
 from anvil.markdown.twins import Layout, SitePlace, TwinLinks, relative
 from anvil.sites.site_listing import RECORD, Record, read_record
-from anvil.system import safe_read, safe_write
+from anvil.system import safe_files
 from anvil.text import references
 from anvil.values import Progress, silent
 from anvil.wording import counted, first_of
@@ -184,9 +184,9 @@ class _Files:
         if not self._inside[above]:
             raise BuildError(f"{self._folder / above} is a link that leads out of {self._folder}.")
         file = self._folder / path
-        if safe_write.regular_file(file) is None:
+        if safe_files.regular_file(file) is None:
             return None
-        return safe_read.sha256(file, safe_write.opener)
+        return safe_files.sha256(file, safe_files.opener)
 
     def _write_waiting(self) -> None:
         """Write the files that wait; first the record of them."""
@@ -196,7 +196,7 @@ class _Files:
         self._write_record(replace(self._known, unfinished={**self._record.unfinished, **self.own, **coming}))
         for path, data in sorted(self._waiting.items()):
             try:
-                safe_write.write_file(self._folder / path, data, flush=False)
+                safe_files.write_file(self._folder / path, data, flush=False)
             except (OSError, BuildError) as error:
                 self._refuse(path, error)
             else:
@@ -248,7 +248,7 @@ class _Files:
             if self._digest(html) is None:
                 return False
             state = file.stat()
-            data = safe_read.data(file, MAX_HTML_BYTES)
+            data = safe_files.data(file, MAX_HTML_BYTES)
             new = change(data)
             if new is None:
                 self._problem(
@@ -257,7 +257,7 @@ class _Files:
                 )
                 return False
             if new != data:
-                safe_write.write_file(file, new, flush=False)
+                safe_files.write_file(file, new, flush=False)
                 os.utime(file, ns=(state.st_atime_ns, state.st_mtime_ns))
         except (OSError, BuildError) as error:
             self._refuse(html, error)
@@ -273,9 +273,9 @@ class _Files:
     def _write_record(self, record: Record) -> None:
         file = self._folder / RECORD
         try:
-            safe_write.ensure_inside_parent(file.parent)
+            safe_files.ensure_inside_parent(file.parent)
             file.parent.mkdir(exist_ok=True)
-            safe_write.write_file(file, record.text(), flush=False)
+            safe_files.write_file(file, record.text(), flush=False)
         except OSError as error:
             raise BuildError(
                 f"The Markdown cannot be written into {self._folder}: {error.strerror}. Change the permissions of "

@@ -22,7 +22,7 @@ from anvil.index_file.reader import Reader
 from anvil.requests import MAX_RESULTS, SearchRequest
 from anvil.search import confidence, page_versions, ranking, scoring, searcher
 from anvil.search.file_index import MAX_PHRASE_ROWS, FileIndex
-from anvil.system import safe_read, safe_write
+from anvil.system import safe_files
 from anvil.text import page_weights, query
 
 FOLDER, PAGE, DATA = "search", "index.html", "search.json"
@@ -76,13 +76,13 @@ def publish(index: Path, site: Path, addresses: Mapping[str, str]) -> Path:
     files = {name: (scripts / name).read_bytes() for name in FILES}
     files[DATA] = json.dumps(data, ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode(errors="replace")
     try:
-        safe_write.ensure_inside_parent(folder)
+        safe_files.ensure_inside_parent(folder)
         folder.mkdir(exist_ok=True)
         for name, content in files.items():
             path = folder / name
-            state = safe_write.regular_file(path)
-            if state is None or state.st_size != len(content) or safe_read.data(path, len(content)) != content:
-                safe_write.write_file(path, content, flush=False)
+            state = safe_files.regular_file(path)
+            if state is None or state.st_size != len(content) or safe_files.data(path, len(content)) != content:
+                safe_files.write_file(path, content, flush=False)
     except OSError as error:
         raise BuildError(f"The search page cannot be written into {folder}: {error.strerror}.") from None
     return folder / PAGE

@@ -12,7 +12,7 @@ from anvil.errors import ConfigError
 from anvil.settings import index_url
 from anvil.settings.layers import configure, configured, values, variable
 from anvil.settings.schema import BASE_URL, INDEX_FOLDER, INDEX_NAME, KEY, MILVUS_TOKEN, SITE_INDEX, Config
-from anvil.system import safe_read
+from anvil.system import safe_files
 
 CONFIG_NAME = "anvil.toml"
 
@@ -186,11 +186,11 @@ def _read_toml(path: Path) -> dict[str, Any]:
     from anvil.formats import toml_values
 
     try:
-        table: dict[str, Any] = toml_values.loads(safe_read.text(path))
+        table: dict[str, Any] = toml_values.loads(safe_files.text(path))
     except FileNotFoundError:
         raise ConfigError(f"There is no configuration file at {path}. Write one with 'anvil init'.") from None
     except (OSError, UnicodeDecodeError, toml_values.TOMLDecodeError) as error:
         raise ConfigError(
-            f"{path} cannot be read: {safe_read.reason(error)}. Correct the file, or name another with --config."
+            f"{path} cannot be read: {safe_files.reason(error)}. Correct the file, or name another with --config."
         ) from None
     return table

@@ -16,7 +16,7 @@ from anvil._version import __version__
 from anvil.documents.stat_cache import Signature
 from anvil.settings.schema import SiteOptions
 from anvil.sites.page_choice import PageFacts
-from anvil.system import safe_write, user_folders
+from anvil.system import safe_files, user_folders
 
 READER_VERSION = 7
 """Raised when a page of HTML gives other Markdown or other facts, or when what is kept of a file changes."""
@@ -94,7 +94,7 @@ class SiteCache:
         text = json.dumps(stored, ensure_ascii=True, separators=(",", ":"))
         try:
             user_folders.make(self._file.parent)
-            safe_write.write_file(self._file, text, replace=True, flush=False)
+            safe_files.write_file(self._file, text, replace=True, flush=False)
         except OSError:
             return
 

@@ -20,7 +20,7 @@ from anvil.errors import SourceError
 from anvil.settings.schema import SITE_SEARCH
 from anvil.sites import page_addresses
 from anvil.sites.page_cache import KnownFile
-from anvil.system import safe_read
+from anvil.system import safe_files
 from anvil.values import Skipped
 
 HTML_ENDINGS = (".html", ".htm", ".xhtml")
@@ -257,7 +257,7 @@ class Record:
 def read_record(site: Path) -> Record:
     """The record of a site; an empty one where there is none, or one in another form."""
     try:
-        values = json.loads(safe_read.text(site / RECORD, MAX_RECORD_BYTES))
+        values = json.loads(safe_files.text(site / RECORD, MAX_RECORD_BYTES))
         if values["format"] != RECORD_FORMAT:
             return Record()
         files, unfinished = _digests(values["files"]), _digests(values.get("unfinished", {}))

@@ -16,7 +16,7 @@ from anvil.errors import ConfigError, FetchError, NotAttested, Unreachable
 from anvil.fetch.attestation_bundle import MAX_BYTES, AttestationRule
 from anvil.fetch.fetch_index import FetchResult, cached_path, fetch
 from anvil.http.client import Limits
-from anvil.system import safe_read
+from anvil.system import safe_files
 from tests.conftest import PAGES, write
 from tests.support.index_server import Answer, GitHub, Server, packed, serving
 from tests.support.sigstore import Sigstore
@@ -270,7 +270,7 @@ def github(server: Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[GitHub]:
 
 def keeps(github: GitHub, index: Path, *bundles: dict[str, Any]) -> str:
     """What GitHub's API says of the attestations of an index; its path."""
-    path = f"{github.root}/attestations/sha256:{safe_read.sha256(index)}"
+    path = f"{github.root}/attestations/sha256:{safe_files.sha256(index)}"
     github.api.json(path, {"attestations": [{"bundle": each, "repository_id": 1} for each in bundles]})
     return path
 
@@ -319,7 +319,7 @@ STORED = "/attestations/1/2.json.sn"
 
 def stores(github: GitHub, index: Path, answer: Answer, url: object = None) -> None:
     """GitHub's API names the address of a bundle instead of the bundle, as it does since July 2026."""
-    path = f"{github.root}/attestations/sha256:{safe_read.sha256(index)}"
+    path = f"{github.root}/attestations/sha256:{safe_files.sha256(index)}"
     url = f"{github.storage.url}{STORED}?sig=SIGNED" if url is None else url
     github.api.json(path, {"attestations": [{"repository_id": 1, "bundle_url": url, "bundle": None}]})
     github.storage.answers[STORED] = answer

@@ -26,7 +26,7 @@ from anvil.fetch.fetched_cache import FetchedCache
 from anvil.http.client import Limits
 from anvil.index_file import manifest
 from anvil.settings.index_url import PLACES
-from anvil.system import safe_read
+from anvil.system import safe_files
 from tests.conftest import PAGES, write
 from tests.support.index_server import Answer, Server, serving
 
@@ -100,7 +100,7 @@ def test_a_file_and_folders_with_one_are_found(index: Path, get: Callable[..., F
     inside = site / "index.db"
     for source, path in ((index, index), (index.parent, index), (site, inside), (site.parent, inside)):
         found = get(str(source))
-        assert (found.path, found.manifest.sha256) == (path, safe_read.sha256(path))
+        assert (found.path, found.manifest.sha256) == (path, safe_files.sha256(path))
         assert found.from_cache is None and not found.downloaded and found.fetched_at is None and found.notes == ()
 
 
@@ -343,7 +343,7 @@ def test_a_server_that_does_not_know_the_rest_is_asked_for_the_whole(
     server: Server, index: Path, get: Callable[..., FetchResult], tmp_path: Path
 ) -> None:
     server.publish(index)
-    sha256 = safe_read.sha256(index)
+    sha256 = safe_files.sha256(index)
     entry = FetchedCache(tmp_path / "cache").entry(f"{server.url}/")
     entry.folder.mkdir(parents=True)
     entry.part.write_bytes(index.read_bytes())  # whole, but it was not known to be
@@ -690,7 +690,7 @@ def test_several_threads_and_processes_share_a_cache(server: Server, index: Path
     for thread in threads:
         thread.join(60)
     found += [program.communicate(timeout=60)[0].strip() for program in programs]
-    assert found == [safe_read.sha256(index)] * 7
+    assert found == [safe_files.sha256(index)] * 7
     assert len(server.asked("/anvil/index.db")) == 1
     assert not list((tmp_path / "cache").rglob("*.new")) + list((tmp_path / "cache").rglob("part*"))
 

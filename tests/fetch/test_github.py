@@ -21,7 +21,7 @@ from anvil.fetch import download
 from anvil.fetch.fetch_index import FetchResult, fetch
 from anvil.http.client import Limits
 from anvil.index_file import manifest
-from anvil.system import safe_read
+from anvil.system import safe_files
 from tests.support.index_server import Answer, GitHub, Server, packed, serving
 from tests.support.repositories import commit, isolated, root, run, write
 
@@ -498,4 +498,4 @@ def test_a_file_of_the_cache_is_what_was_published(github: GitHub, root: Path, g
     files = built(root)
     github.artifact("a" * 40, packed(files))
     found = get()
-    assert safe_read.sha256(found.path) == found.manifest.sha256 == hashlib.sha256(files["index.db"]).hexdigest()
+    assert safe_files.sha256(found.path) == found.manifest.sha256 == hashlib.sha256(files["index.db"]).hexdigest()

@@ -11,7 +11,7 @@ import pytest
 import anvil
 from anvil.errors import ArtifactMissing, ArtifactRejected
 from anvil.index_file import manifest
-from anvil.system import safe_read
+from anvil.system import safe_files
 from anvil.values import Manifest, ModelIdentity
 
 SOUND = Manifest(
@@ -72,7 +72,7 @@ def test_it_is_written_beside_the_index_and_left_alone_when_nothing_changed(tmp_
     told = manifest.parse(path.read_text(encoding="utf-8"), str(path))
     assert path == tmp_path / "out" / "index.json"
     assert (told.digest, told.size, told.pages) == (report.digest, index.stat().st_size, 1)
-    assert told.sha256 == safe_read.sha256(index)
+    assert told.sha256 == safe_files.sha256(index)
     before = path.stat().st_mtime_ns
     manifest.write_manifest(index)
     assert path.stat().st_mtime_ns == before

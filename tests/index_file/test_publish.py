@@ -15,7 +15,7 @@ from anvil.index_file import connection, manifest, publish, row_ids, verify
 from anvil.index_file.publish import Publication
 from anvil.index_file.reader import Reader
 from anvil.index_file.writer import SETTINGS, Writer
-from anvil.system import safe_read
+from anvil.system import safe_files
 from anvil.text import markdown_parser
 from anvil.values import Document, Window
 from tests.conftest import linked, write
@@ -116,7 +116,7 @@ def test_a_file_that_was_replaced_after_its_examination_is_not_placed(tmp_path: 
     docs = write(tmp_path / "docs", {"a.md": "# A\n\nText.\n"})
     with anvil.open(docs, tmp_path / "from.db", "none") as opened:
         opened.index()
-    examined = safe_read.sha256(tmp_path / "from.db")
+    examined = safe_files.sha256(tmp_path / "from.db")
     publish.place(tmp_path / "from.db", tmp_path / "to.db", examined)
     before = (tmp_path / "to.db").read_bytes()
     write(docs, {"b.md": "# B\n\nMore.\n"})

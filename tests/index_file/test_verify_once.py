@@ -14,7 +14,7 @@ from anvil.embedding.provider import EmbeddingProvider
 from anvil.errors import ArtifactRejected
 from anvil.index_file import connection, verify
 from anvil.settings.schema import ChunkingOptions
-from anvil.system import safe_read
+from anvil.system import safe_files
 
 
 @pytest.fixture
@@ -29,10 +29,10 @@ def folder() -> Path:
 
 
 def test_a_built_index_is_known_and_a_copy_of_it_too(index: Path, tmp_path: Path) -> None:
-    assert verify.is_verified(safe_read.sha256(index))
+    assert verify.is_verified(safe_files.sha256(index))
     copy = tmp_path / "copy.db"
     copy.write_bytes(index.read_bytes())
-    assert verify.is_verified(safe_read.sha256(copy))
+    assert verify.is_verified(safe_files.sha256(copy))
 
 
 def test_a_known_file_is_not_checked_again(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -71,7 +71,7 @@ def test_a_refused_file_is_not_remembered(tmp_path: Path) -> None:
     path.write_bytes(b"SQLite format 3\0" + b"\0" * 4000)
     with pytest.raises(ArtifactRejected):
         verify.check(path)
-    assert not verify.is_verified(safe_read.sha256(path))
+    assert not verify.is_verified(safe_files.sha256(path))
 
 
 def test_no_cache_costs_a_check_and_no_more(index: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -94,7 +94,7 @@ def test_only_so_many_are_kept() -> None:
 
 @pytest.mark.skipif(os.name == "nt", reason="modes of POSIX")
 def test_marks_that_others_could_have_made_are_not_trusted(index: Path) -> None:
-    digest = safe_read.sha256(index)
+    digest = safe_files.sha256(index)
     assert verify.is_verified(digest)
     folder().chmod(0o777)
     try:

@@ -17,7 +17,7 @@ from anvil.markdown.page_file import MarkdownPage
 from anvil.markdown.site_files import MarkdownReport, PlacedPage
 from anvil.markdown.twins import SiteLinks, SitePlace, TwinLinks
 from anvil.sites import site_listing
-from anvil.system import safe_write
+from anvil.system import safe_files
 from tests.conftest import write
 
 HEAD = "<html><head><title>x</title></head><body>"
@@ -121,8 +121,8 @@ def test_a_build_that_was_interrupted_is_continued(tmp_path: Path, monkeypatch: 
             raise KeyboardInterrupt
         write_file(path, content, **options)
 
-    write_file = safe_write.write_file
-    monkeypatch.setattr(safe_write, "write_file", killed)
+    write_file = safe_files.write_file
+    monkeypatch.setattr(safe_files, "write_file", killed)
     changed = {html: f"{text}\nNew.\n" for html, text in PAGES.items()}
     with pytest.raises(KeyboardInterrupt):
         publish(tmp_path, changed)
@@ -188,7 +188,7 @@ def test_an_error_of_the_disk_costs_one_message(tmp_path: Path, monkeypatch: pyt
     def full(path: Path, content: str | bytes, **options: bool) -> None:
         raise OSError(28, "No space left on device", str(path))
 
-    monkeypatch.setattr(safe_write, "write_file", full)
+    monkeypatch.setattr(safe_files, "write_file", full)
     with pytest.raises(BuildError, match="No space left on device"):
         publish(tmp_path, PAGES)
 

@@ -1,4 +1,4 @@
-"""Files of a project are read through ``safe_read``: what stands at a known name may be a pipe, a device or endless."""
+"""Files of a project are read through ``safe_files``: what has a known name may be a pipe, a device or endless."""
 
 from __future__ import annotations
 
@@ -62,8 +62,7 @@ ELSEWHERE = {
     "anvil/sites/reader_processes.py": "regular files, as they were listed",
     "anvil/sites/site_folder.py": "regular files, as they were listed",
     "anvil/system/installation.py": "metadata of the installed package",
-    "anvil/system/safe_read.py": "the function",
-    "anvil/system/safe_write.py": "new files, and regular files alone",
+    "anvil/system/safe_files.py": "the functions",
 }
 """Module -> what it reads that is no file of a project, or how it is bounded there."""
 OBJECTS = {"given.open()", "self.location.open()"}

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 import anvil
-from anvil.system import safe_write
+from anvil.system import safe_files
 from anvil.system.installation import line as program_line
 from tests.conftest import PAGES, linked, write
 from tests.support import in_process, repositories
@@ -719,7 +719,7 @@ def test_init_in_a_folder_of_another_user_is_a_message(docs: Path, monkeypatch: 
     def refused(*_: object) -> None:
         raise PermissionError(errno.EACCES, "Permission denied", "anvil.toml.1234.new")
 
-    monkeypatch.setattr(safe_write, "write_file", refused)
+    monkeypatch.setattr(safe_files, "write_file", refused)
     done = in_process.program("init", "--no-commit-index", cwd=docs.parent, code=2)
     assert done.stderr == "anvil: anvil.toml cannot be written: Permission denied. Check its place and permissions.\n"
 

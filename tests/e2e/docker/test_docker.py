@@ -25,7 +25,7 @@ import yaml
 from mcp.client.streamable_http import streamable_http_client
 
 import anvil
-from anvil.system import safe_read
+from anvil.system import safe_files
 from tests.conftest import PAGES, write
 from tests.e2e.mcp.test_http import JSON
 from tests.e2e.mcp.test_stdio import INITIALIZE
@@ -267,7 +267,7 @@ def test_a_pod_takes_the_very_index_it_is_told_or_none(image: Image, volumes: Pa
         refused = finished(image, *told, mounts=mounts, network="host")
         assert refused.returncode == 1 and "not 0000" in refused.stderr
         assert list((volumes / "index").iterdir()) == []
-        told = [each.replace("0" * 64, safe_read.sha256(volumes / "published" / "index.db")) for each in told]
+        told = [each.replace("0" * 64, safe_files.sha256(volumes / "published" / "index.db")) for each in told]
         assert finished(image, *told, mounts=mounts, network="host").returncode == 0
     assert (volumes / "index" / "index.db").read_bytes() == (volumes / "published" / "index.db").read_bytes()
 

@@ -18,7 +18,7 @@ import pytest
 from mcp import StdioServerParameters, stdio_client
 
 import anvil
-from anvil.system import safe_read
+from anvil.system import safe_files
 from tests.conftest import PAGES, write
 from tests.support import programs
 from tests.support.in_process import complaint, printed, program
@@ -87,7 +87,7 @@ def test_pull_puts_an_index_in_place_and_says_what_came(published: Server, site:
     before = (here / "docs.db").stat()
     told = programs.printed("pull", published.url, "--to", "docs.db", cwd=here)
     assert told["outcome"] == "unchanged" and told["pages"] == 4 and told["from_cache"] is None
-    assert told["sha256"] == safe_read.sha256(here / "docs.db")
+    assert told["sha256"] == safe_files.sha256(here / "docs.db")
     assert (here / "docs.db").stat().st_mtime_ns == before.st_mtime_ns
     assert programs.program("pull", published.url, "--to", "docs.db", "--quiet", cwd=here).stdout == ""
     assert programs.program("verify", "docs.db", cwd=here).stdout.startswith("docs.db is sound")
@@ -107,7 +107,7 @@ def test_pull_fills_the_place_of_the_configured_index_and_counts_what_differs(pu
 
 
 def test_pull_takes_the_index_of_a_digest_or_none(published: Server, site: Path, here: Path) -> None:
-    digest = safe_read.sha256(site.parent / "index.db")
+    digest = safe_files.sha256(site.parent / "index.db")
     stood = (site.parent / "index.db").read_bytes()[:5000]
     (here / "docs.db").write_bytes(stood)
     message = complaint("pull", published.url, "--to", "docs.db", "--sha256", "0" * 64, cwd=here, code=1)

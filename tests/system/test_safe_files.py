@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from anvil.errors import BuildError
-from anvil.system import safe_write
+from anvil.system import safe_files
 from tests.conftest import linked
 
 
@@ -18,7 +18,7 @@ def test_a_file_is_written_as_ever(tmp_path: Path, mode: str) -> None:
     if mode != "x":
         file.write_text("old")
         file.chmod(0o600)
-    with open(file, mode, encoding="utf-8", opener=safe_write.opener) as opened:
+    with open(file, mode, encoding="utf-8", opener=safe_files.opener) as opened:
         opened.write("new")
     assert file.read_text() == {"w": "new", "a": "oldnew", "x": "new"}[mode]
     if mode == "x":
@@ -46,7 +46,7 @@ def test_nothing_else_is_written_to(tmp_path: Path, flags: int, kind: str) -> No
     else:
         pytest.skip("there are no pipes here")
     with pytest.raises(BuildError, match="is a link" if "link" in kind else f"is {kind}"):
-        safe_write.opener(os.fspath(file), flags)
+        safe_files.opener(os.fspath(file), flags)
     assert not away.exists() or away.is_dir() or away.read_text() == "mine"
 
 
@@ -54,9 +54,9 @@ def test_a_link_that_comes_after_the_look_is_not_followed(tmp_path: Path, monkey
     if not hasattr(os, "O_NOFOLLOW"):
         pytest.skip("this system cannot be asked")
     linked(tmp_path / "file", tmp_path / "away")
-    monkeypatch.setattr(safe_write, "regular_file", lambda path: None)
+    monkeypatch.setattr(safe_files, "regular_file", lambda path: None)
     with pytest.raises(OSError):
-        safe_write.opener(os.fspath(tmp_path / "file"), os.O_WRONLY | os.O_CREAT)
+        safe_files.opener(os.fspath(tmp_path / "file"), os.O_WRONLY | os.O_CREAT)
     assert not (tmp_path / "away").exists()
 
 
@@ -64,8 +64,8 @@ def test_a_replaced_file_is_whole_and_its_link_gone(tmp_path: Path) -> None:
     (tmp_path / "away").write_text("mine")
     linked(tmp_path / "file", tmp_path / "away")
     with pytest.raises(BuildError, match="is a link"):
-        safe_write.write_file(tmp_path / "file", "a\nb\n")
-    safe_write.write_file(tmp_path / "file", "a\nb\n", replace=True)
+        safe_files.write_file(tmp_path / "file", "a\nb\n")
+    safe_files.write_file(tmp_path / "file", "a\nb\n", replace=True)
     assert (tmp_path / "file").read_bytes() == b"a\nb\n" and not (tmp_path / "file").is_symlink()
     assert (tmp_path / "away").read_text() == "mine"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["away", "file"]
@@ -81,12 +81,12 @@ def test_a_file_that_cannot_be_written_stays_as_it_was(tmp_path: Path, monkeypat
 
     with monkeypatch.context() as patched:
         patched.setattr(os, "replace", refused)
-        patched.setattr(safe_write, "_RENAME_ATTEMPTS", 2)
-        patched.setattr(safe_write, "_RENAME_PAUSE_S", 0)
+        patched.setattr(safe_files, "_RENAME_ATTEMPTS", 2)
+        patched.setattr(safe_files, "_RENAME_PAUSE_S", 0)
         with pytest.raises(PermissionError):
-            safe_write.write_file(file, b"new")
+            safe_files.write_file(file, b"new")
     assert file.read_text() == "old" and list(tmp_path.iterdir()) == [file]
-    safe_write.write_file(file, b"new")
+    safe_files.write_file(file, b"new")
     assert file.read_text() == "new" and (os.name == "nt" or file.stat().st_mode & 0o777 == 0o640)
 
 
@@ -95,6 +95,6 @@ def test_a_folder_may_be_a_link_inside(tmp_path: Path) -> None:
     linked(tmp_path / "in/link", tmp_path / "in/real")
     linked(tmp_path / "in/out", tmp_path)
     for name in ("link", "real", "not-yet"):
-        safe_write.ensure_inside_parent(tmp_path / "in" / name)
+        safe_files.ensure_inside_parent(tmp_path / "in" / name)
     with pytest.raises(BuildError, match="leads out"):
-        safe_write.ensure_inside_parent(tmp_path / "in/out")
+        safe_files.ensure_inside_parent(tmp_path / "in/out")

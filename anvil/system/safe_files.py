@@ -1,24 +1,65 @@
-"""Writes to files in folders that other people control, such as a checkout: never through a link, never half a file.
+"""Reads and writes of files in folders that other people control, such as a checkout: regular files only, and whole.
 
-The author of a checkout can plant links at the names that Anvil is known to write to. What such a link leads to is
-outside the repository, so a link is refused, or replaced where the file is generated.
+A name that Anvil reads or writes can be planted there as a pipe, which would be waited for, as a link to a device
+without end, or as a link to a file outside. So reads have a limit, and a write replaces or refuses a link.
 """
 
 from __future__ import annotations
 
+import errno
+import hashlib
 import os
-import secrets
 import stat
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from anvil.errors import BuildError
 
+MAX_BYTES = 10_000_000
+"""Bytes of the largest configuration file that is read."""
+_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)  # a pipe is opened without a writer
 _KINDS = {stat.S_IFLNK: "a link", stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe"}
 # A link or a pipe may take the file's place after the check: neither is followed nor waited for. Not on Windows.
 _OPEN_FLAGS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 _RENAME_ATTEMPTS = 20 if os.name == "nt" else 1
 _RENAME_PAUSE_S = 0.1
+
+
+def data(path: Path, max_bytes: int = MAX_BYTES, *, follow: bool = True) -> bytes:
+    """The bytes of a file. ``follow``: also of one that a link leads to; never so on Windows, where a link is not
+    recognized. Raises :class:`OSError`, also for what is not a regular file and for one that is larger."""
+    descriptor = os.open(path, _FLAGS if follow else _FLAGS | getattr(os, "O_NOFOLLOW", 0))
+    with open(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "it is not a regular file", str(path))
+        content = file.read(max_bytes + 1)
+    if len(content) > max_bytes:
+        raise OSError(errno.EFBIG, f"it has more than {max_bytes:,} bytes", str(path))
+    return content
+
+
+def reason(error: Exception) -> str:
+    """Why a file cannot be read, without its name."""
+    return (isinstance(error, OSError) and error.strerror) or str(error)
+
+
+def text(path: Path, max_bytes: int = MAX_BYTES, errors: str = "strict") -> str:
+    """The text of a UTF-8 file, without a byte order mark and with ``\\n`` at the end of its lines.
+
+    Raises :class:`OSError` as :func:`data` does, and :class:`UnicodeDecodeError`.
+    """
+    decoded = data(path, max_bytes).decode("utf-8-sig", errors)
+    return decoded.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def sha256(path: Path, opener: Callable[[str, int], int] | None = None) -> str:
+    """SHA-256 of a file of any size, hex. ``opener``: as of :func:`open`."""
+    digest = hashlib.sha256()
+    with open(path, "rb", opener=opener) as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()
 
 
 def write_file(path: Path, content: str | bytes, *, replace: bool = False, flush: bool = True) -> None:
@@ -34,7 +75,7 @@ def write_file(path: Path, content: str | bytes, *, replace: bool = False, flush
         if not replace:
             raise
         state = None
-    new_file = path.with_name(f"{path.name}.{secrets.token_hex(4)}.new")  # a name that no other writer uses
+    new_file = path.with_name(f"{path.name}.{os.urandom(4).hex()}.new")  # a name that no other writer uses
     try:
         with open(new_file, "xb", opener=opener) as file:
             file.write(content.encode() if isinstance(content, str) else content)
