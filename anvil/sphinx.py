@@ -17,7 +17,7 @@ from sphinx.util import logging
 from anvil._version import __version__
 from anvil.cli.output import StageLines
 from anvil.errors import AnvilError
-from anvil.formats.control_characters import log_line
+from anvil.formats.characters import log_line
 from anvil.values import BuildReport
 from anvil.wording import counted
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from mkdocs.utils import is_markdown_file
 
-from anvil.formats import globs
+from anvil.formats import patterns
 from anvil.markdown.twins import SitePlace
 from anvil.sites import content_words, page_addresses
 from anvil.sites.content_words import words
@@ -60,8 +60,8 @@ class Choice:
         return not is_markdown_file(path) or _fits(self._rendered, path)
 
 
-def _fits(patterns: Iterable[str], path: str) -> bool:
-    return any(globs.matches(pattern, path) for pattern in patterns)
+def _fits(globs: Iterable[str], path: str) -> bool:
+    return any(patterns.matches(pattern, path) for pattern in globs)
 
 
 def is_bare(page: Page, content: Fragment) -> bool:

@@ -28,7 +28,7 @@ from anvil.agents.documentation_pointer import SiteAccess
 from anvil.cli.output import StageLines
 from anvil.doc_tests import suite_report
 from anvil.errors import AnvilError, BuildError
-from anvil.formats.control_characters import log_line
+from anvil.formats.characters import log_line
 from anvil.index_file import manifest, publish, verify
 from anvil.markdown import llms, site_files, twins
 from anvil.markdown.page_file import page_of

@@ -13,7 +13,7 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from anvil.agents.marked_text import markers
-from anvil.formats.lazy_pattern import lazy_pattern
+from anvil.formats.patterns import lazy_pattern
 from anvil.wording import counted
 
 MAX_POINTER_BYTES = 1024

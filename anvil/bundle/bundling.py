@@ -18,7 +18,7 @@ from anvil.bundle.page_targets import LinkTargets, SiteTargets, SourceTargets
 from anvil.bundle.pointer import PointedPage
 from anvil.bundle.values import INDEX, PAGES, POINTER, Bundle, BundledProject
 from anvil.errors import BuildError, ConfigError, SourceError
-from anvil.formats import globs
+from anvil.formats import patterns
 from anvil.git.objects import blob_id
 from anvil.lint import generator_settings
 from anvil.lint.link_targets import Site
@@ -74,7 +74,7 @@ def collect(
     files = {
         path: f"{PAGES}/{name}"
         for path, name in names.items()
-        if not any(globs.matches(glob, each) for glob in exclude for each in (path, f"{PAGES}/{name}"))
+        if not any(patterns.matches(glob, each) for glob in exclude for each in (path, f"{PAGES}/{name}"))
     }
     if not files:
         left = " --exclude leaves all out." if documents else ""

@@ -15,11 +15,11 @@ from urllib.parse import quote
 from anvil.ci.runners import visible
 from anvil.dependencies.values import DocsReport
 from anvil.doc_tests.suite_report import standing
+from anvil.formats.characters import backticks
 from anvil.git_drivers.index_diff import IndexDifference, PageChange
 from anvil.impact.values import AffectedSection, Impact
 from anvil.lint.values import LEVELS, LintFinding, LintReport
 from anvil.search.content_health import Bar, ContentHealth, Spot
-from anvil.text.lines import backticks
 from anvil.values import BuildReport, Changes, at_line
 from anvil.wording import counted, full_heading
 

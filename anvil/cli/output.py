@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from anvil.formats.control_characters import without_control
+from anvil.formats.characters import without_control
 
 if TYPE_CHECKING:
     from pathlib import Path

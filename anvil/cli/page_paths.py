@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from anvil.errors import NotFound
-from anvil.formats import globs
+from anvil.formats import patterns
 from anvil.search import pages
 from anvil.values import address, labelled
 from anvil.wording import closest_paths, counted
@@ -116,7 +116,7 @@ def glob_in(opened: Anvil, typed: str) -> str:
         form for text in [typed, *([line["path"]] if line else [])] for form in (text, _below(opened.docs_root, text))
     ]
     known = [page.file_path for page in opened.list_pages().pages]
-    return next((form for form in forms if form and any(map(globs.selects(form), known))), typed)
+    return next((form for form in forms if form and any(map(patterns.selects(form), known))), typed)
 
 
 def folder(opened: Anvil, typed: str) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from anvil.context import tasks
 from anvil.context.tasks import TaskMarks
 from anvil.context.values import Artifact, Inventory, TaskCounts, TaskItem
-from anvil.formats import globs
+from anvil.formats import patterns
 from anvil.wording import counted, first_of
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class ArtifactTypes:
 def kind_of(path: str, types: ArtifactTypes) -> Kind:
     """The type of the artifact at ``path`` (POSIX, from the repository's root): the first whose globs fit."""
     for kind in fields(types):
-        if any(globs.compile(glob, ignore_case=True).matches(path) for glob in getattr(types, kind.name)):
+        if any(patterns.glob(glob, ignore_case=True).matches(path) for glob in getattr(types, kind.name)):
             return kind.name  # type: ignore[return-value]
     return "generic"
 

@@ -10,8 +10,8 @@ from typing import Any, Literal
 from anvil.context.values import TaskItem
 from anvil.documents.document_source import SourceWrapper
 from anvil.errors import ConfigError
+from anvil.formats.characters import LINE_END
 from anvil.settings.schema import SourceOptions
-from anvil.text.lines import LINE_END
 from anvil.values import Document, Skipped, Task
 
 KEY = "anvil.tasks"

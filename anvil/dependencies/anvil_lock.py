@@ -15,7 +15,7 @@ from anvil.dependencies.package_names import is_name, is_version
 from anvil.dependencies.values import DOCS_SOURCES, ECOSYSTEMS, LockedDocs
 from anvil.errors import BuildError, ConfigError
 from anvil.formats import toml_values
-from anvil.formats.lazy_pattern import OBJECT_ID, SHA256
+from anvil.formats.patterns import OBJECT_ID, SHA256
 from anvil.settings.index_url import is_builder
 from anvil.settings.schema import LOCK_NAME
 from anvil.system import safe_files

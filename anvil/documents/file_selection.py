@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 
-from anvil.formats import globs
+from anvil.formats import patterns
 from anvil.settings.schema import INDEX_FOLDER, SourceOptions
 
 _UNWANTED_FOLDERS = frozenset({"node_modules"})
@@ -31,8 +31,8 @@ class Selection:
     """
 
     def __init__(self, options: SourceOptions) -> None:
-        self._include = [(globs.compile(p, ignore_case=True), _literal_names(p)) for p in options.include]
-        self._exclude = [globs.compile(p.rstrip("/") or p, ignore_case=True) for p in options.exclude]
+        self._include = [(patterns.glob(p, ignore_case=True), _literal_names(p)) for p in options.include]
+        self._exclude = [patterns.glob(p.rstrip("/") or p, ignore_case=True) for p in options.exclude]
         self._heads = [_head(p) for p in options.include]
         self._literal_names = frozenset[str]().union(*(names for _, names in self._include))
         self._folders: dict[str, frozenset[str] | None] = {"": frozenset()}

@@ -23,7 +23,7 @@ from anvil.documents.file_selection import BAD_NAME, LINK_FOLDER, LINK_PRIVATE, 
 from anvil.documents.repository_files import RepositoryFiles, long_path
 from anvil.documents.stat_cache import Signature, StatCache, is_stable, mark, signature, written_back
 from anvil.errors import GitError, SourceError
-from anvil.formats.encodings import is_unicode
+from anvil.formats.characters import is_unicode
 from anvil.formats.iso_time import timestamp
 from anvil.git.objects import LINK_NOWHERE, blob_id
 from anvil.git.repository import Repository

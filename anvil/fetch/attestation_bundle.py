@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from anvil.formats.json_values import json_object
-from anvil.formats.lazy_pattern import OBJECT_ID
+from anvil.formats.patterns import OBJECT_ID
 from anvil.settings.index_url import OWNER, Address, GitHubAddress, WebAddress, is_builder
 
 

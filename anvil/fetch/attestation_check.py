@@ -22,7 +22,7 @@ from anvil.fetch.attestation_bundle import Attestation, AttestationRule
 from anvil.fetch.fetched_cache import FetchedCache
 from anvil.fetch.github import Api
 from anvil.fetch.settings import FetchOptions
-from anvil.formats.control_characters import without_control
+from anvil.formats.characters import without_control
 from anvil.http.client import HttpClient
 from anvil.settings import index_url
 from anvil.settings.index_url import GitHubAddress, WebAddress

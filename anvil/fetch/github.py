@@ -22,7 +22,7 @@ from anvil.errors import ArtifactRejected, ConfigError, FetchError, GitError, So
 from anvil.fetch.download import Candidate
 from anvil.formats.iso_time import timestamp
 from anvil.formats.json_values import objects
-from anvil.formats.lazy_pattern import OBJECT_ID
+from anvil.formats.patterns import OBJECT_ID
 from anvil.git.repository import Repository
 from anvil.http.client import HttpClient, Reply, origin
 from anvil.index_file import manifest

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from anvil.errors import AnvilError, ConfigError, GitError
-from anvil.formats import globs
+from anvil.formats import patterns
 from anvil.impact import co_change, diff, evidence, names, ranking
 from anvil.impact.change import FileKind, file_kind
 from anvil.impact.documentation import IndexDocumentation, IndexedPages
@@ -184,8 +184,8 @@ class _Change:
         from anvil.documents.file_selection import Selection
 
         options = anvil_.config.table(ImpactOptions)
-        self._ignored_pages = [globs.compile(pattern) for pattern in options.ignore]
-        self._ignored_code = [globs.compile(pattern) for pattern in options.ignore_code]
+        self._ignored_pages = [patterns.glob(pattern) for pattern in options.ignore]
+        self._ignored_code = [patterns.glob(pattern) for pattern in options.ignore_code]
         self._selection = Selection(anvil_.config.source)
         self.docs = docs
         self._files = files

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from anvil.errors import ConfigError, SourceError
-from anvil.formats.lazy_pattern import lazy_pattern
+from anvil.formats.patterns import lazy_pattern
 from anvil.git.repository import Repository
 from anvil.system import safe_files
 from anvil.values import PAGE_ENDINGS

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from anvil.errors import ArtifactRejected
-from anvil.formats.lazy_pattern import OBJECT_ID, SHA256
+from anvil.formats.patterns import OBJECT_ID, SHA256
 from anvil.index_file import connection, verify
 from anvil.system import safe_files
 from anvil.values import Manifest, ModelIdentity

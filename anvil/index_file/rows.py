@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from anvil.text.lines import LINE_END
+from anvil.formats.characters import LINE_END
 from anvil.values import SEPARATOR, ChunkMetadata
 
 

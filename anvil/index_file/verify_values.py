@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from anvil.documents.shards import Shard
 from anvil.errors import ConfigError
 from anvil.formats.json_values import canonical
-from anvil.formats.lazy_pattern import OBJECT_ID, SHA256, lazy_pattern
+from anvil.formats.patterns import OBJECT_ID, SHA256, lazy_pattern
 from anvil.index_file import connection as connections
 from anvil.index_file import row_ids
 from anvil.settings.schema import ChunkingOptions, FixedChunks, SearchOptions

@@ -18,7 +18,7 @@ from functools import lru_cache, partial
 from typing import Any, BinaryIO
 
 from anvil.errors import DocumentRejected, DocumentTooLarge
-from anvil.formats import encodings
+from anvil.formats import characters
 from anvil.system.child_process import take_over_pipes, write_message
 
 MAX_UNPACKED_BYTES = 500_000_000
@@ -307,5 +307,5 @@ def decoded(data: bytes, use_declared: bool = True) -> str:
 
 def _text_encoding(name: str) -> str:
     """A declared encoding's Python name; Windows-1252 for an unknown one, and for Latin-1 as in browsers."""
-    codec = encodings.known(name)
+    codec = characters.known_encoding(name)
     return codec if codec and codec not in ("iso8859-1", "ascii", "utf-8") else "cp1252"

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from anvil.errors import DocumentRejected, DocumentTooLarge, FetchError, UnsupportedFormat
-from anvil.formats import encodings
+from anvil.formats import characters
 from anvil.http.allowed_servers import Allowed, DocumentPolicy, anything, is_public
 from anvil.http.client import HttpClient, Limits, Reply, TimedOut, content_type, http_date
 from anvil.library.settings import LibraryOptions
@@ -97,7 +97,7 @@ def _saved(reply: Reply, target: Path, max_bytes: int) -> Download:
             if size > max_bytes:
                 raise DocumentTooLarge(f"{reply.host} sends more than {max_bytes:,} bytes (library.max_file_bytes).")
             file.write(chunk)
-    codec = encodings.known(charset) if charset else None
+    codec = characters.known_encoding(charset) if charset else None
     if file_type in _TEXT and codec and codec != "utf-8":
         with contextlib.suppress(UnicodeDecodeError):  # the server named the wrong encoding
             target.write_text(target.read_bytes().decode(codec), encoding="utf-8", newline="")

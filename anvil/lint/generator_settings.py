@@ -252,9 +252,9 @@ def _mkdocs_nav(
     shown = set(_strings(navs))
     if any("*" in path for path in shown):
         return None
-    from anvil.formats import globs
+    from anvil.formats import patterns
 
-    hidden = [globs.compile(pattern) for pattern in _ignore_lines(configs, "not_in_nav", "draft_docs")]
+    hidden = [patterns.glob(pattern) for pattern in _ignore_lines(configs, "not_in_nav", "draft_docs")]
     folders = [path for path in shown if path.endswith("/")]
     blogs = [
         str(options.get("blog_dir", "blog")).strip("/") + "/"

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 from urllib.parse import unquote, urljoin
 
 from anvil.documents.file_tree import FileTree
-from anvil.formats import globs
+from anvil.formats import patterns
 from anvil.lint.linted_page import LintPage
 from anvil.settings.schema import Rule, SiteOptions, Slugs
 from anvil.text import page_urls
@@ -135,7 +135,7 @@ class Site:
     def is_excluded(self, path: str) -> bool:
         """Whether the site leaves the page out."""
         inside = _inside(posixpath.join(self.files.docs, path), self.rules.content)
-        return inside is not None and any(globs.matches(pattern, inside) for pattern in self.rules.excluded)
+        return inside is not None and any(patterns.matches(pattern, inside) for pattern in self.rules.excluded)
 
     def named(self, name: str) -> list[str]:
         """The pages whose file has this name, in upper or lower case."""

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from anvil.documents.document_source import DocumentSource
 from anvil.documents.file_tree import FileTree
 from anvil.errors import ConfigError, GitError
+from anvil.formats.characters import LINE_END
 from anvil.git.repository import Repository
 from anvil.index_file.reader import Reader
 from anvil.index_file.rows import StoredDocument
@@ -25,7 +26,6 @@ from anvil.search import content_health
 from anvil.settings.schema import Config
 from anvil.system import installation, safe_files
 from anvil.text import front_matter, includes, markdown_parser, references
-from anvil.text.lines import LINE_END
 from anvil.values import MIN_DUPLICATE_CHARS, PAGE_ENDINGS, SEPARATOR, Document
 from anvil.wording import counted
 

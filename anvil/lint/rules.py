@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from anvil.formats import globs
+from anvil.formats import patterns
 from anvil.lint import linted_page
 from anvil.lint.built_site import BuiltSite, Lookup
 from anvil.lint.link_targets import LinkTarget, Site
@@ -113,7 +113,7 @@ class Documentation:
     @cached_property
     def examined(self) -> frozenset[str]:
         """The pages that have findings: without those that ``lint.ignore`` names and those that the site leaves out."""
-        ignored = [globs.compile(pattern, ignore_case=True) for pattern in self.options.ignore]
+        ignored = [patterns.glob(pattern, ignore_case=True) for pattern in self.options.ignore]
         return frozenset(
             path
             for path in self.site.pages

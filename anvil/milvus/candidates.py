@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from anvil.formats import globs
+from anvil.formats import patterns
 from anvil.index_file import connection, row_ids
 from anvil.index_file.fts_table import Stemmer
 from anvil.index_file.rows import SearchedText
@@ -104,7 +104,7 @@ class MilvusIndex:
         """The pages whose path is in ``file_filter`` and is one of ``paths``; None where neither is given."""
         if not file_filter and paths is None:
             return None
-        is_selected = globs.selects(file_filter or "")
+        is_selected = patterns.selects(file_filter or "")
         allowed = None if paths is None else frozenset(paths)
         return np.array([is_selected(path) and (allowed is None or path in allowed) for path in self._paths], bool)
 

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple
 
+from anvil.formats.characters import LINE
 from anvil.search import snippets
-from anvil.text.lines import LINE
 from anvil.text.query import bounded
 
 LEAD_SHARE = 4

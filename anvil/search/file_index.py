@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from anvil.formats import globs
+from anvil.formats import patterns
 from anvil.index_file.fts_table import Stemmer
 from anvil.index_file.reader import Reader
 from anvil.index_file.rows import SearchedText
@@ -147,10 +147,10 @@ class FileIndex(KeywordTables):
         """The chunks whose path is in ``file_filter`` and is one of ``paths``; None where neither is given."""
         if not file_filter and paths is None:
             return None
-        pattern = globs.bounded(file_filter or "")
+        pattern = patterns.bounded(file_filter or "")
         if paths is None and pattern in self._selections:
             return self._selections[pattern]
-        is_selected = globs.selects(pattern)
+        is_selected = patterns.selects(pattern)
         allowed = None if paths is None else frozenset(paths)
         documents = [
             id_ for id_, path in self.reader.paths() if is_selected(path) and (allowed is None or path in allowed)

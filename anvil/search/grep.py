@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 
-from anvil.formats import globs
-from anvil.formats.encodings import is_unicode
+from anvil.formats import patterns
+from anvil.formats.characters import is_unicode
 from anvil.index_file.reader import IndexReader
 from anvil.index_file.rows import StoredDocument, is_parallel
 from anvil.requests import GrepRequest
@@ -65,7 +65,7 @@ def _documents(reader: IndexReader, path: str | None, docs_root: Path | None) ->
         folder = posixpath.normpath(path.strip("/") or ".")
         if documents := list(reader.documents("" if folder == "." else folder)):
             return documents
-        glob = globs.compile(path)
+        glob = patterns.glob(path)
         if documents := [document for document in reader.documents() if glob.matches(document.file_path)]:
             return documents
     return [pages.find_document(reader, path, docs_root)]  # an absolute path; else the error names the closest pages

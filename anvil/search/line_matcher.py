@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Protocol
 
 from anvil.errors import ConfigError
-from anvil.text.lines import LINE_END
+from anvil.formats.characters import LINE_END
 
 MAX_PATTERN_CHARS = 1_000
 MAX_PROGRAM_INSTRUCTIONS = 10_000

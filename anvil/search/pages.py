@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PureWindowsPath
 
 from anvil.errors import NotFound
-from anvil.formats import globs
-from anvil.formats.encodings import is_unicode
+from anvil.formats import patterns
+from anvil.formats.characters import is_unicode
 from anvil.index_file.reader import IndexReader
 from anvil.index_file.rows import StoredDocument, edition, is_parallel, section_url, speaks
 from anvil.results import Page, PageList, PageSection, PageSummary, SectionText
@@ -284,7 +284,7 @@ def none_chosen(
     """Notes for a search that covered no page: which filter no page fits. Without a filter there are none."""
     if file_filter:
         paths = [path for index in indexes for path in index.identities()]
-        if not any(map(globs.selects(file_filter), paths)):
+        if not any(map(patterns.selects(file_filter), paths)):
             near = closest_paths(file_filter, paths)
             return (f"No page matches {_shown(file_filter)}." + (f" Closest: {', '.join(near)}." if near else ""),)
     given = {"version": version, "language": language}

@@ -11,7 +11,7 @@ from functools import lru_cache
 from itertools import chain, groupby
 from typing import NamedTuple
 
-from anvil.text.lines import LINE
+from anvil.formats.characters import LINE
 from anvil.text.query import CJK, STOP, bounded, pairs
 
 MAX_WORD_CHARACTERS = 100

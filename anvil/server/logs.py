@@ -12,7 +12,7 @@ from datetime import datetime, timezone
 from typing import Any
 
 from anvil.errors import AnvilError
-from anvil.formats.control_characters import json_line, log_line
+from anvil.formats.characters import json_line, log_line
 
 LEVELS = {"silent": 100, "error": logging.ERROR, "warn": logging.WARNING, "info": logging.INFO, "debug": logging.DEBUG}
 """Names on the command line -> levels. ``silent`` is above all of them."""

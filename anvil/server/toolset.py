@@ -14,7 +14,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from anvil.errors import ConfigError
-from anvil.formats.lazy_pattern import lazy_pattern
+from anvil.formats.patterns import lazy_pattern
 from anvil.registry import TOOLSETS, load
 from anvil.requests import OpenRequest
 

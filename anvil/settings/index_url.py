@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from anvil.errors import ConfigError
-from anvil.formats.lazy_pattern import lazy_pattern
+from anvil.formats.patterns import lazy_pattern
 
 OWNER = "[A-Za-z0-9](?:[A-Za-z0-9_-]{0,38})"
 """A pattern of an owner on GitHub."""

@@ -12,7 +12,7 @@ from collections.abc import Container, Iterator, Sequence
 from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
 
 from anvil.errors import ConfigError
-from anvil.formats import encodings
+from anvil.formats import characters
 
 Element = LexborNode
 Tree = LexborHTMLParser
@@ -107,7 +107,7 @@ def decoded(data: bytes) -> str:
     except UnicodeDecodeError:
         pass
     declared = _DECLARED.search(data, 0, _DECLARED_BYTES)
-    codec = encodings.known(declared[1].decode("ascii")) if declared else None
+    codec = characters.known_encoding(declared[1].decode("ascii")) if declared else None
     return data.decode(codec or "cp1252", "replace")
 
 

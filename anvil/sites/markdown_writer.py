@@ -6,11 +6,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from anvil.formats.characters import backticks
 from anvil.sites import html_tree
 from anvil.sites.html_tree import Element
 from anvil.sites.page_choice import PageImage
 from anvil.text.headings import attributes
-from anvil.text.lines import backticks
 
 MAX_NESTING = 12
 """Lists and quotes inside each other that are written as such. Text in deeper ones continues the last of them."""

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from anvil.formats import globs
+from anvil.formats import patterns
 from anvil.index_file.rows import speaks
 from anvil.settings.schema import SiteOptions
 from anvil.sites import page_addresses
@@ -186,8 +186,8 @@ def _special(path: str, page: PageFacts) -> str | None:
 
 
 def _by_options(path: str, address: str, version: str | None, language: str | None, options: SiteOptions) -> str | None:
-    def fits(patterns: Sequence[str]) -> bool:
-        return any(globs.matches(pattern, path) or globs.matches(pattern, address) for pattern in patterns)
+    def fits(globs: Sequence[str]) -> bool:
+        return any(patterns.matches(pattern, path) or patterns.matches(pattern, address) for pattern in globs)
 
     if options.include and not fits(options.include):
         return "site.include does not name it"

@@ -12,9 +12,9 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from anvil.formats.characters import LINE_END
 from anvil.settings.schema import ChunkingOptions, FixedChunks
 from anvil.text import markdown_parser, visible_text
-from anvil.text.lines import LINE_END
 from anvil.values import Block, Chunk, ParsedPage, Section
 
 CHUNKER_VERSION = 5

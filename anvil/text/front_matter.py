@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from datetime import date, time
 from typing import Any
 
-from anvil.formats.encodings import is_unicode
+from anvil.formats.characters import is_unicode
 
 MAX_CHARS = 65_536
 """Longer front matter is text. Real pages stay under 4,000 characters."""

@@ -15,9 +15,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from anvil.formats.lazy_pattern import lazy_pattern
+from anvil.formats.characters import backticks
+from anvil.formats.patterns import lazy_pattern
 from anvil.text import front_matter
-from anvil.text.lines import backticks
 from anvil.values import PAGE_ENDINGS
 
 VERSION = "2"

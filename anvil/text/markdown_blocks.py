@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from anvil.formats.characters import LINE_END
 from anvil.text.headings import label
-from anvil.text.lines import LINE_END
 
 _max_unicode, sys.maxunicode = sys.maxunicode, 0xFFFF
 try:

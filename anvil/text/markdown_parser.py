@@ -13,10 +13,10 @@ from collections.abc import Container, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from anvil.formats.characters import LINE_END, line_starts
 from anvil.settings.schema import Slugs
 from anvil.text import front_matter
 from anvil.text.headings import UNTITLED, Anchors, attributes, breadcrumbs, plain
-from anvil.text.lines import LINE_END, line_starts
 from anvil.values import ROOT, Block, ParsedPage, Section, Task
 
 if TYPE_CHECKING:

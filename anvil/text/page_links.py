@@ -16,7 +16,7 @@ from itertools import islice
 from typing import NamedTuple
 from urllib.parse import unquote
 
-from anvil.formats.lazy_pattern import lazy_pattern
+from anvil.formats.patterns import lazy_pattern
 
 MANY_PAGES = 20
 """A page that so many others link to is as popular as can be."""

@@ -11,8 +11,8 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
-from anvil.formats import globs
-from anvil.formats.lazy_pattern import lazy_pattern
+from anvil.formats import patterns
+from anvil.formats.patterns import lazy_pattern
 
 RECORD_SHARE = 0.7
 """Share of its score that a record keeps; .5 to .85 gave the same on fourteen documentation sets."""
@@ -67,10 +67,10 @@ def recorded(weights: Mapping[str, float]) -> str | None:
 
 def recalled(text: str | None) -> dict[str, float]:
     """The weights from the text of :func:`recorded`. Raises :class:`ValueError` and :class:`TypeError` for another."""
-    return {globs.bounded(glob): weight for glob, weight in json.loads(text)} if text else {}
+    return {patterns.bounded(glob): weight for glob, weight in json.loads(text)} if text else {}
 
 
 def weigher(weights: Mapping[str, float]) -> Callable[[str], float | None]:
     """A function path -> the weight of the first glob that it matches; None if it matches none."""
-    selectors = [(globs.selects(glob), weight) for glob, weight in weights.items()]
+    selectors = [(patterns.selects(glob), weight) for glob, weight in weights.items()]
     return lambda path: next((weight for is_selected, weight in selectors if is_selected(path)), None)

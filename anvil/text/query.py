@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
-from anvil.formats.lazy_pattern import lazy_pattern
+from anvil.formats.patterns import lazy_pattern
 
 STOP = frozenset(
     """

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, NamedTuple
 
+from anvil.formats.characters import LINE_END, line_starts
 from anvil.text.headings import LINK_LABEL, LINK_TARGET, attributes, label, plain
-from anvil.text.lines import LINE_END, line_starts
 from anvil.text.visible_text import Span, spans
 
 MAX_TAG_CHARS = 2000

@@ -14,8 +14,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from anvil.formats.characters import LINE_END
 from anvil.text import front_matter
-from anvil.text.lines import LINE_END
 from anvil.text.rendered_anchors import bare
 from anvil.values import PAGE_ENDINGS, Chunk, ParsedPage, Section
 

@@ -12,8 +12,8 @@ from collections.abc import Generator, Iterator
 from dataclasses import replace
 from typing import Literal, NamedTuple
 
-from anvil.formats.lazy_pattern import lazy_pattern
-from anvil.text.lines import LINE_END
+from anvil.formats.characters import LINE_END
+from anvil.formats.patterns import lazy_pattern
 from anvil.values import Block, ParsedPage
 
 MASK = "\x7f"

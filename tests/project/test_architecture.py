@@ -183,7 +183,7 @@ NAMELESS = {"utils", "util", "helpers", "helper", "common", "manager", "base", "
 
 def imports(module: str, path: Path) -> Iterator[tuple[str, int]]:
     """(module imported, line), wherever in the file; ``from anvil.formats import globs`` imports
-    ``anvil.formats.globs``."""
+    ``anvil.formats.patterns``."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             yield from ((alias.name, node.lineno) for alias in node.names)

@@ -13,7 +13,7 @@ from types import FrameType
 import pytest
 from markdown_it import MarkdownIt
 
-from anvil.text.lines import LINE_END
+from anvil.formats.characters import LINE_END
 from anvil.text.markdown_blocks import block_structure
 
 HERE = Path(__file__).parents[1]

@@ -6,8 +6,8 @@ import random
 
 import pytest
 
+from anvil.formats.characters import LINE_END, line_starts
 from anvil.text import front_matter, references
-from anvil.text.lines import LINE_END, line_starts
 from anvil.text.markdown_parser import leading_title, may_have_heading, parse
 
 

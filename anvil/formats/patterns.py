@@ -1,9 +1,9 @@
-"""Globs over POSIX paths, to select source files and to filter results by page.
+"""Patterns: globs over POSIX paths, and regular expressions that are compiled at first use.
 
-``*``, ``?`` and ``[a-z]`` match within a folder, ``**`` as a whole segment matches any number of folders, and ``{a,b}``
-matches either. A glob is a regular expression that cannot stall a server, whatever the pattern of a client: as in the
-standard library's ``fnmatch``, a wildcard keeps the shortest text with which what follows it matches, and only the last
-one is tried again. An invalid pattern matches nothing.
+In a glob, ``*``, ``?`` and ``[a-z]`` match within a folder, ``**`` as a whole segment matches any number of folders,
+and ``{a,b}`` matches either. A glob is a regular expression that cannot stall a server, whatever the pattern of a
+client: as in the standard library's ``fnmatch``, a wildcard keeps the shortest text with which what follows it matches,
+and only the last one is tried again. An invalid pattern matches nothing.
 """
 
 from __future__ import annotations
@@ -12,12 +12,37 @@ import itertools
 import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
+from typing import Any, cast
+
+
+class _LazyPattern:
+    """Compiles at the first access to a method, which then is an attribute of its own."""
+
+    def __init__(self, pattern: str, flags: int) -> None:
+        self.pattern, self.flags = pattern, flags
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(re.compile(self.pattern, self.flags), name)
+        setattr(self, name, value)
+        return value
+
+
+def lazy_pattern(pattern: str, flags: int = 0) -> re.Pattern[str]:
+    """``re.compile`` at first use, for modules with many patterns. Call its methods: functions of ``re`` do not take
+    it."""
+    return cast("re.Pattern[str]", _LazyPattern(pattern, int(flags)))
+
+
+SHA256 = lazy_pattern("[0-9a-f]{64}")
+"""A SHA-256 in hex."""
+OBJECT_ID = lazy_pattern("[0-9a-f]{40}(?:[0-9a-f]{24})?")
+"""The id of a commit or blob of git, by SHA-1 or SHA-256."""
 
 _MAX_PATTERN_CHARACTERS = 1024
 _MAX_ALTERNATIVES = 256
 _MEMBER = r"(?:\\.|[^\]\\])"
-_TOKEN = re.compile(rf"\\.|\[(?:[!^]|(?![!^]))(?:\]|{_MEMBER}){_MEMBER}*\]|\*+|.", re.DOTALL)
-_RANGE = re.compile(r"(\\.|.)(?:-(\\.|.))?", re.DOTALL)
+_TOKEN = lazy_pattern(rf"\\.|\[(?:[!^]|(?![!^]))(?:\]|{_MEMBER}){_MEMBER}*\]|\*+|.", re.DOTALL)
+_RANGE = lazy_pattern(r"(\\.|.)(?:-(\\.|.))?", re.DOTALL)
 
 
 def bounded(pattern: str) -> str:
@@ -25,7 +50,7 @@ def bounded(pattern: str) -> str:
     return pattern[: _MAX_PATTERN_CHARACTERS + 1]
 
 
-def compile(pattern: str, *, ignore_case: bool = False) -> Glob:
+def glob(pattern: str, *, ignore_case: bool = False) -> Glob:
     """The glob for a pattern, from a cache; it matches no path if the pattern is invalid.
 
     A leading ``/`` or ``./`` is ignored. A trailing ``/`` means all files below.
@@ -40,15 +65,15 @@ def _compiled(pattern: str, ignore_case: bool) -> Glob:
 
 def matches(pattern: str, path: str) -> bool:
     """Whether the pattern matches the whole of ``path`` (POSIX, relative); case-sensitive."""
-    return compile(pattern).matches(path)
+    return glob(pattern).matches(path)
 
 
 def selects(pattern: str) -> Callable[[str], bool]:
     """Whether a path is in what ``pattern`` names: a page, a folder with or without a trailing slash, or a glob; ""
     names all."""
     folder = "/".join(part for part in bounded(pattern).split("/") if part not in ("", "."))
-    glob, inside = compile(pattern), f"{folder}/"
-    return lambda path: not folder or path.startswith(inside) or path == folder or glob.matches(path)
+    folder_glob, inside = glob(pattern), f"{folder}/"
+    return lambda path: not folder or path.startswith(inside) or path == folder or folder_glob.matches(path)
 
 
 class Glob:

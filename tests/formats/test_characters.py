@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anvil.formats.encodings import known
+from anvil.formats.characters import known_encoding
 
 EVERY = sorted({each.name for each in pkgutil.iter_modules(encodings.__path__)})
-READ = [name for name in EVERY if known(name)]
+READ = [name for name in EVERY if known_encoding(name)]
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ READ = [name for name in EVERY if known(name)]
     ],
 )
 def test_names_of_encodings(name: str, codec: str | None) -> None:
-    assert known(name) == codec
+    assert known_encoding(name) == codec
 
 
 def test_most_encodings_of_the_web_are_read() -> None:
@@ -48,7 +48,7 @@ def test_most_encodings_of_the_web_are_read() -> None:
 
 @given(st.sampled_from(READ), st.binary(max_size=200))
 def test_what_is_decoded_can_be_written(name: str, data: bytes) -> None:
-    codec = known(name)
+    codec = known_encoding(name)
     assert codec is not None
     data.decode(codec, "replace").encode("utf-8")
     try:

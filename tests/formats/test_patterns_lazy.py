@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from anvil.formats.lazy_pattern import lazy_pattern
+from anvil.formats.patterns import lazy_pattern
 
 
 def test_it_matches_as_a_compiled_pattern() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anvil.formats import globs
+from anvil.formats import patterns
 
 YES = [
     ("architecture.md", "architecture.md"),
@@ -66,19 +66,19 @@ NO = [
 
 @pytest.mark.parametrize(("pattern", "path"), YES)
 def test_fits(pattern: str, path: str) -> None:
-    assert globs.matches(pattern, path)
+    assert patterns.matches(pattern, path)
 
 
 @pytest.mark.parametrize(("pattern", "path"), NO)
 def test_does_not_fit(pattern: str, path: str) -> None:
-    assert not globs.matches(pattern, path)
+    assert not patterns.matches(pattern, path)
 
 
 @pytest.mark.parametrize(
     "pattern", ["", "[", "a[b", "[!", "[]", "{", "{a,b", "{a,{b}", "a\\", "[z-a]", "[\\", "x" * 1025]
 )
 def test_malformed_matches_nothing(pattern: str) -> None:
-    glob = globs.compile(pattern)
+    glob = patterns.glob(pattern)
     assert not any(glob.matches(path) for path in ("", "a", "ab", pattern, "[", "{"))
 
 
@@ -86,7 +86,7 @@ def test_a_selection_is_a_page_a_folder_or_a_glob() -> None:
     paths = ["a.md", "epics/a.md", "epics/sub/b.md", "epics-old/x.md", "[id]/page.md"]
 
     def selected(pattern: str) -> list[str]:
-        return list(filter(globs.selects(pattern), paths))
+        return list(filter(patterns.selects(pattern), paths))
 
     for everything in ("", ".", "/", "./", "**"):
         assert selected(everything) == paths
@@ -98,9 +98,9 @@ def test_a_selection_is_a_page_a_folder_or_a_glob() -> None:
 
 
 def test_ignoring_case() -> None:
-    assert globs.compile("**/*.md", ignore_case=True).matches("A/README.MD")
-    assert globs.compile("[A-C]*.Md", ignore_case=True).matches("bX.mD")
-    assert not globs.compile("**/*.md", ignore_case=True).matches("a.txt")
+    assert patterns.glob("**/*.md", ignore_case=True).matches("A/README.MD")
+    assert patterns.glob("[A-C]*.Md", ignore_case=True).matches("bX.mD")
+    assert not patterns.glob("**/*.md", ignore_case=True).matches("a.txt")
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_ignoring_case() -> None:
 )
 def test_no_pattern_stalls(pattern: str, path: str) -> None:
     began = time.process_time()
-    assert not globs._compiled.__wrapped__(pattern, False).matches(path)
+    assert not patterns._compiled.__wrapped__(pattern, False).matches(path)
     assert time.process_time() - began < 3
 
 
@@ -162,20 +162,20 @@ PATH = st.lists(st.text("ab-", min_size=1, max_size=4), min_size=1, max_size=4).
 
 @given(PATTERN, PATH)
 def test_like_the_simple_matcher(pattern: str, path: str) -> None:
-    assert globs.matches(pattern, path) == simple(pattern, path)
+    assert patterns.matches(pattern, path) == simple(pattern, path)
 
 
 @given(st.lists(PATTERN, min_size=1, max_size=4), PATH)
-def test_braces_are_any_of_their_alternatives(patterns: list[str], path: str) -> None:
-    assert globs.matches("{" + ",".join(patterns) + "}", path) == any(simple(p, path) for p in patterns)
+def test_braces_are_any_of_their_alternatives(globs: list[str], path: str) -> None:
+    assert patterns.matches("{" + ",".join(globs) + "}", path) == any(simple(p, path) for p in globs)
 
 
 @given(st.text("ab*?[]{},!^-\\/.é", max_size=30), st.text("ab/.-[]{}é\ud800", max_size=30))
 def test_never_raises(pattern: str, path: str) -> None:
-    glob = globs._compiled.__wrapped__(pattern, False)
+    glob = patterns._compiled.__wrapped__(pattern, False)
     assert glob.matches(path) in (True, False)
 
 
 @given(st.text(min_size=1, max_size=30).filter(lambda t: not t.startswith(("/", "./")) and not t.endswith("/")))
 def test_an_escaped_text_fits_itself(text: str) -> None:
-    assert globs.matches("".join("\\" + character for character in text), text)
+    assert patterns.matches("".join("\\" + character for character in text), text)

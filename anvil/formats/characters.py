@@ -1,0 +1,75 @@
+"""Characters of texts: which encodings are read, which characters end a line, and which could do harm in a terminal.
+
+Control characters of a document could change a terminal's title, hide text or forge a line of a log.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from itertools import accumulate
+
+from anvil.formats.patterns import lazy_pattern
+
+_READ = lazy_pattern(
+    r"ascii|utf-(8|8-sig|16|16-le|16-be|32|32-le|32-be)|iso8859-\d+|cp(125\d|437|85\d|86\d|874|932|949|950)"
+    r"|koi8-[rtu]|mac-(roman|cyrillic|greek|latin2|turkish)|tis-620|shift_jis|euc_(jp|kr)|iso2022_jp|gb2312|gbk|gb18030"
+    r"|big5|big5hkscs"
+)
+_CONTROL = lazy_pattern("[\0-\x08\x0b-\x1f\x7f-\x9f]")
+"""Control characters other than tab and newline."""
+LINE_END = re.compile(r"\r\n|\r|\n")
+"""Only these end a line in Markdown; ``str.splitlines`` knows eight more."""
+LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
+"""A line with its end; the last one may have none."""
+_BACKTICKS = lazy_pattern("`+")
+
+
+def known_encoding(name: str) -> str | None:
+    """Python's name for the encoding ``name``; None when it is not read.
+
+    Only decoders that take linear time and give valid Unicode are used. Punycode takes quadratic time; utf-7 and the
+    escape encodings can give half of a surrogate pair.
+    """
+    try:
+        python_name = codecs.lookup(name).name
+    except (LookupError, ValueError):  # ValueError: for example a name with NUL
+        return None
+    return python_name if _READ.fullmatch(python_name) else None
+
+
+def is_unicode(path: str) -> bool:
+    """Whether a path from the operating system is valid Unicode."""
+    return path.isascii() or not any("\ud800" <= character <= "\udfff" for character in path)
+
+
+def without_control(text: str) -> str:
+    """Text to print: line ends are newlines, other control characters than tabs are replaced."""
+    return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", LINE_END.sub("\n", text))
+
+
+def log_line(text: str) -> str:
+    """The same for an entry of a log: further lines are indented, so that none looks like an entry."""
+    return without_control(text).replace("\n", "\n  ")
+
+
+def json_line(text: str) -> str:
+    """JSON with control characters escaped, also those that JSON allows."""
+    return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def backticks(text: str, shortest: int = 1) -> str:
+    """More backticks than ``text`` has in one place, to put around it as code."""
+    longest = max((len(run) for run in _BACKTICKS.findall(text)), default=0)
+    return "`" * max(longest + 1, shortest)
+
+
+def line_starts(text: str) -> list[int]:
+    """The offset of each line. The end of the last line begins no further one; an empty text has one line."""
+    if "\r" in text:
+        starts = [0, *(end.end() for end in LINE_END.finditer(text))]
+    else:
+        starts = [0, *accumulate(len(line) + 1 for line in text.split("\n")[:-1])]
+    if len(starts) > 1 and starts[-1] == len(text):
+        starts.pop()
+    return starts
