@@ -12,15 +12,15 @@ from itertools import chain, groupby
 from typing import NamedTuple
 
 from anvil.formats.characters import LINE
+from anvil.formats.patterns import lazy_pattern
 from anvil.text.query import CJK, STOP, bounded, pairs
 
 MAX_WORD_CHARACTERS = 100
 """Characters of the longest word that is cached."""
 _END = re.compile(r"\r\n?|\n")
-_WORD = re.compile(rf"[^\W{CJK}]+|[{CJK}]+")
-_WORD_CHARACTER = re.compile(rf"[^\W{CJK}]")
+_WORD = lazy_pattern(rf"[^\W{CJK}]+|[{CJK}]+")
 _ASCII_WORD = re.compile("[A-Za-z0-9_]+")  # the same for ASCII, twice as fast
-_UNSPACED = re.compile(f"[{CJK}]")
+_UNSPACED = lazy_pattern(f"[{CJK}]")
 _ENDING = re.compile(r"(?:ations?|ing|ies|ied|ed|es|s|e|y)$")
 
 
@@ -36,8 +36,8 @@ def query_stems(text: str) -> frozenset[str]:
     Korean, which have no spaces, pairs of characters."""
     words = (
         word
-        for word in _WORD.findall(bounded(text))
-        if (len(word) > 2 and word.casefold() not in STOP) or _UNSPACED.match(word)
+        for word in _word_in(text).findall(bounded(text))
+        if (len(word) > 2 and word.casefold() not in STOP) or _is_unspaced(word)
     )
     return frozenset(key for word in words for key in _keys(word))
 
@@ -48,18 +48,27 @@ def _keys(word: str) -> tuple[str, ...]:
 
 @lru_cache(4096)  # texts of one index have few different words
 def _known_keys(word: str) -> tuple[str, ...]:
-    return tuple(pairs(word)) if _UNSPACED.match(word) else (stem(word),)
+    return tuple(pairs(word)) if _is_unspaced(word) else (stem(word),)
+
+
+def _word_in(text: str) -> re.Pattern[str]:
+    return _ASCII_WORD if text.isascii() else _WORD
+
+
+def _is_unspaced(word: str) -> bool:
+    """Whether a word is a run of characters of a script without spaces."""
+    return not word.isascii() and _UNSPACED.match(word) is not None
 
 
 def highlight(text: str, stems: Collection[str], style: Callable[[str], str]) -> str:
     """``text``, with ``style`` applied to each word whose stem is in ``stems``."""
 
     def marked(match: re.Match[str]) -> str:
-        if _UNSPACED.match(match[0]):
+        if _is_unspaced(match[0]):
             return _marked_run(match[0], stems, style)
         return style(match[0]) if stem(match[0]) in stems else match[0]
 
-    return _WORD.sub(marked, text)
+    return _word_in(text).sub(marked, text)
 
 
 def matched_words(text: str, stems: Collection[str]) -> frozenset[str]:
@@ -115,7 +124,7 @@ _NO_STEMS: frozenset[str] = frozenset()
 def _matched_lines(text: str, stems: Collection[str]) -> list[_MatchedLine]:
     """The lines of a text. The stems of each word are looked up once."""
     lines = LINE.findall(text)
-    words = list(map((_ASCII_WORD if text.isascii() else _WORD).findall, lines))
+    words = list(map(_word_in(text).findall, lines))
     wanted = frozenset(stems)
     found = {word for word in set(chain.from_iterable(words)) if not wanted.isdisjoint(_keys(word))}
     matched, start = [], 0
@@ -165,16 +174,20 @@ def matches(text: str, stems: Collection[str]) -> list[str]:
 
 def matches_at(text: str, stems: Collection[str]) -> list[tuple[int, str]]:
     """The ``stems`` in a text, in its order, each with the place where its word begins."""
-    folded = text.casefold()
-    if len(folded) != len(text) or any(map(_UNSPACED.match, stems)):  # places in one are not those in the other
-        return [(word.start(), key) for word in _WORD.finditer(text) for key in _keys(word[0]) if key in stems]
+    folded, word_in = text.casefold(), _word_in(text)
+    if len(folded) != len(text) or any(map(_is_unspaced, stems)):  # places in one are not those in the other
+        return [(word.start(), key) for word in word_in.finditer(text) for key in _keys(word[0]) if key in stems]
     found = []
     for prefix in stems:  # a stem is the beginning of a folded word, and few words begin like one
         at = folded.find(prefix)
         while at >= 0:
-            word = _WORD.match(text, at)
+            word = word_in.match(text, at)
             assert word is not None
-            if not (at and _WORD_CHARACTER.match(text, at - 1)) and prefix in _keys(word[0]):
+            if not (at and _is_in_word(text[at - 1])) and prefix in _keys(word[0]):
                 found.append((at, prefix))
             at = folded.find(prefix, word.end())
     return sorted(found)
+
+
+def _is_in_word(character: str) -> bool:
+    return (character.isalnum() or character == "_") and not _is_unspaced(character)
