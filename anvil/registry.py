@@ -94,7 +94,7 @@ PARTS = {
     "linter": "anvil.lint.linter:lint",
     "agents of a project": "anvil.agents.agent_files",
     "agent skills": "anvil.agents.skill",
-    "markdown of a site": "anvil.markdown.publishing:publish",
+    "markdown of a site": "anvil.markdown.site_files:publish",
     "search page of a site": "anvil.search_page.publishing:publish",
     "topics": "anvil.agents.topics:topics",
     "suite": "anvil.doc_tests.suite:load",

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -13,13 +14,29 @@ from anvil.cli.output import NO, OK
 from anvil.requests import OpenRequest
 from anvil.wording import counted
 
-if TYPE_CHECKING:
-    from anvil.bundle.values import BundleReport
-
 MAX_SHOWN = 10
 """Files that get a line each."""
 _SIZE = re.compile(r"(\d+(?:\.\d+)?) ?([kMG]?)B?", re.IGNORECASE)
 _UNITS = {"": 1, "k": 1_000, "m": 1_000_000, "g": 1_000_000_000}
+
+
+@dataclass(frozen=True, slots=True)
+class BundleReport:
+    """A bundle. ``size``: bytes of all files; ``too_large``: what could be left out, where it is over the limit and
+    nothing was written."""
+
+    out: str
+    name: str
+    version: str | None
+    pages: int
+    size: int
+    index_size: int
+    written: tuple[str, ...]
+    unchanged: int
+    removed: tuple[str, ...]
+    kept: Mapping[str, str]
+    notes: tuple[str, ...]
+    too_large: tuple[str, ...] = ()
 
 
 def _bytes(ctx: click.Context, parameter: click.Parameter, text: str | None) -> int | None:
@@ -58,8 +75,8 @@ def command(
     larger than --max-size, so nothing was written, or a file in OUT was kept, 2: an error.
     """
     from anvil.bundle import bundling, folder
+    from anvil.bundle.pointer import INDEX
     from anvil.bundle.project_metadata import find_project
-    from anvil.bundle.values import INDEX, BundleReport, Written
 
     with output.progress(quiet) as progress, options.open_index(given, progress) as opened:
         member = opened.only
@@ -68,7 +85,7 @@ def command(
         found = found._replace(name=name or found.name, version=docs_version or found.version)
         bundle = bundling.collect(member, found, exclude, with_index, progress)
         is_large = max_size is not None and bundle.size > max_size
-        written = Written() if is_large else folder.write(out, bundle, progress)
+        written = folder.Written() if is_large else folder.write(out, bundle, progress)
     report = BundleReport(
         str(out),
         found.name,

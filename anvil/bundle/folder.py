@@ -17,27 +17,55 @@ import stat
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from anvil._version import __version__
-from anvil.bundle.values import MANIFEST, Bundle, BundledFile, Written
+from anvil.bundle.pointer import BundledProject
 from anvil.errors import BuildError
 from anvil.formats.json_values import canonical
 from anvil.system import safe_files
 from anvil.values import Progress, silent
 
+MANIFEST = "docs/anvil-bundle.json"
 FORMAT = 1
 MAX_MANIFEST_BYTES = 20_000_000
 MAX_FILE_BYTES = 2_000_000_000
 
 
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """What is to be written. ``files``: path from the bundle's folder -> content; ``pages``: how many of them are
+    pages. ``notes``: sentences on what is not as in the documentation."""
+
+    project: BundledProject
+    files: Mapping[str, bytes]
+    pages: int
+    notes: tuple[str, ...] = ()
+
+    @property
+    def size(self) -> int:
+        """Bytes of all files."""
+        return sum(map(len, self.files.values()))
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What was done in the folder: paths from it. ``kept``: path -> the reason why it was not written or removed."""
+
+    written: tuple[str, ...] = ()
+    unchanged: int = 0
+    removed: tuple[str, ...] = ()
+    kept: Mapping[str, str] = field(default_factory=dict)
+
+
 def manifest_text(bundle: Bundle, before: Mapping[str, str] | None = None) -> str:
     """The manifest in canonical JSON. ``before``: path -> digest of files that a write may still find as they were."""
-    rows = [BundledFile(path, _digest(data), len(data)) for path, data in sorted(bundle.files.items())]
+    rows = [{"path": path, "sha256": _digest(data), "size": len(data)} for path, data in sorted(bundle.files.items())]
     values: dict[str, Any] = {
         "anvil_version": __version__,
-        "files": [row._asdict() for row in rows],
+        "files": rows,
         "format": FORMAT,
         "name": bundle.project.name,
         "pages": bundle.pages,

@@ -7,14 +7,24 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from anvil.bundle.values import INDEX, PAGES, BundledProject
 from anvil.text.headings import UNTITLED
 from anvil.wording import counted
 
+POINTER, PAGES, INDEX = "AGENTS.md", "docs", "docs.anvil.db"
+"""What is in a bundle: this file, the folder of the pages, and an index of them."""
 MAX_BYTES = 2048
 """UTF-8 bytes of the file: agents read it whole, whatever they look for."""
 _STARTS = ("index.md", "readme.md", "_index.md")
 _UNSAFE = "`\r\n"
+
+
+class BundledProject(NamedTuple):
+    """The project of a documentation. ``install``: the name by which ``anvil deps add`` finds its package; None where
+    it is no package of a language that Anvil knows."""
+
+    name: str
+    version: str | None = None
+    install: str | None = None
 
 
 class PointedPage(NamedTuple):

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from anvil.bundle.values import BundledProject
+from anvil.bundle.pointer import BundledProject
 from anvil.formats import toml_values
 from anvil.system import safe_files
 

@@ -1,7 +1,8 @@
-"""Markdown written into the folder of a built site: beside each page, ``llms.txt`` and ``llms-full.txt``.
+"""Markdown in the folder of a built site: beside each page, ``llms.txt`` and ``llms-full.txt``.
 
-Only files that Anvil wrote are replaced or removed (:class:`anvil.sites.site_listing.Record`); others stay, and are
-named. A file whose content is the same is not written. Files are put in place by a rename.
+:func:`publish` writes the pages of an index, as ``anvil build --site FOLDER --markdown`` does, and :func:`write` any
+pages. Only files that Anvil wrote are replaced or removed (:class:`anvil.sites.site_listing.Record`); others stay, and
+are named. A file whose content is the same is not written. Files are put in place by a rename.
 """
 
 from __future__ import annotations
@@ -10,24 +11,33 @@ import hashlib
 import os
 import posixpath
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial as partial_function
 from html import escape
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from anvil.errors import BuildError
-from anvil.markdown import llms
+from anvil.index_file import verify
+from anvil.index_file.reader import Reader
+from anvil.index_file.rows import StoredDocument
+from anvil.markdown import llms, twins
 from anvil.markdown.llms import PublishedSite
-from anvil.markdown.page_file import MarkdownPage, render
-from anvil.markdown.twins import Layout, SitePlace, TwinLinks, relative
+from anvil.markdown.page_file import MarkdownPage, page_of, render
+from anvil.markdown.twins import Layout, SiteLinks, SitePlace, TwinLinks, relative
+from anvil.search.pages import page_text
 from anvil.sites.site_listing import RECORD, Record, read_record
 from anvil.system import safe_files
 from anvil.text import references
-from anvil.values import Progress, silent
+from anvil.values import Document, Progress, silent
 from anvil.wording import counted, first_of
+
+if TYPE_CHECKING:
+    from anvil.sites.page_choice import SitePage
+    from anvil.sites.site_folder import SiteFolder
 
 MAX_WAITING_BYTES = 64_000_000
 """Bytes of files that wait until the record of them is written."""
@@ -321,3 +331,92 @@ def _with_link(data: bytes, target: str) -> bytes | None:
 def _without_link(data: bytes) -> bytes:
     """A page without the link."""
     return _OWN.sub(b"", data, count=1)
+
+
+# --- of the pages of an index ---------------------------------------------------------------------------------------
+
+
+def publish(
+    index: Path,
+    site: SiteFolder,
+    name: str,
+    *,
+    version: str | None = None,
+    link_html: bool = False,
+    mcp_url: str | None = None,
+    progress: Progress = silent,
+) -> MarkdownReport:
+    """Write the pages of the index of a site into its folder.
+
+    ``site``: as it was read for this index. ``name``: of the project. ``version``: of pages without one of their own.
+    Raises :class:`ArtifactError` for the index, and :class:`BuildError`.
+    """
+    if not site.pages():
+        site.scan()
+    with verify.open_checked(index) as reader:
+        pages = site.pages()
+        stored = sorted(
+            (document for document in reader.documents() if document.file_path in pages),
+            key=lambda document: _order(pages[document.file_path]),
+        )
+        places = {document.file_path: twins.place_of(pages[document.file_path]) for document in stored}
+        layout = twins.lay_out(places.values())
+        url = site.url()
+        first = next((document for document in stored if places[document.file_path].address == ""), None)
+        summary = first.metadata.get("description") if first is not None else None
+        version = version or reader.meta().get("version")
+        of_site = _descriptions_of_the_site(document for document in stored if document is not first)
+        base_path = "/"
+        if not url:
+            base_path = twins.base_path((text for _, text in _texts(reader, stored)), places.values())
+
+        def placed_pages() -> Iterator[PlacedPage]:
+            for document, text in _texts(reader, stored):
+                place = places[document.file_path]
+                for path in layout.files[place.html][:1]:
+                    images = pages[document.file_path].facts.images
+                    yield PlacedPage(place, page_of(_document(document, text, version, of_site), path, images=images))
+
+        return write(
+            site.folder,
+            PublishedSite(name, summary if isinstance(summary, str) else "", url, mcp_url),
+            placed_pages(),
+            TwinLinks(layout, SiteLinks(places.values(), url, base_path)),
+            link_html=link_html,
+            progress=progress,
+        )
+
+
+def _order(page: SitePage) -> list[tuple[bool, str]]:
+    """Pages by their paths, the first page of a folder before the others, files before folders."""
+    *folders, name = page.file.split("/")
+    return [*((True, folder) for folder in folders), (False, "" if name.startswith("index.") else name)]
+
+
+def _texts(reader: Reader, stored: list[StoredDocument]) -> Iterator[tuple[StoredDocument, str]]:
+    chunks = reader.chunks_of_pages(document.id for document in stored)
+    return ((document, page_text(own)) for document, own in zip(stored, chunks, strict=True))
+
+
+def _descriptions_of_the_site(stored: Iterable[StoredDocument]) -> frozenset[object]:
+    """Descriptions that generators put into each page without one of its own."""
+    counts = Counter(str(document.metadata.get("description")) for document in stored)
+    return frozenset(description for description, count in counts.items() if count > 1)
+
+
+def _document(stored: StoredDocument, text: str, version: str | None, of_site: Collection[object]) -> Document:
+    """The page as a document, without a description of ``of_site``. ``version``: of all pages without one of their
+    own."""
+    metadata = {"version": version, **stored.metadata}
+    if metadata.get("description") in of_site:
+        del metadata["description"]
+    return Document(
+        stored.file_path,
+        stored.blob_id,
+        text,
+        stored.size,
+        stored.last_modified,
+        title=stored.title,
+        url=stored.url,
+        metadata=metadata,
+    )

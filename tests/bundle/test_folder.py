@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anvil.bundle import folder
-from anvil.bundle.folder import page_files
-from anvil.bundle.values import Bundle, BundledProject
+from anvil.bundle.folder import Bundle, page_files
+from anvil.bundle.pointer import BundledProject
 from anvil.errors import BuildError
 
 

@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anvil.bundle import pointer
-from anvil.bundle.pointer import PointedPage
-from anvil.bundle.values import BundledProject
+from anvil.bundle.pointer import BundledProject, PointedPage
 
 
 def test_it_says_what_an_agent_needs() -> None:

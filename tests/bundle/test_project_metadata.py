@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from anvil.bundle.pointer import BundledProject
 from anvil.bundle.project_metadata import find_project
-from anvil.bundle.values import BundledProject
 
 
 def put(path: Path, text: str) -> None:
