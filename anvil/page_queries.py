@@ -115,12 +115,12 @@ class PageQueries(OpenedIndexes):
             opened, problems = opened_indexes.call_each(
                 members, lambda member: stack.enter_context(member.live.query(request))
             )
-            from anvil.search import searcher
+            from anvil.search import several_collections
 
             obstacles = _obstacles(opened) if request.mode != "keyword" else []
             if obstacles and request.mode == "semantic":
                 raise ConfigError(" ".join(obstacles))
-            found = searcher.search([copy.searcher for _, copy in opened], request, question)
+            found = several_collections.search([copy.searcher for _, copy in opened], request, question)
             not_by_meaning = [*obstacles, *_without_meaning(opened, request.mode)]
             notes = [*opened_indexes.sentences(problems), *not_by_meaning, *found.notes]
             freshness = _freshness(opened, frozenset(found.places), notes)
@@ -150,10 +150,10 @@ class PageQueries(OpenedIndexes):
         """
         from anvil.requests import GrepRequest
         from anvil.results import GrepResult
-        from anvil.search import grep, line_matcher
+        from anvil.search import grep
 
         request = GrepRequest(pattern, path, regex, ignore_case, context, max_matches, offset, max_chars)
-        matcher = line_matcher.compile(pattern, regex=regex, ignore_case=ignore_case)
+        matcher = grep.compile(pattern, regex=regex, ignore_case=ignore_case)
         matches: list[GrepMatch] = []
         skipped, is_full = request.offset, False
         left, chars_left = request.max_matches, request.max_chars

@@ -86,7 +86,7 @@ def candidates(clones: Path, work: Path) -> None:
     from anvil.embedding.factory import create_provider
     from anvil.index_file.verify import open_checked
     from anvil.requests import SearchRequest
-    from anvil.search.file_index import FileIndex
+    from anvil.search.candidates import FileIndex
     from anvil.search.searcher import Searcher, embed_query
     from anvil.settings.schema import EmbeddingSettings
 

@@ -11,7 +11,7 @@ import click
 from anvil.cli import options, output
 from anvil.cli.output import NO, OK
 from anvil.requests import OpenRequest
-from anvil.search import line_matcher
+from anvil.search import grep
 from anvil.wording import counted
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def command(
     """
     from anvil.cli import page_paths
 
-    matcher = line_matcher.compile(pattern, regex=regex, ignore_case=not case_sensitive)
+    matcher = grep.compile(pattern, regex=regex, ignore_case=not case_sensitive)
     with options.opened(given) as opened:
         result = opened.grep(
             pattern,
@@ -114,7 +114,7 @@ def _page_lines(matches: Sequence[GrepMatch], place: str, highlighted: Callable[
                 printed = line
 
 
-def _highlighted(text: str, matcher: line_matcher.LineMatcher) -> str:
+def _highlighted(text: str, matcher: grep.LineMatcher) -> str:
     parts, end = [], 0
     for start, stop in matcher.spans(text):
         parts += [text[end:start], output.style(text[start:stop], "yellow", "bold") if stop > start else ""]

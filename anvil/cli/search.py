@@ -12,13 +12,13 @@ from anvil.cli import options, output
 from anvil.cli.output import NO, OK
 from anvil.errors import BuildError
 from anvil.requests import OpenRequest
-from anvil.search import snippets
+from anvil.search import excerpts
 from anvil.values import at_line, labelled
 from anvil.wording import counted, full_heading
 
 if TYPE_CHECKING:
     from anvil.results import Hit, Mode, SearchResult
-    from anvil.search.section_match import SectionSpan
+    from anvil.search.result_texts import SectionSpan
     from anvil.values import Progress
 
 MAX_SNIPPET_CHARS = 400
@@ -137,7 +137,7 @@ def rendered(result: SearchResult, spans: Sequence[SectionSpan], query: str, fol
     :func:`anvil.cli.page_paths.folders`."""
     if not result.results:
         return f"Nothing found in {counted(result.total_chunks, 'chunk')}.\n"
-    stems = snippets.query_stems(query)
+    stems = excerpts.query_stems(query)
     hits = enumerate(zip(result.results, spans, strict=True), 1)
     return "\n".join(_hit(number, hit, span, stems, folders) for number, (hit, span) in hits)
 
@@ -146,13 +146,13 @@ def _hit(number: int, hit: Hit, span: SectionSpan, stems: frozenset[str], folder
     from anvil.cli import page_paths
 
     section = hit.content[span.start : span.end]
-    start, end = snippets.best_snippet(section, stems, MAX_SNIPPET_CHARS)
+    start, end = excerpts.best_snippet(section, stems, MAX_SNIPPET_CHARS)
     if blank := BLANK_LINES.match(section, start, end):
         start = blank.end()  # the printed line number is that of the first line shown
     page = page_paths.shown(folders, hit.metadata.file_path, hit.collection, hit.version)
     place = at_line(page, span.line_at(section, start))
     text = section[start:end].strip("\r\n")
-    marked = snippets.highlight(text, stems, lambda word: output.style(word, "yellow", "bold"))
+    marked = excerpts.highlight(text, stems, lambda word: output.style(word, "yellow", "bold"))
     lines = [f"   | {text}" for text in marked.splitlines() if text.strip()]
     url = [f"   {hit.metadata.url}"] if hit.metadata.url else []
     likely = "" if hit.confidence is None else f"  confidence {hit.confidence:.2f}"

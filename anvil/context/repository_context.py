@@ -27,7 +27,7 @@ from anvil.context.values import Artifact, ArtifactText, Health, Ingestion, Matc
 from anvil.errors import AnvilError, ConfigError, NotFound
 from anvil.live.live_index import LiveIndex
 from anvil.requests import BuildRequest, OpenRequest, SearchRequest
-from anvil.search import snippets
+from anvil.search import excerpts
 from anvil.settings.schema import Config
 from anvil.system import safe_files
 from anvil.values import Progress, Skipped, silent
@@ -36,7 +36,7 @@ from anvil.wording import first_of
 if TYPE_CHECKING:
     from anvil.context.artifacts import StoredArtifacts
     from anvil.live.working_copy import WorkingCopy
-    from anvil.search.section_match import SectionSpan
+    from anvil.search.result_texts import SectionSpan
 
 
 FIRST_READING_S = 60.0
@@ -162,7 +162,7 @@ class Context:
                     heading=hit.metadata.heading_path,
                     startLine=hit.lines[0]
                     if hit.lines
-                    else (span.line or 1) - snippets.lines_before(hit.content, span.start),
+                    else (span.line or 1) - excerpts.lines_before(hit.content, span.start),
                     truncated=hit.truncated,
                     title=artifacts[hit.metadata.file_path].title,
                 )

@@ -19,7 +19,7 @@ from anvil.index_file import connection, writer
 from anvil.index_file.reader import Reader
 from anvil.index_file.rows import is_parallel
 from anvil.index_file.writer import SETTINGS, Writer
-from anvil.search.file_index import FileIndex
+from anvil.search.candidates import FileIndex
 from anvil.search.pages import page_text
 from anvil.search.searcher import Searcher
 from anvil.text import text_changes

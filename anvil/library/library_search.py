@@ -18,12 +18,11 @@ from anvil.index_file.fts_table import Stemmer
 from anvil.library.queries import LibraryReader
 from anvil.library.values import Passages
 from anvil.library.verify_library import Damage
-from anvil.search import confidence, ranking, scoring
-from anvil.search.file_index import KeywordTables
+from anvil.search import confidence, ranking
+from anvil.search.candidates import KeywordTables, VectorIndex, nearness
 from anvil.search.metadata_filter import Filter
-from anvil.search.ranking import CANDIDATES, Nearness, nearness
+from anvil.search.ranking import CANDIDATES, Nearness
 from anvil.search.searcher import QueryVector, semantic_obstacle, unread_note
-from anvil.search.vector_index import VectorIndex
 from anvil.text import query as lexicon
 
 if TYPE_CHECKING:
@@ -166,8 +165,8 @@ class LibraryIndex(KeywordTables):
     def matching(self, words: Sequence[str], count: int, selection: SelectedPassages | None) -> list[int]:
         expression = lexicon.any_of(words)
         if selection is None:
-            return self.reader.matching(expression, scoring.FIELD_WEIGHTS, count, None)
-        return self.reader.matching_within(expression, scoring.FIELD_WEIGHTS, count, selection.filter)
+            return self.reader.matching(expression, ranking.FIELD_WEIGHTS, count, None)
+        return self.reader.matching_within(expression, ranking.FIELD_WEIGHTS, count, selection.filter)
 
     def with_nearest(
         self, vector: NDArray[np.float32], named: Collection[int], count: int, selection: SelectedPassages | None

@@ -24,7 +24,7 @@ from anvil.index_file.rows import ChunkText
 from anvil.index_file.writer import Writer
 from anvil.live import site_view
 from anvil.requests import SearchRequest
-from anvil.search.file_index import FileIndex, LinkCache
+from anvil.search.candidates import FileIndex, LinkCache
 from anvil.search.searcher import Searcher
 from anvil.text.chunker import Chunking, recorded
 from anvil.values import RETRY_S, Changes, Progress, Window, silent

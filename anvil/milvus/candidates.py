@@ -21,9 +21,9 @@ from anvil.index_file.rows import SearchedText
 from anvil.milvus import generations
 from anvil.milvus.generation_reader import Words
 from anvil.milvus.overlay import LayeredReader
-from anvil.search import scoring
-from anvil.search.ranking import SCORE_DIGITS, Near, Nearness, RowSet, TextCache
-from anvil.search.vector_index import VectorIndex
+from anvil.search import ranking
+from anvil.search.candidates import TextCache, VectorIndex
+from anvil.search.ranking import SCORE_DIGITS, Near, Nearness, RowSet
 from anvil.text import page_weights
 from anvil.text import query as lexicon
 from anvil.text.page_links import PageLinks
@@ -185,7 +185,7 @@ class MilvusIndex:
         within, over = self._within(selection), self._over(selection)
         named = [] if within is None else self.reader.below.matching(self._tokens(words), MAX_WORD_MATCHES, within)
         if over and self.reader.above is not None:
-            named += self.reader.above.matching(lexicon.any_of(words), scoring.FIELD_WEIGHTS, MAX_WORD_MATCHES, over)
+            named += self.reader.above.matching(lexicon.any_of(words), ranking.FIELD_WEIGHTS, MAX_WORD_MATCHES, over)
         scores = self._keyword_scores(named, words)
         return sorted(named, key=lambda row: (-scores[row], row))[:count]
 
@@ -194,16 +194,16 @@ class MilvusIndex:
         terms = [(tokens, self._idf(word)) for word in dict.fromkeys(words) if (tokens := self.stem(word))]
         scores = {}
         for row, (columns, length) in self._words(rows).items():
-            norm = scoring.K1 * (1 - scoring.B + scoring.B * length / max(self.average_length, 1.0))
+            norm = ranking.K1 * (1 - ranking.B + ranking.B * length / max(self.average_length, 1.0))
             counts = [Counter(column.split()) for column in columns]
             score = 0.0
             for tokens, idf in terms:
                 frequency = 0.0
-                for weight, column, count in zip(scoring.FIELD_WEIGHTS, columns, counts, strict=True):
+                for weight, column, count in zip(ranking.FIELD_WEIGHTS, columns, counts, strict=True):
                     occurrences = count[tokens[0]] if len(tokens) == 1 else column.count(f" {' '.join(tokens)} ")
                     frequency += weight * occurrences
                 if frequency:
-                    score += idf * frequency * (scoring.K1 + 1) / (frequency + norm)
+                    score += idf * frequency * (ranking.K1 + 1) / (frequency + norm)
             scores[row] = score
         return scores
 
@@ -255,7 +255,7 @@ class MilvusIndex:
                 cosines[row] = max(cosine, cosines.get(row, -1.0))
         if pages:
             means = self._means({row >> row_ids.CHUNK_BITS for row in cosines})
-            page_cosines = {document: scoring.PAGE_WEIGHT * float(mean @ vector) for document, mean in means.items()}
+            page_cosines = {document: ranking.PAGE_WEIGHT * float(mean @ vector) for document, mean in means.items()}
             cosines = {
                 row: cosine + page_cosines.get(row >> row_ids.CHUNK_BITS, 0.0) for row, cosine in cosines.items()
             }

@@ -21,7 +21,7 @@ from anvil.milvus import generation_reader as reading
 from anvil.milvus import generations
 from anvil.milvus.generations import Generation
 from anvil.milvus.milvus_client import Client
-from anvil.search.vector_index import VectorIndex
+from anvil.search.candidates import VectorIndex
 from anvil.text.page_links import links_of
 from anvil.text.query import path_words
 from anvil.values import Progress, silent

@@ -1,1 +1,1 @@
-"""Search: query, candidates, ranking, sections, snippets, pages by name, and lines by pattern."""
+"""Search: query, candidates, ranking, sections, excerpts, pages by name, and lines by pattern."""

@@ -196,7 +196,7 @@ def _hash(body: str) -> bytes:
 def _near_duplicates(
     owners: NDArray[np.int64], rows: NDArray[np.int8], chunks: Mapping[int, StoredChunk], limit: int = MAX_PAIRS
 ) -> tuple[Pair, ...]:
-    from anvil.search.vector_index import nearest_pairs
+    from anvil.search.candidates import nearest_pairs
 
     texts: dict[bytes, int] = {}  # chunks with equal text are duplicates, not near duplicates
     text = {

@@ -2,28 +2,197 @@
 
 The best chunks by words and the best by vectors are candidates. Only these few are scored, in the same way for a file,
 a library and Milvus, which differ in their :class:`CandidateIndex`. Row ids identify chunks.
+
+The parameters were chosen on 151 queries over six documentation sets. They do not help on each;
+docs/performance-method.md has the measurement and its limits.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
-from anvil.errors import ArtifactRejected
 from anvil.index_file import row_ids
 from anvil.index_file.fts_table import Stemmer
 from anvil.index_file.rows import SearchedText
-from anvil.search import scoring
 from anvil.search.confidence import MatchEvidence
-from anvil.search.vector_index import VectorIndex, with_page
 from anvil.text import query as lexicon
 from anvil.text.page_links import PageLinks
 from anvil.text.page_weights import PageFactors, asks_for_records
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+FIELD_WEIGHTS = (2.0, 2.0, 1.0, 0.5)
+"""Of title, breadcrumb, content, and derived terms with the words of the path."""
+K1, B = 1.2, 0.75
+DERIVED_SHARE = FIELD_WEIGHTS[3] * (1 + K1) / (FIELD_WEIGHTS[3] + K1)
+"""Score of a derived term that a section has once, as a share of that of a word that it has once in its content."""
+DENSE_WEIGHT = 0.5
+"""Weight of the vectors; the words have 1."""
+GOOD_MATCH = 0.4
+"""Share of the score of a perfect match from which on words have their whole weight."""
+HEADING_WEIGHT = 0.3
+"""Weight of the share of the query that is in the breadcrumb or the title."""
+LINK_WEIGHT = 0.4
+"""Weight of the share of the query that is in the texts of the links to the page."""
+POPULAR_WEIGHT = 0.2
+"""Weight of the popularity of the page: how many others link to it."""
+PAGE_WEIGHT, SEMANTIC_PAGE_WEIGHT = 1.0, 0.5
+"""Weight of the mean vector of the page, in hybrid and in semantic mode; the best window of the chunk has 1."""
+NEIGHBOUR_WEIGHT, NEIGHBOURS = 0.2, 3
+"""Weight of the mean nearness of the next best sections of a page by vectors, and how many of them count: a page on the
+subject has several, a page that mentions it has one."""
+SIBLING_BOOST, MAX_BOOSTED = 0.4, 4
+"""How far the score of a section is raised toward that of the page's best one, and how many sections of a page."""
+
+PASSAGE_WEIGHT, MAX_READ = 0.2, 10
+"""Weight of a passage that is read again, where all else together has 1; and how many results are read again. Weights
+of .15 to .35 and 8 to 20 passages find as much; see docs/performance-method.md."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """A candidate's words: token counts of title, breadcrumb, content and derived terms, at least for the tokens of the
+    query; and its number of words."""
+
+    counts: tuple[Mapping[str, int], Mapping[str, int], Mapping[str, int], Mapping[str, int]]
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreParts:
+    """The summands of a hit's score. ``words`` and ``heading`` are those of the keyword search, ``vectors`` that of the
+    semantic one, ``links`` that of the links to the page, ``passage`` that of the passage when it is read again, and
+    ``page`` that of the best section of the page. A semantic search has one summand, a cosine.
+    """
+
+    words: float
+    heading: float
+    vectors: float
+    links: float
+    passage: float
+    page: float
+
+
+def idf(frequency: int, total: int) -> float:
+    """Inverse document frequency of a term in ``frequency`` of ``total`` chunks, never negative (Lucene's form)."""
+    return math.log(1 + (total - frequency + 0.5) / (frequency + 0.5))
+
+
+def bm25f(fields: Fields, weights: Mapping[str, float], average: float, phrases: float) -> tuple[float, float]:
+    """(score, heading coverage) of one candidate.
+
+    The score is BM25F (Robertson, Zaragoza and Taylor 2004): field-weighted term counts, saturated once.
+    ``weights``: token -> idf times its weight in the query. ``phrases``: the sum of the weights of the phrases in the
+    candidate, each as one occurrence. Heading coverage: the share of ``weights`` in the breadcrumb or the title.
+    """
+    norm = K1 * (1 - B + B * fields.length / max(average, 1.0))
+    score, covered = phrases * (K1 + 1) / (1 + norm), 0.0
+    in_title, in_heading, in_content, in_terms = fields.counts
+    of_title, of_heading, of_content, of_terms = FIELD_WEIGHTS
+    for token, weight in weights.items():  # without an inner loop: this is the hottest loop of a search
+        is_in_heading = token in in_heading or token in in_title
+        if is_in_heading or token in in_content or token in in_terms:
+            frequency = (
+                of_title * in_title.get(token, 0)
+                + of_heading * in_heading.get(token, 0)
+                + of_content * in_content.get(token, 0)
+                + of_terms * in_terms.get(token, 0)
+            )
+            score += weight * frequency * (K1 + 1) / (frequency + norm)
+            if is_in_heading:
+                covered += weight
+    return score, covered / (sum(weights.values()) or 1.0) if covered else 0.0
+
+
+def fuse(
+    lexical: NDArray[np.float64],
+    coverage: NDArray[np.float64],
+    dense: NDArray[np.float64] | None,
+    links: NDArray[np.float64] | None,
+    pages: Sequence[int],
+    perfect: float,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """A score in 0..1 for each candidate (n,), and its summands (n, 4): words, heading, vectors and links (None:
+    without). ``links`` (n, 2) are the share of the query in the links to its page, and the page's popularity.
+
+    ``lexical`` is divided by that of the best candidate. Where that one has less than ``GOOD_MATCH`` of ``perfect``,
+    the score of a perfect match, words tell little about which page answers, so vectors decide more between the pages
+    (``pages``: of each candidate), but not between the sections of a page. ``dense`` is in 0..1.
+    """
+    best = lexical.max(initial=0.0)
+    words, heading = lexical / best if best > 0 else lexical, HEADING_WEIGHT * coverage
+    vectors, linked, full = np.zeros_like(words), np.zeros_like(words), 1 + HEADING_WEIGHT
+    if links is not None:
+        linked, full = links @ (LINK_WEIGHT, POPULAR_WEIGHT), full + LINK_WEIGHT + POPULAR_WEIGHT
+    if dense is not None:
+        vectors = DENSE_WEIGHT * dense + NEIGHBOUR_WEIGHT * _neighbours(dense, pages)
+        full += DENSE_WEIGHT + NEIGHBOUR_WEIGHT
+        good = GOOD_MATCH * perfect
+        words = _less(words, pages, 1 - min(best, good) / good if good > 0 else 0.0)
+    summands = np.stack((words, heading, vectors, linked), axis=1) / full
+    return (words + heading + vectors + linked) / full, summands
+
+
+def with_passages(scores: Sequence[float], values: Sequence[float]) -> tuple[list[float], list[float]]:
+    """Scores with those of passages, and the summands of the passages. The first results have the
+    ``values`` of :class:`anvil.embedding.passages.PassageScorer`; the lowest becomes 0 and the highest 1, as only
+    differences within one question mean something. A result without a value has 0."""
+    full, lowest = 1 + PASSAGE_WEIGHT, min(values)
+    spread = max(values) - lowest
+    summands = [PASSAGE_WEIGHT / full * (value - lowest) / spread if spread > 0 else 0.0 for value in values]
+    summands += [0.0] * (len(scores) - len(values))
+    return [score / full + summand for score, summand in zip(scores, summands, strict=True)], summands
+
+
+def _neighbours(dense: NDArray[np.float64], pages: Sequence[int]) -> NDArray[np.float64]:
+    """The mean of the next best ``NEIGHBOURS`` values of ``dense`` in the page of each candidate, after its best; one
+    that is missing counts as 0."""
+    by_page: dict[int, list[float]] = {}
+    for page, value in zip(pages, dense.tolist(), strict=True):
+        by_page.setdefault(page, []).append(value)
+    means = {page: sum(sorted(values)[-NEIGHBOURS - 1 : -1]) / NEIGHBOURS for page, values in by_page.items()}
+    return np.array([means[page] for page in pages], np.float64)
+
+
+def _less(words: NDArray[np.float64], pages: Sequence[int], missing: float) -> NDArray[np.float64]:
+    """``words`` without the share ``missing`` of the best section of each page, so that the order in a page stays."""
+    if not missing:
+        return words
+    best_of_page: dict[int, float] = {}
+    for page, share in zip(pages, words.tolist(), strict=True):
+        best_of_page[page] = max(best_of_page.get(page, 0.0), share)
+    best_shares = np.array([best_of_page[page] for page in pages], np.float64)
+    return np.maximum(words - missing * best_shares, 0.0)
+
+
+def normalize(scores: NDArray[np.floating], mean: float, peak: float) -> NDArray[np.float64]:
+    """Scale scores so that the mean of all becomes 0 and the best of all 1; 0 below the mean."""
+    return np.maximum((scores.astype(np.float64) - mean) / max(peak - mean, 1e-9), 0.0)
+
+
+def boost_siblings(scores: Sequence[float], pages: Sequence[int]) -> list[float]:
+    """Raise the scores of the best sections of each page toward that of its best one.
+
+    A page that matches well often does so in several sections. The order of the pages by their best section does not
+    change. ``scores``, ``pages`` and the result have the same order.
+    """
+    best: dict[int, float] = {}
+    section_counts: dict[int, int] = {}
+    boosted = list(scores)
+    for index in sorted(range(len(scores)), key=lambda i: (-scores[i], i)):
+        page = pages[index]
+        best.setdefault(page, scores[index])
+        section_counts[page] = section_counts.get(page, 0) + 1
+        if section_counts[page] <= MAX_BOOSTED:
+            boosted[index] += SIBLING_BOOST * (best[page] - scores[index])
+    return boosted
+
 
 CANDIDATES = 20
 """Candidates by words, and by vectors; more of them changed no result that mattered."""
@@ -35,8 +204,6 @@ MAX_FILTERED_POSTINGS = 10_000
 """The same where a filter lets only some of the entries through."""
 MAX_WHOLE = 400
 """A filter that lets through no more chunks than this makes all of them candidates."""
-MAX_TEXTS = 1024
-"""Chunks whose texts are kept in memory."""
 NO_VECTOR = -0.999
 """No text has a lower cosine; a chunk without vectors has -1."""
 SCORE_DIGITS = 6
@@ -142,7 +309,7 @@ def weights(index: CandidateIndex, text: str) -> Weights:
     frequencies = index.frequencies({token: word for token, (_, word) in query.terms.items()})
     total = index.count()
     tokens = {
-        token: weight * scoring.idf(frequencies[token], total)
+        token: weight * idf(frequencies[token], total)
         for token, (weight, _) in query.terms.items()
         if frequencies[token]
     }
@@ -160,7 +327,7 @@ def rank(
         rows = index.in_order(named)
     else:
         nearness = index.with_nearest(vector, named, count, selection)
-        rows, dense = nearness.rows, scoring.normalize(nearness.similarities, nearness.mean, nearness.peak)
+        rows, dense = nearness.rows, normalize(nearness.similarities, nearness.mean, nearness.peak)
     if not rows:
         return []
     lexical, coverage = _keyword_scores(index, rows, query_weights.tokens, list(phrases.values()))
@@ -170,18 +337,18 @@ def rank(
         lexical, coverage = lexical[matches], coverage[matches]
         cosines: list[tuple[float, float] | None] = [None] * len(rows)
     else:
-        cosines = _cosines(nearness.similarities - scoring.PAGE_WEIGHT * nearness.pages, nearness.pages)
+        cosines = _cosines(nearness.similarities - PAGE_WEIGHT * nearness.pages, nearness.pages)
     perfect = _perfect_score(index, query_weights, phrases)
     evidence = _evidence(query_weights, perfect, lexical, cosines)
     pages = [row >> row_ids.CHUNK_BITS for row in rows]
     links = _links(index, pages, query_weights.tokens)
-    fused, summands = scoring.fuse(lexical, coverage, dense, links, pages, perfect)
+    fused, summands = fuse(lexical, coverage, dense, links, pages, perfect)
     factors = index.page_factors
     if of_pages := factors.about_records if query_weights.about_records else factors.usual:
         fused = fused * [of_pages.get(page, 1.0) for page in pages]
     scores = fused.tolist()
     if dense is not None:
-        scores = scoring.boost_siblings(scores, pages)
+        scores = boost_siblings(scores, pages)
     results = (
         Ranked(round(score, SCORE_DIGITS), row, parts, proof)
         for score, row, parts, proof in zip(scores, rows, summands.tolist(), evidence, strict=True)
@@ -191,7 +358,7 @@ def rank(
 
 def by_cosine(index: CandidateIndex, query_weights: Weights, chunks: Iterable[Near], count: int) -> list[Ranked]:
     """The ``count`` nearest of ``chunks`` with a share of their pages, nearest first; their words are evidence only."""
-    nearest = sorted(chunks, key=lambda near: -near.cosine - scoring.SEMANTIC_PAGE_WEIGHT * near.page)[:count]  # stable
+    nearest = sorted(chunks, key=lambda near: -near.cosine - SEMANTIC_PAGE_WEIGHT * near.page)[:count]  # stable
     phrases = _phrases(index, query_weights)
     lexical, _ = _keyword_scores(index, [near.row for near in nearest], query_weights.tokens, list(phrases.values()))
     perfect = _perfect_score(index, query_weights, phrases)
@@ -206,7 +373,7 @@ def _phrases(index: CandidateIndex, query_weights: Weights) -> dict[str, tuple[R
     """Phrase -> the chunks that hold it and its weight, of those that occur."""
     total = index.count()
     return {
-        phrase: (holders, query_weights.query.phrases[phrase] * scoring.idf(len(holders), total))
+        phrase: (holders, query_weights.query.phrases[phrase] * idf(len(holders), total))
         for phrase, holders in index.phrase_holders(query_weights.query.phrases).items()
         if len(holders)
     }
@@ -216,11 +383,11 @@ def _perfect_score(index: CandidateIndex, query_weights: Weights, phrases: Mappi
     """The BM25F that a section with all words and phrases of the query approaches. A word that occurs nowhere counts as
     the rarest of all. A pair of CJK characters is a derived term, of which a section has each once."""
     terms, known = query_weights.query.terms, query_weights.tokens
-    share = {token: scoring.DERIVED_SHARE if lexicon.is_cjk(token) else 1.0 for token in terms}
+    share = {token: DERIVED_SHARE if lexicon.is_cjk(token) else 1.0 for token in terms}
     of_known = sum(share[token] * weight for token, weight in known.items())
     missing = sum(share[token] * weight for token, (weight, _) in terms.items() if token not in known)
     of_phrases = sum(weight for _, weight in phrases.values())
-    return (of_known + of_phrases + missing * scoring.idf(0, index.count())) * (scoring.K1 + 1)
+    return (of_known + of_phrases + missing * idf(0, index.count())) * (K1 + 1)
 
 
 def _evidence(
@@ -276,8 +443,8 @@ def _keyword_scores(
         text = texts[row]
         columns = (headings(text.title), headings(text.heading_path), counts(text.content), counts(text.terms))
         phrase_weight = sum(weight for holders, weight in phrases if row in holders)
-        fields = scoring.Fields(columns, text.length)
-        scores.append(scoring.bm25f(fields, tokens, index.average_length, phrase_weight))
+        fields = Fields(columns, text.length)
+        scores.append(bm25f(fields, tokens, index.average_length, phrase_weight))
     pairs = np.array(scores, np.float64).reshape(-1, 2)
     return pairs[:, 0], pairs[:, 1]
 
@@ -290,58 +457,3 @@ def _links(index: CandidateIndex, pages: Sequence[int], tokens: Mapping[str, flo
     heading_counts = index.stem.heading_counts
     known = {page: (links.coverage(page, tokens, heading_counts), links.popularity(page)) for page in set(pages)}
     return np.array([known[page] for page in pages], np.float64).reshape(-1, 2)
-
-
-class TextCache:
-    """The texts of the last chunks that were scored."""
-
-    def __init__(self, read: Callable[[Sequence[int]], dict[int, SearchedText]]) -> None:
-        self._read = read
-        self._texts: dict[int, SearchedText] = {}
-
-    def get(self, rows: Sequence[int]) -> Mapping[int, SearchedText]:
-        """Row -> text, of at least these rows. Raises :class:`ArtifactRejected` when one has none."""
-        unknown = [row for row in rows if row not in self._texts]
-        if len(self._texts) + len(unknown) > MAX_TEXTS:
-            self._texts.clear()
-            unknown = list(rows)
-        self._texts.update(self._read(unknown))
-        if any(row not in self._texts for row in unknown):
-            raise ArtifactRejected(
-                "The index is damaged: its keyword index lacks chunks. Build it again with 'anvil build --force', or "
-                "fetch it again."
-            )
-        return self._texts
-
-    def forget(self, documents: Collection[int]) -> None:
-        """Drop the texts of some documents."""
-        self._texts = {row: text for row, text in self._texts.items() if row >> row_ids.CHUNK_BITS not in documents}
-
-
-def nearness(
-    vectors: VectorIndex,
-    rows: NDArray[np.int64],
-    vector: NDArray[np.float32],
-    named: NDArray[np.intp],
-    count: int,
-    allowed: NDArray[np.bool_] | None,
-) -> Nearness:
-    """:meth:`CandidateIndex.with_nearest` where all ``vectors`` are in memory. ``rows``: that of each place; ``named``:
-    places; ``allowed``: a mask over them."""
-    pages = vectors.page_similarity(vector)
-    similarities = with_page(vectors.similarity(vector), pages).astype(np.float64).round(SCORE_DIGITS)
-    places = np.union1d(named, best_places(similarities, allowed, count))
-    page_cosines = pages[places].astype(np.float64).round(SCORE_DIGITS)
-    return Nearness(
-        rows[places].tolist(), similarities[places], page_cosines, float(similarities.mean()), float(similarities.max())
-    )
-
-
-def best_places(values: NDArray[np.float64], allowed: NDArray[np.bool_] | None, count: int) -> NDArray[np.intp]:
-    """The places of the ``count`` highest ``values`` among those ``allowed``, ascending, and of all that tie with the
-    last of them, so that the order of a file does not decide."""
-    places = np.arange(len(values)) if allowed is None else np.flatnonzero(allowed)
-    if len(places) > count:
-        lowest = np.partition(values[places], len(places) - count)[len(places) - count]
-        places = places[values[places] >= lowest]
-    return places

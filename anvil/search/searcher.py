@@ -1,7 +1,8 @@
-"""Search over one index, or over several: by words, by vectors, or both.
+"""Search over one index: by words, by vectors, or both.
 
 The index chooses candidates by words and by vectors; :mod:`anvil.search.ranking` scores these few. A filter
-applies before candidates are chosen, so it hides no result that passes it. Each index ranks its own results.
+applies before candidates are chosen, so it hides no result that passes it. :mod:`anvil.search.several_collections`
+searches several indexes.
 """
 
 from __future__ import annotations
@@ -22,13 +23,11 @@ from anvil.index_file import row_ids
 from anvil.index_file.reader import IndexReader
 from anvil.requests import SearchRequest
 from anvil.results import Freshness, Hit, SearchResult
-from anvil.search import confidence, page_versions, pages, ranking, reply_budget, score_scales, scoring, section_match
+from anvil.search import confidence, pages, ranking, result_texts
 from anvil.search.confidence import MatchEvidence
-from anvil.search.page_versions import Versions
-from anvil.search.ranking import CANDIDATES, ENOUGH, SCORE_DIGITS, CandidateIndex, Near, Ranked, Weights
-from anvil.search.score_scales import Vocabulary
-from anvil.search.scoring import ScoreParts
-from anvil.search.section_match import QueryWeights, SectionChooser, SectionSpan
+from anvil.search.pages import Versions
+from anvil.search.ranking import CANDIDATES, ENOUGH, SCORE_DIGITS, CandidateIndex, Near, Ranked, ScoreParts, Weights
+from anvil.search.result_texts import QueryWeights, SectionChooser, SectionSpan
 from anvil.text import query as lexicon
 from anvil.text.windows import window_header
 from anvil.values import address
@@ -52,8 +51,6 @@ MATCHING = 0.35
 """Share of the best score from which on a page has a place before the further sections of better pages."""
 MAX_NAMED_PAGES = 8
 """Pages whose second names are read for a query that is a name."""
-SHORTLIST = 5
-"""Indexes of several that are searched: the most promising ones, and more where they have too few results."""
 
 
 class SearchableIndex(CandidateIndex, Protocol):
@@ -177,7 +174,7 @@ class Searcher:
     @cached_property
     def versions(self) -> Versions:
         """The versions of the pages of a site; none in an index of files."""
-        return page_versions.of_index(self.index.reader)
+        return pages.of_index(self.index.reader)
 
     @property
     def obstacle(self) -> str | None:
@@ -201,12 +198,11 @@ class Searcher:
         """The best chunks of this index. ``question``: the embedded query; None: it is embedded here. Raises
         :class:`ConfigError` for semantic search where there is none."""
         found = self.candidates(request, question)
-        results = [_Result(0, ranked.score, ranked) for ranked in found.results]
-        results, failure = _read_again([self], request, {0: found}, results)
-        answer = _answer([self], request, {0: found}, found.total, results, failure)
+        results = [Result(0, ranked.score, ranked) for ranked in found.results]
+        hits = answer([self], request, {0: found}, found.total, results)
         if self._obstacle and request.mode == "hybrid":
-            return replace(answer, notes=(self._obstacle, *answer.notes))
-        return answer
+            return replace(hits, notes=(self._obstacle, *hits.notes))
+        return hits
 
     def select(self, request: SearchRequest) -> Any:
         """The chunks that a request is about; None for all."""
@@ -307,14 +303,14 @@ class Searcher:
                 section = chooser.choose(chunk, sections, partial(self._nearest_span, chunk.row, found.vector))
             page_anchor = sections[0].anchor if sections else ""
             confidence_ = self.fits.confidence(result.evidence)
-            hit, span = section_match.hit(chunk, result.score, confidence_, section, page_anchor)
-            versions = page_versions.others(self.versions, chunk.document_id)
+            hit, span = result_texts.hit(chunk, result.score, confidence_, section, page_anchor)
+            versions = pages.others(self.versions, chunk.document_id)
             hits.append((replace(hit, versions=versions) if versions else hit, span))
         return hits
 
     def _section_chooser(self, weights: Weights) -> SectionChooser:
         query, tokens = weights.query, weights.tokens
-        rarest = scoring.idf(1, self.index.count())
+        rarest = ranking.idf(1, self.index.count())
         phrases = {phrase: weight * rarest for phrase, weight in query.phrases.items()}
         return SectionChooser(QueryWeights(tokens, phrases, self.index.average_length), self.index.stem)
 
@@ -331,7 +327,7 @@ class Searcher:
         return best
 
 
-class _Result(NamedTuple):
+class Result(NamedTuple):
     """A candidate, the place of its index, its score on the scale of the whole answer, and what its passage added."""
 
     place: int
@@ -340,29 +336,15 @@ class _Result(NamedTuple):
     passage: float = 0.0
 
 
-def search(searchers: Sequence[Searcher], request: SearchRequest, question: QueryVector | None = None) -> RankedHits:
-    """The best chunks of several indexes, with scores on one scale; see :meth:`Searcher.search`.
-
-    Of equal results, the one of the first index comes first. Indexes with vectors of another model are searched by
-    words, and not at all in the mode ``semantic``; the caller has the notes on that. Raises :class:`ConfigError` for
-    this mode where no index has vectors of the model.
-    """
-    if request.mode == "semantic" and not any(searcher.semantic for searcher in searchers):
-        raise ConfigError(searchers[0].obstacle or "Semantic search is off.")
-    candidates, total, results = _of_several(searchers, request, question)
-    results, failure = _read_again(searchers, request, candidates, results)
-    return _answer(searchers, request, candidates, total, results, failure)
-
-
 def _read_again(
     searchers: Sequence[Searcher],
     request: SearchRequest,
     candidates: Mapping[int, Candidates],
-    results: list[_Result],
-) -> tuple[list[_Result], str | None]:
+    results: list[Result],
+) -> tuple[list[Result], str | None]:
     """The ``results``, best first, after the model has read the passages of the best ones again, or why it could not.
     A name is left to the words, and so is what has no vectors."""
-    best = [result for result in results if candidates[result.place].vector is not None][: scoring.MAX_READ]
+    best = [result for result in results if candidates[result.place].vector is not None][: ranking.MAX_READ]
     scorer = searchers[best[0].place].provider.passages if best else None
     is_asked = request.read_passages and request.mode == "hybrid" and lexicon.qualified_name(request.query) is None
     if scorer is None or not is_asked:
@@ -375,7 +357,7 @@ def _read_again(
     read = {(each.place, each.ranked.row) for each in best}
     others = [each for each in results if (each.place, each.ranked.row) not in read]
     ordered = [*best, *others]
-    scores, summands = scoring.with_passages([each.score for each in ordered], values)
+    scores, summands = ranking.with_passages([each.score for each in ordered], values)
     again = [
         each._replace(score=round(score, SCORE_DIGITS), passage=round(summand, SCORE_DIGITS))
         for each, score, summand in zip(ordered, scores, summands, strict=True)
@@ -383,19 +365,19 @@ def _read_again(
     return sorted(again, key=lambda result: -result.score), None  # stable
 
 
-def _answer(
+def answer(
     searchers: Sequence[Searcher],
     request: SearchRequest,
     candidates: Mapping[int, Candidates],
     total: int,
-    results: Sequence[_Result],
-    failure: str | None = None,
+    results: list[Result],
 ) -> RankedHits:
     """The results that are shown, of all ``results``, best first. ``candidates``: by the place of their index.
-    ``failure``: a note."""
+    ``total``: the number of chunks that pass the filter."""
+    results, failure = _read_again(searchers, request, candidates, results)
     results = [result for result in results if request.threshold <= 0 or result.score >= request.threshold]
 
-    def confidence_of(result: _Result) -> float:
+    def confidence_of(result: Result) -> float:
         return searchers[result.place].fits.confidence(result.ranked.evidence)
 
     likely = results
@@ -416,10 +398,10 @@ def _answer(
     if is_covered or request.max_chars is not None:
         budget = request.max_chars
         if budget is None:
-            budget = request.more_chars + reply_budget.BASE_CHARS + reply_budget.CHARS_PER_RESULT * len(own)
-        hits, spans = reply_budget.within_budget(own, further, request.query, budget)
+            budget = request.more_chars + result_texts.BASE_CHARS + result_texts.CHARS_PER_RESULT * len(own)
+        hits, spans = result_texts.within_budget(own, further, request.query, budget)
     else:
-        hits, spans = reply_budget.lines(own, request.query)
+        hits, spans = result_texts.lines(own, request.query)
     if warning is not None:
         notes.append(warning if is_covered else f"{warning} The nearest page is {_named(hits[0])}.")
     return RankedHits(
@@ -434,97 +416,22 @@ def _answer(
     )
 
 
-def _one_version_each(searchers: Sequence[Searcher], results: Sequence[_Result], query: str) -> list[_Result]:
+def _one_version_each(searchers: Sequence[Searcher], results: Sequence[Result], query: str) -> list[Result]:
     """The results without those of other versions of the same page."""
     kept = list(results)
     for place, searcher in enumerate(searchers):
         if searcher.versions.pages:
             own = [result for result in kept if result.place == place]
-            chosen = page_versions.one_of_each(
+            chosen = pages.one_of_each(
                 own, searcher.versions, query, lambda result: page_of(result.ranked), lambda result: result.score
             )
             kept = [result for result in kept if result.place != place or result in chosen]
     return kept
 
 
-def _of_several(
-    searchers: Sequence[Searcher], request: SearchRequest, question: QueryVector | None
-) -> tuple[dict[int, Candidates], int, list[_Result]]:
-    """The candidates by the place of their index, the number of chunks that pass the filter, and all candidates, best
-    first. All indexes are asked how promising they are, and only some are searched: a question to 20 collections costs
-    little more than one to five. Scores are on the scale of :mod:`anvil.search.score_scales`."""
-    semantic = [searcher for searcher in searchers if searcher.semantic]
-    if request.mode != "keyword" and semantic and question is None:
-        question = embed_query(request.query, semantic[0].provider)
-    totals = [searcher.index.count(searcher.select(request)) for searcher in searchers]
-    candidates: dict[int, Candidates] = {}
-    if request.mode == "semantic":
-        for place, searcher in enumerate(searchers):
-            if searcher.semantic and totals[place]:
-                candidates[place] = searcher.candidates(request, question)
-        results = [_Result(p, ranked.score, ranked) for p, found in candidates.items() for ranked in found.results]
-    else:
-        shares = _home_shares(searchers, request.query)
-        is_read = question is not None and request.mode == "hybrid" and not question.unread
-        vector = question.vector if question is not None and is_read else None
-        for place in _most_promising(searchers, shares, totals, vector, request):
-            if len(candidates) >= SHORTLIST and sum(len(c.results) for c in candidates.values()) >= request.top_k:
-                break
-            candidates[place] = searchers[place].candidates(request, question)
-        results = _on_one_scale(searchers, candidates, shares)
-    results.sort(key=lambda result: (-result.score, result.place))
-    return candidates, sum(totals), results
-
-
-def _home_shares(searchers: Sequence[Searcher], query: str) -> list[float]:
-    """See :func:`anvil.search.score_scales.home_shares`."""
-    terms = lexicon.parse_query(query, searchers[0].index.stem).terms  # all indexes have one tokenizer
-    words = {token: word for token, (_, word) in terms.items()}
-    vocabularies = [
-        Vocabulary(searcher.index.frequencies(words), searcher.index.count(), searcher.index.average_length)
-        for searcher in searchers
-    ]
-    return score_scales.home_shares({token: weight for token, (weight, _) in terms.items()}, vocabularies)
-
-
-def _most_promising(
-    searchers: Sequence[Searcher],
-    shares: Sequence[float],
-    totals: Sequence[int],
-    vector: NDArray[np.float32] | None,
-    request: SearchRequest,
-) -> list[int]:
-    """The places of the indexes in which the filter leaves anything, the most promising first."""
-    asked = [place for place, total in enumerate(totals) if total]
-    if len(asked) <= SHORTLIST:
-        return asked
-    nearness: dict[int, float] = {}
-    for place in asked:
-        index = searchers[place].index
-        if vector is not None and searchers[place].semantic and index.has_vectors:
-            for near in index.nearest(vector, 1, searchers[place].select(request))[:1]:
-                nearness[place] = near.cosine + near.page
-    unknown = sum(nearness.values()) / max(len(nearness), 1)  # of an index that is searched by words only
-    return sorted(asked, key=lambda place: -score_scales.estimate(shares[place], nearness.get(place, unknown)))
-
-
-def _on_one_scale(
-    searchers: Sequence[Searcher], candidates: Mapping[int, Candidates], shares: Sequence[float]
-) -> list[_Result]:
-    """The candidates of all indexes with comparable scores."""
-    largest = max((shares[place] for place in candidates), default=0.0)
-    results = []
-    for place, found in candidates.items():
-        log_odds = [searchers[place].fits.log_odds(ranked.evidence) for ranked in found.results]
-        own_scores = [ranked.score for ranked in found.results]
-        scores = score_scales.merged_scores(log_odds, own_scores, largest - shares[place])
-        results += [_Result(place, *pair) for pair in zip(scores, found.results, strict=True)]
-    return results
-
-
 def _hits(
     searchers: Sequence[Searcher],
-    results: Sequence[_Result],
+    results: Sequence[Result],
     query: str,
     candidates: Mapping[int, Candidates],
 ) -> list[tuple[Hit, SectionSpan]]:
@@ -539,20 +446,20 @@ def _hits(
     return [hits[result.place, result.ranked.row] for result in results]
 
 
-def _further(shown: Sequence[_Result], likely: Sequence[_Result]) -> list[_Result]:
+def _further(shown: Sequence[Result], likely: Sequence[Result]) -> list[Result]:
     """The results that are of the page of one that is shown and nearly as good as that one, the best of each page. Two
     of them may be parts of one section."""
     best: dict[tuple[int, int], float] = {}
     for result in shown:
         best.setdefault((result.place, page_of(result.ranked)), result.score - result.passage)
     rows = {(result.place, result.ranked.row) for result in shown}
-    left = dict.fromkeys(best, reply_budget.MAX_ALSO + 1)
+    left = dict.fromkeys(best, result_texts.MAX_ALSO + 1)
     further = []
     for result in likely:
         page = result.place, page_of(result.ranked)
         if (result.place, result.ranked.row) in rows or not left.get(page):
             continue
-        if result.score - result.passage < reply_budget.NEAR * best[page]:  # most of these passages were not read
+        if result.score - result.passage < result_texts.NEAR * best[page]:  # most of these passages were not read
             continue
         left[page] -= 1
         further.append(result)
@@ -566,7 +473,7 @@ def _named(hit: Hit) -> str:
     return f"{page} ({full_heading(hit.title, place.heading_path)})"
 
 
-def _parts(result: _Result) -> ScoreParts:
+def _parts(result: Result) -> ScoreParts:
     """The parts of a result's score: those in its own index, as shares of the score on the common scale, and that of
     its passage."""
     ranked, rest = result.ranked, result.score - result.passage

@@ -20,8 +20,8 @@ from anvil.index_file import connection, row_ids, verify
 from anvil.index_file.fts_table import Stemmer
 from anvil.index_file.reader import Reader
 from anvil.requests import MAX_RESULTS, SearchRequest
-from anvil.search import confidence, page_versions, ranking, scoring, searcher
-from anvil.search.file_index import MAX_PHRASE_ROWS, FileIndex
+from anvil.search import confidence, pages, ranking, searcher
+from anvil.search.candidates import MAX_PHRASE_ROWS, FileIndex
 from anvil.system import safe_files
 from anvil.text import page_weights, query
 
@@ -39,15 +39,15 @@ RULES = {
     "MAX_POSTINGS": ranking.MAX_POSTINGS,
     "MAX_WHOLE": ranking.MAX_WHOLE,
     "CANDIDATES": ranking.CANDIDATES,
-    "FIELD_WEIGHTS": scoring.FIELD_WEIGHTS,
-    "K1": scoring.K1,
-    "B": scoring.B,
-    "DERIVED_SHARE": scoring.DERIVED_SHARE,
-    "HEADING_WEIGHT": scoring.HEADING_WEIGHT,
-    "LINK_WEIGHT": scoring.LINK_WEIGHT,
-    "POPULAR_WEIGHT": scoring.POPULAR_WEIGHT,
+    "FIELD_WEIGHTS": ranking.FIELD_WEIGHTS,
+    "K1": ranking.K1,
+    "B": ranking.B,
+    "DERIVED_SHARE": ranking.DERIVED_SHARE,
+    "HEADING_WEIGHT": ranking.HEADING_WEIGHT,
+    "LINK_WEIGHT": ranking.LINK_WEIGHT,
+    "POPULAR_WEIGHT": ranking.POPULAR_WEIGHT,
     "ABOUT_RECORDS": page_weights.ABOUT_RECORDS.pattern.removeprefix("(?i)"),
-    "NEARLY": page_versions.NEARLY,
+    "NEARLY": pages.NEARLY,
     "MATCHING": searcher.MATCHING,
     "MAX_NAMED_PAGES": searcher.MAX_NAMED_PAGES,
     "RESULTS": SearchRequest("default").top_k,
@@ -108,8 +108,8 @@ def search_data(reader: Reader, addresses: Mapping[str, str]) -> dict[str, Any]:
 
 def _pages(reader: Reader, index: FileIndex, addresses: Mapping[str, str]) -> Iterator[dict[str, Any]]:
     """The pages, by path. Keys without a value are left out."""
-    links, factors, versions = index.links, index.page_factors, page_versions.of_index(reader)
-    names = sorted({page.version for page in versions.pages.values()}, key=page_versions.newest)
+    links, factors, versions = index.links, index.page_factors, pages.of_index(reader)
+    names = sorted({page.version for page in versions.pages.values()}, key=pages.newest)
     for document in reader.documents():
         id_, version = document.id, versions.pages.get(document.id)
         texts = reader.searched_text(reader.chunk_rows(id_))

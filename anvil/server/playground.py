@@ -18,7 +18,7 @@ from starlette.routing import Route
 
 from anvil.api import Anvil
 from anvil.errors import AnvilError, ConfigError, NotFound
-from anvil.search import snippets
+from anvil.search import excerpts
 from anvil.server.docs_toolset import TOOLS
 from anvil.server.logs import event
 from anvil.server.result_json import plain, text
@@ -85,9 +85,9 @@ def search(opened: Anvil, given: dict[str, Any]) -> dict[str, Any]:
         raise ConfigError(f"The question has more than {MAX_QUERY_CHARS:,} characters. Ask a shorter one.")
     explained = opened.explain(**given)
     hits = explained.result.results
-    stems = snippets.query_stems(given["query"])
-    words = snippets.matched_words("\n".join(hit.content for hit in hits), stems)
-    words |= snippets.matched_words("\n".join(hit.metadata.heading_path for hit in hits), stems)
+    stems = excerpts.query_stems(given["query"])
+    words = excerpts.matched_words("\n".join(hit.content for hit in hits), stems)
+    words |= excerpts.matched_words("\n".join(hit.metadata.heading_path for hit in hits), stems)
     return {"text": text(plain(explained.result)), "parts": plain(explained.parts), "words": sorted(words)}
 
 

@@ -18,7 +18,7 @@ from anvil.milvus.milvus_copy import MilvusCollection
 from anvil.milvus.overlay import LayeredReader
 from anvil.requests import SearchRequest
 from anvil.results import Mode
-from anvil.search.file_index import FileIndex
+from anvil.search.candidates import FileIndex
 from anvil.search.ranking import MAX_WHOLE
 from anvil.search.searcher import RankedHits, Searcher
 from tests.support.milvus import Words, built, hasty, pages, questions  # noqa: F401

@@ -17,8 +17,8 @@ from anvil.index_file import verify
 from anvil.live.working_copy import WorkingCopy
 from anvil.requests import BuildRequest
 from anvil.search import content_health
+from anvil.search.candidates import nearest_pairs
 from anvil.search.content_health import ContentHealth
-from anvil.search.vector_index import nearest_pairs
 from anvil.settings.schema import ChunkingOptions, SourceOptions
 from tests.conftest import PAGES, write
 

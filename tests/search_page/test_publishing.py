@@ -17,8 +17,8 @@ import anvil
 from anvil.errors import BuildError, ConfigError
 from anvil.index_file.connection import FORMAT_VERSION
 from anvil.index_file.verify import open_checked
-from anvil.search import scoring
-from anvil.search.file_index import FileIndex
+from anvil.search import ranking
+from anvil.search.candidates import FileIndex
 from anvil.search_page import publishing
 from anvil.search_page.publishing import FILES, parts_of_compounds, publish
 from anvil.settings.schema import SITE_SEARCH
@@ -70,7 +70,7 @@ def test_what_the_scripts_need_of_the_pages(site: Path) -> None:
     assert (changes["factor"], changes["record_factor"]) == (0.7, 1.0)
     assert list(changes["heading_parts"].values()) == ["us deep link us deep link"]
     assert "words" not in changes and "family" not in changes
-    assert data["rules"]["FIELD_WEIGHTS"] == list(scoring.FIELD_WEIGHTS)
+    assert data["rules"]["FIELD_WEIGHTS"] == list(ranking.FIELD_WEIGHTS)
 
 
 def test_a_site_of_several_versions(tmp_path: Path) -> None:

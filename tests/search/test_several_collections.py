@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anvil.search.score_scales import Vocabulary, estimate, home_shares, merged_scores
+from anvil.search.several_collections import Vocabulary, estimate, home_shares, merged_scores
 
 WORDS = ["yaml", "sync", "the", "quote", "zzz"]
 vocabularies = st.lists(

@@ -10,45 +10,45 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anvil.search import scoring
+from anvil.search import ranking
 
 
-def fields(title: str = "", heading: str = "", content: str = "", terms: str = "") -> scoring.Fields:
+def fields(title: str = "", heading: str = "", content: str = "", terms: str = "") -> ranking.Fields:
     words = (title.split(), heading.split(), content.split(), terms.split())
     counts = (Counter(words[0]), Counter(words[1]), Counter(words[2]), Counter(words[3]))
-    return scoring.Fields(counts, sum(map(len, words)))
+    return ranking.Fields(counts, sum(map(len, words)))
 
 
 def test_a_rare_word_weighs_more_and_no_word_less_than_nothing() -> None:
-    weights = [scoring.idf(frequency, 1000) for frequency in (1, 10, 500, 1000)]
+    weights = [ranking.idf(frequency, 1000) for frequency in (1, 10, 500, 1000)]
     assert weights == sorted(weights, reverse=True) and weights[-1] > 0
-    assert scoring.idf(3, 10) == pytest.approx(math.log(1 + 7.5 / 3.5))
+    assert ranking.idf(3, 10) == pytest.approx(math.log(1 + 7.5 / 3.5))
 
 
 def test_bm25f_is_what_the_paper_says() -> None:
     """One term, in two fields, in a chunk of average length and one twice as long."""
     one = fields(heading="cache", content="the cache is warm")
     pseudo = 2.0 * 1 + 1.0 * 1
-    score, coverage = scoring.bm25f(one, {"cache": 1.5}, average=5.0, phrases=0.0)
+    score, coverage = ranking.bm25f(one, {"cache": 1.5}, average=5.0, phrases=0.0)
     assert score == pytest.approx(1.5 * pseudo * 2.2 / (pseudo + 1.2)) and coverage == 1.0
-    longer, _ = scoring.bm25f(one, {"cache": 1.5}, average=2.5, phrases=0.0)
+    longer, _ = ranking.bm25f(one, {"cache": 1.5}, average=2.5, phrases=0.0)
     assert longer == pytest.approx(1.5 * pseudo * 2.2 / (pseudo + 1.2 * (0.25 + 0.75 * 2))) and longer < score
 
 
 def test_coverage_is_the_share_of_the_question_in_the_breadcrumb() -> None:
     found = fields(title="x", heading="a b", content="c")
-    assert scoring.bm25f(found, {"a": 1.0, "c": 3.0, "d": 4.0}, 3.0, 0.0)[1] == pytest.approx(1 / 8)
-    assert scoring.bm25f(found, {}, 3.0, 0.0) == (0.0, 0.0)
+    assert ranking.bm25f(found, {"a": 1.0, "c": 3.0, "d": 4.0}, 3.0, 0.0)[1] == pytest.approx(1 / 8)
+    assert ranking.bm25f(found, {}, 3.0, 0.0) == (0.0, 0.0)
 
 
 def test_a_phrase_adds_to_the_score() -> None:
     found = fields(content="a b")
-    assert scoring.bm25f(found, {"a": 1.0}, 2.0, 2.0)[0] > scoring.bm25f(found, {"a": 1.0}, 2.0, 0.0)[0]
+    assert ranking.bm25f(found, {"a": 1.0}, 2.0, 2.0)[0] > ranking.bm25f(found, {"a": 1.0}, 2.0, 0.0)[0]
 
 
 def test_a_heading_counts_more_than_the_same_word_in_the_text() -> None:
-    heading = scoring.bm25f(fields(heading="cache", content="x"), {"cache": 1.0}, 2.0, 0.0)
-    content = scoring.bm25f(fields(heading="x", content="cache"), {"cache": 1.0}, 2.0, 0.0)
+    heading = ranking.bm25f(fields(heading="cache", content="x"), {"cache": 1.0}, 2.0, 0.0)
+    content = ranking.bm25f(fields(heading="x", content="cache"), {"cache": 1.0}, 2.0, 0.0)
     assert heading > content
 
 
@@ -64,33 +64,33 @@ def test_fused_scores_lie_between_nought_and_one(
     table = np.array(rows, np.float64).reshape(-1, 5)
     pages = [number // 3 for number in range(len(rows))]
     links = table[:, 3:] if with_links else None
-    scores, parts = scoring.fuse(table[:, 0], table[:, 1], table[:, 2] if with_vectors else None, links, pages, perfect)
+    scores, parts = ranking.fuse(table[:, 0], table[:, 1], table[:, 2] if with_vectors else None, links, pages, perfect)
     assert parts.sum(axis=1) == pytest.approx(scores) and (with_vectors or not parts[:, 2].any())
     assert with_links or not parts[:, 3].any()
     assert len(scores) == len(rows) and ((scores >= 0) & (scores <= 1 + 1e-12)).all()
 
 
 def test_who_is_better_in_all_is_better() -> None:
-    scores, _ = scoring.fuse(np.array([2.0, 1.0]), np.array([1.0, 0.5]), np.array([0.9, 0.1]), None, [1, 2], 2.0)
+    scores, _ = ranking.fuse(np.array([2.0, 1.0]), np.array([1.0, 0.5]), np.array([0.9, 0.1]), None, [1, 2], 2.0)
     assert scores[0] > scores[1]
-    four = np.ones(1 + scoring.NEIGHBOURS)
-    perfect, _ = scoring.fuse(2.0 * four, four, four, None, [1] * len(four), 2.0)
+    four = np.ones(1 + ranking.NEIGHBOURS)
+    perfect, _ = ranking.fuse(2.0 * four, four, four, None, [1] * len(four), 2.0)
     assert perfect[0] == pytest.approx(1.0)
 
 
 def test_of_two_equal_pages_the_one_that_links_name_or_that_more_pages_link_to_is_better() -> None:
     lexical, coverage, dense = np.array([1.0, 1.0]), np.zeros(2), np.array([0.5, 0.5])
-    named, parts = scoring.fuse(lexical, coverage, dense, np.array([[0.0, 0.5], [0.5, 0.5]]), [1, 2], 2.0)
+    named, parts = ranking.fuse(lexical, coverage, dense, np.array([[0.0, 0.5], [0.5, 0.5]]), [1, 2], 2.0)
     assert named[1] > named[0] and parts[1, 3] > parts[0, 3] > 0
-    popular, _ = scoring.fuse(lexical, coverage, dense, np.array([[0.5, 0.0], [0.5, 0.5]]), [1, 2], 2.0)
+    popular, _ = ranking.fuse(lexical, coverage, dense, np.array([[0.5, 0.0], [0.5, 0.5]]), [1, 2], 2.0)
     assert popular[1] > popular[0]
 
 
 def test_vectors_decide_between_pages_where_no_candidate_has_many_of_the_words() -> None:
     lexical, coverage, dense = np.array([2.0, 1.0]), np.zeros(2), np.array([0.2, 0.8])
-    matching, _ = scoring.fuse(lexical, coverage, dense, None, [1, 2], 2.0)
+    matching, _ = ranking.fuse(lexical, coverage, dense, None, [1, 2], 2.0)
     assert matching[0] > matching[1]
-    vague, _ = scoring.fuse(lexical, coverage, dense, None, [1, 2], 20.0)
+    vague, _ = ranking.fuse(lexical, coverage, dense, None, [1, 2], 20.0)
     assert vague[1] > vague[0]
 
 
@@ -99,37 +99,37 @@ def test_weights_hold_the_order_of_pages() -> None:
     even, half = np.array([1.0, 1.0]), np.array([0.5, 0.5])
 
     def lead(lexical: list[float], links: list[list[float]]) -> bool:
-        scores, _ = scoring.fuse(np.array(lexical), 0 * even, half, np.array(links), [1, 2], 2.0)
+        scores, _ = ranking.fuse(np.array(lexical), 0 * even, half, np.array(links), [1, 2], 2.0)
         return bool(scores[0] > scores[1])
 
     assert lead([0.65, 1.0], [[1.0, 0.0], [0.0, 0.0]]) and not lead([0.55, 1.0], [[1.0, 0.0], [0.0, 0.0]])
     assert lead([0.85, 1.0], [[0.0, 1.0], [0.0, 0.0]]) and not lead([0.75, 1.0], [[0.0, 1.0], [0.0, 0.0]])
     dense = np.array([0.9, 0.9, 0.9, 0.9, 0.9])
-    several, _ = scoring.fuse(np.array([0.85, 0, 0, 0, 1.0]), 0 * dense, dense, None, [1, 1, 1, 1, 2], 1.0)
+    several, _ = ranking.fuse(np.array([0.85, 0, 0, 0, 1.0]), 0 * dense, dense, None, [1, 1, 1, 1, 2], 1.0)
     assert several[0] > several[4], "a page with several near sections"
-    assert (scoring.SIBLING_BOOST, scoring.MAX_BOOSTED) == (0.4, 4)
+    assert (ranking.SIBLING_BOOST, ranking.MAX_BOOSTED) == (0.4, 4)
 
 
 def test_words_decide_between_the_sections_of_a_page_also_then() -> None:
     lexical, coverage, dense = np.array([2.0, 1.6]), np.zeros(2), np.array([0.5, 0.6])
-    vague, parts = scoring.fuse(lexical, coverage, dense, None, [1, 1], 10.0)
+    vague, parts = ranking.fuse(lexical, coverage, dense, None, [1, 1], 10.0)
     assert vague[0] > vague[1]
     assert parts[0, 0] - parts[1, 0] == pytest.approx((1.0 - 0.8) / 2)
 
 
 def test_above_mean_runs_from_the_mean_to_the_best() -> None:
     scores = np.array([-1.0, 0.2, 0.4, 0.6], np.float32)
-    found = scoring.normalize(scores, 0.2, 0.6)
+    found = ranking.normalize(scores, 0.2, 0.6)
     assert found == pytest.approx([0.0, 0.0, 0.5, 1.0], abs=1e-6)
-    assert scoring.normalize(np.array([0.5], np.float32), 0.5, 0.5)[0] == 0.0  # one chunk is its own mean
+    assert ranking.normalize(np.array([0.5], np.float32), 0.5, 0.5)[0] == 0.0  # one chunk is its own mean
 
 
 def test_lifting_raises_the_first_few_of_a_page_toward_its_best() -> None:
-    many = scoring.MAX_BOOSTED + 2
+    many = ranking.MAX_BOOSTED + 2
     scores, pages = [1.0, *([0.5] * (many - 1)), 0.9], [*([1] * many), 2]
-    raised = 0.5 + scoring.SIBLING_BOOST * 0.5
-    few = scoring.MAX_BOOSTED - 1
-    assert scoring.boost_siblings(scores, pages) == pytest.approx(
+    raised = 0.5 + ranking.SIBLING_BOOST * 0.5
+    few = ranking.MAX_BOOSTED - 1
+    assert ranking.boost_siblings(scores, pages) == pytest.approx(
         [1.0, *([raised] * few), *([0.5] * (many - 1 - few)), 0.9]
     )
 
@@ -138,7 +138,7 @@ def test_lifting_raises_the_first_few_of_a_page_toward_its_best() -> None:
 @given(st.lists(st.tuples(shares, st.integers(0, 4)), max_size=30))
 def test_lifting_keeps_the_order_of_pages_and_of_sections_in_a_page(rows: list[tuple[float, int]]) -> None:
     scores, pages = [score for score, _ in rows], [page for _, page in rows]
-    found = scoring.boost_siblings(scores, pages)
+    found = ranking.boost_siblings(scores, pages)
     for page in set(pages):
         mine = [i for i, each in enumerate(pages) if each == page]
         assert max(found[i] for i in mine) == max(scores[i] for i in mine)
@@ -150,12 +150,12 @@ def test_lifting_keeps_the_order_of_pages_and_of_sections_in_a_page(rows: list[t
 
 
 def test_passages_that_are_read_again_change_the_order() -> None:
-    scores, summands = scoring.with_passages([0.8, 0.7, 0.2], [0.3, 0.5])
+    scores, summands = ranking.with_passages([0.8, 0.7, 0.2], [0.3, 0.5])
     assert scores == pytest.approx([0.8 / 1.2, 0.9 / 1.2, 0.2 / 1.2])
     assert summands == pytest.approx([0.0, 0.2 / 1.2, 0.0])
 
 
 def test_equal_passages_change_no_order() -> None:
-    scores, summands = scoring.with_passages([0.8, 0.7], [0.4, 0.4])
+    scores, summands = ranking.with_passages([0.8, 0.7], [0.4, 0.4])
     assert scores[0] > scores[1]
     assert summands == [0.0, 0.0]

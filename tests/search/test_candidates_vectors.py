@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from anvil.search import vector_index
-from anvil.search.scoring import PAGE_WEIGHT
-from anvil.search.vector_index import VectorIndex
+from anvil.search import candidates
+from anvil.search.candidates import VectorIndex
+from anvil.search.ranking import PAGE_WEIGHT
 
 Floats = NDArray[np.float64]
 
@@ -60,10 +60,10 @@ def test_scores_are_what_plain_numpy_says(seed: int, chunks: int, dimensions: in
 @pytest.mark.parametrize(
     "count",
     [
-        vector_index.BLOCK_ROWS - 1,
-        vector_index.BLOCK_ROWS,
-        vector_index.BLOCK_ROWS + 1,
-        3 * vector_index.BLOCK_ROWS + 5,
+        candidates.BLOCK_ROWS - 1,
+        candidates.BLOCK_ROWS,
+        candidates.BLOCK_ROWS + 1,
+        3 * candidates.BLOCK_ROWS + 5,
     ],
 )
 def test_rows_beyond_a_block_are_scored_too(count: int) -> None:

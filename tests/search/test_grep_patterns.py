@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anvil.errors import ConfigError
-from anvil.search import line_matcher
+from anvil.search import grep
 
 texts = st.text("aAbß ẞİé\n$^", max_size=200)
 
 
 def lines(pattern: str, text: str, *, regex: bool = False, ignore_case: bool = True) -> list[int]:
-    matcher = line_matcher.compile(pattern, regex=regex, ignore_case=ignore_case)
+    matcher = grep.compile(pattern, regex=regex, ignore_case=ignore_case)
     return [first + line for first, part in matcher.parts(text) for line in matcher.lines(part)]
 
 
@@ -46,7 +46,7 @@ def test_no_match_goes_over_the_end_of_a_line(pattern: str) -> None:
 
 @given(st.text("abß İ", max_size=40), st.sampled_from(["a", "ß", "s", "b ", "i", "SS"]))
 def test_the_places_in_a_line_are_those_of_the_text(line: str, pattern: str) -> None:
-    spans = list(line_matcher.compile(pattern).spans(line))
+    spans = list(grep.compile(pattern).spans(line))
     assert bool(spans) == (pattern.casefold() in line.casefold())
     assert all(start < end for start, end in spans) and spans == sorted(spans)
     for start, end in spans:
@@ -54,7 +54,7 @@ def test_the_places_in_a_line_are_those_of_the_text(line: str, pattern: str) -> 
 
 
 def test_places_of_an_expression_count_characters() -> None:
-    assert list(line_matcher.compile("É+", regex=True).spans("aéÉ éb")) == [(1, 3), (4, 5)]
+    assert list(grep.compile("É+", regex=True).spans("aéÉ éb")) == [(1, 3), (4, 5)]
 
 
 @pytest.mark.parametrize(
@@ -72,12 +72,12 @@ def test_places_of_an_expression_count_characters() -> None:
 )
 def test_a_bad_pattern_is_refused_with_a_reason(pattern: str, regex: bool, message: str) -> None:
     with pytest.raises(ConfigError, match=re.escape(message)):
-        line_matcher.compile(pattern, regex=regex)
+        grep.compile(pattern, regex=regex)
 
 
 @pytest.mark.parametrize("pattern", [r"(a+)+$x", r"(a|aa)+z", r"([ab]*a[ab ]{20}){10}z", r"(.*)*=", r"(a?){500}z"])
 def test_patterns_that_make_others_backtrack_take_time_in_proportion(pattern: str) -> None:
-    matcher = line_matcher.compile(pattern, regex=True)
+    matcher = grep.compile(pattern, regex=True)
 
     def seconds(text: str) -> float:
         started = time.process_time()
@@ -90,12 +90,12 @@ def test_patterns_that_make_others_backtrack_take_time_in_proportion(pattern: st
 
 def test_a_line_that_is_very_long_is_matched_in_pieces_and_named_once() -> None:
     text = "first\n" + "ab " * 60_000 + "\nlast ab\n"
-    matcher = line_matcher.compile("ab", regex=True)
-    assert [max(map(len, (part for _, part in matcher.parts(text))))] == [line_matcher.MAX_REGEX_LINE_CHARS]
+    matcher = grep.compile("ab", regex=True)
+    assert [max(map(len, (part for _, part in matcher.parts(text))))] == [grep.MAX_REGEX_LINE_CHARS]
     assert sorted(set(lines("ab", text, regex=True))) == [1, 2]
     assert lines("ab", text) == [1, 2]
 
 
 @given(st.text("a\r\n", max_size=60))
 def test_lines_end_as_in_markdown(text: str) -> None:
-    assert line_matcher.with_line_feeds(text).split("\n") == re.split(r"\r\n|\r|\n", text)
+    assert grep.with_line_feeds(text).split("\n") == re.split(r"\r\n|\r|\n", text)

@@ -1,0 +1,433 @@
+"""The candidates of an SQLite index: its keyword index, and its vectors in memory.
+
+Tables in memory are built at their first use and stay. Cosines of a query with all vectors are exact. Rows of vectors
+stay int8, as they are stored: a block at a time is converted to floats in the processor's cache, because reading memory
+takes most of the time.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import cached_property
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from anvil.errors import ArtifactRejected
+from anvil.formats import patterns
+from anvil.index_file import row_ids
+from anvil.index_file.fts_table import Stemmer
+from anvil.index_file.reader import Reader
+from anvil.index_file.rows import SearchedText
+from anvil.search import ranking
+from anvil.search.ranking import PAGE_WEIGHT, SCORE_DIGITS, Near, Nearness, RowSet
+from anvil.text import page_weights
+from anvil.text import query as lexicon
+from anvil.text.page_links import PageLinks, PossibleLink, links_of
+from anvil.text.page_weights import NO_FACTORS, PageFactors, factors
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+BLOCK_ROWS = 1024
+"""Rows converted at once. They fit into the processor's cache, and BLAS uses no threads, which would cost more."""
+TWO_THREADS_FROM_ROWS = 16 * BLOCK_ROWS
+"""From this number of rows on, two threads take half of them each."""
+
+
+class VectorIndex:
+    """Cosines of chunks, from the vectors of their windows.
+
+    ``rows``: int8 (n, dimensions), of any length. ``owners`` (n,): the position of each row's chunk.
+    ``documents`` (chunks,): the document of each position; chunks of one document are neighbours.
+    """
+
+    def __init__(
+        self,
+        rows: NDArray[np.int8],
+        owners: NDArray[np.intp],
+        documents: NDArray[np.int64],
+        before: VectorIndex | None = None,
+        changed: NDArray[np.int64] | None = None,
+        centroids: Mapping[int, NDArray[np.float32]] | None = None,
+    ) -> None:
+        """``before``: an earlier index, whose means of documents that are not ``changed`` are reused. ``centroids``:
+        the mean vectors of documents of which only some chunks are here."""
+        if len(owners) and (owners[1:] < owners[:-1]).any():
+            order = np.argsort(owners, kind="stable")
+            rows, owners = rows[order], owners[order]
+        self.rows = np.ascontiguousarray(rows)
+        squares = np.einsum("ij,ij->i", self.rows, self.rows, dtype=np.int32) if len(rows) else np.empty(0)
+        self._scale = (1.0 / np.sqrt(np.maximum(squares, 1))).astype(np.float32)
+        self._starts = _starts(owners)
+        self._owners = owners[self._starts]
+        self._chunks = len(documents)
+        pages = _starts(documents)
+        self._documents = documents[pages]
+        self._page = np.searchsorted(pages, np.arange(len(documents)), side="right") - 1
+        self._centroids = np.zeros((len(pages), self.rows.shape[1]), np.float32)
+        unknown = np.ones(len(pages), bool)
+        if before is not None and len(before._documents):  # both by document
+            positions = np.searchsorted(before._documents, self._documents).clip(max=len(before._documents) - 1)
+            unknown = before._documents[positions] != self._documents
+            if changed is not None:
+                unknown |= np.isin(self._documents, changed)
+            self._centroids[~unknown] = before._centroids[positions[~unknown]]
+        if centroids is not None:
+            unknown[:] = False
+            for index, document in enumerate(self._documents.tolist()):
+                if document in centroids:
+                    self._centroids[index] = centroids[document]
+        self._fill_means(np.searchsorted(owners, np.append(pages, len(documents))), np.flatnonzero(unknown))
+
+    def _fill_means(self, bounds: NDArray[np.intp], pages: NDArray[np.intp]) -> None:
+        """Compute the mean vectors of ``pages``. ``bounds``: their first rows. Some thousand rows are read at once."""
+        pages = pages[bounds[pages + 1] > bounds[pages]]
+        sizes = np.cumsum(bounds[pages + 1] - bounds[pages])
+        for group in np.split(pages, np.flatnonzero(np.diff(sizes // TWO_THREADS_FROM_ROWS)) + 1):
+            if len(group):
+                lengths = bounds[group + 1] - bounds[group]
+                begins = np.cumsum(lengths) - lengths
+                rows = np.repeat(bounds[group] - begins, lengths) + np.arange(lengths.sum())
+                means = np.add.reduceat(self.rows[rows] * self._scale[rows, None], begins, axis=0)
+                means /= np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1e-9)
+                self._centroids[group] = means
+
+    def similarity(self, query: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Each chunk's best cosine with the unit vector ``query`` (chunks,); -1 for chunks without a vector."""
+        cosines = np.full(self._chunks, -1.0, np.float32)
+        if len(self.rows):
+            cosines[self._owners] = np.maximum.reduceat(_dots(self.rows, query) * self._scale, self._starts)
+        return cosines
+
+    @property
+    def centroids(self) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """The documents (n,) and the mean vector of each, a unit vector or zeros (n, dimensions)."""
+        return self._documents, self._centroids
+
+    def middle(self, page_weight: float = PAGE_WEIGHT) -> NDArray[np.float64]:
+        """The vector whose product with a query is the mean of :meth:`similarity_with_page` over all chunks, with the
+        mean of a chunk's windows instead of its best one. With ``page_weight`` 0: the mean of :meth:`similarity`."""
+        total = np.zeros(self.rows.shape[1])
+        weights = self._scale / np.repeat(self._lengths(), self._lengths())
+        for first in range(0, len(self.rows), BLOCK_ROWS):
+            total += weights[first : first + BLOCK_ROWS] @ self.rows[first : first + BLOCK_ROWS].astype(np.float32)
+        pages = np.bincount(self._page, minlength=len(self._centroids)) @ self._centroids.astype(np.float64)
+        return np.asarray((total + page_weight * pages) / max(self._chunks, 1))
+
+    @property
+    def holding(self) -> int:
+        """Number of chunks that have rows."""
+        return len(self._owners)
+
+    def several(self) -> NDArray[np.intp]:
+        """The chunks that have more than one row."""
+        return np.asarray(self._owners[self._lengths() > 1])
+
+    def _lengths(self) -> NDArray[np.intp]:
+        """Number of rows of each chunk that has rows."""
+        return np.diff(np.append(self._starts, len(self.rows)))
+
+    def page_similarity(self, query: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The cosine of the mean vector of each chunk's page (chunks,); 0 for pages without vectors."""
+        return _dots(self._centroids, query)[self._page]
+
+    def similarity_with_page(self, query: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Each chunk's best cosine plus the weighted one of its page, which ranks pages on the subject first."""
+        return with_page(self.similarity(query), self.page_similarity(query))
+
+
+def with_page(own: NDArray[np.float32], pages: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The cosines of chunks plus the weighted cosines of their pages (chunks,)."""
+    return own + PAGE_WEIGHT * pages
+
+
+def nearest_pairs(
+    rows: NDArray[np.int8], owners: NDArray[np.int64], apart: Sequence[Mapping[int, int]], threshold: float, limit: int
+) -> list[tuple[int, int, float]]:
+    """Pairs of chunks (owner, owner, cosine of their mean vectors) from ``threshold`` on, nearest first.
+
+    ``rows``: int8 (n, dimensions), of any length. ``owners`` (n,): the chunk of each row. ``apart``: mappings chunk ->
+    group; two chunks of the same group are not a pair.
+    """
+    order = np.argsort(owners, kind="stable")
+    starts = _starts(owners[order])
+    names = owners[order][starts]
+    if len(names) < 2:
+        return []
+    units = rows[order].astype(np.float32)
+    units /= np.maximum(np.linalg.norm(units, axis=1, keepdims=True), 1e-9)
+    means = np.add.reduceat(units, starts)
+    means /= np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1e-9)
+    groups = [np.array([grouping[int(name)] for name in names]) for grouping in apart]
+    pairs: list[tuple[float, int, int]] = []
+    for first in range(0, len(names), BLOCK_ROWS):
+        cosines = means[first : first + BLOCK_ROWS] @ means[first:].T
+        for group in groups:
+            cosines[group[first : first + BLOCK_ROWS, None] == group[None, first:]] = -1.0
+        left, right = np.nonzero(np.triu(cosines, 1) >= threshold)
+        if len(left):
+            values = cosines[left, right]
+            best = np.lexsort((right, left, -values))[:limit]
+            pairs += zip((-values[best]).tolist(), names[left[best] + first], names[right[best] + first], strict=True)
+            pairs = sorted(pairs)[:limit]
+    return [(int(a), int(b), -value) for value, a, b in pairs]
+
+
+def _dots(rows: NDArray[Any], query: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The product of each row (n, dimensions) with ``query``, float32 (n,)."""
+    count = len(rows)
+    end = -(-count // BLOCK_ROWS) * BLOCK_ROWS
+    products = np.empty(end, np.float32)
+
+    def part(first: int, last: int) -> None:
+        block = np.empty((BLOCK_ROWS, rows.shape[1]), np.float32)
+        for start in range(first, last, BLOCK_ROWS):  # whole blocks: shorter ones are summed in another order
+            block_rows = rows[start : start + BLOCK_ROWS]
+            block[: len(block_rows)], block[len(block_rows) :] = block_rows, 0
+            np.dot(block, query, out=products[start : start + BLOCK_ROWS])
+
+    if count < TWO_THREADS_FROM_ROWS:
+        part(0, end)
+    else:
+        middle = end // BLOCK_ROWS // 2 * BLOCK_ROWS
+        other = threading.Thread(target=part, args=(middle, end))
+        other.start()
+        part(0, middle)
+        other.join()
+    return products[:count]
+
+
+def _starts(values: NDArray[np.int64]) -> NDArray[np.intp]:
+    """Where each run of equal values begins."""
+    return np.flatnonzero(np.r_[True, values[1:] != values[:-1]][: len(values)])
+
+
+MAX_WORDS, MAX_WORD_CHARS = 20_000, 100
+"""Words whose frequency is cached, and the characters of the longest of them."""
+MAX_FILTERS = 8
+"""Globs whose selection is cached."""
+MAX_PHRASE_ROWS = 1000
+"""Chunks that are counted for a phrase."""
+
+
+MAX_TEXTS = 1024
+"""Chunks whose texts are kept in memory."""
+
+LinkCache = dict[tuple[str, bytes], tuple[PossibleLink, ...]]
+"""Path and digest of a page -> the links in it."""
+
+
+class TextCache:
+    """The texts of the last chunks that were scored."""
+
+    def __init__(self, read: Callable[[Sequence[int]], dict[int, SearchedText]]) -> None:
+        self._read = read
+        self._texts: dict[int, SearchedText] = {}
+
+    def get(self, rows: Sequence[int]) -> Mapping[int, SearchedText]:
+        """Row -> text, of at least these rows. Raises :class:`ArtifactRejected` when one has none."""
+        unknown = [row for row in rows if row not in self._texts]
+        if len(self._texts) + len(unknown) > MAX_TEXTS:
+            self._texts.clear()
+            unknown = list(rows)
+        self._texts.update(self._read(unknown))
+        if any(row not in self._texts for row in unknown):
+            raise ArtifactRejected(
+                "The index is damaged: its keyword index lacks chunks. Build it again with 'anvil build --force', or "
+                "fetch it again."
+            )
+        return self._texts
+
+    def forget(self, documents: Collection[int]) -> None:
+        """Drop the texts of some documents."""
+        self._texts = {row: text for row, text in self._texts.items() if row >> row_ids.CHUNK_BITS not in documents}
+
+
+class KeywordTables:
+    """Words, phrases and texts from the keyword index of an SQLite file, with caches."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+        self._frequencies: dict[str, int] = {}
+        self.text_cache = TextCache(reader.searched_text)
+
+    @property
+    def links(self) -> PageLinks | None:
+        """Not known here."""
+        return None
+
+    @property
+    def page_factors(self) -> PageFactors:
+        """Not known here."""
+        return NO_FACTORS
+
+    def frequencies(self, words: Mapping[str, str]) -> dict[str, int]:
+        return {token: self._frequency(word) for token, word in words.items()}
+
+    def _frequency(self, word: str) -> int:
+        if len(word) > MAX_WORD_CHARS:
+            return self._reader.frequency(lexicon.literal(word))
+        if word not in self._frequencies:
+            if len(self._frequencies) >= MAX_WORDS:
+                self._frequencies.clear()
+            self._frequencies[word] = self._reader.frequency(lexicon.literal(word))
+        return self._frequencies[word]
+
+    def forget_frequencies(self) -> None:
+        self._frequencies.clear()
+
+    def forget_unused(self) -> None:
+        """Drop the frequencies of words that no chunk has: a new document may have them."""
+        self._frequencies = {word: count for word, count in self._frequencies.items() if count}
+
+    def phrase_holders(self, phrases: Iterable[str]) -> Mapping[str, RowSet]:
+        return {phrase: frozenset(self._reader.holding(lexicon.literal(phrase), MAX_PHRASE_ROWS)) for phrase in phrases}
+
+    def texts(self, rows: Sequence[int]) -> Mapping[int, SearchedText]:
+        return self.text_cache.get(rows)
+
+
+class FileIndex(KeywordTables):
+    """An index file, or a copy of one in memory. A selection is a mask over :attr:`rows`."""
+
+    def __init__(self, reader: Reader, link_cache: LinkCache | None = None) -> None:
+        """``link_cache``: the links of pages as they were before an edit. It gets those of all pages of this index."""
+        super().__init__(reader)
+        self.reader = reader
+        self._link_cache: LinkCache = {} if link_cache is None else link_cache
+        self.stem = Stemmer(reader.connection)
+        self.average_length = reader.average_length()
+        flat = np.fromiter(chain.from_iterable(reader.places()), np.int64)  # without an object for each chunk
+        self.rows, self._documents = np.ascontiguousarray(flat.reshape(-1, 2).T)
+        self._by_row = np.argsort(self.rows)
+        self._selections: dict[str, NDArray[np.bool_]] = {}
+        self._vectors: VectorIndex | None = None
+
+    @property
+    def vectors(self) -> VectorIndex:
+        """All vectors, by the place of their chunk in :attr:`rows`."""
+        if self._vectors is None:
+            owners, vectors = self.reader.matrix()
+            self._vectors = VectorIndex(vectors, self._places(owners), self._documents)
+        return self._vectors
+
+    @property
+    def has_vectors(self) -> bool:
+        return bool(len(self.vectors.rows))
+
+    @cached_property
+    def _links(self) -> PageLinks:
+        cache, pages = self._link_cache, self.reader.addresses()
+        new = [page.id for page in pages if (page.path, page.digest) not in cache]
+        texts = map(self.reader.page_text, new) if len(new) < len(pages) else self.reader.page_texts()
+        found = links_of(pages, texts)
+        links = {page.id: found.get(page.id) or cache.get((page.path, page.digest), ()) for page in pages}
+        cache.clear()
+        cache.update(((page.path, page.digest), links[page.id]) for page in pages)
+        return PageLinks(pages, links)
+
+    @property
+    def links(self) -> PageLinks | None:
+        return self._links or None
+
+    @property
+    def page_factors(self) -> PageFactors:
+        return self._page_factors
+
+    @cached_property
+    def _page_factors(self) -> PageFactors:
+        return factors(self.reader.paths(), page_weights.recalled(self.reader.meta().get("weights")))
+
+    def warm(self) -> None:
+        """Read what the first query would wait for."""
+        len(self.vectors.rows)
+        bool(self.links)
+
+    def forget_vectors(self) -> None:
+        """Read the vectors again at their next use: the same chunks have other ones."""
+        self._vectors = None
+
+    def select(self, file_filter: str | None, paths: Collection[str] | None) -> NDArray[np.bool_] | None:
+        """The chunks whose path is in ``file_filter`` and is one of ``paths``; None where neither is given."""
+        if not file_filter and paths is None:
+            return None
+        pattern = patterns.bounded(file_filter or "")
+        if paths is None and pattern in self._selections:
+            return self._selections[pattern]
+        is_selected = patterns.selects(pattern)
+        allowed = None if paths is None else frozenset(paths)
+        documents = [
+            id_ for id_, path in self.reader.paths() if is_selected(path) and (allowed is None or path in allowed)
+        ]
+        mask = np.isin(self._documents, np.array(documents, np.int64))
+        if paths is None:
+            if len(self._selections) >= MAX_FILTERS:
+                self._selections.clear()
+            self._selections[pattern] = mask
+        return mask
+
+    def count(self, selection: NDArray[np.bool_] | None = None) -> int:
+        return len(self.rows) if selection is None else int(selection.sum())
+
+    def rows_in(self, selection: NDArray[np.bool_] | None) -> list[int]:
+        rows: list[int] = (self.rows if selection is None else self.rows[selection]).tolist()
+        return rows
+
+    def in_order(self, rows: Collection[int]) -> list[int]:
+        ordered: list[int] = self.rows[np.sort(self._places(np.fromiter(rows, np.int64)))].tolist()
+        return ordered
+
+    def _places(self, rows: NDArray[np.int64]) -> NDArray[np.intp]:
+        return self._by_row[np.searchsorted(self.rows, rows, sorter=self._by_row)]
+
+    def matching(self, words: Sequence[str], count: int, selection: NDArray[np.bool_] | None) -> list[int]:
+        documents = None if selection is None else np.unique(self._documents[selection]).tolist()
+        return self.reader.matching(lexicon.any_of(words), ranking.FIELD_WEIGHTS, count, documents)
+
+    def with_nearest(
+        self, vector: NDArray[np.float32], named: Collection[int], count: int, selection: NDArray[np.bool_] | None
+    ) -> Nearness:
+        by_words = self._places(np.fromiter(named, np.int64))
+        return nearness(self.vectors, self.rows, vector, by_words, count, selection)
+
+    def nearest(self, vector: NDArray[np.float32], count: int, selection: NDArray[np.bool_] | None) -> list[Near]:
+        cosines = self.vectors.similarity(vector).astype(np.float64).round(SCORE_DIGITS)
+        embedded = cosines > -1
+        places = best_places(cosines, embedded if selection is None else selection & embedded, count)
+        pages = self.vectors.page_similarity(vector)[places].astype(np.float64).round(SCORE_DIGITS)
+        return [
+            Near(*near)
+            for near in zip(self.rows[places].tolist(), cosines[places].tolist(), pages.tolist(), strict=True)
+        ]
+
+
+def nearness(
+    vectors: VectorIndex,
+    rows: NDArray[np.int64],
+    vector: NDArray[np.float32],
+    named: NDArray[np.intp],
+    count: int,
+    allowed: NDArray[np.bool_] | None,
+) -> Nearness:
+    """:meth:`CandidateIndex.with_nearest` where all ``vectors`` are in memory. ``rows``: that of each place; ``named``:
+    places; ``allowed``: a mask over them."""
+    pages = vectors.page_similarity(vector)
+    similarities = with_page(vectors.similarity(vector), pages).astype(np.float64).round(SCORE_DIGITS)
+    places = np.union1d(named, best_places(similarities, allowed, count))
+    page_cosines = pages[places].astype(np.float64).round(SCORE_DIGITS)
+    return Nearness(
+        rows[places].tolist(), similarities[places], page_cosines, float(similarities.mean()), float(similarities.max())
+    )
+
+
+def best_places(values: NDArray[np.float64], allowed: NDArray[np.bool_] | None, count: int) -> NDArray[np.intp]:
+    """The places of the ``count`` highest ``values`` among those ``allowed``, ascending, and of all that tie with the
+    last of them, so that the order of a file does not decide."""
+    places = np.arange(len(values)) if allowed is None else np.flatnonzero(allowed)
+    if len(places) > count:
+        lowest = np.partition(values[places], len(places) - count)[len(places) - count]
+        places = places[values[places] >= lowest]
+    return places

@@ -1,0 +1,169 @@
+"""Search over several collections: which of them are searched, and one scale for their results.
+
+A result's confidence means the same in each collection, because it needs no other result. It is the common scale. The
+words of the question tell in which collection they are at home: a word that nearly all of its uses are in one speaks
+for that one. Inside a collection, its own ranking keeps the order.
+
+The three weights were chosen on the questions of ``benchmarks/several_collections.py``; docs/performance.md has what
+they reach.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from anvil.errors import ConfigError
+from anvil.requests import SearchRequest
+from anvil.search import ranking
+from anvil.search.confidence import logistic
+from anvil.search.searcher import Candidates, QueryVector, RankedHits, Result, Searcher, answer, embed_query
+from anvil.text import query as lexicon
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+SHORTLIST = 5
+"""Collections that are searched: the most promising ones, and more where they have too few results."""
+HOME_WEIGHT = 13.0
+"""Log-odds for a collection that has all uses of all words, against one that has none of them."""
+ORDER_WEIGHT = 8.0
+"""Log-odds for one unit of the score in its own collection."""
+NEARNESS_WEIGHT = 9.0
+"""Log-odds for one unit of cosine, in :func:`estimate`."""
+UNSEEN_CHUNKS = 30
+"""Chunks that are added to the size of each collection, so that one use of a word in a small one says little."""
+FIRST_RESULTS = 5
+"""Results of a collection, of which the most likely one counts for the collection."""
+ODDS_DIGITS, DIGITS = 2, 6
+"""Log-odds are rounded: a smaller difference says nothing, and the order of the collections then decides."""
+
+
+def search(searchers: Sequence[Searcher], request: SearchRequest, question: QueryVector | None = None) -> RankedHits:
+    """The best chunks of several indexes, with scores on one scale; see :meth:`Searcher.search`.
+
+    All indexes are asked how promising they are, and only some are searched: a question to 20 collections costs little
+    more than one to five. Of equal results, the one of the first index comes first. Indexes with vectors of another
+    model are searched by words, and not at all in the mode ``semantic``; the caller has the notes on that. Raises
+    :class:`ConfigError` for this mode where no index has vectors of the model.
+    """
+    if request.mode == "semantic" and not any(searcher.semantic for searcher in searchers):
+        raise ConfigError(searchers[0].obstacle or "Semantic search is off.")
+    semantic = [searcher for searcher in searchers if searcher.semantic]
+    if request.mode != "keyword" and semantic and question is None:
+        question = embed_query(request.query, semantic[0].provider)
+    totals = [searcher.index.count(searcher.select(request)) for searcher in searchers]
+    candidates: dict[int, Candidates] = {}
+    if request.mode == "semantic":
+        for place, searcher in enumerate(searchers):
+            if searcher.semantic and totals[place]:
+                candidates[place] = searcher.candidates(request, question)
+        results = [Result(p, ranked.score, ranked) for p, found in candidates.items() for ranked in found.results]
+    else:
+        shares = _home_shares(searchers, request.query)
+        is_read = question is not None and request.mode == "hybrid" and not question.unread
+        vector = question.vector if question is not None and is_read else None
+        for place in _most_promising(searchers, shares, totals, vector, request):
+            if len(candidates) >= SHORTLIST and sum(len(c.results) for c in candidates.values()) >= request.top_k:
+                break
+            candidates[place] = searchers[place].candidates(request, question)
+        results = _on_one_scale(searchers, candidates, shares)
+    results.sort(key=lambda result: (-result.score, result.place))
+    return answer(searchers, request, candidates, sum(totals), results)
+
+
+def _most_promising(
+    searchers: Sequence[Searcher],
+    shares: Sequence[float],
+    totals: Sequence[int],
+    vector: NDArray[np.float32] | None,
+    request: SearchRequest,
+) -> list[int]:
+    """The places of the indexes in which the filter leaves anything, the most promising first."""
+    asked = [place for place, total in enumerate(totals) if total]
+    if len(asked) <= SHORTLIST:
+        return asked
+    nearness: dict[int, float] = {}
+    for place in asked:
+        index = searchers[place].index
+        if vector is not None and searchers[place].semantic and index.has_vectors:
+            for near in index.nearest(vector, 1, searchers[place].select(request))[:1]:
+                nearness[place] = near.cosine + near.page
+    unknown = sum(nearness.values()) / max(len(nearness), 1)  # of an index that is searched by words only
+    return sorted(asked, key=lambda place: -estimate(shares[place], nearness.get(place, unknown)))
+
+
+def _on_one_scale(
+    searchers: Sequence[Searcher], candidates: Mapping[int, Candidates], shares: Sequence[float]
+) -> list[Result]:
+    """The candidates of all indexes with comparable scores."""
+    largest = max((shares[place] for place in candidates), default=0.0)
+    results = []
+    for place, found in candidates.items():
+        log_odds = [searchers[place].fits.log_odds(ranked.evidence) for ranked in found.results]
+        own_scores = [ranked.score for ranked in found.results]
+        scores = merged_scores(log_odds, own_scores, largest - shares[place])
+        results += [Result(place, *pair) for pair in zip(scores, found.results, strict=True)]
+    return results
+
+
+def _home_shares(searchers: Sequence[Searcher], query: str) -> list[float]:
+    """The share of the question's words that is at home in each index."""
+    terms = lexicon.parse_query(query, searchers[0].index.stem).terms  # all indexes have one tokenizer
+    words = {token: word for token, (_, word) in terms.items()}
+    vocabularies = [
+        Vocabulary(searcher.index.frequencies(words), searcher.index.count(), searcher.index.average_length)
+        for searcher in searchers
+    ]
+    return home_shares({token: weight for token, (weight, _) in terms.items()}, vocabularies)
+
+
+class Vocabulary(NamedTuple):
+    """The words of a question in one collection: how many of its ``chunks`` hold each, and the words per chunk."""
+
+    frequencies: Mapping[str, int]
+    chunks: int
+    average_length: float
+
+
+def home_shares(weights: Mapping[str, float], vocabularies: Sequence[Vocabulary]) -> list[float]:
+    """For each collection: the share of the question's words that is at home there, 0..1; all together are 1.
+
+    ``weights``: of each word in the question. A word is divided by how dense it is in each collection, and counts more
+    if it is rare in all of them together. Words that no collection has do not count.
+    """
+    total = sum(vocabulary.chunks for vocabulary in vocabularies)
+    sizes = [(v.chunks + UNSEEN_CHUNKS) * math.sqrt(max(v.average_length, 1.0)) for v in vocabularies]
+    shares, whole = [0.0] * len(vocabularies), 0.0
+    for word, weight in weights.items():
+        counts = [vocabulary.frequencies.get(word, 0) for vocabulary in vocabularies]
+        if not any(counts):
+            continue
+        importance = weight * ranking.idf(sum(counts), total)
+        densities = [count / size for count, size in zip(counts, sizes, strict=True)]
+        dense = sum(densities)
+        shares = [share + importance * density / dense for share, density in zip(shares, densities, strict=True)]
+        whole += importance
+    return [share / (whole or 1.0) for share in shares]
+
+
+def estimate(share: float, nearness: float) -> float:
+    """How promising a collection is, before it is searched, in log-odds. ``nearness``: the cosine of the chunk that is
+    nearest in meaning, and that of its page, added."""
+    return HOME_WEIGHT * share + NEARNESS_WEIGHT * nearness
+
+
+def merged_scores(log_odds: Sequence[float], scores: Sequence[float], behind: float) -> list[float]:
+    """The scores of one collection's results on the common scale, 0..1.
+
+    ``log_odds``: of the confidence of each, and ``scores``: in its own collection, both best first. ``behind``: how
+    much smaller its share of the words is than the largest one. The best result has the collection's confidence, if all
+    words are at home there; each other one is as far below it as its own score is.
+    """
+    if not scores:
+        return []
+    best = max(log_odds[:FIRST_RESULTS]) - HOME_WEIGHT * behind
+    odds = (round(best - ORDER_WEIGHT * (scores[0] - score), ODDS_DIGITS) for score in scores)
+    return [round(logistic(each), DIGITS) for each in odds]
