@@ -24,14 +24,14 @@ from anvil.index_file.rows import ChunkText
 from anvil.index_file.writer import Writer
 from anvil.live import site_view
 from anvil.requests import SearchRequest
-from anvil.search.candidates import FileIndex, LinkCache
-from anvil.search.searcher import Searcher
 from anvil.text.chunker import Chunking, recorded
 from anvil.values import RETRY_S, Changes, Progress, Window, silent
 
 if TYPE_CHECKING:
     from anvil.documents.document_source import DocumentSource
     from anvil.embedding.provider import EmbeddingProvider
+    from anvil.search.candidates import LinkCache
+    from anvil.search.searcher import Searcher
 
 
 class ChunkVectors(NamedTuple):
@@ -119,6 +119,9 @@ class WorkingCopy:
     def searcher(self) -> Searcher:
         """Search over :attr:`reader`; its tables in memory stay until the text changes."""
         if self._searcher is None:
+            from anvil.search.candidates import FileIndex  # numpy, which reading a page does not need
+            from anvil.search.searcher import Searcher
+
             self._searcher = Searcher(FileIndex(self.reader, self._link_cache), self.provider)
         return self._searcher
 

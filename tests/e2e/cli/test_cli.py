@@ -805,7 +805,17 @@ def test_init_has_no_say_over_an_index_from_elsewhere(work: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--help"], ["check"], ["build"], ["verify", "docs/.anvil/index.db"]], ids=" ".join
+    "arguments",
+    [
+        ["--help"],
+        ["check"],
+        ["build"],
+        ["verify", "docs/.anvil/index.db"],
+        ["list"],
+        ["grep", "the"],
+        ["show", "guides/checks.md"],
+    ],
+    ids=" ".join,
 )
 def test_heavy_libraries_stay_out_of_light_commands(docs: Path, arguments: list[str]) -> None:
     with anvil.open(docs) as opened:
