@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from anvil.cli import output
-from anvil.system import safe_files
 
 DEFAULT_DOCS = "docs"
 OLDER_CONFIG = "anvil.config.json"
@@ -61,6 +60,7 @@ def read_older_config(docs: str | None) -> OlderConfig | None:
     from anvil.embedding.factory import create_provider
     from anvil.errors import ConfigError
     from anvil.settings.layers import configure
+    from anvil.system import safe_files
 
     file = _file([docs or DEFAULT_DOCS])
     if file is None:
