@@ -26,8 +26,7 @@ from anvil.wording import counted, first_of
 
 if TYPE_CHECKING:
     from anvil.documents.document_source import DocumentSource
-    from anvil.embedding.executor import Executor
-    from anvil.embedding.provider import EmbeddingProvider
+    from anvil.embedding.provider import EmbeddingProvider, Executor
     from anvil.live.live_index import LiveIndex
     from anvil.live.working_copy import WorkingCopy
     from anvil.sites.site_folder import SiteFolder
@@ -247,7 +246,7 @@ class Member:
         from anvil import wording
         from anvil.build import builder
         from anvil.documents.git_tree import StagedTree
-        from anvil.embedding.cached import uncached
+        from anvil.embedding.provider import uncached
         from anvil.index_file import publish
 
         of_site = self.site_folder is not None and request.source is None
@@ -279,7 +278,7 @@ class Member:
 
     def cluster(self, address: str) -> Executor:
         """The cluster that embeds. Raises :class:`ConfigError` for another address."""
-        from anvil.embedding.cached import uncached
+        from anvil.embedding.provider import uncached
 
         executor: Executor = registry.part("cluster")(address, uncached(self.provider), self.config.embedding)
         return executor
@@ -472,9 +471,9 @@ def _scripts(meta: Mapping[str, str], provider: EmbeddingProvider) -> str | None
         return None
     if known is None:
         return None
-    from anvil.embedding import writing_systems
+    from anvil.text import query as lexicon
 
-    return writing_systems.names(known)
+    return lexicon.script_names(known)
 
 
 def _refreshed_note(changes: Changes) -> list[str]:

@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from anvil.embedding import passages  # noqa: E402
-from anvil.embedding.model_files import BUNDLED, ModelSettings, model_digest  # noqa: E402
+from anvil.embedding.local import BUNDLED, ModelSettings, model_digest  # noqa: E402
 from scripts.minilm_calibration import channel_folds, token_ids  # noqa: E402
 from scripts.minilm_graph import fp32_graph, int8_graph, passage_graph  # noqa: E402
 from scripts.minilm_layers import model  # noqa: E402

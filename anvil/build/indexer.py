@@ -13,7 +13,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Protocol
 
 from anvil.documents import staleness
-from anvil.embedding.executor import LocalExecutor
+from anvil.embedding.provider import LocalExecutor
 from anvil.formats.json_values import canonical
 from anvil.index_file.connection import FORMAT_VERSION
 from anvil.index_file.row_ids import most_chunks, window_key
@@ -29,8 +29,7 @@ from anvil.wording import full_heading
 
 if TYPE_CHECKING:
     from anvil.documents.document_source import DocumentSource
-    from anvil.embedding.executor import Executor
-    from anvil.embedding.provider import Embedded, EmbeddingProvider
+    from anvil.embedding.provider import Embedded, EmbeddingProvider, Executor
 
 OVERLAP_TOKENS = 32
 """Tokens that neighbouring windows share."""

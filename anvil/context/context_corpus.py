@@ -69,7 +69,7 @@ class ContextCorpus:
     def provider(self) -> EmbeddingProvider:
         """The embedding provider, or the provider ``none`` if it cannot be used."""
         if self._provider is None:
-            from anvil.embedding.fallback import provider_or_none
+            from anvil.embedding.factory import provider_or_none
 
             name = self.options.embeddings.provider
             self._provider, self.provider_failure = provider_or_none(replace(self._embedding, provider=name))
@@ -98,28 +98,26 @@ class ContextCorpus:
         is not changed.
         """
         from anvil.build import builder
-        from anvil.embedding.fallback import FallbackProvider
+        from anvil.embedding.provider import FallbackExecutor
 
         self.ensure_usable()
-        provider = FallbackProvider(self.provider)
-        if self.provider_failure is not None:
-            provider.failure = self.provider_failure
+        executor = FallbackExecutor(self.provider, self.provider_failure)
         notes = (*self._notes, *self._missing_directories())
         started = time.perf_counter()
         self.records.prepare()
         with _alone(self.records, request.lock_timeout_s):
             last = self.records.state()
             force = request.force or (self.records.index.exists() and last.version != STATE_VERSION)
-            request = replace(request, force=force)
-            report = builder.build(self.source, self.records.index, provider, self.chunking, request)
-            if provider.failure is not None:
-                notes = (*notes, f"Vectors are missing; the next run tries again: {provider.failure}")
+            request = replace(request, force=force, executor=executor)
+            report = builder.build(self.source, self.records.index, self.provider, self.chunking, request)
+            if executor.failure is not None:
+                notes = (*notes, f"Vectors are missing; the next run tries again: {executor.failure}")
             state = replace(
                 self._counted(report, last),
                 timestamp=datetime.now(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
                 errors=tuple(skipped for skipped in report.skipped if is_failure(skipped.reason)),
                 notes=notes,
-                degraded=provider.failure is not None,
+                degraded=executor.failure is not None,
             )
             run = _run(report, state, started)
             self.records.write(run, state)

@@ -14,12 +14,12 @@ from pathlib import Path
 
 from anvil._version import __version__
 from anvil.doctor.examined_project import ExaminedProject, Result
-from anvil.embedding import writing_systems
 from anvil.embedding.local import runtime
 from anvil.errors import ConfigError, ModelError, ProviderError
 from anvil.settings.schema import EmbeddingSettings
 from anvil.system import installation
 from anvil.system import installation as programs
+from anvil.text import query
 from anvil.wording import listed
 
 NATIVE = ("apsw", "numpy", "onnxruntime", "pygit2", "tokenizers")
@@ -215,7 +215,7 @@ def embedding_model(project: ExaminedProject) -> Iterator[Result]:
 
 def _local(settings: EmbeddingSettings) -> Result:
     from anvil.embedding.factory import create_provider
-    from anvil.embedding.model_files import BUNDLED, model_digest, open_directory
+    from anvil.embedding.local import BUNDLED, model_digest, open_directory
 
     bundled = not settings.model
     if not bundled and not Path(settings.model).expanduser().is_dir():
@@ -239,7 +239,7 @@ def _local(settings: EmbeddingSettings) -> Result:
     except ModelError as error:
         return Result("wrong", str(error), _restore() if bundled else None)
     files = "its files are complete, and it" if bundled else "it"
-    reads = f" It reads {writing_systems.names(known)} script; questions in others are answered by words alone."
+    reads = f" It reads {query.script_names(known)} script; questions in others are answered by words alone."
     return Result("ok", f"{directory.name}: {files} gives vectors of {provider.dimensions} dimensions.{reads}")
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from anvil.embedding.provider import BUNDLED_MODEL, EmbeddingProvider
-from anvil.errors import ConfigError
+from anvil.embedding.provider import BUNDLED_MODEL, CachedProvider, EmbeddingProvider, NoProvider
+from anvil.errors import AnvilError, ConfigError
 from anvil.settings.schema import EmbeddingSettings
 
 
@@ -26,11 +26,19 @@ def create_cached_provider(name: str, settings: EmbeddingSettings) -> EmbeddingP
     Raises ConfigError for a name that is not in ``PROVIDERS``.
     """
     provider = create_provider(name, settings)
-    if name == "none" or not settings.cache:
-        return provider
-    from anvil.embedding.cached import CachedProvider
+    return provider if name == "none" or not settings.cache else CachedProvider(provider)
 
-    return CachedProvider(provider)
+
+def provider_or_none(settings: EmbeddingSettings) -> tuple[EmbeddingProvider, str | None]:
+    """The provider that ``settings`` name. If its model is not known, the provider ``none`` and the reason: without the
+    model's digest no vector could be compared with those of the index.
+    """
+    try:
+        provider = create_cached_provider(settings.provider, settings)
+        _ = provider.digest, provider.dimensions
+    except AnvilError as error:
+        return create_provider("none", settings), str(error)
+    return provider, None
 
 
 def explain_mismatch(meta: Mapping[str, str], current: EmbeddingProvider) -> str:
@@ -60,14 +68,8 @@ def _openai(settings: EmbeddingSettings) -> EmbeddingProvider:
     return OpenAIProvider(settings)
 
 
-def _none(settings: EmbeddingSettings) -> EmbeddingProvider:
-    from anvil.embedding.none import NoProvider
-
-    return NoProvider(settings)
-
-
 PROVIDERS: dict[str, Callable[[EmbeddingSettings], EmbeddingProvider]] = {
     "local": _local,
     "openai": _openai,
-    "none": _none,
+    "none": NoProvider,
 }

@@ -1,4 +1,4 @@
-"""Embedding on this machine, and the only module that imports onnxruntime and tokenizers.
+"""Embedding on this machine by a model in a folder, and the only module that imports onnxruntime and tokenizers.
 
 The model runs on one text at a time, without padding or mask. So a vector depends on its text alone: the same text
 gives the same bits with any other texts and any number of threads. The model is loaded at its first use. Every method
@@ -7,30 +7,36 @@ can be called from several threads.
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from anvil.embedding.model_files import ModelDirectory, model_digest, open_directory
 from anvil.embedding.passages import PassageScorer, Tokens, has_scorer
-from anvil.embedding.provider import Embedded, Vector, encodable
-from anvil.embedding.writing_systems import known_scripts
+from anvil.embedding.provider import BUNDLED_MODEL, Embedded, Vector, encodable
 from anvil.errors import ModelError
 from anvil.settings.schema import EmbeddingSettings
+from anvil.system import safe_files
+from anvil.text.query import known_scripts
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
     from tokenizers import Encoding
 
+
 T = TypeVar("T")
 Outcome = TypeVar("Outcome")
 
+BUNDLED = Path(__file__).parent / "model"
+POOLING = ("mean", "cls", "none")
 MAX_TOKEN_CHARACTERS = 64
 """Assumed length of a query's longest token, so that a very long text is not tokenized whole."""
 MAX_QUERY_WINDOWS = 8
@@ -86,11 +92,20 @@ class LocalProvider:
     def passages(self) -> PassageScorer | None:
         """The scorer in the model's folder, which the bundled model has; None where the settings switch it off."""
         folder = self._directory.path
-        return PassageScorer(folder, _Shared(self)) if self._settings.passages and has_scorer(folder) else None
+        return PassageScorer(folder, self) if self._settings.passages and has_scorer(folder) else None
 
     def token_spans(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
         """For each text, the (start, end) characters of its tokens. Characters that the model ignores are in none."""
         return self._tokenizer.spans(texts)
+
+    def tokens(self, texts: Sequence[str]) -> list[Tokens]:
+        """The tokens of each text, as :attr:`passages` reads them."""
+        return self._tokenizer.tokens(texts)
+
+    @staticmethod
+    def open_session(path: Path) -> Any:
+        """A graph that runs on one thread. Raises :class:`ModelError` where the file is none."""
+        return open_session(path)
 
     def embed(self, texts: Sequence[str]) -> Embedded:
         """(n, dimensions) unit vectors. Of a text longer than ``max_tokens`` the rest is not read."""
@@ -115,6 +130,16 @@ class LocalProvider:
         weights = np.asarray([len(own) for own in windows], np.float32)
         return _unit(weights @ result.vectors) if len(pieces) > 1 else result.vectors[0]
 
+    def map(self, function: Callable[[T], Outcome], values: Sequence[T]) -> list[Outcome]:
+        """The results in the order of the values, by as many threads as there are CPUs."""
+        if len(values) < 2 or self._threads < 2:
+            return [function(value) for value in values]
+        with self._lock:
+            if self._pool is None:
+                self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix="anvil-embed")
+            pool = self._pool
+        return list(pool.map(function, values))
+
     def close(self) -> None:
         """Stop the threads and release the model; a later call loads it again."""
         with self._lock:
@@ -131,7 +156,7 @@ class LocalProvider:
         session = self._session
         # Longest first, so that no thread is still busy with a long text when the others have finished.
         order = sorted(range(len(ids)), key=lambda row: -len(ids[row]))
-        outcomes = self._map(session.run, [ids[row] for row in order])
+        outcomes = self.map(session.run, [ids[row] for row in order])
         vectors = np.zeros((len(ids), self.dimensions), np.float32)
         failed: dict[int, str] = {}
         for row, outcome in zip(order, outcomes, strict=True):
@@ -140,16 +165,6 @@ class LocalProvider:
             else:
                 vectors[row] = outcome
         return Embedded(vectors, dict(sorted(failed.items())))
-
-    def _map(self, function: Callable[[T], Outcome], values: Sequence[T]) -> list[Outcome]:
-        """The results in the order of the values, by as many threads as there are CPUs."""
-        if len(values) < 2 or self._threads < 2:
-            return [function(value) for value in values]
-        with self._lock:
-            if self._pool is None:
-                self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix="anvil-embed")
-            pool = self._pool
-        return list(pool.map(function, values))
 
     @cached_property
     def _directory(self) -> ModelDirectory:
@@ -175,22 +190,6 @@ class LocalProvider:
     def _session(self) -> _Session:
         with self._lock:
             return self.__dict__.get("_session") or _Session(self._directory)
-
-
-class _Shared:
-    """What the scorer of passages shares with its embedding model."""
-
-    def __init__(self, provider: LocalProvider) -> None:
-        self._provider = provider
-
-    def tokens(self, texts: Sequence[str]) -> list[Tokens]:
-        return self._provider._tokenizer.tokens(texts)
-
-    def open_session(self, path: Path) -> Any:
-        return open_session(path)
-
-    def map(self, function: Callable[[T], Outcome], values: Sequence[T]) -> list[Outcome]:
-        return self._provider._map(function, values)
 
 
 class _Tokenizer:
@@ -318,3 +317,123 @@ def _unit(vector: Vector) -> Vector:
     exact = vector.astype(np.float64)
     length = float(np.sqrt(np.square(exact).sum()))
     return (exact / max(length, 1e-12)).astype(np.float32)
+
+
+# --- a model's folder: model.onnx, tokenizer.json, and model.json with the other settings that define a vector -----
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSettings:
+    """What defines a vector besides the weights and the tokenizer."""
+
+    dimensions: int | None = None
+    """None: all that the model has. A smaller number: the first ones, for models that are trained for it."""
+    pooling: str = "mean"
+    """How (1, tokens, d) becomes (1, d): ``mean`` or ``cls``; ``none`` when the graph's output is a vector."""
+    max_tokens: int = 256
+    """Tokens that the model reads, its special tokens included."""
+    query_prefix: str = ""
+    document_prefix: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelDirectory:
+    """A complete model folder, its settings, and the digest of both."""
+
+    path: Path
+    name: str
+    settings: ModelSettings
+    digest: str
+
+
+def model_digest(path: Path, settings: ModelSettings) -> str:
+    """SHA-256 (hex) over the folder's model.onnx and tokenizer.json and over ``settings``."""
+    parts = {name: safe_files.sha256(path / name) for name in ("model.onnx", "tokenizer.json")}
+    text = json.dumps({**parts, "settings": asdict(settings)}, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def open_directory(model: str) -> ModelDirectory:
+    """The folder behind a model setting: "" for the bundled model, else a folder's path or a hub id.
+
+    The bundled folder's digest is read from its model.json, any other is computed (about 0.1 s for 100 MB).
+    Raises ModelError when files are missing or model.json is invalid.
+    """
+    path = Path(model).expanduser() if model else BUNDLED
+    if model and not path.is_dir():
+        path = _download(model)
+    for name in ("model.onnx", "tokenizer.json"):
+        if not (path / name).is_file():
+            raise ModelError(f"{path} has no {name}. A model folder holds model.onnx and tokenizer.json.")
+    entries = _read_settings(path / "model.json")
+    name = str(entries.get("name") or path.resolve().name)
+    known = {key: entries[key] for key in ModelSettings.__dataclass_fields__ if key in entries}
+    settings = ModelSettings(**known)
+    _validate(path / "model.json", settings)
+    digest = str(entries["digest"]) if path == BUNDLED else model_digest(path, settings)
+    return ModelDirectory(
+        path=path, name=name if path != BUNDLED or model else BUNDLED_MODEL, settings=settings, digest=digest
+    )
+
+
+def _read_settings(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        return {}
+    try:
+        entries = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ModelError(f"{path} is not valid JSON ({error}). Correct or remove it.") from error
+    if not isinstance(entries, dict):
+        raise ModelError(f"{path} must hold one JSON object.")
+    return entries
+
+
+def _validate(path: Path, settings: ModelSettings) -> None:
+    if settings.pooling not in POOLING:
+        raise ModelError(f"{path}: pooling {settings.pooling!r} is unknown. Use one of: {', '.join(POOLING)}.")
+    for key in ("max_tokens", "dimensions"):
+        value = getattr(settings, key)
+        if not (value is None and key == "dimensions") and (type(value) is not int or value < 1):
+            raise ModelError(f"{path}: {key} must be a positive whole number, not {value!r}.")
+    for key in ("query_prefix", "document_prefix"):
+        if not isinstance(getattr(settings, key), str):
+            raise ModelError(f"{path}: {key} must be a string.")
+
+
+def _download(model: str) -> Path:
+    """Download "org/name" from the model hub into its cache; the folder that has both files."""
+    ways_out = (
+        "Set embedding.model to a folder that holds model.onnx and tokenizer.json, "
+        "or leave it empty for the bundled model."
+    )
+    looks_like_id = model.count("/") == 1 and not model.startswith((".", "/", "~")) and "\\" not in model
+    if not looks_like_id:
+        raise ModelError(f"There is no model folder {model}. {ways_out}")
+    if find_spec("huggingface_hub") is None:
+        raise ModelError(f"{model} is not a folder and huggingface_hub is not installed. {ways_out}")
+    from huggingface_hub import snapshot_download
+
+    patterns = ["model.onnx", "onnx/model.onnx", "tokenizer.json", "model.json"]
+    try:
+        root = Path(snapshot_download(model, allow_patterns=patterns))
+    except Exception as error:  # the hub's library raises its own, its HTTP client's and the system's errors
+        raise ModelError(
+            f"{model} is not a folder, and the model hub did not provide it ({_brief(error)}). {ways_out}"
+        ) from error
+    if not (root / "model.onnx").is_file() and (root / "onnx" / "model.onnx").is_file():
+        return _collected(root)
+    return root
+
+
+def _collected(root: Path) -> Path:
+    """Copy the tokenizer to the ONNX export, which hub repositories keep in a subfolder."""
+    folder = root / "onnx"
+    for name in ("tokenizer.json", "model.json"):
+        if (root / name).is_file() and not (folder / name).is_file():
+            (folder / name).write_bytes((root / name).read_bytes())
+    return folder
+
+
+def _brief(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0][:200]}" if lines else type(error).__name__

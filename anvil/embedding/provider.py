@@ -1,28 +1,32 @@
-"""The protocol of an embedding provider: texts in, unit vectors out.
+"""The protocols of embedding: a provider turns texts into unit vectors, an executor runs it for a build.
 
+With the provider without a model, the one that asks the user's cache first, and the executors of this process.
 Importing it costs nothing. A provider loads numpy, onnxruntime or a network library at its first use.
 """
 
 from __future__ import annotations
 
+import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+from anvil.errors import ModelError, ProviderError
+from anvil.settings.schema import EmbeddingSettings
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from anvil.embedding.passages import PassageScorer
+    from anvil.index_file.vector_cache import VectorCache
 
 Vector: TypeAlias = "NDArray[np.float32]"
 """float32; (dimensions,) for one text, (n, dimensions) for n texts."""
 
 BUNDLED_MODEL = "all-MiniLM-L6-v2"
 """The name of the model in Anvil's package, which an empty ``embedding.model`` selects."""
-
-
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -79,7 +83,7 @@ class EmbeddingProvider(Protocol):
 
     @property
     def scripts(self) -> frozenset[str] | None:
-        """The scripts that the model reads, named as in :mod:`anvil.embedding.writing_systems`; None: nobody knows."""
+        """The scripts that the model reads, named as in :mod:`anvil.text.query`; None: nobody knows."""
 
     @property
     def passages(self) -> PassageScorer | None:
@@ -101,11 +105,56 @@ class EmbeddingProvider(Protocol):
         """Release the model. A second call does nothing."""
 
 
-class ProviderWrapper:
-    """An :class:`EmbeddingProvider` that passes each call to another one. Subclasses override some of them."""
+class NoProvider:
+    """The provider without a model, for keyword search only: vectors of zero components.
+
+    It keeps the protocol, so that no other code has to ask whether there is a model.
+    """
+
+    name = "none"
+    server = ""
+    model = "none"
+    digest = hashlib.sha256(b"none").hexdigest()
+    dimensions = 0
+    max_tokens = 0
+    scripts = None
+    passages = None
+
+    def __init__(self, settings: EmbeddingSettings) -> None:
+        """``settings`` are not used."""
+
+    def warm(self) -> None:
+        """Nothing."""
+
+    def token_spans(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
+        """No tokens, so there are no windows."""
+        return [[] for _ in texts]
+
+    def embed(self, texts: Sequence[str]) -> Embedded:
+        """An (n, 0) matrix."""
+        import numpy as np
+
+        return Embedded(np.zeros((len(texts), 0), np.float32), {})
+
+    def embed_query(self, text: str) -> Vector:
+        """A (0,) vector."""
+        import numpy as np
+
+        return np.zeros(0, np.float32)
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+class CachedProvider:
+    """An :class:`EmbeddingProvider` that embeds each text once per user: it asks the user's cache first.
+
+    A cached vector is the int8 row that an index stores. It gives the same bytes again when it is written to an index.
+    """
 
     def __init__(self, provider: EmbeddingProvider) -> None:
         self.wrapped = provider
+        self._cache: VectorCache | None = None
 
     @property
     def name(self) -> str:
@@ -147,10 +196,125 @@ class ProviderWrapper:
         return self.wrapped.token_spans(texts)
 
     def embed(self, texts: Sequence[str]) -> Embedded:
-        return self.wrapped.embed(texts)
+        """(n, dimensions) unit vectors: of the texts that the cache knows from there, of the others by the provider."""
+        import numpy as np
+
+        from anvil.index_file.vector_cache import VectorCache, text_key
+        from anvil.index_file.writer import quantized
+
+        if self._cache is None:
+            origin = f"{self.digest}\n{self.server}".encode()  # hashed, because an address may hold a secret
+            self._cache = VectorCache(hashlib.sha256(origin).hexdigest(), self.dimensions)
+        keys = [text_key(text) for text in texts]
+        known = self._cache.get(keys)
+        missing = [row for row, key in enumerate(keys) if key not in known]
+        cached = [row for row, key in enumerate(keys) if key in known]
+        vectors = np.zeros((len(texts), self.dimensions), np.float32)
+        failed: dict[int, str] = {}
+        if cached:
+            rows = np.frombuffer(b"".join(known[keys[row]] for row in cached), np.int8)
+            stored = rows.reshape(len(cached), self.dimensions).astype(np.float32)
+            vectors[cached] = stored / np.linalg.norm(stored, axis=1, keepdims=True)
+        if missing:
+            made = self.wrapped.embed([texts[row] for row in missing])
+            vectors[missing] = made.vectors
+            failed = {missing[number]: reason for number, reason in made.failed.items()}
+        if new := [row for row in missing if row not in failed]:
+            self._cache.put(dict(zip((keys[row] for row in new), quantized(vectors[new]), strict=True)))
+        return Embedded(vectors, failed, frozenset(cached))
 
     def embed_query(self, text: str) -> Vector:
+        """Queries are never kept: they are not documents."""
         return self.wrapped.embed_query(text)
 
     def close(self) -> None:
+        if self._cache is not None:
+            self._cache.close()
         self.wrapped.close()
+
+
+def uncached(provider: EmbeddingProvider) -> EmbeddingProvider:
+    """``provider`` without a cache around it."""
+    return provider.wrapped if isinstance(provider, CachedProvider) else provider
+
+
+# --- executors -------------------------------------------------------------------------------------------
+
+EmbeddedBatches = Generator[Embedded, None, None]
+"""One :class:`Embedded` for each batch, in the order of the batches. Closing it frees what it uses."""
+
+
+class Executor(Protocol):
+    """Embeds the texts of one build, on this machine or on the workers of a cluster.
+
+    All other work of a build (chunking, reuse of vectors, writing) is done where the build runs: it is a few percent.
+    """
+
+    @property
+    def batch(self) -> int:
+        """Texts that a batch should have, about."""
+
+    @property
+    def notes(self) -> list[str]:
+        """Sentences for the build's report, complete after :meth:`embed`."""
+
+    def embed(self, batches: Iterable[Sequence[str]]) -> EmbeddedBatches:
+        """The vectors of each batch, in order. A limited number of batches is read in advance.
+
+        Raises :class:`BuildError` when it cannot go on. It leaves no process running.
+        """
+
+
+class LocalExecutor:
+    """Embeds one batch after the other by the provider, in this process."""
+
+    batch = 512
+    """Enough to keep all cores busy, few enough to need little memory."""
+
+    def __init__(self, provider: EmbeddingProvider, batch: int = batch) -> None:
+        self.batch = batch
+        self.notes: list[str] = []
+        self._provider = provider
+
+    def embed(self, batches: Iterable[Sequence[str]]) -> EmbeddedBatches:
+        """The vectors of each batch, in order. When the provider fails for all texts after some were embedded (quota
+        used up, key revoked), the vectors so far are kept, and the rest fails with that reason without a request."""
+        any_embedded, failure = False, ""
+        for texts in batches:
+            if not failure:
+                try:
+                    embedded = self._provider.embed(texts)
+                except ProviderError as error:
+                    if not any_embedded:
+                        raise
+                    failure = str(error)
+                else:
+                    any_embedded = any_embedded or len(embedded.failed) < len(texts)
+            if failure:
+                embedded = no_vectors(texts, self._provider.dimensions, failure)
+            yield embedded
+
+
+class FallbackExecutor(LocalExecutor):
+    """One that never fails: texts that it cannot embed stay without vectors. After a batch in which all texts failed,
+    it asks the provider no more."""
+
+    def __init__(self, provider: EmbeddingProvider, failure: str | None = None) -> None:
+        super().__init__(provider)
+        self.failure = failure
+        """Why there are no vectors; None while the provider works."""
+
+    def embed(self, batches: Iterable[Sequence[str]]) -> EmbeddedBatches:
+        """The vectors of each batch, in order; zeros and the reason where there are none."""
+        for texts in batches:
+            embedded = None
+            if self.failure is None:
+                try:
+                    embedded = self._provider.embed(texts)
+                except (ModelError, ProviderError) as error:
+                    self.failure = str(error)
+            if embedded is None:
+                embedded = no_vectors(texts, self._provider.dimensions, self.failure or "")
+            elif texts and len(embedded.failed) == len(texts):
+                self.failure = next(iter(embedded.failed.values()))
+            yield embedded

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anvil.build.indexer import Indexer, ReusableVectors
-from anvil.embedding.executor import LocalExecutor
+from anvil.embedding.provider import LocalExecutor
 from anvil.errors import AnvilError, DocumentRejected, DocumentTooLarge
 from anvil.formats.iso_time import timestamp
 from anvil.index_file import connection as connections

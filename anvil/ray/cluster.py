@@ -17,16 +17,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anvil._version import __version__
-from anvil.embedding.executor import LocalExecutor
-from anvil.embedding.provider import Embedded
+from anvil.embedding.provider import Embedded, LocalExecutor
 from anvil.errors import BuildError, ConfigError
 from anvil.ray.worker import fingerprint
 from anvil.system import installation
 from anvil.system.child_process import ChildProcess, Watchdog
 
 if TYPE_CHECKING:
-    from anvil.embedding.executor import EmbeddedBatches, Executor
-    from anvil.embedding.provider import EmbeddingProvider
+    from anvil.embedding.provider import EmbeddedBatches, EmbeddingProvider, Executor
     from anvil.settings.schema import EmbeddingSettings
 
 MAX_LOCAL_TEXTS = 512

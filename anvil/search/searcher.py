@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from anvil.embedding import writing_systems
 from anvil.embedding.factory import explain_mismatch
 from anvil.embedding.passages import HeadedText
 from anvil.errors import AnvilError, ConfigError
@@ -138,14 +137,14 @@ def embed_query(query: str, provider: EmbeddingProvider) -> QueryVector:
         vector = provider.embed_query(text)
         if text.isascii():  # which scripts a model reads takes a look at its whole vocabulary
             return QueryVector(vector)
-        return QueryVector(vector, unread=writing_systems.is_unread(text, provider.scripts))
+        return QueryVector(vector, unread=lexicon.is_unread(text, provider.scripts))
     except AnvilError as error:
         return QueryVector(None, error)
 
 
 def unread_note(provider: EmbeddingProvider, mode: str) -> str:
     """A sentence on a question in a script that the provider's model does not read."""
-    return UNREAD.format(writing_systems.names(provider.scripts or ()), UNREAD_SO[mode])
+    return UNREAD.format(lexicon.script_names(provider.scripts or ()), UNREAD_SO[mode])
 
 
 def semantic_obstacle(meta: dict[str, str], provider: EmbeddingProvider) -> str | None:

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from anvil.embedding.local import LocalProvider
-from anvil.embedding.model_files import BUNDLED
+from anvil.embedding.local import BUNDLED, LocalProvider
 from anvil.errors import ModelError
 from anvil.settings.schema import EmbeddingSettings
 
@@ -299,7 +298,7 @@ def test_a_hub_that_cannot_be_reached_names_both_ways_out(monkeypatch: pytest.Mo
         def snapshot_download(model: str, allow_patterns: list[str]) -> str:
             raise OSError("no route to host")
 
-    monkeypatch.setattr("anvil.embedding.model_files.find_spec", lambda name: object())
+    monkeypatch.setattr("anvil.embedding.local.find_spec", lambda name: object())
     monkeypatch.setitem(sys.modules, "huggingface_hub", Hub)
     with pytest.raises(ModelError, match=r"org/name.*no route to host.*Set embedding\.model.*bundled"):
         _ = LocalProvider(EmbeddingSettings(model="org/name")).digest
@@ -316,5 +315,5 @@ def test_a_hub_repository_with_its_export_in_a_folder(tmp_path: Path, monkeypatc
             return str(tmp_path)
 
     monkeypatch.setitem(sys.modules, "huggingface_hub", Hub)
-    monkeypatch.setattr("anvil.embedding.model_files.find_spec", lambda name: object())
+    monkeypatch.setattr("anvil.embedding.local.find_spec", lambda name: object())
     assert LocalProvider(EmbeddingSettings(model="org/name")).embed_query("x").shape == (384,)

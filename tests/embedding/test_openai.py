@@ -18,8 +18,8 @@ import numpy as np
 import pytest
 
 import anvil
-from anvil.embedding.executor import LocalExecutor
 from anvil.embedding.openai import OpenAIProvider, retry_after
+from anvil.embedding.provider import LocalExecutor
 from anvil.errors import ConfigError, ProviderError
 from anvil.settings.schema import Config, EmbeddingSettings
 from tests.conftest import write

@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from anvil.embedding.local import LocalProvider
-from anvil.embedding.model_files import BUNDLED
+from anvil.embedding.local import BUNDLED, LocalProvider
 from anvil.embedding.passages import HeadedText, PassageScorer
 from anvil.errors import ModelError
 from anvil.settings.schema import EmbeddingSettings

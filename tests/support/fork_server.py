@@ -43,8 +43,8 @@ ROOT = Path(__file__).resolve().parents[2]
 _BUILD = (
     "anvil.build.builder",
     "anvil.text.markdown_blocks",
-    "anvil.embedding.cached",
-    "anvil.embedding.none",
+    "anvil.embedding.factory",
+    "anvil.index_file.vector_cache",
     "anvil.ray.cluster",
     "anvil.documents.git_tree",
     "encodings.utf_8_sig",

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from anvil.embedding import local
-from anvil.embedding.model_files import BUNDLED, ModelDirectory
+from anvil.embedding.local import BUNDLED, ModelDirectory
 from anvil.embedding.passages import HeadedText, PassageScorer
 from anvil.embedding.provider import Vector
 

@@ -1,4 +1,4 @@
-"""A provider that gives way to plain text."""
+"""Embedding that gives way to plain text."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from anvil.embedding.fallback import FallbackProvider, provider_or_none
-from anvil.embedding.provider import Embedded, EmbeddingProvider
+from anvil.embedding.factory import provider_or_none
+from anvil.embedding.provider import Embedded, EmbeddingProvider, FallbackExecutor
 from anvil.errors import ProviderError
 from anvil.settings.schema import EmbeddingSettings
 from tests.build.test_builder import Counting
@@ -36,19 +36,18 @@ class Leaving(Counting):
 @pytest.mark.parametrize("raises", [True, False])
 def test_after_a_failure_nothing_more_is_tried(raises: bool, local: EmbeddingProvider) -> None:
     inner = Leaving(local, raises)
-    provider = FallbackProvider(inner)
-    assert provider.embed(["one"]).failed == {} and provider.failure is None
-    assert provider.embed(["two", "three"]).failed == {0: AWAY, 1: AWAY}
-    assert provider.failure == AWAY
-    found = provider.embed(["four"])
-    assert found.failed == {0: AWAY} and found.vectors.shape == (1, local.dimensions)
-    assert inner.calls == 2
+    executor = FallbackExecutor(inner)
+    one, two_and_three, four = executor.embed([["one"], ["two", "three"], ["four"]])
+    assert one.failed == {}
+    assert two_and_three.failed == {0: AWAY, 1: AWAY}
+    assert four.failed == {0: AWAY} and four.vectors.shape == (1, local.dimensions)
+    assert executor.failure == AWAY and inner.calls == 2
 
 
 def test_a_text_that_fails_alone_stops_nothing(local: EmbeddingProvider) -> None:
-    provider = FallbackProvider(Counting(local, refuse="odd"))
-    assert provider.embed(["even", "odd"]).failed == {1: "refused"}
-    assert provider.failure is None and provider.embed(["even"]).failed == {}
+    executor = FallbackExecutor(Counting(local, refuse="odd"))
+    assert [batch.failed for batch in executor.embed([["even", "odd"], ["even"]])] == [{1: "refused"}, {}]
+    assert executor.failure is None
 
 
 @pytest.mark.parametrize(

@@ -18,9 +18,8 @@ import pytest
 import anvil
 from anvil.build import builder
 from anvil.documents.working_tree import WorkingTree
-from anvil.embedding.executor import EmbeddedBatches, LocalExecutor
 from anvil.embedding.factory import create_provider
-from anvil.embedding.provider import Embedded, EmbeddingProvider
+from anvil.embedding.provider import Embedded, EmbeddedBatches, EmbeddingProvider, LocalExecutor
 from anvil.errors import BuildError, ConfigError
 from anvil.ray import cluster, worker
 from anvil.requests import BuildRequest

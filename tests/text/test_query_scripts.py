@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from anvil.embedding.writing_systems import is_unread, known_scripts, names, script
+from anvil.text.query import is_unread, known_scripts, script, script_names
 
 
 def test_a_script_is_known_by_pieces_of_several_letters() -> None:
@@ -38,4 +38,4 @@ def test_a_question_is_unread_if_a_quarter_of_its_letters_are(text: str, unread:
 
 def test_names_of_scripts() -> None:
     assert [script(letter) for letter in "aéя文カ한"] == ["LATIN", "LATIN", "CYRILLIC", "CJK", "KATAKANA", "HANGUL"]
-    assert names({"LATIN", "CJK", "CYRILLIC"}) == "CJK, Cyrillic, Latin"
+    assert script_names({"LATIN", "CJK", "CYRILLIC"}) == "CJK, Cyrillic, Latin"

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 import anvil
-from anvil.embedding.cached import CachedProvider
-from anvil.embedding.provider import EmbeddingProvider
+from anvil.embedding.provider import CachedProvider, EmbeddingProvider
 from anvil.index_file.vector_cache import default_path
 from anvil.index_file.writer import quantized
 from tests.conftest import PAGES, write
