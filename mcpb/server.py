@@ -18,4 +18,4 @@ if __name__ == "__main__":
         sys.exit("Choose a documentation folder, or name a published index, in the settings of this extension.")
     if "docs" in given and os.path.isdir(given["docs"]):
         os.chdir(given["docs"])  # an anvil.toml there, or above it, is the one that is meant
-    main(["serve", *(part for name in given for part in (f"--{name}", given[name]))])
+    main(["serve", "--text", "markdown", *(part for name in given for part in (f"--{name}", given[name]))])

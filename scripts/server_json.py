@@ -24,6 +24,9 @@ SCHEMA = "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schem
 DESCRIPTION = "Search your documentation folder: one local index, hybrid search, never an answer from stale text."
 """At most 100 characters."""
 STDIO = {"type": "stdio"}
+SERVE = {"type": "positional", "value": "serve"}
+MARKDOWN = {"type": "named", "name": "--text", "value": "markdown"}
+"""As in the entries that ``anvil init --client`` writes: agents read less."""
 
 DOCS = {
     "type": "named",
@@ -81,7 +84,7 @@ def pypi() -> dict[str, Any]:
         "version": version(),
         "runtimeHint": "uvx",
         "transport": STDIO,
-        "packageArguments": [{"type": "positional", "value": "serve"}, DOCS, INDEX],
+        "packageArguments": [SERVE, DOCS, INDEX, MARKDOWN],
         "environmentVariables": ENVIRONMENT,
     }
 
@@ -98,9 +101,10 @@ def image() -> dict[str, Any]:
             {"type": "named", "name": "--volume", "value": "{docs}:/docs:ro", "variables": folder},
         ],
         "packageArguments": [
-            {"type": "positional", "value": "serve"},
+            SERVE,
             {"type": "named", "name": "--docs", "value": "/docs"},
             {"type": "named", "name": "--index", "value": "/tmp/index.db"},
+            MARKDOWN,
         ],
         "environmentVariables": ENVIRONMENT,
     }

@@ -90,6 +90,7 @@ def test_the_program_takes_the_arguments_of_the_package(given: dict[str, str]) -
     assert serve is not None
     taken = serve.make_context("serve", line[1:]).params
     assert taken["docs"] == "docs" and taken["index"] == given.get("--index") and taken["transport"] == "stdio"
+    assert taken["text_format"] == "markdown"
 
 
 def test_the_program_takes_the_arguments_of_the_image() -> None:
@@ -98,7 +99,8 @@ def test_the_program_takes_the_arguments_of_the_image() -> None:
     line = command(image["packageArguments"])
     serve = group.get_command(click.Context(group), "serve")
     assert serve is not None and line[0] == "serve"
-    assert serve.make_context("serve", line[1:]).params["docs"] == "/docs"
+    taken = serve.make_context("serve", line[1:]).params
+    assert taken["docs"] == "/docs" and taken["text_format"] == "markdown"
 
 
 def test_the_variables_are_ours_and_their_choices_are_all() -> None:

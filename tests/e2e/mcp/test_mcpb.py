@@ -128,9 +128,10 @@ def test_a_client_starts_it_and_asks(installed: Path, tmp_path: Path) -> None:
         server = stdio_client(command(installed, docs=str(docs)), errlog=nothing)
         with mcp_servers.connected(server, read_timeout_seconds=300) as client:
             assert client.server_info.version == anvil.__version__
-            found = client.ok("search_docs", query="warning before a certificate expires")
-            assert found["results"][0]["metadata"]["file_path"] == "guides/checks.md"
-            assert client.ok("get_status")["embedding"]["provider"] == "none"  # the anvil.toml of the folder
+            found = client.call("search_docs", query="warning before a certificate expires")
+            assert found.content[0].text.startswith("guides/checks.md") and found.structured_content is None
+            status = client.call("get_status").content[0].text
+            assert json.loads(status)["embedding"]["provider"] == "none", "the anvil.toml of the folder"
 
 
 def test_a_client_asks_an_index_alone(installed: Path, tmp_path: Path) -> None:
@@ -140,9 +141,8 @@ def test_a_client_asks_an_index_alone(installed: Path, tmp_path: Path) -> None:
     with open(os.devnull, "w") as nothing:
         server = stdio_client(command(installed, docs="", index=str(index)), errlog=nothing)
         with mcp_servers.connected(server, read_timeout_seconds=300) as client:
-            found = client.ok("search_docs", query="quiet window")
-            assert found["results"][0]["metadata"]["file_path"] == "guides/alerts.md"
-            assert found["freshness"]["checked"] is None
+            found = client.call("search_docs", query="quiet window").content[0].text
+            assert found.startswith("guides/alerts.md")
 
 
 def test_nothing_chosen_says_what_to_choose(installed: Path) -> None:
