@@ -33,8 +33,7 @@ import apsw
 import anvil
 from anvil.errors import AnvilError, ArtifactError
 from anvil.index_file import connection, verify
-from anvil.index_file.digest import checksum, document_digests, index_digest
-from anvil.index_file.writer import SETTINGS
+from anvil.index_file.writer import SETTINGS, checksum, document_digests, index_digest
 from anvil.system import safe_files
 
 PAGES = {

@@ -18,8 +18,8 @@ from measuring import heading, table
 
 from anvil.index_file import connection as connections
 from anvil.index_file import verify, verify_values
-from anvil.index_file.digest import checksum, document_digests
 from anvil.index_file.reader import Reader
+from anvil.index_file.writer import checksum, document_digests
 
 ROUNDS = 9
 

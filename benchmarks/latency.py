@@ -39,7 +39,7 @@ sys.path.insert(0, str(ROOT))
 import anvil
 from anvil.build import indexer
 from anvil.embedding.factory import create_provider
-from anvil.index_file import connection, publish, row_ids, verify
+from anvil.index_file import connection, publish, table_rows, verify
 from anvil.index_file.connection import fill
 from anvil.index_file.writer import Writer, quantized
 from anvil.results import Mode, Page
@@ -140,7 +140,7 @@ def put_copy(writer: Writer, real: RealPage, copy: int, random_: random.Random, 
     document_id = writer.put(document, ParsedPage(text, 1, None, {}, real.sections, (), ()), chunks)
     rows = dict(
         writer.connection.execute(
-            "SELECT ordinal, id FROM chunks WHERE id BETWEEN ? AND ?", row_ids.chunk_range(document_id)
+            "SELECT ordinal, id FROM chunks WHERE id BETWEEN ? AND ?", table_rows.chunk_range(document_id)
         )
     )
     for chunk, vectors in zip(chunks, real.vectors, strict=True):

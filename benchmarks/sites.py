@@ -34,7 +34,7 @@ import measuring
 
 import anvil
 from anvil.index_file.reader import Reader
-from anvil.index_file.rows import StoredDocument
+from anvil.index_file.table_rows import StoredDocument
 from anvil.index_file.verify import open_checked
 from anvil.sites import html_page, html_tree
 from anvil.sites.content_words import words

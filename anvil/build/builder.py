@@ -19,7 +19,7 @@ from anvil.documents import staleness
 from anvil.documents.document_source import ShardSource
 from anvil.documents.shards import Shard
 from anvil.errors import AnvilError, ArtifactError, ArtifactMissing, BuildError, FormatTooNew
-from anvil.index_file import connection, fts_table, lock, publish, verify
+from anvil.index_file import connection, fts_table, publish, verify
 from anvil.index_file.connection import signature
 from anvil.index_file.reader import Reader
 from anvil.index_file.writer import OPTIONAL_SETTINGS, Writer
@@ -96,7 +96,7 @@ def build(
         seen = signature(index)
         report = _compare(plan, read)
         if report is None:
-            opened.enter_context(lock.exclusive(index, request.lock_timeout_s))
+            opened.enter_context(publish.exclusive(index, request.lock_timeout_s))
             if signature(index) != seen:  # another process has built it meanwhile
                 report = _compare(plan, read)
         report = report or _copy_of_older(plan, read)

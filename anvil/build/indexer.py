@@ -16,8 +16,7 @@ from anvil.documents import staleness
 from anvil.embedding.provider import LocalExecutor
 from anvil.formats.json_values import canonical
 from anvil.index_file.connection import FORMAT_VERSION
-from anvil.index_file.row_ids import most_chunks, window_key
-from anvil.index_file.rows import ChunkText
+from anvil.index_file.table_rows import ChunkText, most_chunks, window_key
 from anvil.index_file.writer import OPTIONAL_SETTINGS, SETTINGS, Writer, quantized
 from anvil.settings.schema import SiteOptions
 from anvil.text import chunker, page_urls

@@ -17,7 +17,7 @@ from anvil.wording import counted, first_of
 
 if TYPE_CHECKING:
     from anvil.index_file.reader import Reader
-    from anvil.index_file.rows import StoredDocument
+    from anvil.index_file.table_rows import StoredDocument
 
 
 Kind = Literal["spec", "plan", "tasks", "checklist", "template", "decision", "generic"]

@@ -19,7 +19,7 @@ from anvil.context.values import Ingestion
 from anvil.documents.file_selection import is_failure
 from anvil.errors import ArtifactError, ConfigError, IndexBusy
 from anvil.formats.json_values import canonical
-from anvil.index_file import lock, verify
+from anvil.index_file import publish, verify
 from anvil.live.location import IndexLocation
 from anvil.requests import BuildRequest
 from anvil.settings.schema import Config, SourceOptions
@@ -158,7 +158,7 @@ class ContextCorpus:
 @contextmanager
 def _alone(records: Records, lock_timeout_s: float) -> Iterator[None]:
     try:
-        with lock.exclusive(records.folder / "ingestion", lock_timeout_s):
+        with publish.exclusive(records.folder / "ingestion", lock_timeout_s):
             yield
     except IndexBusy as error:
         raise IndexBusy(f"Another process is writing {records.folder}. Try again when it has finished.") from error

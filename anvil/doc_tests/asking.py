@@ -13,7 +13,7 @@ from anvil.doc_tests import judging
 from anvil.doc_tests.suite import shown
 from anvil.doc_tests.values import Answer, Expectation, Outcome, Question, Suite
 from anvil.errors import ConfigError
-from anvil.index_file import row_ids
+from anvil.index_file import table_rows
 from anvil.index_file.reader import IndexReader
 from anvil.requests import SearchRequest
 from anvil.results import Hit
@@ -168,7 +168,7 @@ class Asker:
 
     def _fits(self, target: ExpectedPart, hit: Hit, row: int) -> bool:
         """Whether a result is the page, names the section or one below it, or holds the section's heading."""
-        if row >> row_ids.CHUNK_BITS != target.document_id:
+        if row >> table_rows.CHUNK_BITS != target.document_id:
             return False
         named = (hit.metadata.heading_path, *(place.heading_path for place in hit.also or ()))
         if target.headings is None or not target.headings.isdisjoint(named):

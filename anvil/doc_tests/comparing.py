@@ -17,7 +17,7 @@ from anvil.doc_tests.values import ChangedPage, Comparison, Difference, Outcome,
 from anvil.documents import staleness
 from anvil.index_file import connection, writer
 from anvil.index_file.reader import Reader
-from anvil.index_file.rows import is_parallel
+from anvil.index_file.table_rows import is_parallel
 from anvil.index_file.writer import SETTINGS, Writer
 from anvil.search.candidates import FileIndex
 from anvil.search.pages import page_text

@@ -19,7 +19,7 @@ from anvil.errors import AnvilError, ConfigError
 from anvil.formats.iso_time import timestamp
 from anvil.formats.json_values import json_object
 from anvil.git.objects import blob_id
-from anvil.index_file import lock
+from anvil.index_file import publish
 from anvil.index_file.publish import keep_out_of_git
 from anvil.results import SearchResult
 from anvil.settings.schema import INDEX_FOLDER, Config
@@ -217,7 +217,7 @@ class QuestionLog:
 
     def _rename(self) -> None:
         try:
-            with lock.exclusive(self.path, 0):  # another server may be at it
+            with publish.exclusive(self.path, 0):  # another server may be at it
                 if self.path.stat().st_size > self._max_bytes:
                     safe_files.rename(self.path, self._old)
         except (AnvilError, OSError):

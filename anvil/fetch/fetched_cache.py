@@ -24,7 +24,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from anvil.errors import AnvilError
-from anvil.index_file import lock, manifest, publish
+from anvil.index_file import manifest, publish
 from anvil.system import safe_files, user_folders
 from anvil.values import Manifest
 
@@ -150,7 +150,7 @@ class CacheEntry:
         :class:`BuildError` when the folder cannot be written."""
         user_folders.make(self.folder)
         os.utime(self.folder)
-        with lock.exclusive(self.index, timeout_s):
+        with publish.exclusive(self.index, timeout_s):
             yield
 
     def state(self) -> CacheState | None:

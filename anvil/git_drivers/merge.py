@@ -16,7 +16,7 @@ from anvil.documents.file_selection import refusal
 from anvil.documents.shards import Shard
 from anvil.errors import ArtifactMissing, ArtifactRejected, ConfigError
 from anvil.git.repository import Repository
-from anvil.index_file import connection, lock, publish, verify
+from anvil.index_file import connection, publish, verify
 from anvil.index_file import writer as transfer
 from anvil.index_file.reader import Reader
 from anvil.index_file.writer import OPTIONAL_SETTINGS, SETTINGS, Writer
@@ -54,7 +54,7 @@ def join(
             opened.callback(readers[-1][1].close)
         meta = _agreed(readers)
         entries = {path: identity for _, reader in readers for path, identity in reader.identities().items()}
-        opened.enter_context(lock.exclusive(out, lock_timeout_s))
+        opened.enter_context(publish.exclusive(out, lock_timeout_s))
         report = _standing(out, meta, entries, started)
         if report:
             return report

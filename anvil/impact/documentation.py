@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from anvil.index_file.reader import Reader
-from anvil.index_file.rows import is_parallel
+from anvil.index_file.table_rows import is_parallel
 from anvil.text import query as lexicon
 from anvil.values import Section
 

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import apsw
 
 from anvil.documents import staleness
-from anvil.index_file import row_ids
-from anvil.index_file.rows import (
+from anvil.index_file import table_rows
+from anvil.index_file.table_rows import (
     SearchedText,
     SectionPlace,
     StoredChunk,
@@ -88,8 +88,8 @@ def _chunk(row: Sequence[Any]) -> StoredChunk:
 
 
 OWN_WINDOWS = (
-    f"SELECT 1 FROM windows w WHERE w.id BETWEEN c.id << {row_ids.WINDOW_BITS} "
-    f"AND (c.id << {row_ids.WINDOW_BITS}) + {(1 << row_ids.WINDOW_BITS) - 1}"
+    f"SELECT 1 FROM windows w WHERE w.id BETWEEN c.id << {table_rows.WINDOW_BITS} "
+    f"AND (c.id << {table_rows.WINDOW_BITS}) + {(1 << table_rows.WINDOW_BITS) - 1}"
 )
 """A subquery for the windows of a chunk ``c``; conditions can be added."""
 UNCUT = f"NOT EXISTS ({OWN_WINDOWS})"
@@ -241,7 +241,7 @@ class Reader:
         rows = self.connection.execute(
             "SELECT content, hidden, heading_path, heading_level, char_count, ordinal FROM chunks "
             "WHERE id BETWEEN ? AND ? ORDER BY ordinal",
-            row_ids.chunk_range(document_id),
+            table_rows.chunk_range(document_id),
         )
         return tuple(PageChunk(visible_text.restored(content, hidden), *row) for content, hidden, *row in rows)
 
@@ -252,7 +252,7 @@ class Reader:
     def chunk_rows(self, document_id: int) -> list[int]:
         """The row ids of a document's chunks, in order."""
         rows = self.connection.execute(
-            "SELECT id FROM chunks WHERE id BETWEEN ? AND ? ORDER BY ordinal", row_ids.chunk_range(document_id)
+            "SELECT id FROM chunks WHERE id BETWEEN ? AND ? ORDER BY ordinal", table_rows.chunk_range(document_id)
         )
         return [row for (row,) in rows]
 
@@ -291,7 +291,7 @@ class Reader:
         return int(self._one("SELECT coalesce(sum(char_count), 0) FROM chunks"))
 
     def top_headings(self, documents: Iterable[int]) -> dict[int, tuple[str, ...]]:
-        """Document id -> the texts of its h1 and h2 in order, see :func:`anvil.index_file.rows.listed_headings`."""
+        """Document id -> the texts of its h1 and h2 in order, see :func:`listed_headings`."""
         paths_of: dict[int, list[tuple[str, int]]] = {}
         for document, path, level in self.connection.execute(
             "SELECT document_id, heading_path, heading_level FROM sections WHERE heading_level BETWEEN 1 AND 2 "
@@ -317,7 +317,9 @@ class Reader:
 
         ``weights``: of title, breadcrumb, content and derived terms.
         """
-        within = "" if documents is None else f"AND rowid >> {row_ids.CHUNK_BITS} IN (SELECT value FROM json_each(?4))"
+        within = (
+            "" if documents is None else f"AND rowid >> {table_rows.CHUNK_BITS} IN (SELECT value FROM json_each(?4))"
+        )
         ranking = bm25(weights)
         rows = self.connection.execute(
             f"SELECT rowid FROM chunks_fts WHERE chunks_fts MATCH ?1 AND rank MATCH ?2 {within} ORDER BY rank LIMIT ?3",
@@ -351,7 +353,7 @@ class Reader:
         """The text of one page; without any, for an unknown page."""
         rows = self.connection.execute(
             "SELECT document_id, content, hidden FROM chunks WHERE id BETWEEN ? AND ? ORDER BY id",
-            row_ids.chunk_range(document_id),
+            table_rows.chunk_range(document_id),
         )
         return next(_page_texts(rows), PageText(document_id, "", ""))
 
@@ -416,7 +418,7 @@ class Reader:
 
     def chunks_of(self, windows: Iterable[int]) -> list[StoredChunk]:
         """The chunks of windows, without repeats, by row."""
-        chunks = self.chunks({window >> row_ids.WINDOW_BITS for window in windows})
+        chunks = self.chunks({window >> table_rows.WINDOW_BITS for window in windows})
         return [chunks[row] for row in sorted(chunks)]
 
     def windows_of(self, row: int) -> list[tuple[int, int, bytes]]:
@@ -425,14 +427,14 @@ class Reader:
             self.connection.execute(
                 'SELECT w.start, w."end", v.embedding FROM windows w JOIN vectors v ON v.id = w.id '
                 "WHERE w.id BETWEEN ? AND ? ORDER BY w.id",
-                row_ids.window_range(row, row),
+                table_rows.window_range(row, row),
             )
         )
 
     def matrix(self) -> tuple[NDArray[np.int64], NDArray[np.int8]]:
         """All vectors: the chunk row of each (n,), int8 (n, dimensions); in the order of the file."""
         windows, vectors = self.window_vectors()
-        return windows >> row_ids.WINDOW_BITS, vectors
+        return windows >> table_rows.WINDOW_BITS, vectors
 
     def window_vectors(self) -> tuple[NDArray[np.int64], NDArray[np.int8]]:
         """All vectors: the window of each (n,), int8 (n, dimensions); in the order of the file.

@@ -21,9 +21,8 @@ from anvil._version import __version__
 from anvil.errors import AnvilError, ArtifactMissing, ArtifactRejected, ConfigError, FormatTooNew, OlderIndex
 from anvil.index_file import connection as connections
 from anvil.index_file import fts_table, verify_values
-from anvil.index_file.digest import checksum, document_digests, index_digest
 from anvil.index_file.reader import Reader
-from anvil.index_file.writer import SETTINGS
+from anvil.index_file.writer import SETTINGS, checksum, document_digests, index_digest
 from anvil.system import user_folders
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from anvil.errors import ConfigError
 from anvil.formats.json_values import canonical
 from anvil.formats.patterns import OBJECT_ID, SHA256, lazy_pattern
 from anvil.index_file import connection as connections
-from anvil.index_file import row_ids
+from anvil.index_file import table_rows
 from anvil.settings.schema import ChunkingOptions, FixedChunks, SearchOptions
 from anvil.text import page_weights
 from anvil.values import MAX_PATH_CHARS
@@ -64,7 +64,7 @@ def _rules(*conditions: str) -> str:
 _SETTINGS = f"SELECT count(*) FROM anvil_meta WHERE NOT ({_rules(_text('key'), _text('value'))})"
 _DOCUMENTS = "SELECT id FROM documents WHERE NOT ({}) LIMIT 1".format(
     _rules(
-        _whole("id", 0, (1 << row_ids.DOCUMENT_BITS) - 1),
+        _whole("id", 0, (1 << table_rows.DOCUMENT_BITS) - 1),
         *map(_text, ("library", "file_path", "title", "file_type", "metadata")),
         *map(_optional, ("url", "nav_path")),
         f"length(file_path) BETWEEN 1 AND {MAX_PATH_CHARS}",
@@ -110,7 +110,7 @@ _CHUNKS = "SELECT c.id FROM chunks c LEFT JOIN documents d ON d.id = c.document_
     )
 )
 _WINDOWS = "SELECT w.id FROM windows w LEFT JOIN chunks c ON c.id = w.id >> {} WHERE NOT coalesce({}, 0)".format(
-    row_ids.WINDOW_BITS, _rules(_whole("w.start"), _whole('w."end"', "w.start", "c.char_count"), _blob("key", 10))
+    table_rows.WINDOW_BITS, _rules(_whole("w.start"), _whole('w."end"', "w.start", "c.char_count"), _blob("key", 10))
 )
 _STRAY_SECTIONS = "SELECT document_id FROM sections WHERE document_id NOT IN (SELECT id FROM documents) LIMIT 1"
 # The chunks of a page, joined in order, are its text; its sections divide that text from its first character to its
@@ -198,7 +198,7 @@ def pages(handle: apsw.Connection, chunking: str | None) -> str | None:
             if chunking is None:
                 continue
             query = _TORN_FIXED_CHUNKS if "overlap" in _json(chunking) else query
-        rows = handle.execute(query.replace(":bits", str(row_ids.CHUNK_BITS))).fetchall()
+        rows = handle.execute(query.replace(":bits", str(table_rows.CHUNK_BITS))).fetchall()
         if rows:
             return damage.format(rows[0][0])
     for id_, included in handle.execute(_INCLUDED_FILES):

@@ -1,6 +1,9 @@
-"""Changes to a working copy of an index: documents, windows, vectors and the manifest.
+"""Changes to a working copy of an index: documents, windows, vectors and the manifest with its digest.
 
 A working copy is a scratch file or a database in memory. The caller opens the transactions (:meth:`Writer.atomic`).
+
+The digest of an index is a SHA-256 over text, structure and configuration, in canonical order. Vectors and times are
+not part of it, because they may differ between machines. Two indexes with one digest have the same text.
 """
 
 from __future__ import annotations
@@ -12,12 +15,13 @@ from collections.abc import Collection, Container, Iterable, Iterator, Mapping, 
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
+import apsw
+
 from anvil.formats.json_values import canonical
 from anvil.index_file import connection as connections
-from anvil.index_file import row_ids
-from anvil.index_file.digest import document_digests, index_digest
+from anvil.index_file import table_rows
 from anvil.index_file.reader import BARE_WINDOW, OWN_WINDOWS, UNCUT, Reader
-from anvil.index_file.rows import BareWindow, ChunkText, StoredDocument
+from anvil.index_file.table_rows import BareWindow, ChunkText, StoredDocument
 from anvil.text import titles, visible_text
 from anvil.text.query import derived_terms
 from anvil.values import Chunk, Document, ParsedPage, Window
@@ -26,7 +30,6 @@ if TYPE_CHECKING:
     import apsw
     import numpy as np
     from numpy.typing import NDArray
-
 
 DEFAULT_LIBRARY = "default"
 OPTIONAL_SETTINGS = ("site", "weights")
@@ -148,12 +151,12 @@ class Writer:
                 for ordinal, path, level, _, anchor, start, end, start_line, end_line in page.sections
             ),
         )
-        places = row_ids.ChunkRows(id_)
+        places = table_rows.ChunkRows(id_)
         seen: Counter[str] = Counter()
         rows = []
         for chunk in chunks:
             row = places.take(chunk.heading_path)
-            key = row_ids.chunk_key(document.path, chunk.heading_path, seen[chunk.heading_path])
+            key = table_rows.chunk_key(document.path, chunk.heading_path, seen[chunk.heading_path])
             seen[chunk.heading_path] += 1
             rows.append(chunk_values(row, key, id_, title, chunk))
         rows.sort()
@@ -168,14 +171,14 @@ class Writer:
         self.connection.execute(
             "INSERT INTO chunks_fts (rowid, title, heading_path, content, terms) "
             "SELECT id, title, heading_path, content, terms FROM chunks WHERE id BETWEEN ? AND ?",
-            row_ids.chunk_range(document_id),
+            table_rows.chunk_range(document_id),
         )
 
     def _make_unsearchable(self, document_id: int) -> None:
         self.connection.execute(
             "INSERT INTO chunks_fts (chunks_fts, rowid, title, heading_path, content, terms) "
             "SELECT 'delete', id, title, heading_path, content, terms FROM chunks WHERE id BETWEEN ? AND ?",
-            row_ids.chunk_range(document_id),
+            table_rows.chunk_range(document_id),
         )
 
     def remove(self, file_path: str, library: str = DEFAULT_LIBRARY) -> int | None:
@@ -185,10 +188,10 @@ class Writer:
         ).get
         if id_ is None:
             return None
-        chunk_range = row_ids.chunk_range(id_)
+        chunk_range = table_rows.chunk_range(id_)
         self._make_unsearchable(id_)
         with self.connection:  # at a savepoint FTS5 writes what it has. Else new entries of a row are marked as deleted
-            self._drop_windows(*row_ids.window_range(*chunk_range))
+            self._drop_windows(*table_rows.window_range(*chunk_range))
             self.connection.execute("DELETE FROM chunks WHERE id BETWEEN ? AND ?", chunk_range)
             self.connection.execute("DELETE FROM sections WHERE document_id = ?", (id_,))
             self.connection.execute("DELETE FROM documents WHERE id = ?", (id_,))
@@ -203,7 +206,7 @@ class Writer:
 
     def new_id(self, library: str, path: str, besides: Container[int] = ()) -> int:
         """A free id for a new document: not in use here, and not in ``besides``."""
-        return row_ids.document_id(library, path, _UsedIds(self.connection, besides))
+        return table_rows.document_id(library, path, _UsedIds(self.connection, besides))
 
     # --- windows and vectors -------------------------------------------------------------------------------
 
@@ -214,7 +217,7 @@ class Writer:
     def put_windows(self, chunk: int, windows: Sequence[Window]) -> list[int]:
         """Store a chunk's windows; their ids."""
         rows = [
-            (row_ids.window_row(chunk, number), w.start, w.end, row_ids.window_key(w.text))
+            (table_rows.window_row(chunk, number), w.start, w.end, table_rows.window_key(w.text))
             for number, w in enumerate(windows)
         ]
         self.connection.executemany("INSERT INTO windows VALUES (?, ?, ?, ?)", rows)
@@ -227,7 +230,7 @@ class Writer:
     def windows_without_vectors(self) -> list[BareWindow]:
         """Windows that have no vector, by id."""
         rows = self.connection.execute(
-            f'SELECT id, id >> {row_ids.WINDOW_BITS}, start, "end" FROM windows w WHERE {BARE_WINDOW} ORDER BY id'
+            f'SELECT id, id >> {table_rows.WINDOW_BITS}, start, "end" FROM windows w WHERE {BARE_WINDOW} ORDER BY id'
         )
         return [BareWindow(*row) for row in rows]
 
@@ -257,7 +260,7 @@ class Writer:
         ).get
         if stored_texts is None or stored_texts != chunk[1:]:
             return []
-        self._drop_windows(*row_ids.window_range(chunk.row, chunk.row))
+        self._drop_windows(*table_rows.window_range(chunk.row, chunk.row))
         return self.put_windows(chunk.row, windows)
 
     def reset_vectors(self, dimensions: int) -> None:
@@ -270,7 +273,7 @@ class Writer:
     def renumber(self, moves: Sequence[tuple[int, int]], keywords: bool) -> None:
         """Change ids of documents (old, new) and those of their rows. ``keywords``: in the keyword index too; else it
         must be rebuilt."""
-        beyond = 1 << row_ids.DOCUMENT_BITS  # beyond all slots, because two documents may swap their ids
+        beyond = 1 << table_rows.DOCUMENT_BITS  # beyond all slots, because two documents may swap their ids
         for old, _ in moves if keywords else ():
             self._make_unsearchable(old)
         with self.connection:  # as in remove()
@@ -282,10 +285,10 @@ class Writer:
             self.make_searchable(new)
 
     def _renumber(self, old: int, new: int) -> None:
-        shift = (new - old) << row_ids.CHUNK_BITS
-        moved = shift << row_ids.WINDOW_BITS
-        chunks = row_ids.chunk_range(old)
-        windows = row_ids.window_range(*chunks)
+        shift = (new - old) << table_rows.CHUNK_BITS
+        moved = shift << table_rows.WINDOW_BITS
+        chunks = table_rows.chunk_range(old)
+        windows = table_rows.window_range(*chunks)
         execute = self.connection.execute
         execute("UPDATE documents SET id = ? WHERE id = ?", (new, old))
         execute("UPDATE sections SET document_id = ? WHERE document_id = ?", (new, old))
@@ -382,10 +385,10 @@ def _copy(writer: Writer, reader: Reader, document: StoredDocument) -> int:
     """Add a document of ``reader`` without its entries in the keyword index; its id in ``writer``."""
     target, source = writer.connection, reader.connection
     new = writer.new_id(document.library, document.file_path)
-    shift = (new - document.id) << row_ids.CHUNK_BITS
-    moved = shift << row_ids.WINDOW_BITS
-    chunks = row_ids.chunk_range(document.id)
-    windows = row_ids.window_range(*chunks)
+    shift = (new - document.id) << table_rows.CHUNK_BITS
+    moved = shift << table_rows.WINDOW_BITS
+    chunks = table_rows.chunk_range(document.id)
+    windows = table_rows.window_range(*chunks)
     for _, *row in source.execute("SELECT * FROM documents WHERE id = ?", (document.id,)):
         target.execute(_insert("documents", 1 + len(row)), (new, *row))
     target.executemany(
@@ -425,3 +428,77 @@ def detached(reader: Reader, path: str = "") -> Reader:
 
 def _insert(table: str, columns: int) -> str:
     return f"INSERT INTO {table} VALUES ({', '.join('?' * columns)})"
+
+
+_DOCUMENT = "library, file_path, title, file_type, blob_id, fingerprint, content_hash, size, url, nav_path, metadata"
+_SECTION = 'ordinal, heading_path, heading_level, anchor, start, "end", start_line, end_line'
+_CHUNK = (
+    "ordinal, chunk_id, heading_path, heading_level, start, start_line, end_line, page, char_count, title, terms, "
+    "content, hidden"
+)
+_WINDOW = 'id, start, "end", key'
+_KEYWORD_TABLES = (("data", "id, block"), ("docsize", "id, sz"), ("idx", "segid, term, pgno"), ("config", "k, v"))
+
+
+def _literals(columns: str) -> str:
+    """An expression: these columns as SQL literals, which SQLite writes fast and exactly."""
+    return f"concat_ws(',', {', '.join(f'quote({column})' for column in columns.split(', '))})"
+
+
+def document_digests(connection: apsw.Connection, document: int | None = None) -> Iterator[tuple[int, bytes]]:
+    """(id, digest) of one document or of all, by id: over its row, its sections and its chunks in their order."""
+    first, last = (document, document) if document is not None else (0, (1 << table_rows.DOCUMENT_BITS) - 1)
+    # A chunk counts when its id is in its document's range and its row names that document. So a wrong one is noticed.
+    for id_, *parts in connection.execute(
+        f"SELECT id, {_literals(_DOCUMENT)}, "
+        f"(SELECT group_concat({_literals(_SECTION)}, char(10) ORDER BY ordinal) FROM sections s "
+        "WHERE s.document_id = d.id), "
+        f"(SELECT group_concat({_literals(_CHUNK)}, char(10) ORDER BY ordinal) FROM chunks c "
+        f"WHERE c.id BETWEEN d.id << {table_rows.CHUNK_BITS} AND ((d.id + 1) << {table_rows.CHUNK_BITS}) - 1 "
+        "AND +c.document_id = d.id) FROM documents d WHERE id BETWEEN ? AND ? ORDER BY id",
+        (first, last),
+    ):
+        text = "\n\n".join(part or "" for part in parts)
+        yield id_, hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+
+
+def checksum(connection: apsw.Connection, schema: str = "main") -> str:
+    """SHA-256 (hex) of what the digest leaves out: the manifest's other keys, times, the keyword index, windows and
+    vectors, as they are stored.
+
+    Damage there changes no text. It changes which text is found, its rank, or which vector is reused.
+    """
+    whole = hashlib.sha256()
+    for key, value in connection.execute(
+        f"SELECT key, value FROM {schema}.anvil_meta WHERE key <> 'checksum' ORDER BY key"
+    ):
+        whole.update(f"{key}={value}\0".encode())
+    for table, columns in _KEYWORD_TABLES:
+        for row in connection.execute(f"SELECT {columns} FROM {schema}.chunks_fts_{table} ORDER BY 1, 2"):
+            for value in row:
+                whole.update(value if isinstance(value, bytes) else f"{value}\0".encode())
+    times = connection.execute(f"SELECT group_concat(last_modified, '\n' ORDER BY id) FROM {schema}.documents").get
+    whole.update((times or "").encode())
+    for _, rows in connection.execute(
+        f"SELECT id >> {table_rows.WINDOW_BITS + table_rows.CHUNK_BITS}, "
+        f"group_concat({_literals(_WINDOW)}, char(10) ORDER BY id) FROM {schema}.windows GROUP BY 1"
+    ):
+        whole.update(rows.encode())
+    if connection.execute(f"SELECT count(*) FROM {schema}.sqlite_schema WHERE name = 'vectors'").get:
+        for blobs in connection.execute(
+            f"SELECT c.validity, c.rowids, v.vectors FROM {schema}.vectors_chunks c "
+            f"JOIN {schema}.vectors_vector_chunks00 v ON v.rowid = c.chunk_id ORDER BY c.chunk_id"
+        ):
+            for blob in blobs:
+                whole.update(blob)
+    return whole.hexdigest()
+
+
+def index_digest(settings: Iterable[str], documents: Iterable[tuple[str, str, bytes]]) -> str:
+    """Digest of a whole index, hex: its settings and (library, path, digest) of its documents, sorted."""
+    whole = hashlib.sha256()
+    for setting in settings:
+        whole.update(setting.encode() + b"\0")
+    for library, path, digest in sorted(documents):
+        whole.update(f"{library}\0{path}\0".encode() + digest)
+    return whole.hexdigest()

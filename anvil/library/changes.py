@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from anvil.errors import ConfigError
 from anvil.formats.json_values import canonical
-from anvil.index_file import row_ids
+from anvil.index_file import table_rows
 from anvil.index_file.writer import INSERT_CHUNK, SETTINGS, Writer
 from anvil.library.ingestion import DocumentInfo, StagedDocument
 from anvil.library.library_file import writing
@@ -146,8 +146,8 @@ class LibraryWriter:
 
     def _insert(self, id_: int, staged: StagedDocument, info: DocumentInfo) -> int:
         """Copy the staged rows to the row numbers of document ``id_``; the number of chunks."""
-        chunk_range = row_ids.chunk_range(id_)
-        first, shift = chunk_range[0], chunk_range[0] << row_ids.WINDOW_BITS
+        chunk_range = table_rows.chunk_range(id_)
+        first, shift = chunk_range[0], chunk_range[0] << table_rows.WINDOW_BITS
         self.connection.execute(
             "INSERT INTO documents VALUES (?, ?, ?, ?, ?, '', '', x'', ?, ?, NULL, NULL, ?, x'')",
             (

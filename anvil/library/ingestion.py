@@ -21,7 +21,7 @@ from anvil.embedding.provider import LocalExecutor
 from anvil.errors import AnvilError, DocumentRejected, DocumentTooLarge
 from anvil.formats.iso_time import timestamp
 from anvil.index_file import connection as connections
-from anvil.index_file import row_ids
+from anvil.index_file import table_rows
 from anvil.index_file.writer import INSERT_CHUNK, Writer, chunk_values
 from anvil.search.metadata_filter import source_name
 from anvil.settings.schema import ChunkingOptions
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from anvil.embedding.provider import EmbeddingProvider
 
 
-MAX_PASSAGES = 1 << row_ids.CHUNK_BITS
+MAX_PASSAGES = 1 << table_rows.CHUNK_BITS
 """Passages of one document."""
 
 
@@ -71,7 +71,7 @@ class StagedDocument:
         """Add chunks, numbered in the order of the calls. Raises :class:`DocumentTooLarge`."""
         chunk_rows = []
         for chunk in chunks:
-            key = row_ids.chunk_key(source, chunk.heading_path, self._chunk_count)
+            key = table_rows.chunk_key(source, chunk.heading_path, self._chunk_count)
             chunk_rows.append(chunk_values(self._chunk_count, key, 0, title, chunk, page))
             self._chunk_count += 1
             if self._chunk_count > MAX_PASSAGES:

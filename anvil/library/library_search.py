@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from anvil.index_file import row_ids
+from anvil.index_file import table_rows
 from anvil.index_file.fts_table import Stemmer
 from anvil.library.queries import LibraryReader
 from anvil.library.values import Passages
@@ -63,7 +63,7 @@ class LibraryIndex(KeywordTables):
         table = np.array(self.reader.pages_of_chunks(), np.int64).reshape(-1, 2)
         table = table[np.argsort(table[:, 0])]
         self.rows, self.pages = table[:, 0], table[:, 1].astype(np.int32)
-        self.documents = self.rows >> row_ids.CHUNK_BITS
+        self.documents = self.rows >> table_rows.CHUNK_BITS
         self._vectors: VectorIndex | None = None
         self._owners: NDArray[np.int64] = np.empty(0, np.int64)
         """The row of each vector's passage."""
@@ -92,7 +92,7 @@ class LibraryIndex(KeywordTables):
         before = self.documents
         self.rows = spliced(self.rows, before, changed, [part[:, 0] for part in parts])
         self.pages = spliced(self.pages, before, changed, [part[:, 1].astype(np.int32) for part in parts])
-        self.documents = self.rows >> row_ids.CHUNK_BITS
+        self.documents = self.rows >> table_rows.CHUNK_BITS
         if self._vectors is None:
             return
         vectors, width = self._stored, int(self.reader.meta()["embedding_dimensions"])
@@ -100,7 +100,7 @@ class LibraryIndex(KeywordTables):
             self._vectors = None
             return
         new = [self.reader.document_vectors(int(id_), width) for id_ in changed]
-        held = self._owners >> row_ids.CHUNK_BITS
+        held = self._owners >> table_rows.CHUNK_BITS
         self._owners = spliced(self._owners, held, changed, [owners for owners, _ in new])
         self._stored = spliced(vectors, held, changed, [part for _, part in new])
         self._vectors = VectorIndex(
@@ -143,11 +143,11 @@ class LibraryIndex(KeywordTables):
                 self._selections.clear()
             mask = np.ones(len(self.rows), bool)
             if filter.of_documents:
-                chosen = np.zeros(1 << row_ids.DOCUMENT_BITS, bool)
+                chosen = np.zeros(1 << table_rows.DOCUMENT_BITS, bool)
                 chosen[self.reader.fitting(filter)] = True
                 mask = chosen[self.documents]
             for name, comparison, value in filter.passages:
-                held = self.pages if name == "page" else self.rows & (row_ids.most_chunks() - 1)
+                held = self.pages if name == "page" else self.rows & (table_rows.most_chunks() - 1)
                 mask &= _COMPARED[comparison](held, value)
             self._selections[filter] = SelectedPassages(mask, filter)
         return self._selections[filter]

@@ -9,9 +9,9 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from anvil.index_file import row_ids
+from anvil.index_file import table_rows
 from anvil.index_file.reader import Reader, bm25
-from anvil.index_file.rows import SearchedText
+from anvil.index_file.table_rows import SearchedText
 from anvil.library.values import LibraryDocument, LibrarySummary, Passage, WholeDocument
 from anvil.library.verify_library import Damage, metadata, typed
 from anvil.search.metadata_filter import OPERATORS, Filter
@@ -29,9 +29,9 @@ _DOCUMENT_COLUMNS = {
     "last_modified": "last_modified",
 }
 _ENTRY = "the entry of a document"
-_ROW_BITS = row_ids.DOCUMENT_BITS + row_ids.CHUNK_BITS
+_ROW_BITS = table_rows.DOCUMENT_BITS + table_rows.CHUNK_BITS
 _HOLDINGS_COLUMNS = ("doc_id", "created_at")
-_PASSAGE_COLUMNS = {"page": "page", "chunk_index": f"id & {row_ids.most_chunks() - 1}"}
+_PASSAGE_COLUMNS = {"page": "page", "chunk_index": f"id & {table_rows.most_chunks() - 1}"}
 
 
 class StoredLibraryDocument(NamedTuple):
@@ -104,7 +104,7 @@ class LibraryReader(Reader):
         kinds = (int, str, str, str, str, str, int, str)
         id_, doc_id, source, title, library, head, chunk_count, json_text = typed(row, _ENTRY, *kinds)
         chunks = self.connection.execute(
-            "SELECT content, hidden FROM chunks WHERE id BETWEEN ? AND ? ORDER BY id", row_ids.chunk_range(id_)
+            "SELECT content, hidden FROM chunks WHERE id BETWEEN ? AND ? ORDER BY id", table_rows.chunk_range(id_)
         )
         content = head + "".join(visible_text.restored(*typed(chunk, "a passage", str, str)) for chunk in chunks)
         return WholeDocument(
@@ -200,7 +200,7 @@ class LibraryReader(Reader):
         if document is None:
             rows = self.connection.execute("SELECT id, page FROM chunks")
         else:
-            within = row_ids.chunk_range(document)
+            within = table_rows.chunk_range(document)
             rows = self.connection.execute("SELECT id, page FROM chunks WHERE id BETWEEN ? AND ? ORDER BY id", within)
         pages: list[tuple[int, int]] = list(rows)
         for row, page in pages:
@@ -218,17 +218,17 @@ class LibraryReader(Reader):
             self.connection.execute(
                 "SELECT r.rowid, substr(v.vectors, r.chunk_offset * ?3 + 1, ?3) FROM vectors_rowids r "
                 "JOIN vectors_vector_chunks00 v ON v.rowid = r.chunk_id WHERE r.rowid BETWEEN ?1 AND ?2 ORDER BY 1",
-                (*row_ids.window_range(*row_ids.chunk_range(document)), dimensions),
+                (*table_rows.window_range(*table_rows.chunk_range(document)), dimensions),
             )
         )
         vectors = np.frombuffer(b"".join(vector for _, vector in rows), np.int8).reshape(-1, dimensions)
-        return np.array([row for row, _ in rows], np.int64) >> row_ids.WINDOW_BITS, vectors
+        return np.array([row for row, _ in rows], np.int64) >> table_rows.WINDOW_BITS, vectors
 
     def previous_version(self, document: int) -> PreviousVersion | None:
         """A document's vectors, to be reused by its next version; None when it has none."""
         if not self.has_vectors():
             return None
-        meta, (first, last) = self.meta(), row_ids.window_range(*row_ids.chunk_range(document))
+        meta, (first, last) = self.meta(), table_rows.window_range(*table_rows.chunk_range(document))
         rows: list[tuple[bytes, bytes]] = list(
             self.connection.execute(
                 "SELECT w.key, substr(v.vectors, r.chunk_offset * ?3 + 1, ?3) FROM windows w "
@@ -247,7 +247,7 @@ class LibraryReader(Reader):
     def matching_within(self, expression: str, weights: Sequence[float], limit: int, filter_: Filter) -> list[int]:
         """As :meth:`matching`, but only passages that pass a filter."""
         condition, values = _condition(filter_)
-        within = f"AND rowid >> {row_ids.CHUNK_BITS} IN (SELECT id FROM documents WHERE {condition})"
+        within = f"AND rowid >> {table_rows.CHUNK_BITS} IN (SELECT id FROM documents WHERE {condition})"
         if filter_.passages:
             which = " AND ".join(f"{_PASSAGE_COLUMNS[part.name]} {part.operator} ?" for part in filter_.passages)
             within += f" AND rowid IN (SELECT id FROM chunks WHERE {which})"

@@ -17,7 +17,7 @@ import apsw
 from anvil.errors import AnvilError, ArtifactRejected
 from anvil.formats.json_values import json_object
 from anvil.index_file import connection as connections
-from anvil.index_file import row_ids
+from anvil.index_file import table_rows
 from anvil.library.library_file import LIBRARY, check_open, translated
 from anvil.search.metadata_filter import is_deep
 
@@ -141,7 +141,7 @@ _DAMAGE = (
         "the row of a document has a value of a wrong type",
         "SELECT 1 FROM documents WHERE "
         + _not("text", "library", "file_path", "title", "file_type", "last_modified", "metadata")
-        + f" OR {_not_a_count('size')} OR id NOT BETWEEN 0 AND {(1 << row_ids.DOCUMENT_BITS) - 1}",
+        + f" OR {_not_a_count('size')} OR id NOT BETWEEN 0 AND {(1 << table_rows.DOCUMENT_BITS) - 1}",
     ),
     (
         "the metadata of a document is no JSON object",
@@ -150,7 +150,7 @@ _DAMAGE = (
     (
         "what is kept of a document has a value of a wrong type",
         f"SELECT 1 FROM holdings WHERE {_not('text', 'doc_id', 'content_hash', 'created_at', 'head')} "
-        f"OR {_not_a_count('chunk_count')} OR chunk_count > {row_ids.most_chunks()}",
+        f"OR {_not_a_count('chunk_count')} OR chunk_count > {table_rows.most_chunks()}",
     ),
     (
         "a document has no entry in holdings, or an entry no document",
@@ -166,7 +166,7 @@ _DAMAGE = (
     ),
     (
         "a passage belongs to no document",
-        f"SELECT 1 FROM chunks WHERE document_id IS NOT id >> {row_ids.CHUNK_BITS} "
+        f"SELECT 1 FROM chunks WHERE document_id IS NOT id >> {table_rows.CHUNK_BITS} "
         "OR document_id NOT IN (SELECT id FROM documents)",
     ),
     (
@@ -176,7 +176,7 @@ _DAMAGE = (
     (
         "a window has a value of a wrong type, or belongs to no passage",
         f'SELECT 1 FROM windows WHERE {_not_a_count("start")} OR typeof("end") <> \'integer\' OR "end" < start '
-        f"OR {_not('blob', 'key')} OR id >> {row_ids.WINDOW_BITS} NOT IN (SELECT id FROM chunks)",
+        f"OR {_not('blob', 'key')} OR id >> {table_rows.WINDOW_BITS} NOT IN (SELECT id FROM chunks)",
     ),
     (
         "a label has a value of a wrong type",

@@ -14,7 +14,7 @@ from anvil.errors import ConfigError, GitError
 from anvil.formats.characters import LINE_END
 from anvil.git.repository import Repository
 from anvil.index_file.reader import Reader
-from anvil.index_file.rows import StoredDocument
+from anvil.index_file.table_rows import StoredDocument
 from anvil.lint import generator_settings, linted_page, rules
 from anvil.lint.built_site import BuiltSite
 from anvil.lint.link_targets import Site

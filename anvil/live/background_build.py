@@ -15,7 +15,7 @@ from anvil.errors import AnvilError, IndexBusy
 from anvil.values import LOCK_TIMEOUT_S, RETRY_S, Progress
 
 if TYPE_CHECKING:
-    from anvil.index_file.rows import ChunkText
+    from anvil.index_file.table_rows import ChunkText
     from anvil.live.working_copy import ChunkVectors, WorkingCopy
 
 LOCK_POLL_S = 1.0
@@ -277,7 +277,7 @@ class VectorWorker:
     def _embed(self, copy: WorkingCopy, rows: list[ChunkText]) -> tuple[list[ChunkVectors], str | None]:
         """The windows and vectors of each chunk, and the reason of a failure."""
         from anvil.build.indexer import cut
-        from anvil.index_file.row_ids import window_key
+        from anvil.index_file.table_rows import window_key
         from anvil.index_file.writer import quantized
         from anvil.live.working_copy import ChunkVectors
 

@@ -16,7 +16,7 @@ from anvil.documents import staleness
 from anvil.documents.document_source import DocumentSource, SourceWrapper
 from anvil.index_file import verify
 from anvil.index_file.reader import IndexReader
-from anvil.index_file.rows import StoredDocument
+from anvil.index_file.table_rows import StoredDocument
 from anvil.values import Changes, Document, Scan, Skipped
 
 SITE_KEYS = ("aliases", "edit_url", "language", "version")

@@ -20,7 +20,7 @@ from anvil.formats.iso_time import timestamp
 from anvil.index_file import connection, verify, writer
 from anvil.index_file.connection import signature
 from anvil.index_file.reader import Reader
-from anvil.index_file.rows import ChunkText
+from anvil.index_file.table_rows import ChunkText
 from anvil.index_file.writer import Writer
 from anvil.live import site_view
 from anvil.requests import SearchRequest

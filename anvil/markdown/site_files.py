@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from anvil.errors import BuildError
 from anvil.index_file import verify
 from anvil.index_file.reader import Reader
-from anvil.index_file.rows import StoredDocument
+from anvil.index_file.table_rows import StoredDocument
 from anvil.markdown import llms, twins
 from anvil.markdown.llms import PublishedSite
 from anvil.markdown.page_file import MarkdownPage, page_of, render

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from anvil.formats import patterns
-from anvil.index_file import connection, row_ids
+from anvil.index_file import connection, table_rows
 from anvil.index_file.fts_table import Stemmer
-from anvil.index_file.rows import SearchedText
+from anvil.index_file.table_rows import SearchedText
 from anvil.milvus import generations
 from anvil.milvus.generation_reader import Words
 from anvil.milvus.overlay import LayeredReader
@@ -212,7 +212,7 @@ class MilvusIndex:
         return max(float(np.log((self.count() - count + 0.5) / (count + 0.5))), 1e-6)
 
     def _words(self, rows: Collection[int]) -> dict[int, Words]:
-        below = [row for row in rows if not self.reader.is_above(row >> row_ids.CHUNK_BITS)]
+        below = [row for row in rows if not self.reader.is_above(row >> table_rows.CHUNK_BITS)]
         words = self.reader.below.words(below)
         if self.reader.above is not None and len(below) < len(rows):
             for row, text in self.reader.above.searched_text(set(rows) - set(below)).items():
@@ -254,26 +254,26 @@ class MilvusIndex:
             for row, cosine in windows:
                 cosines[row] = max(cosine, cosines.get(row, -1.0))
         if pages:
-            means = self._means({row >> row_ids.CHUNK_BITS for row in cosines})
+            means = self._means({row >> table_rows.CHUNK_BITS for row in cosines})
             page_cosines = {document: ranking.PAGE_WEIGHT * float(mean @ vector) for document, mean in means.items()}
             cosines = {
-                row: cosine + page_cosines.get(row >> row_ids.CHUNK_BITS, 0.0) for row, cosine in cosines.items()
+                row: cosine + page_cosines.get(row >> table_rows.CHUNK_BITS, 0.0) for row, cosine in cosines.items()
             }
         over = set(self._over(selection))
         if over:
             rows, table = self._table_above()
             values = (table.similarity_with_page if pages else table.similarity)(vector)
             pairs = zip(rows, values.tolist(), strict=True)
-            cosines |= {row: value for row, value in pairs if row >> row_ids.CHUNK_BITS in over}
+            cosines |= {row: value for row, value in pairs if row >> table_rows.CHUNK_BITS in over}
         return set(sorted(cosines, key=lambda row: (-cosines[row], row))[: EXACT_FACTOR * count])
 
     def _exact(self, vector: NDArray[np.float32], rows: Collection[int], pages: bool) -> dict[int, float]:
         """Row -> its rounded similarity, equal to that from a table of all vectors."""
-        below = sorted(row for row in rows if not self.reader.is_above(row >> row_ids.CHUNK_BITS))
+        below = sorted(row for row in rows if not self.reader.is_above(row >> table_rows.CHUNK_BITS))
         similarities: dict[int, float] = {}
         if below:
             owners, vectors = self.reader.below.vectors(below)
-            documents = np.array(below, np.int64) >> row_ids.CHUNK_BITS
+            documents = np.array(below, np.int64) >> table_rows.CHUNK_BITS
             means = self._means(set(documents.tolist())) if pages else {}
             table = VectorIndex(vectors, np.searchsorted(below, owners), documents, centroids=means)
             values = (table.similarity_with_page if pages else table.similarity)(vector)
@@ -287,13 +287,15 @@ class MilvusIndex:
 
     def _page_cosines(self, vector: NDArray[np.float32], rows: Sequence[int]) -> NDArray[np.float64]:
         """The cosine of each row's page, by its mean vector, rounded (n,)."""
-        below = {row >> row_ids.CHUNK_BITS for row in rows if not self.reader.is_above(row >> row_ids.CHUNK_BITS)}
+        below = {row >> table_rows.CHUNK_BITS for row in rows if not self.reader.is_above(row >> table_rows.CHUNK_BITS)}
         cosines = {document: float(mean @ vector) for document, mean in self._means(below).items()}
-        if any(row >> row_ids.CHUNK_BITS not in below for row in rows):
+        if any(row >> table_rows.CHUNK_BITS not in below for row in rows):
             above, table = self._table_above()
             pages = table.page_similarity(vector).tolist()
-            cosines |= {row >> row_ids.CHUNK_BITS: page for row, page in zip(above, pages, strict=True)}
-        return np.array([round(cosines.get(row >> row_ids.CHUNK_BITS, 0.0), SCORE_DIGITS) for row in rows], np.float64)
+            cosines |= {row >> table_rows.CHUNK_BITS: page for row, page in zip(above, pages, strict=True)}
+        return np.array(
+            [round(cosines.get(row >> table_rows.CHUNK_BITS, 0.0), SCORE_DIGITS) for row in rows], np.float64
+        )
 
     def _mean(self, vector: NDArray[np.float32]) -> float:
         """The mean similarity of all exported chunks."""
@@ -319,7 +321,7 @@ class MilvusIndex:
             assert self.reader.above is not None
             rows = sorted(row for row, _ in self.reader.above.places())
             owners, vectors = self.reader.above.matrix()
-            documents = np.array(rows, np.int64) >> row_ids.CHUNK_BITS
+            documents = np.array(rows, np.int64) >> table_rows.CHUNK_BITS
             self._above = rows, VectorIndex(vectors, np.searchsorted(rows, owners), documents)
         return self._above
 

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from anvil.index_file import row_ids, verify
+from anvil.index_file import table_rows, verify
 from anvil.index_file.fts_table import Stemmer
 from anvil.index_file.reader import Reader
-from anvil.index_file.rows import SearchedText, StoredChunk, StoredDocument
+from anvil.index_file.table_rows import SearchedText, StoredChunk, StoredDocument
 from anvil.milvus import generation_reader as reading
 from anvil.milvus import generations
 from anvil.milvus.generations import Generation
@@ -166,7 +166,7 @@ class _Export:
         )
 
     def _record(self, document: StoredDocument, rows: list[int]) -> None:
-        first = row_ids.chunk_range(document.id)[0]
+        first = table_rows.chunk_range(document.id)[0]
         record = {
             "document": list(astuple(document))[1:],
             "slots": [row - first for row in rows],
@@ -190,23 +190,25 @@ class _Export:
         ids, vectors = self._reader.window_vectors()
         order = np.argsort(ids)
         ids, vectors = ids[order], vectors[order]
-        rows = ids >> row_ids.WINDOW_BITS
+        rows = ids >> table_rows.WINDOW_BITS
         starts = np.flatnonzero(np.r_[True, rows[1:] != rows[:-1]])
         last = ids[np.r_[starts[1:] - 1, len(ids) - 1]]
-        windows = dict(zip(rows[starts].tolist(), ((last & (1 << row_ids.WINDOW_BITS) - 1) + 1).tolist(), strict=True))
+        windows = dict(
+            zip(rows[starts].tolist(), ((last & (1 << table_rows.WINDOW_BITS) - 1) + 1).tolist(), strict=True)
+        )
         for number, (id_, vector) in enumerate(zip(ids.tolist(), vectors, strict=True), 1):
             self._target.put(
                 "windows",
                 {
                     "id": id_,
-                    "document": id_ >> row_ids.WINDOW_BITS + row_ids.CHUNK_BITS,
+                    "document": id_ >> table_rows.WINDOW_BITS + table_rows.CHUNK_BITS,
                     "vector": vector.astype(np.float32),
                 },
             )
             if number % BATCH_CHUNKS == 0:
                 self._progress("exporting vectors", number, len(ids))
         self._rows = np.sort(np.fromiter((row for row, _ in self._reader.places()), np.int64))
-        table = VectorIndex(vectors, np.searchsorted(self._rows, rows), self._rows >> row_ids.CHUNK_BITS)
+        table = VectorIndex(vectors, np.searchsorted(self._rows, rows), self._rows >> table_rows.CHUNK_BITS)
         for document, mean in zip(*table.centroids, strict=True):
             if mean.any():
                 self._target.put("pages", {"id": int(document), "document": int(document), "vector": mean})

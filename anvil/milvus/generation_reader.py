@@ -15,8 +15,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from anvil.errors import ArtifactMissing, ArtifactRejected, FormatTooNew
-from anvil.index_file import row_ids
-from anvil.index_file.rows import SearchedText, SectionPlace, StoredChunk, StoredDocument
+from anvil.index_file import table_rows
+from anvil.index_file.table_rows import SearchedText, SectionPlace, StoredChunk, StoredDocument
 from anvil.milvus import generations
 from anvil.milvus.milvus_client import READ_TIMEOUT_S, WRITE_TIMEOUT_S, Client, Gone, Released
 from anvil.text import visible_text
@@ -295,7 +295,7 @@ class MilvusReader:
 
     def _rows_by_page(self, documents: Iterable[int]) -> dict[int, list[int]]:
         records = self._records(documents)
-        return {id_: [row_ids.chunk_range(id_)[0] + slot for slot in r["slots"]] for id_, r in records.items()}
+        return {id_: [table_rows.chunk_range(id_)[0] + slot for slot in r["slots"]] for id_, r in records.items()}
 
     def average_length(self) -> float:
         """Mean number of words in a chunk."""
@@ -329,7 +329,7 @@ class MilvusReader:
     def nearest(self, vector: NDArray[np.float32], limit: int, within: str) -> list[tuple[int, float]]:
         """(chunk row, cosine) of the windows nearest to ``vector``, by Milvus' approximate index. A chunk can be in the
         result several times."""
-        return [(id_ >> row_ids.WINDOW_BITS, cosine) for id_, cosine in self._near("windows", vector, limit, within)]
+        return [(id_ >> table_rows.WINDOW_BITS, cosine) for id_, cosine in self._near("windows", vector, limit, within)]
 
     def nearest_pages(self, vector: NDArray[np.float32], limit: int, within: str) -> list[tuple[int, float]]:
         """(document, cosine) of the pages whose mean vectors are nearest to ``vector``."""
@@ -353,12 +353,12 @@ class MilvusReader:
         import numpy as np
 
         chunks = self.entities(rows)
-        windows = [row_ids.window_row(row, number) for row in rows for number in range(chunks[row]["windows"])]
+        windows = [table_rows.window_row(row, number) for row in rows for number in range(chunks[row]["windows"])]
         window_rows = self._rows("windows", windows, ["vector"])
         ids = sorted(window_rows)
         dimensions = int(self.about.meta["embedding_dimensions"])
         vectors = np.array([window_rows[id_]["vector"] for id_ in ids], np.float32).reshape(-1, dimensions)
-        return np.array(ids, np.int64) >> row_ids.WINDOW_BITS, np.rint(vectors).astype(np.int8)
+        return np.array(ids, np.int64) >> table_rows.WINDOW_BITS, np.rint(vectors).astype(np.int8)
 
     def windows_of(self, row: int) -> list[tuple[int, int, bytes]]:
         """As :meth:`anvil.index_file.reader.Reader.windows_of`. Spans are not exported. Windows have about the same

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from itertools import islice
 from operator import attrgetter
 
-from anvil.index_file import connection, row_ids
+from anvil.index_file import connection, table_rows
 from anvil.index_file.reader import Reader
-from anvil.index_file.rows import SearchedText, SectionPlace, StoredChunk, StoredDocument
+from anvil.index_file.table_rows import SearchedText, SectionPlace, StoredChunk, StoredDocument
 from anvil.index_file.writer import Writer
 from anvil.milvus.generation_reader import BATCH_PAGES, MilvusReader
 from anvil.text.page_links import PageLinks, links_of
@@ -185,14 +185,14 @@ class LayeredReader:
         return rows
 
     def searched_text(self, rows: Iterable[int]) -> dict[int, SearchedText]:
-        below, above = self._of_both(rows, row_ids.CHUNK_BITS)
+        below, above = self._of_both(rows, table_rows.CHUNK_BITS)
         texts = self.below.searched_text(below)
         return texts if self.above is None else {**texts, **self.above.searched_text(above)}
 
     def windows_of(self, row: int) -> list[tuple[int, int, bytes]]:
-        return self._of(row >> row_ids.CHUNK_BITS).windows_of(row)
+        return self._of(row >> table_rows.CHUNK_BITS).windows_of(row)
 
     def chunks(self, rows: Iterable[int]) -> dict[int, StoredChunk]:
-        below, above = self._of_both(rows, row_ids.CHUNK_BITS)
+        below, above = self._of_both(rows, table_rows.CHUNK_BITS)
         chunks = self.below.chunks(below)
         return chunks if self.above is None else {**chunks, **self.above.chunks(above)}

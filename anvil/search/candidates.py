@@ -17,10 +17,10 @@ import numpy as np
 
 from anvil.errors import ArtifactRejected
 from anvil.formats import patterns
-from anvil.index_file import row_ids
+from anvil.index_file import table_rows
 from anvil.index_file.fts_table import Stemmer
 from anvil.index_file.reader import Reader
-from anvil.index_file.rows import SearchedText
+from anvil.index_file.table_rows import SearchedText
 from anvil.search import ranking
 from anvil.search.ranking import PAGE_WEIGHT, SCORE_DIGITS, Near, Nearness, RowSet
 from anvil.text import page_weights
@@ -243,7 +243,7 @@ class TextCache:
 
     def forget(self, documents: Collection[int]) -> None:
         """Drop the texts of some documents."""
-        self._texts = {row: text for row, text in self._texts.items() if row >> row_ids.CHUNK_BITS not in documents}
+        self._texts = {row: text for row, text in self._texts.items() if row >> table_rows.CHUNK_BITS not in documents}
 
 
 class KeywordTables:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from anvil.index_file.reader import Reader
-from anvil.index_file.rows import StoredChunk
+from anvil.index_file.table_rows import StoredChunk
 from anvil.search.pages import page_text
 from anvil.values import MIN_DUPLICATE_CHARS
 

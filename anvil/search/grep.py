@@ -19,7 +19,7 @@ from anvil.errors import ConfigError
 from anvil.formats import patterns
 from anvil.formats.characters import LINE_END, is_unicode
 from anvil.index_file.reader import IndexReader
-from anvil.index_file.rows import StoredDocument, is_parallel
+from anvil.index_file.table_rows import StoredDocument, is_parallel
 from anvil.requests import GrepRequest
 from anvil.results import GrepMatch, GrepResult
 from anvil.search import pages

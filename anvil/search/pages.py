@@ -20,7 +20,7 @@ from anvil.errors import NotFound
 from anvil.formats import patterns
 from anvil.formats.characters import is_unicode
 from anvil.index_file.reader import IndexReader
-from anvil.index_file.rows import StoredDocument, edition, is_parallel, section_url, speaks
+from anvil.index_file.table_rows import StoredDocument, edition, is_parallel, section_url, speaks
 from anvil.results import Page, PageList, PageSection, PageSummary, SectionText
 from anvil.search import excerpts
 from anvil.values import MAX_PATH_CHARS, ROOT, SEPARATOR, ChunkMetadata, PageChunk, Section

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
-from anvil.index_file import row_ids
+from anvil.index_file import table_rows
 from anvil.index_file.fts_table import Stemmer
-from anvil.index_file.rows import SearchedText
+from anvil.index_file.table_rows import SearchedText
 from anvil.search.confidence import MatchEvidence
 from anvil.text import query as lexicon
 from anvil.text.page_links import PageLinks
@@ -340,7 +340,7 @@ def rank(
         cosines = _cosines(nearness.similarities - PAGE_WEIGHT * nearness.pages, nearness.pages)
     perfect = _perfect_score(index, query_weights, phrases)
     evidence = _evidence(query_weights, perfect, lexical, cosines)
-    pages = [row >> row_ids.CHUNK_BITS for row in rows]
+    pages = [row >> table_rows.CHUNK_BITS for row in rows]
     links = _links(index, pages, query_weights.tokens)
     fused, summands = fuse(lexical, coverage, dense, links, pages, perfect)
     factors = index.page_factors

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from anvil.index_file.fts_table import Stemmer
-from anvil.index_file.rows import SectionPlace, StoredChunk, is_parallel, section_url
+from anvil.index_file.table_rows import SectionPlace, StoredChunk, is_parallel, section_url
 from anvil.results import Hit, Place
 from anvil.search import excerpts, ranking
 from anvil.search.excerpts import Sought

@@ -18,7 +18,7 @@ import numpy as np
 from anvil.embedding.factory import explain_mismatch
 from anvil.embedding.passages import HeadedText
 from anvil.errors import AnvilError, ConfigError
-from anvil.index_file import row_ids
+from anvil.index_file import table_rows
 from anvil.index_file.reader import IndexReader
 from anvil.requests import SearchRequest
 from anvil.results import Freshness, Hit, SearchResult
@@ -496,4 +496,4 @@ def best_first(results: Sequence[T], page: Callable[[T], object], score: Callabl
 
 def page_of(result: Ranked) -> int:
     """The document of a result."""
-    return result.row >> row_ids.CHUNK_BITS
+    return result.row >> table_rows.CHUNK_BITS

@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import quote
 
 from anvil.errors import BuildError, ConfigError
-from anvil.index_file import connection, row_ids, verify
+from anvil.index_file import connection, table_rows, verify
 from anvil.index_file.fts_table import Stemmer
 from anvil.index_file.reader import Reader
 from anvil.requests import MAX_RESULTS, SearchRequest
@@ -52,7 +52,7 @@ RULES = {
     "MAX_NAMED_PAGES": searcher.MAX_NAMED_PAGES,
     "RESULTS": SearchRequest("default").top_k,
     "MAX_RESULTS": MAX_RESULTS,
-    "CHUNK_BITS": row_ids.CHUNK_BITS,
+    "CHUNK_BITS": table_rows.CHUNK_BITS,
     "UNLIKELY": confidence.UNLIKELY,
     "CONFIDENCE": {**asdict(confidence.fits_for("").words), "most_words": confidence.MAX_COUNTED_WORDS},
 }
@@ -123,7 +123,7 @@ def _pages(reader: Reader, index: FileIndex, addresses: Mapping[str, str]) -> It
             "record_factor": factors.about_records.get(id_),
             "title_parts": parts_of_compounds(document.title, index.stem) or None,
             "heading_parts": {
-                str(row % (1 << row_ids.CHUNK_BITS)): parts
+                str(row % (1 << table_rows.CHUNK_BITS)): parts
                 for row, text in sorted(texts.items())
                 if (parts := parts_of_compounds(text.heading_path, index.stem))
             }

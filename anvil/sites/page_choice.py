@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from anvil.formats import patterns
-from anvil.index_file.rows import speaks
+from anvil.index_file.table_rows import speaks
 from anvil.settings.schema import SiteOptions
 from anvil.sites import page_addresses
 from anvil.values import Skipped

@@ -25,7 +25,7 @@ from anvil.embedding.provider import Embedded, EmbeddingProvider, Vector
 from anvil.errors import BuildError, FormatTooNew, SourceError
 from anvil.git_drivers import merge
 from anvil.index_file import connection as connections
-from anvil.index_file import publish, row_ids, verify
+from anvil.index_file import publish, table_rows, verify
 from anvil.index_file.writer import SETTINGS
 from anvil.library import library_file
 from anvil.requests import BuildRequest
@@ -146,7 +146,7 @@ def test_step_by_step_or_at_once_the_bytes_are_the_same(docs: Path, tmp_path: Pa
 def test_pages_whose_ids_collide_get_the_same_ids_in_any_order(
     docs: Path, tmp_path: Path, keywords: EmbeddingProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(row_ids, "DOCUMENT_BITS", 3)
+    monkeypatch.setattr(table_rows, "DOCUMENT_BITS", 3)
     many = {f"p{i}.md": f"# Page {i}\n\nText of page {i}.\n" for i in range(6)}
     shutil.rmtree(docs)
     write(docs, {path: many[path] for path in list(many)[3:]})
@@ -383,7 +383,7 @@ def test_files_without_text_are_named_and_stay_out(docs: Path, tmp_path: Path, k
 def test_a_page_of_too_many_chunks_is_named_and_stays_out(
     docs: Path, tmp_path: Path, keywords: EmbeddingProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(row_ids, "CHUNK_BITS", 4)
+    monkeypatch.setattr(table_rows, "CHUNK_BITS", 4)
     options = ChunkingOptions(min_chunk_size=0, merge_short_sections=False)
     write(docs, {"just.md": "# Same\n\nThe quokka.\n" * 16, "long.md": "# Same\n\nThe axolotl.\n" * 17})
     read = Counted(WorkingTree(docs, SourceOptions()))

@@ -18,7 +18,7 @@ from anvil.context.settings import ContextEmbeddings, ContextOptions
 from anvil.context.tasks import TaskedDocuments
 from anvil.context.values import Ingestion
 from anvil.errors import BuildError, IndexBusy
-from anvil.index_file import lock
+from anvil.index_file import publish
 from anvil.requests import BuildRequest
 from anvil.settings.schema import Config, EmbeddingSettings
 from anvil.values import Document, Skipped
@@ -176,7 +176,7 @@ def test_two_runs_at_once_wait_for_each_other(root: Path) -> None:
     began, ended = threading.Event(), []
 
     def hold() -> None:
-        with lock.exclusive(folder / "ingestion"):
+        with publish.exclusive(folder / "ingestion"):
             began.set()
             time.sleep(0.4)
             ended.append(time.monotonic())

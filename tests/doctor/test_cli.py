@@ -22,7 +22,7 @@ from anvil.clients.client_files import client_file, default_name
 from anvil.clients.known_clients import CLIENTS
 from anvil.doctor import cli, examined_project, folders
 from anvil.doctor.examined_project import Finding, Result
-from anvil.index_file.digest import checksum
+from anvil.index_file.writer import checksum
 from anvil.requests import OpenRequest
 from anvil.system import installation
 from tests.conftest import PAGES, write

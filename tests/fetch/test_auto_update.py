@@ -16,7 +16,7 @@ from anvil.fetch import auto_update
 from anvil.fetch.auto_update import AutoUpdater
 from anvil.fetch.fetch_index import fetch
 from anvil.fetch.settings import FetchOptions
-from anvil.index_file import lock
+from anvil.index_file import publish
 from tests.conftest import write
 from tests.support.index_server import Answer, Server, serving
 
@@ -184,7 +184,7 @@ def test_a_copy_is_at_hand_while_another_process_downloads(
     fetch(f"{server.url}/")
     monkeypatch.setattr(auto_update, "FETCH_WAIT_S", 0.1)
     one = follow()
-    with lock.exclusive(one.path):
+    with publish.exclusive(one.path):
         one.start(None)
         end = time.monotonic() + 20
         while not one.notes() and time.monotonic() < end:

@@ -17,9 +17,8 @@ from anvil.embedding.provider import EmbeddingProvider
 from anvil.errors import AnvilError, ArtifactRejected, BuildError, ConfigError
 from anvil.git.repository import Repository
 from anvil.git_drivers import merge
-from anvil.index_file import connection, row_ids, verify
-from anvil.index_file.digest import checksum
-from anvil.index_file.writer import Writer
+from anvil.index_file import connection, table_rows, verify
+from anvil.index_file.writer import Writer, checksum
 from anvil.requests import BuildRequest
 from anvil.settings.schema import ChunkingOptions
 from anvil.sites.site_source import GeneratedSiteSource
@@ -77,7 +76,7 @@ def test_any_number_of_shards_some_of_them_empty(
 def test_pages_that_want_one_place_make_the_same_bytes_too(
     keywords: EmbeddingProvider, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(row_ids, "DOCUMENT_BITS", 6)  # 64 places for 30 pages: some collide across shards
+    monkeypatch.setattr(table_rows, "DOCUMENT_BITS", 6)  # 64 places for 30 pages: some collide across shards
     docs = write(tmp_path / "docs", MANY)
     shards = built(docs, keywords, tmp_path)
     ids = [id_ for path in shards for id_ in _ids(path)]

@@ -9,7 +9,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from anvil.index_file import connection, fts_table, publish, row_ids
+from anvil.index_file import connection, fts_table, publish, table_rows
 from anvil.index_file.writer import Writer
 from anvil.settings.schema import ChunkingOptions
 from anvil.text import chunker, markdown_parser
@@ -74,8 +74,8 @@ def test_the_rows_do_not_depend_on_the_changes_before(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(4))
 def test_documents_get_other_ids_with_their_keywords(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """In so few slots most documents that come or go move others, and some swap their ids."""
-    monkeypatch.setattr(row_ids, "DOCUMENT_BITS", 5)
-    monkeypatch.setattr(row_ids, "DOCUMENT_SLOT_BITS", 3)
+    monkeypatch.setattr(table_rows, "DOCUMENT_BITS", 5)
+    monkeypatch.setattr(table_rows, "DOCUMENT_SLOT_BITS", 3)
     chance = random.Random(seed)
     pages = {f"{number}.md": text(chance) for number in range(24)}
     with contextlib.closing(working_copy()) as changed, contextlib.closing(working_copy()) as straight:

@@ -19,8 +19,8 @@ import anvil
 from anvil.embedding.factory import PROVIDERS
 from anvil.embedding.provider import Embedded, EmbeddingProvider
 from anvil.errors import ArtifactRejected, ConfigError, NotFound, ProviderError, SourceError
-from anvil.index_file import lock
-from anvil.index_file.rows import ChunkText
+from anvil.index_file import publish
+from anvil.index_file.table_rows import ChunkText
 from anvil.live.background_build import VectorWorker
 from anvil.live.live_index import MAX_CANDIDATES
 from anvil.live.working_copy import WorkingCopy
@@ -580,8 +580,8 @@ def test_a_named_file_that_is_no_index_is_left_alone(docs: Path, tmp_path: Path,
 HOLD = """
 import sys, time
 from pathlib import Path
-from anvil.index_file import lock
-with lock.exclusive(Path(sys.argv[1])):
+from anvil.index_file import publish
+with publish.exclusive(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(120)
 """
@@ -607,7 +607,7 @@ def test_a_build_that_hangs_is_not_waited_for_without_end(
 ) -> None:
     monkeypatch.setattr("anvil.live.background_build.LOCK_POLL_S", 0.05)
     monkeypatch.setattr("anvil.live.background_build.LOCK_TIMEOUT_S", 0.2)
-    with lock.exclusive(docs / ".anvil/index.db"), anvil.open(docs, background=True) as found:
+    with publish.exclusive(docs / ".anvil/index.db"), anvil.open(docs, background=True) as found:
         until(lambda: any("could not be built" in note for note in found.search("night").freshness.notes))
         until(lambda: found.search("night").freshness.pending_vectors == 0)
         assert found.search("quiet hours", mode="semantic").results

@@ -11,7 +11,7 @@ import yaml
 
 import anvil
 from anvil.index_file import verify
-from anvil.index_file.rows import StoredDocument
+from anvil.index_file.table_rows import StoredDocument
 from anvil.settings.schema import Config
 from anvil.values import ChunkMetadata, Section
 from tests.support import mkdocs_sites

@@ -19,7 +19,7 @@ import yaml
 
 from anvil.index_file import verify
 from anvil.index_file.reader import Reader
-from anvil.index_file.rows import StoredDocument
+from anvil.index_file.table_rows import StoredDocument
 from tests.conftest import write
 from tests.support.programs import environment
 

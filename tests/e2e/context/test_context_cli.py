@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from anvil.index_file import lock
+from anvil.index_file import publish
 from tests.conftest import write
 from tests.support import in_process
 from tests.support.context_folders import FILES
@@ -77,8 +77,8 @@ def test_a_killed_run_leaves_nothing_in_the_way(root: Path) -> None:
     folder = root / ".context/index"
     folder.mkdir(parents=True)
     holding = (
-        "import sys, time, pathlib; from anvil.index_file import lock\n"
-        "with lock.exclusive(pathlib.Path(sys.argv[1])): print('held', flush=True); time.sleep(60)"
+        "import sys, time, pathlib; from anvil.index_file import publish\n"
+        "with publish.exclusive(pathlib.Path(sys.argv[1])): print('held', flush=True); time.sleep(60)"
     )
     process = subprocess.Popen(
         [sys.executable, "-c", holding, str(folder / "ingestion")], stdout=subprocess.PIPE, env=environment()
@@ -94,7 +94,7 @@ def test_a_killed_run_leaves_nothing_in_the_way(root: Path) -> None:
     process.stdout.close()
     printed_, _ = waiting.communicate(timeout=60)
     assert waiting.returncode == 0 and b"6 artifacts" in printed_
-    with lock.exclusive(folder / "ingestion", 0.0):
+    with publish.exclusive(folder / "ingestion", 0.0):
         pass
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import anvil
-from anvil.index_file.rows import StoredDocument
+from anvil.index_file.table_rows import StoredDocument
 from anvil.index_file.verify import open_checked
 from anvil.sites import html_tree
 from anvil.sites.html_page import read_page

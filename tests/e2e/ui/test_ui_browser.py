@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import anvil
-from anvil.index_file import lock
+from anvil.index_file import publish
 from tests.conftest import PAGES, write
 from tests.e2e.ui.test_ui import ALERTS, TOKEN, answer, several_collections
 from tests.support import mcp_servers
@@ -272,7 +272,7 @@ def test_what_changes_is_read_again_and_said(visitor: Visitor, tmp_path: Path) -
 def test_while_the_index_is_being_built_it_says_so(visitor: Visitor, tmp_path: Path) -> None:
     docs = write(tmp_path / "docs", PAGES)
     with (
-        lock.exclusive(tmp_path / "i.db"),
+        publish.exclusive(tmp_path / "i.db"),
         mcp_servers.over_http(docs, tmp_path / "i.db", "--provider", "none", "--ui") as server,
     ):
         visitor.go(f"{server.base}/ui/#q=certificates")

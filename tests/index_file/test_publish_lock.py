@@ -10,7 +10,7 @@ import apsw
 import pytest
 
 from anvil.errors import BuildError, IndexBusy
-from anvil.index_file import lock
+from anvil.index_file import publish
 from tests.conftest import linked
 
 
@@ -25,14 +25,14 @@ def test_a_build_that_ends_leaves_the_lock_of_the_one_that_began_meanwhile(
         def close(self, force: bool = False) -> None:
             super().close(force)
             monkeypatch.undo()
-            second.enter_context(lock.exclusive(path, 0.0))
+            second.enter_context(publish.exclusive(path, 0.0))
 
     monkeypatch.setattr(apsw, "Connection", Slow)
-    with lock.exclusive(path, 0.0):
+    with publish.exclusive(path, 0.0):
         pass
     with second:
         assert path.with_name("index.db.lock").exists()
-        with pytest.raises(IndexBusy), lock.exclusive(path, 0.0):
+        with pytest.raises(IndexBusy), publish.exclusive(path, 0.0):
             pass
     assert list(tmp_path.iterdir()) == []
 
@@ -43,7 +43,7 @@ def test_a_lock_that_is_a_link_is_not_followed(tmp_path: Path, there: bool) -> N
     if there:
         target.write_bytes(b"")
     linked(tmp_path / "index.db.lock", target)
-    with pytest.raises(BuildError, match="lock is a link"), lock.exclusive(tmp_path / "index.db", 0.0):
+    with pytest.raises(BuildError, match="lock is a link"), publish.exclusive(tmp_path / "index.db", 0.0):
         pass
     assert target.exists() == there
 
@@ -54,17 +54,17 @@ def test_a_lock_that_holds_something_is_not_opened(tmp_path: Path) -> None:
         handle.execute("CREATE TABLE x (y)")
     journal = tmp_path / "index.db.lock-journal"
     journal.write_bytes(b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7".ljust(512, b"\1"))
-    with pytest.raises(BuildError, match="not a lock of Anvil's"), lock.exclusive(tmp_path / "index.db", 0.0):
+    with pytest.raises(BuildError, match="not a lock of Anvil's"), publish.exclusive(tmp_path / "index.db", 0.0):
         pass
     assert file.exists() and journal.exists()
 
 
 def test_an_interrupt_ends_the_wait_for_a_lock(tmp_path: Path) -> None:
-    with lock.exclusive(tmp_path / "index.db"):
+    with publish.exclusive(tmp_path / "index.db"):
         interrupt = threading.Timer(0.2, _thread.interrupt_main)
         began = time.monotonic()
         interrupt.start()
-        with pytest.raises(KeyboardInterrupt), lock.exclusive(tmp_path / "index.db", 60.0):
+        with pytest.raises(KeyboardInterrupt), publish.exclusive(tmp_path / "index.db", 60.0):
             pass
         assert time.monotonic() - began < 30
     assert list(tmp_path.iterdir()) == []

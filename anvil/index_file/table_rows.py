@@ -1,0 +1,231 @@
+"""Rows of the tables: their ids, made from paths and headings, and documents, chunks and sections as values.
+
+A document's id is a slot: a hash of its library and path. A chunk's id is its document's id followed by a slot for its
+breadcrumb. A window's id is its chunk's id followed by its number. So the rows of a page are neighbours, and an edit
+changes hardly any other id (small diffs in git).
+
+The keyword index stores the distance of each row to the next one that has the word, in as few bytes as it needs. So
+slots are as near each other as they can be: the first bits of a hash, and more of them only where those are taken.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from anvil.errors import BuildError
+from anvil.formats.characters import LINE_END
+from anvil.values import SEPARATOR, ChunkMetadata
+
+DOCUMENT_BITS = 18
+DOCUMENT_SLOT_BITS = 12
+"""Bits of the first slot of a document: 1,000 documents share 4,096 slots, so one that is added moves another one in
+an eighth of the cases."""
+CHUNK_BITS = 15
+CHUNK_SLOT_BITS = 7
+"""Bits of the first slot of a chunk. A distance below 128 takes one byte."""
+WINDOW_BITS = 12
+
+
+def _slots(text: str, fewest: int, most: int) -> Iterator[int]:
+    """The slots of a text: its hash in ``fewest`` bits, in one more, and so on to ``most``."""
+    number = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
+    for bits in range(min(fewest, most), most + 1):
+        yield number >> (64 - bits)
+
+
+def document_id(library: str, file_path: str, taken: Container[int]) -> int:
+    """A document's id: its first slot that is not in ``taken``, or the next id after the last of them."""
+    slot, count = 0, 1 << DOCUMENT_BITS
+    for slot in _slots(f"{library}\0{file_path}", DOCUMENT_SLOT_BITS, DOCUMENT_BITS):
+        if slot not in taken:
+            return slot
+    for step in range(count):
+        if (slot + step) % count not in taken:
+            return (slot + step) % count
+    raise BuildError(f"An index holds {count:,} documents at most. Make several, one for each part of them.")
+
+
+def most_chunks() -> int:
+    """How many chunks a document may have."""
+    return 1 << CHUNK_BITS
+
+
+class ChunkRows:
+    """The row ids of one document's chunks. Each chunk gets its first slot that is free, or the next free place after
+    the last of them."""
+
+    def __init__(self, document: int) -> None:
+        self._first = document << CHUNK_BITS
+        self._beyond: dict[int, int] = {}
+        """Used place -> a later place; all places between are used. Each search shortens these paths, so that a
+        thousand equal headings, which have the same slot, take hardly longer than different ones."""
+
+    def take(self, heading_path: str) -> int:
+        """The row id of the next chunk. Raises :class:`BuildError` for more than :func:`most_chunks`."""
+        count, beyond = most_chunks(), self._beyond
+        if len(beyond) == count:
+            raise BuildError(f"A document holds {count:,} chunks at most. Split it, or raise chunking.max_chunk_size.")
+        place = 0
+        for place in _slots(heading_path, CHUNK_SLOT_BITS, CHUNK_BITS):
+            if place not in beyond:
+                break
+        while place in beyond:
+            beyond[place] = beyond.get(beyond[place], beyond[place])
+            place = beyond[place]
+        beyond[place] = (place + 1) % count
+        return self._first + place
+
+
+def chunk_key(file_path: str, heading_path: str, occurrence: int) -> bytes:
+    """The portable id of a chunk, 8 bytes. ``occurrence``: number of chunks before it with the same breadcrumb."""
+    return hashlib.sha256(f"{file_path}\0{heading_path}\0{occurrence}".encode()).digest()[:8]
+
+
+def chunk_range(document: int) -> tuple[int, int]:
+    """First and last possible chunk row of a document."""
+    return document << CHUNK_BITS, ((document + 1) << CHUNK_BITS) - 1
+
+
+def window_row(chunk: int, number: int) -> int:
+    """Row id of a chunk's window."""
+    return (chunk << WINDOW_BITS) + number
+
+
+def window_range(first_chunk: int, last_chunk: int) -> tuple[int, int]:
+    """First and last possible window row of a run of chunk rows."""
+    return first_chunk << WINDOW_BITS, ((last_chunk + 1) << WINDOW_BITS) - 1
+
+
+def window_key(text: str) -> bytes:
+    """Hash of a window's exact text, 10 bytes: windows with the same key have the same vector."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:10]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredDocument:
+    """A row of ``documents``."""
+
+    id: int
+    library: str
+    file_path: str
+    title: str
+    blob_id: str
+    size: int
+    last_modified: str
+    url: str | None
+    nav_path: str | None
+    metadata: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredChunk:
+    """A chunk, with the fields of its document that a search result has. ``row``: its row id."""
+
+    row: int
+    document_id: int
+    ordinal: int
+    title: str
+    content: str
+    start: int
+    metadata: ChunkMetadata
+
+
+class SearchedText(NamedTuple):
+    """The texts of a chunk that are searched, and their length in words. ``terms``: derived words and the path's."""
+
+    title: str
+    heading_path: str
+    content: str
+    terms: str
+    length: int
+
+
+class ChunkText(NamedTuple):
+    """What of a chunk is embedded, and its row id."""
+
+    row: int
+    title: str
+    heading_path: str
+    content: str
+
+
+class BareWindow(NamedTuple):
+    """A window without a vector. ``start`` and ``end``: its span in the content of the chunk, in characters."""
+
+    id: int
+    chunk_row: int
+    start: int
+    end: int
+
+
+class SectionPlace(NamedTuple):
+    """A section without its number and heading text: see :class:`anvil.values.Section`."""
+
+    heading_path: str
+    heading_level: int
+    anchor: str
+    start: int
+    end: int
+    start_line: int | None
+    end_line: int | None
+
+
+def section_url(page_url: str | None, anchor: str) -> str | None:
+    """The URL of a section: that of the page, with ``#anchor`` if it has one."""
+    return f"{page_url}#{anchor}" if page_url and anchor else page_url
+
+
+def is_parallel(text: str, start_line: int | None, end_line: int | None) -> bool:
+    """Whether a text has as many lines as its place in the source file, so that each is one of the file."""
+    if start_line is None or end_line is None:
+        return False
+    return len(LINE_END.findall(text)) - text.endswith(("\r", "\n")) == end_line - start_line
+
+
+def edition(metadata: Mapping[str, Any]) -> tuple[str | None, str | None]:
+    """The version and the language that a document's metadata name; None for one that they do not."""
+    version, language = metadata.get("version"), metadata.get("language")
+    return version if isinstance(version, str) else None, language if isinstance(language, str) else None
+
+
+def speaks(own: str, language: str) -> bool:
+    """Whether a page's language is the given one: ``en-GB`` is ``en`` too."""
+    own, language = own.lower().replace("_", "-"), language.lower().replace("_", "-")
+    return own == language or own.startswith(f"{language}-")
+
+
+def section_titles(paths: Sequence[tuple[str, int]]) -> list[str]:
+    """The texts of headings, from (breadcrumb, level) of a page's sections in order.
+
+    A breadcrumb is that of the parent, a separator and the text. The parser adds a number in brackets to a breadcrumb
+    that the page has already, so such a number is not part of the text.
+    """
+    seen: set[str] = set()
+    above: list[tuple[str, int]] = []
+    titles = []
+    for path, level in paths:
+        while above and above[-1][1] >= level:
+            above.pop()
+        parent = next((outer for outer, _ in reversed(above) if path.startswith(outer + SEPARATOR)), None)
+        numbered = _NUMBERED.fullmatch(path)
+        plain = numbered[1] if numbered and numbered[1] in seen else path
+        titles.append(plain[len(parent) + len(SEPARATOR) :] if parent is not None else plain)
+        seen.add(path)
+        above.append((path, level))
+    return titles
+
+
+def listed_headings(paths: Sequence[tuple[str, int]]) -> tuple[str, ...]:
+    """The headings of a page list, from (breadcrumb, level) of its h1 and h2 in order: the text, or the breadcrumb
+    where several have that text."""
+    titles = section_titles(paths)
+    uses = Counter(titles)
+    return tuple(title if uses[title] == 1 else path for title, (path, _) in zip(titles, paths, strict=True))
+
+
+_NUMBERED = re.compile(r"(.*) \[\d+\]", re.DOTALL)
