@@ -62,7 +62,6 @@ PURE_NAMES = (
     "anvil.search.metadata_filter",
     "anvil.search.ranking",
     "anvil.search.result_texts",
-    "anvil.text.query",
     "anvil.settings.index_url",
     "anvil.settings.layers",
     "anvil.settings.schema",

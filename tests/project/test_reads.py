@@ -36,7 +36,7 @@ ELSEWHERE = {
     "anvil/doctor/folders.py": "files of the kernel",
     "anvil/doctor/installed_parts.py": "metadata of an installed package",
     "anvil/documents/repository_files.py": "pages, regular files only, without links, and within their limit",
-    "anvil/embedding/model_files.py": "files of the model",
+    "anvil/embedding/local.py": "files of the model",
     "anvil/embedding/passages.py": "files of the model",
     "anvil/fetch/attestation_check.py": "a regular file beside an index that the user names, within its limit",
     "anvil/fetch/download.py": "what was just downloaded into a folder of Anvil's own",
