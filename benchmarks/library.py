@@ -38,11 +38,11 @@ sys.path.insert(0, str(ROOT))
 import anvil
 from anvil.embedding.factory import create_provider
 from anvil.index_file.writer import quantized
-from anvil.library.changes import utc_now
 from anvil.library.converter import Converter
 from anvil.library.ingestion import DocumentInfo, StagedDocument
 from anvil.library.library import Library
 from anvil.library.settings import LibraryOptions
+from anvil.library.stored_documents import utc_now
 from anvil.settings.schema import Config, EmbeddingSettings
 from anvil.values import Chunk, Window
 from tests.support import documents

@@ -180,7 +180,7 @@ MAX_LIBRARY_BYTES = 500_000_000
 
 def examine_library(project: ExaminedProject) -> Iterator[Result]:
     """The library that ``anvil ingest`` and the library surface would use here."""
-    from anvil.library import library_file, verify_library
+    from anvil.library import library_file
 
     own = project.config.table(LibraryOptions).index
     path = Path(os.path.abspath(project.base / own)) if own else library_file.default_path()
@@ -192,7 +192,7 @@ def examine_library(project: ExaminedProject) -> Iterator[Result]:
         yield Result("note", f"{project.shown(path)} has {size:,} bytes and was not checked: that would take long.")
         return
     try:
-        meta, documents = verify_library.examine(path)
+        meta, documents = library_file.examine(path)
     except AnvilError as error:
         yield Result("wrong", str(error))
         return

@@ -1,5 +1,7 @@
 """From a source to a document that can be stored: converted, cut into chunks and embedded, in a scratch index.
 
+Of a folder, several files are ingested at a time, each one on its own, so that a bad file stops no other.
+
 It works as a stream: one part of the document and one batch of vectors are in memory at a time. Each document has a
 scratch index of its own, so that no other writer waits while it is read and embedded; then it is copied into the
 library in one short transaction. A scratch index is in memory; when it grows, SQLite moves it to a temporary file, so a
@@ -9,24 +11,36 @@ document of any size takes little memory.
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import stat
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anvil.build.indexer import Indexer, ReusableVectors
 from anvil.embedding.provider import LocalExecutor
-from anvil.errors import AnvilError, DocumentRejected, DocumentTooLarge
+from anvil.errors import AnvilError, ConfigError, DocumentRejected, DocumentTooLarge, NotFound
 from anvil.formats.iso_time import timestamp
 from anvil.index_file import connection as connections
 from anvil.index_file import table_rows
 from anvil.index_file.writer import INSERT_CHUNK, Writer, chunk_values
+from anvil.library.values import (
+    Deleted,
+    FileError,
+    FolderReport,
+    Ingested,
+    LibraryDocument,
+    Pruned,
+    Vanished,
+)
 from anvil.search.metadata_filter import source_name
 from anvil.settings.schema import ChunkingOptions
 from anvil.text.chunks_in_parts import DocumentPart, IncrementalChunker, sliced
-from anvil.values import Chunk
+from anvil.values import Chunk, Progress
 from anvil.wording import counted
 
 if TYPE_CHECKING:
@@ -34,7 +48,7 @@ if TYPE_CHECKING:
 
     from anvil.embedding.provider import EmbeddingProvider
 
-
+logger = logging.getLogger(__name__)
 MAX_PASSAGES = 1 << table_rows.CHUNK_BITS
 """Passages of one document."""
 
@@ -232,3 +246,146 @@ def prepare(
         passages = counted(len(failed), "passage", "could")
         notes = (f"{passages} not be embedded, found by keyword only: {failed[0].reason}",)
     return PreparedDocument(staged, info, chunker.head or "", notes)
+
+
+# --- folders --------------------------------------------------------------------------------------------------------
+
+MAX_CONCURRENCY = 32
+MAX_PATH_CHARACTERS = 200
+"""Characters of a path that an error shows."""
+PROGRESS_INTERVAL_S = 0.5
+
+
+def ingest_files(
+    root: Path,
+    files: Sequence[Path],
+    library: str,
+    *,
+    store: Callable[[str], Ingested],
+    halt: Callable[[], None],
+    max_concurrency: int,
+    progress: Progress,
+) -> FolderReport:
+    """Store the ``files`` of the folder ``root``; see :meth:`Library.ingest_folder`.
+
+    ``store`` stores one file. ``halt`` cancels the files that are being read: an interrupt keeps every document that is
+    finished, and nothing of the others.
+    """
+    outcomes: dict[Path, Ingested | str] = {}
+    threads_count = min(max_concurrency, MAX_CONCURRENCY)
+    with ThreadPoolExecutor(threads_count, thread_name_prefix="anvil-ingest") as threads:
+        running: dict[Future[Ingested | str], Path] = {threads.submit(_outcome, store, file): file for file in files}
+        try:
+            while running:
+                progress("ingesting", len(outcomes), len(files))
+                finished, _ = wait(running, timeout=PROGRESS_INTERVAL_S, return_when=FIRST_COMPLETED)
+                outcomes |= {running.pop(future): future.result() for future in finished}
+        except BaseException as error:
+            threads.shutdown(wait=False, cancel_futures=True)
+            if not isinstance(error, Exception):  # an interrupt; a halted library takes nothing more, a server goes on
+                halt()
+            raise
+    progress("ingesting", len(files), len(files))
+    results = [outcome for file in files if isinstance(outcome := outcomes[file], Ingested)]
+    errors = [FileError(str(file), outcome) for file in files if isinstance(outcome := outcomes[file], str)]
+    statuses = [result.status for result in results]
+    return FolderReport(
+        folder=str(root),
+        library=library,
+        total_files=len(files),
+        indexed=statuses.count("indexed"),
+        replaced=statuses.count("replaced"),
+        skipped=statuses.count("skipped"),
+        failed=len(errors),
+        results=tuple(results),
+        errors=tuple(errors),
+    )
+
+
+def files_in(root: Path, recursive: bool, endings: frozenset[str]) -> Iterator[Path]:
+    """The files below ``root`` with one of the ``endings``, without hidden files and links that lead out of it."""
+    inside = root.resolve()
+    for folder, subfolders, names in os.walk(root):
+        subfolders[:] = sorted(name for name in subfolders if not name.startswith(".")) if recursive else []
+        for name in names:
+            path = Path(folder, name)
+            if not name.startswith((".", "~$")) and type_of(name) in endings and _is_inside(path, inside):
+                yield path
+
+
+def existing_folder(given: str) -> Path:
+    root = path_of(given, "folder")
+    try:
+        mode = root.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        raise ConfigError(f"There is no folder {root}. Paths are those of the machine that Anvil runs on.") from None
+    except OSError as error:
+        shown = root if len(str(root)) <= MAX_PATH_CHARACTERS else f"{str(root)[:MAX_PATH_CHARACTERS]}..."
+        raise ConfigError(f"The folder {shown} cannot be read: {error.strerror or error}. Name another.") from None
+    if not stat.S_ISDIR(mode):
+        raise ConfigError(f"{root} is not a folder. To take in one file, use ingest_file.")
+    return root
+
+
+def _is_inside(path: Path, folder: Path) -> bool:
+    try:
+        return path.is_file() and (not path.is_symlink() or path.resolve().is_relative_to(folder))
+    except OSError:  # no permission: ingest_file reports it with the reason
+        return True
+
+
+def _outcome(store: Callable[[str], Ingested], file: Path) -> Ingested | str:
+    """The result for one file, or why it failed. No error of one file reaches the others."""
+    try:
+        return store(str(file))
+    except AnvilError as error:
+        return str(error)
+    except Exception as error:
+        logger.debug("%s could not be taken in", file, exc_info=True)
+        reason = ": ".join([type(error).__name__, *str(error).strip().splitlines()[:1]])
+        return f"Anvil failed at it ({reason[:200]}). Please report it; ingest_file tries it alone."
+
+
+def prune(documents: Iterable[LibraryDocument], delete: Callable[[str], Deleted] | None) -> Pruned:
+    """Look for the source file of each document; with ``delete``, which takes a ``doc_id``, delete the documents whose
+    file is gone.
+
+    Only absolute paths of this machine count: text sent by a client, uploads and URLs are left alone. A file in a
+    folder that cannot be read is not gone.
+    """
+    checked = 0
+    gone: list[Vanished] = []
+    unknown: list[FileError] = []
+    for document in documents:
+        if "://" in document.source or not os.path.isabs(document.source):
+            continue
+        checked += 1
+        exists, error = _exists(document.source)
+        if error is not None:
+            unknown.append(FileError(document.source, error))
+        elif not exists:
+            gone.append(Vanished(document.doc_id, document.source, document.library, document.chunk_count))
+    if delete is not None:
+        gone = [document for document in gone if _is_deleted(document, delete)]
+    return Pruned("found" if delete is None else "deleted", checked, tuple(gone), tuple(unknown))
+
+
+def _exists(source: str) -> tuple[bool, str | None]:
+    """Whether a file exists, and why that is not known."""
+    try:
+        Path(source).stat()
+        return True, None
+    except (FileNotFoundError, NotADirectoryError):
+        return False, None
+    except (OSError, ValueError) as error:
+        return True, f"It cannot be checked: {getattr(error, 'strerror', None) or error}."
+
+
+def _is_deleted(document: Vanished, delete: Callable[[str], Deleted]) -> bool:
+    if _exists(document.source)[0]:  # it came back
+        return False
+    try:
+        delete(document.doc_id)
+    except NotFound:  # another process deleted it first
+        return False
+    return True

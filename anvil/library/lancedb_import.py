@@ -12,8 +12,8 @@ from typing import Any
 from anvil.errors import AnvilError, ConfigError, DocumentRejected, SourceError
 from anvil.formats import iso_time
 from anvil.formats.json_values import json_object
-from anvil.library.changes import utc_now
 from anvil.library.ingestion import DocumentInfo, title_of
+from anvil.library.stored_documents import utc_now
 from anvil.library.values import FileError, Imported, Ingested
 from anvil.search import metadata_filter
 from anvil.system import installation

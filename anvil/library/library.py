@@ -19,8 +19,7 @@ from anvil.build.indexer import Indexer, settings
 from anvil.errors import AnvilError, ConfigError, DocumentRejected, DocumentTooLarge, NotFound, ProviderError
 from anvil.formats.argument_types import checked, checks_arguments
 from anvil.index_file.writer import DEFAULT_LIBRARY
-from anvil.library import folder_import, lancedb_import, server_info
-from anvil.library.changes import LibraryWriter, utc_now
+from anvil.library import ingestion, lancedb_import
 from anvil.library.ingestion import (
     DocumentInfo,
     ensure_unchanged,
@@ -32,16 +31,17 @@ from anvil.library.ingestion import (
     title_of,
     type_of,
 )
-from anvil.library.library_file import default_path, reading, translated, writing
+from anvil.library.library_file import default_path, guarded, reading, translated, writing
 from anvil.library.library_file import open_library as open_file
-from anvil.library.queries import LibraryReader, StoredLibraryDocument
 from anvil.library.settings import LibraryOptions
+from anvil.library.stored_documents import LibraryReader, LibraryWriter, StoredLibraryDocument, utc_now
 from anvil.library.values import (
     Deleted,
     FolderReport,
     Imported,
     Ingested,
     Libraries,
+    LibraryDocument,
     LibraryDocumentList,
     LibraryInfo,
     LibrarySummary,
@@ -50,7 +50,6 @@ from anvil.library.values import (
     Updated,
     WholeDocument,
 )
-from anvil.library.verify_library import guarded
 from anvil.search import metadata_filter, searcher
 from anvil.settings.files import load_config
 from anvil.settings.layers import configured
@@ -200,8 +199,7 @@ class Library:
     ) -> Ingested:
         """Ingest a file under another source than its path. ``file_type`` and ``last_modified`` replace what the
         source's ending and the file's time stamp say."""
-        from anvil.library.converter import unreadable
-        from anvil.library.file_formats import format_of
+        from anvil.library.converter import format_of, unreadable
 
         library, metadata = metadata_filter.library_name(library), metadata_filter.checked_metadata(metadata)
         source = metadata_filter.source_name(source)
@@ -244,7 +242,7 @@ class Library:
         metadata: Mapping[str, Any] | None = None,
     ) -> Ingested:
         """Ingest Markdown or plain text that the caller sends. Raises as :meth:`ingest_file` does."""
-        from anvil.library.file_formats import TEXT
+        from anvil.library.converter import TEXT
 
         library, metadata = metadata_filter.library_name(library), metadata_filter.checked_metadata(metadata)
         source = metadata_filter.source_name(source)
@@ -298,16 +296,16 @@ class Library:
         Raises :class:`ConfigError` for arguments that are not valid, such as a path that is no folder, and what
         :meth:`ensure_writable` raises.
         """
-        from anvil.library import file_formats
+        from anvil.library import converter
 
         if max_concurrency < 1:
             raise ConfigError("max_concurrency must be 1 or more.")
         metadata_filter.library_name(library), metadata_filter.checked_metadata(metadata)
-        root = folder_import.existing_folder(folder)
-        files = sorted(folder_import.files_in(root, recursive, file_formats.looked_for(self._options)))
+        root = ingestion.existing_folder(folder)
+        files = sorted(ingestion.files_in(root, recursive, converter.looked_for(self._options)))
         if files:
             self.ensure_writable()  # one error for the library, and not one for each file
-        return folder_import.ingest(
+        return ingestion.ingest_files(
             root,
             files,
             library,
@@ -478,6 +476,8 @@ class Library:
 
     def server_info(self, check_path: str | None = None) -> LibraryInfo:
         """Where this runs and what it can read; ``check_path``: a path to test."""
+        from anvil.library import server_info
+
         libraries: tuple[LibrarySummary, ...] = ()
         notes: tuple[str, ...] = ()
         try:
@@ -520,9 +520,16 @@ class Library:
     def prune(self, library: str | None = None, *, delete: bool = False) -> Pruned:
         """The documents whose source is a file that no longer exists; with ``delete`` they are deleted.
 
-        See :func:`anvil.library.folder_import.prune`.
+        See :func:`anvil.library.ingestion.prune`.
         """
-        return folder_import.prune(self, library, delete=delete)
+
+        def documents() -> Iterator[LibraryDocument]:
+            offset = 0
+            while listed := self.list_documents(library, MAX_LISTED_DOCUMENTS, offset).documents:
+                yield from listed
+                offset += len(listed)
+
+        return ingestion.prune(documents(), self.delete_document if delete else None)
 
     def _not_found(self, doc_id: str) -> NotFound:
         where = "'anvil library list' names" if self.transport == COMMAND_LINE else "list_documents and search name"

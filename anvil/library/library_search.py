@@ -15,9 +15,9 @@ import numpy as np
 
 from anvil.index_file import table_rows
 from anvil.index_file.fts_table import Stemmer
-from anvil.library.queries import LibraryReader
+from anvil.library.library_file import Damage
+from anvil.library.stored_documents import LibraryReader
 from anvil.library.values import Passages
-from anvil.library.verify_library import Damage
 from anvil.search import confidence, ranking
 from anvil.search.candidates import KeywordTables, VectorIndex, nearness
 from anvil.search.metadata_filter import Filter

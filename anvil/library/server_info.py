@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from anvil._version import __version__
 from anvil.errors import AnvilError
-from anvil.library import file_formats
+from anvil.library import converter
 from anvil.library.settings import LibraryOptions
 from anvil.library.values import LibraryInfo, LibrarySummary, PathCheck
 
@@ -46,8 +46,8 @@ def library_info(
         note=_note(transport),
         version=__version__,
         user=_user(),
-        formats=file_formats.available(config.table(LibraryOptions)),
-        missing_formats=file_formats.unavailable(config.table(LibraryOptions)),
+        formats=converter.available(config.table(LibraryOptions)),
+        missing_formats=converter.unavailable(config.table(LibraryOptions)),
         documents=sum(summary.document_count for summary in libraries),
         chunks=sum(summary.chunk_count for summary in libraries),
         notes=notes,

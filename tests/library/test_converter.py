@@ -14,8 +14,7 @@ from pathlib import Path
 import pytest
 
 from anvil.errors import DocumentRejected, DocumentTooLarge, UnsupportedFormat
-from anvil.library import file_formats
-from anvil.library.converter import Converter
+from anvil.library.converter import TEXT, Converter, available, format_of, looked_for
 from anvil.library.converter_process import decoded
 from anvil.library.settings import LibraryOptions
 from tests.support import documents, fork_server
@@ -100,7 +99,7 @@ def test_text_needs_nothing_and_is_not_changed(tmp_path: Path, monkeypatch: pyte
     assert converted(converter, tmp_path / "a.md") == text
     with pytest.raises(UnsupportedFormat, match=r"pip install 'anvil-docs\[library\]'"):
         converter.parts(tmp_path / "a.pdf", "pdf", "a.pdf")
-    assert file_formats.available(OPTIONS) == file_formats.TEXT.endings
+    assert available(OPTIONS) == TEXT.endings
 
 
 @pytest.mark.parametrize(
@@ -376,16 +375,16 @@ def test_keys_do_not_reach_the_process(converter: Converter, tmp_path: Path, mon
 
 def test_recordings_want_a_word_and_pictures_a_program(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UnsupportedFormat, match="ANVIL_LIBRARY_TRANSCRIBE_AUDIO=true"):
-        file_formats.format_of("wav", OPTIONS)
+        format_of("wav", OPTIONS)
     monkeypatch.setattr("shutil.which", lambda name: None)
     with pytest.raises(UnsupportedFormat, match="install ExifTool"):
-        file_formats.format_of("png", OPTIONS)
-    assert "png" not in file_formats.looked_for(OPTIONS) and "pdf" in file_formats.looked_for(OPTIONS)
+        format_of("png", OPTIONS)
+    assert "png" not in looked_for(OPTIONS) and "pdf" in looked_for(OPTIONS)
     monkeypatch.setattr("shutil.which", lambda name: f"/usr/bin/{name}")
-    assert "png" in file_formats.available(OPTIONS) and "png" in file_formats.looked_for(OPTIONS)
+    assert "png" in available(OPTIONS) and "png" in looked_for(OPTIONS)
 
 
 @pytest.mark.parametrize(("ending", "told"), [("exe", r"Files of type \.exe"), ("", "Files without an ending")])
 def test_an_unknown_ending_names_the_known(ending: str, told: str) -> None:
     with pytest.raises(UnsupportedFormat, match=rf"{told} are not read\. Known are md, "):
-        file_formats.format_of(ending, OPTIONS)
+        format_of(ending, OPTIONS)

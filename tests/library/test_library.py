@@ -34,12 +34,12 @@ from anvil.errors import (
     NotFound,
     ProviderError,
 )
-from anvil.library.changes import LibraryWriter
 from anvil.library.ingestion import DocumentInfo, Fingerprint, PreparedDocument, prepare
 from anvil.library.library import Library
 from anvil.library.library_file import open_library as open_file
 from anvil.library.library_file import writing
 from anvil.library.settings import LibraryOptions
+from anvil.library.stored_documents import LibraryWriter
 from anvil.settings.schema import Config, EmbeddingSettings
 from anvil.text.chunks_in_parts import DocumentPart
 from tests.support import documents

@@ -15,7 +15,7 @@ import pytest
 
 from anvil.embedding.provider import EmbeddingProvider
 from anvil.errors import AnvilError, ArtifactError, ArtifactRejected, ConfigError
-from anvil.library import verify_library
+from anvil.library import library_file
 from anvil.library.library import Library
 from anvil.server.result_json import plain
 from anvil.settings.schema import Config
@@ -138,7 +138,7 @@ def questions(library: Library) -> dict[str, Callable[[], Any]]:
 
 def test_a_sound_library_is_found_sound(sound: Path) -> None:
     before = sound.read_bytes()
-    assert verify_library.examine(sound)[0]["embedding_dimensions"] == "384"
+    assert library_file.examine(sound)[0]["embedding_dimensions"] == "384"
     assert sound.read_bytes() == before and not [*sound.parent.glob("library.db-*")]
 
 
@@ -166,7 +166,7 @@ def test_damage_is_an_error_with_a_way_out(sound: Path, tmp_path: Path, local: E
             connection.execute(DAMAGES[damage])
             connection.commit()
         with pytest.raises(ArtifactRejected, match=r"is damaged: .* Put a copy back"):
-            verify_library.examine(path)
+            library_file.examine(path)
 
 
 def fits(found: Any) -> None:
