@@ -65,7 +65,7 @@ class Anvil(PageQueries):
         ``ray://head:10001``: the cluster that embeds them. ``version``: of what the documents describe, such as
         ``1.2.0``; the index says it to ``anvil deps``. Raises :class:`BuildError`.
         """
-        from anvil.documents.shards import Shard
+        from anvil.documents.document_source import Shard
 
         member = self.only
         request = BuildRequest(
@@ -189,13 +189,13 @@ class Anvil(PageQueries):
         pages as they are, and is not changed.
         Raises :class:`SourceError` when there are no documents, :class:`ConfigError` for a rule that does not exist.
         """
-        from anvil.documents import file_tree
+        from anvil.documents import repository_files
 
         documents = source or self.tree
         if documents is None or self.folder is None:
             raise SourceError("There are no documents to examine. Name the documentation folder with --docs.")
-        repository = file_tree.repository_of(self.folder)
-        files = file_tree.of(documents, self.folder, repository)
+        repository = repository_files.repository_of(self.folder)
+        files = repository_files.of(documents, self.folder, repository)
         with ExitStack() as stack:
             reader = None
             if self.only.location.is_file and self.index_path.is_file():

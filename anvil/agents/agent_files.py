@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 
 from anvil.agents import marked_text, skill
 from anvil.agents.documentation_pointer import DocumentationPointer, documentation_pointer
-from anvil.documents import file_tree
+from anvil.documents import repository_files
 from anvil.documents.document_source import DocumentSource
 from anvil.errors import AnvilError, BuildError, ConfigError
 from anvil.settings.files import load_config, nearest_config
@@ -87,7 +87,7 @@ class AgentFiles:
 
     def __init__(self, docs: Path, base: Path) -> None:
         self._docs = Path(os.path.realpath(docs))
-        self._repository = file_tree.repository_of(docs)
+        self._repository = repository_files.repository_of(docs)
         if self._repository is not None and not self._docs.is_relative_to(self._repository.root):
             self._repository = None
         around = Path(os.path.realpath(base))

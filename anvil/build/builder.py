@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from anvil._version import __version__
 from anvil.build.indexer import Indexer, adapt, settings, without
-from anvil.documents import staleness
-from anvil.documents.document_source import ShardSource
-from anvil.documents.shards import Shard
+from anvil.documents import document_source
+from anvil.documents.document_source import Shard, ShardSource
 from anvil.errors import AnvilError, ArtifactError, ArtifactMissing, BuildError, FormatTooNew
 from anvil.index_file import connection, fts_table, publish, verify
 from anvil.index_file.connection import signature
@@ -176,14 +175,14 @@ def _update(plan: _Plan, writer: Writer, opened: contextlib.ExitStack) -> _Updat
         executor=request.executor,
         spare=standing if force else None,
     )
-    first = changes = staleness.compare(writer.reader.identities(), plan.scan.entries)
+    first = changes = document_source.compare(writer.reader.identities(), plan.scan.entries)
     if provider.dimensions and (first.added or first.changed):
         opened.enter_context(_warming(provider))
     # The tree may change while it is read. It is listed again until it is as the index says, or a person keeps typing.
     for _ in range(MAX_ROUNDS):
         indexer.update(plan.source, plan.scan.entries, changes)
         plan.scan = plan.source.scan(writer.reader.identities())
-        changes = staleness.compare(writer.reader.identities(), without(indexer.unfit, plan.scan.entries))
+        changes = document_source.compare(writer.reader.identities(), without(indexer.unfit, plan.scan.entries))
         if not changes:
             break
     return _Update(indexer, first, remade)
@@ -323,4 +322,4 @@ def is_unchanged(
         return False
     if standing.excluded_hashes() != (source.excluded_hashes if source else None):
         return False
-    return not staleness.compare(standing.identities(), scan.entries)
+    return not document_source.compare(standing.identities(), scan.entries)

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Protocol
 
-from anvil.documents import staleness
+from anvil.documents import document_source
 from anvil.embedding.provider import LocalExecutor
 from anvil.formats.json_values import canonical
 from anvil.index_file.connection import FORMAT_VERSION
@@ -161,7 +161,7 @@ class Indexer:
             page, chunks = _on_source_lines(page, chunks, document.inserted)
         if len(chunks) > most_chunks():
             self.writer.remove(path)
-            self.unfit[path] = staleness.identity(document.blob_id, document.fingerprint)
+            self.unfit[path] = document_source.identity(document.blob_id, document.fingerprint)
             reason = f"it makes {len(chunks):,} chunks, and a page may have {most_chunks():,}"
             way_out = "split it, raise chunking.max_chunk_size, or name it in source.exclude"
             self.tally.skipped.append(Skipped(path, f"{reason}; {way_out}"))

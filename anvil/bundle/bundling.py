@@ -18,7 +18,7 @@ from urllib.parse import quote, unquote, urljoin
 from anvil.bundle import pointer
 from anvil.bundle.folder import Bundle, page_files
 from anvil.bundle.pointer import INDEX, PAGES, POINTER, BundledProject, PointedPage
-from anvil.documents.file_tree import FileTree
+from anvil.documents.repository_files import FileTree
 from anvil.errors import BuildError, ConfigError, SourceError
 from anvil.formats import patterns
 from anvil.git.objects import blob_id
@@ -168,10 +168,10 @@ def _targets(member: Member, documents: Mapping[str, Document]) -> SourceTargets
         site = member.site_pages()
         places = {path: twins.place_of(page) for path, page in site.pages().items()}
         return SiteTargets(places, site.url(), (document.text for document in documents.values()))
-    from anvil.documents import file_tree
+    from anvil.documents import repository_files
 
     assert member.folder is not None and member.tree is not None
-    files = file_tree.of(member.tree, member.folder, file_tree.repository_of(member.folder))
+    files = repository_files.of(member.tree, member.folder, repository_files.repository_of(member.folder))
     pages = {
         path: LintPage(path, _NOTHING, (), {**front_matter.split(document.text)[0], **document.metadata})
         for path, document in documents.items()

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from anvil.doc_tests import judging
 from anvil.doc_tests.asking import Asker, ExpectedParts, QuestionVectors
 from anvil.doc_tests.values import ChangedPage, Comparison, Difference, Outcome, Question
-from anvil.documents import staleness
+from anvil.documents import document_source
 from anvil.index_file import connection, writer
 from anvil.index_file.reader import Reader
 from anvil.index_file.table_rows import is_parallel
@@ -43,7 +43,7 @@ class Side:
 
 def changed_pages(before: Reader, after: Reader, moved: dict[str, str]) -> tuple[ChangedPage, ...]:
     """How the pages of two indexes differ, sorted by path. ``moved``: new path -> old path."""
-    changes = staleness.compare(before.identities(), after.identities())
+    changes = document_source.compare(before.identities(), after.identities())
     gone = set(moved.values())
     pages = [ChangedPage("changed", path, line=_line(before, path, after, path)) for path in changes.changed]
     pages += [ChangedPage("added", path) for path in changes.added if path not in moved]

@@ -80,7 +80,7 @@ def _missing(project: ExaminedProject) -> Result:
 
 def _shortcomings(project: ExaminedProject, reader: Reader) -> Iterator[Result]:
     from anvil.build import indexer
-    from anvil.documents import staleness
+    from anvil.documents import document_source
     from anvil.embedding.factory import create_provider
     from anvil.index_file.writer import OPTIONAL_SETTINGS
     from anvil.live import site_view
@@ -111,7 +111,7 @@ def _shortcomings(project: ExaminedProject, reader: Reader) -> Iterator[Result]:
     if project.folder.is_dir():
         indexed = reader.blob_ids()
         entries = site_view.view_of(project.documents, reader).scan(indexed).entries
-        changes = staleness.compare(indexed, entries)
+        changes = document_source.compare(indexed, entries)
         if changes:
             kinds = {"changed": changes.changed, "added": changes.added, "removed": changes.removed}
             counts = ", ".join(f"{len(paths)} {kind}" for kind, paths in kinds.items() if paths)

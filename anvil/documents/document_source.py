@@ -1,16 +1,22 @@
-"""The protocol of a source of documents, and sources that are made from another source.
+"""Sources of documents: their protocol, the identities by which their documents are compared with an index, and shards.
 
 All sources give the same documents for the same content, so an index that was built from one can be compared with
-another.
+another: by content, not by time stamps or commit ids.
 """
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from typing import Protocol
 
-from anvil.documents.shards import Shard
-from anvil.values import Document, Scan, Skipped
+from anvil.errors import ConfigError
+from anvil.values import Changes, Document, Scan, Skipped
+
+MAX_SHARDS = 999
+"""Shards that one index can be built in."""
 
 
 class DocumentSource(Protocol):
@@ -30,8 +36,8 @@ class DocumentSource(Protocol):
 
     @property
     def excluded_hashes(self) -> frozenset[str] | None:
-        """Hashed paths of the files that the site leaves out, see :func:`anvil.documents.staleness.hash_path`; None
-        without a site."""
+        """Hashed paths of the files that the site leaves out, see :func:`hash_path`; None without a
+        site."""
 
     def commit(self) -> str | None:
         """The commit of the documents (40 hex digits), HEAD for the working tree and the staged tree; None without
@@ -101,6 +107,81 @@ class SourceWrapper:
         self, paths: Collection[str], known: Mapping[str, tuple[str, str]], since: str | None
     ) -> dict[str, str]:
         return self._source.last_modified(paths, known, since)
+
+
+# --- identities of documents --------------------------------------------------------------------------
+
+
+def identity(blob_id: str, fingerprint: str) -> str:
+    """The value that a build compares: the git blob id of a file and, if there is one, a fingerprint.
+
+    A fingerprint covers what can change when the file does not: values from a site generator, and included files.
+    """
+    return f"{blob_id}:{fingerprint}" if fingerprint else blob_id
+
+
+def of_file(blob_id: str, fingerprint: str) -> str:
+    """The part of an identity that depends on files only, without the values from a site generator."""
+    return identity(blob_id, included(fingerprint))
+
+
+def included(fingerprint: str) -> str:
+    """The part of a fingerprint that names included files (:func:`anvil.text.includes.fingerprint`)."""
+    at = fingerprint.find("+")
+    return fingerprint[at:] if at >= 0 else ""
+
+
+def parts(identity: str) -> tuple[str, str]:
+    """Blob id and fingerprint of an identity."""
+    blob_id, _, fingerprint = identity.partition(":")
+    return blob_id, fingerprint
+
+
+def compare(indexed: Mapping[str, str], current: Mapping[str, str]) -> Changes:
+    """The changes from ``indexed`` to ``current``, both path -> blob id or identity."""
+    return Changes(
+        changed=tuple(sorted(p for p, blob in current.items() if p in indexed and indexed[p] != blob)),
+        added=tuple(sorted(current.keys() - indexed.keys())),
+        removed=tuple(sorted(indexed.keys() - current.keys())),
+    )
+
+
+def hash_path(path: str) -> str:
+    """The hash of a path. An index stores it for a file that the site leaves out, so the name is not published."""
+    return hashlib.sha256(path.encode("utf-8", "surrogatepass")).hexdigest()[:20]
+
+
+# --- shards ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """Shard ``number`` of ``count``, from 1; written ``3/8``: which of several parallel builds a page belongs to.
+
+    A page's shard is a hash of its path, so new or removed pages do not move others, and each shard reuses the vectors
+    of its last build. The shards have about the same number of pages.
+    """
+
+    number: int
+    count: int
+
+    @classmethod
+    def parse(cls, text: str) -> Shard:
+        """``3/8``; :class:`ConfigError` for anything else."""
+        match = re.fullmatch(r"([1-9][0-9]{0,2})/([1-9][0-9]{0,2})", text)
+        if match is None or int(match[1]) > int(match[2]):
+            raise ConfigError(
+                f"{text!r} is not a shard. Name one as NUMBER/COUNT, such as 3/8. COUNT is {MAX_SHARDS} at most."
+            )
+        return cls(int(match[1]), int(match[2]))
+
+    def holds(self, path: str) -> bool:
+        """Whether a page (POSIX, relative to the documents' folder) belongs to this shard."""
+        digest = hashlib.sha256(path.encode("utf-8", "surrogateescape")).digest()
+        return int.from_bytes(digest[:8], "big") % self.count == self.number - 1
+
+    def __str__(self) -> str:
+        return f"{self.number}/{self.count}"
 
 
 class ShardSource(SourceWrapper):

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from threading import RLock
 
-from anvil.documents import staleness
+from anvil.documents import document_source
 from anvil.documents.file_selection import BAD_NAME, LINK_PRIVATE, SUBMODULE, Selection, printable, refusal
 from anvil.documents.working_tree import expanded_document, file_time, modified
 from anvil.errors import SourceError
@@ -58,14 +58,14 @@ class _Tree(ABC):
     def scan(self, indexed: Mapping[str, str] | None = None) -> Scan:
         with self._lock:
             known = indexed or self._entries or {}
-            seen = frozenset(staleness.parts(identity)[0] for identity in known.values())
+            seen = frozenset(document_source.parts(identity)[0] for identity in known.values())
             entries: dict[str, str] = {}
             skipped: list[Skipped] = []
             self._found.clear()
             self._links.clear()
             included: dict[str, dict[str, str] | None] = {}
             if self._options.includes:
-                fingerprints = {path: staleness.included(identity) for path, identity in known.items()}
+                fingerprints = {path: document_source.included(identity) for path, identity in known.items()}
                 included = {
                     path: includes.files(fingerprint) if fingerprint else {}
                     for path, fingerprint in fingerprints.items()
@@ -86,20 +86,22 @@ class _Tree(ABC):
         ``indexed`` is the identity that an index holds, ``included`` the files that it names and their blob ids. When
         none of them changed, the page is not read. ``included`` is None when the index does not know them.
         """
-        before, fingerprint = staleness.parts(indexed)
-        known = staleness.included(fingerprint)
+        before, fingerprint = document_source.parts(indexed)
+        known = document_source.included(fingerprint)
         if not self._options.includes:
             unmoved = known in ("", includes.NOT_FOLLOWED)
         else:
             unmoved = included is not None and all(self._blob(file) == id_ for file, id_ in included.items())
         if before == blob and unmoved:
-            return staleness.identity(blob, known)
+            return document_source.identity(blob, known)
         data = self._git.read_blob(blob)
         if not includes.may_include(data):
             return blob
         if not self._options.includes:
-            return staleness.identity(blob, includes.NOT_FOLLOWED)
-        return staleness.identity(blob, includes.fingerprint(self._expanded(path, data.decode("utf-8-sig")).files))
+            return document_source.identity(blob, includes.NOT_FOLLOWED)
+        return document_source.identity(
+            blob, includes.fingerprint(self._expanded(path, data.decode("utf-8-sig")).files)
+        )
 
     def _expanded(self, path: str, text: str) -> includes.Expanded:
         return includes.expand(text, path, self.root_path, self._included)
@@ -136,7 +138,7 @@ class _Tree(ABC):
             identity = (self._entries or {}).get(path)
             if identity is None:
                 return Skipped(printable(path), f"not a document of the {getattr(self, 'name', 'tree')}")
-            blob, _ = staleness.parts(identity)
+            blob, _ = document_source.parts(identity)
             data = self._git.read_blob(blob)
             reason = self._refused[blob] = refusal(data, self._options.max_file_bytes)
             if reason is not None:

@@ -18,10 +18,10 @@ from pathlib import Path
 from threading import RLock
 from typing import NamedTuple
 
-from anvil.documents import staleness
+from anvil.documents import document_source
+from anvil.documents.file_changes import Signature, StatCache, is_stable, mark, signature, written_back
 from anvil.documents.file_selection import BAD_NAME, LINK_FOLDER, LINK_PRIVATE, SUBMODULE, Selection, printable, refusal
 from anvil.documents.repository_files import RepositoryFiles, long_path
-from anvil.documents.stat_cache import Signature, StatCache, is_stable, mark, signature, written_back
 from anvil.errors import GitError, SourceError
 from anvil.formats.characters import is_unicode
 from anvil.formats.iso_time import timestamp
@@ -48,7 +48,7 @@ whole seconds."""
 
 
 class _Seen(NamedTuple):
-    """The result of reading a file: its identity (see :func:`anvil.documents.staleness.identity`), or why it is
+    """The result of reading a file: its identity (see :func:`anvil.documents.document_source.identity`), or why it is
     skipped.
 
     ``signature``: None when it cannot be trusted; for a link (``linked``) that of the file it leads to. ``files``:
@@ -175,7 +175,7 @@ class WorkingTree:
             if isinstance(data, Skipped) or isinstance(seen.result, Skipped):
                 return Skipped(path, data.reason if isinstance(data, Skipped) else "")
             self._files[path] = seen
-            blob, fingerprint = staleness.parts(seen.result)
+            blob, fingerprint = document_source.parts(seen.result)
             text, size = data.decode("utf-8-sig"), len(data)
             if not seen.files:
                 return Document(
@@ -183,7 +183,7 @@ class WorkingTree:
                 )
             expanded = self._expanded(path, text)  # included files can have changed since; the new ones are used
             fingerprint = includes.fingerprint(expanded.files)
-            self._files[path] = seen._replace(result=staleness.identity(blob, fingerprint), files=expanded.files)
+            self._files[path] = seen._replace(result=document_source.identity(blob, fingerprint), files=expanded.files)
             return expanded_document(path, blob, size, expanded)
 
     def last_modified(
@@ -353,7 +353,7 @@ class WorkingTree:
             fingerprint = includes.NOT_FOLLOWED
         return _Seen(
             signature=state,
-            result=staleness.identity(blob, fingerprint),
+            result=document_source.identity(blob, fingerprint),
             linked=linked,
             files=files,
             target=inside if linked else "",
@@ -377,9 +377,9 @@ class WorkingTree:
 
     def _named(self, path: str, blob: str, data: bytes) -> Mapping[str, str]:
         """The files that a page includes: as an index knows them where nothing moved, else by reading the page."""
-        indexed, fingerprint = staleness.parts(self._indexed.get(path, ""))
+        indexed, fingerprint = document_source.parts(self._indexed.get(path, ""))
         if indexed == blob:
-            files = includes.files(staleness.included(fingerprint))
+            files = includes.files(document_source.included(fingerprint))
             if files and all(self._around.included_id(file) == id_ for file, id_ in files.items()):
                 return files
         return self._expanded(path, data.decode("utf-8-sig")).files if includes.may_include(data) else {}
@@ -406,7 +406,7 @@ class WorkingTree:
     def _is_edited(self, path: str, committed: str) -> bool:
         """Whether a file differs from the blob ``committed``, as far as can be told."""
         seen = self._files.get(path) or self._look(path, self._real(path))[0]
-        if not isinstance(seen.result, str) or staleness.parts(seen.result)[0] == committed:
+        if not isinstance(seen.result, str) or document_source.parts(seen.result)[0] == committed:
             return False
         git = self._around.git
         try:  # an external filter, as of LFS, is not run, so the bytes that git stores are not known

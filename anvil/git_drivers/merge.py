@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from anvil.build.builder import build, is_unchanged, report_on
-from anvil.documents import staleness
+from anvil.documents import document_source
+from anvil.documents.document_source import Shard
 from anvil.documents.file_selection import refusal
-from anvil.documents.shards import Shard
 from anvil.errors import ArtifactMissing, ArtifactRejected, ConfigError
 from anvil.git.repository import Repository
 from anvil.index_file import connection, publish, verify
@@ -159,7 +159,7 @@ def reconcile(
 
 def _blobs(reader: Reader) -> dict[str, str]:
     """Path -> blob id. Files that pages include are not merged; the next check finds a difference in them."""
-    return {path: staleness.parts(identity)[0] for path, identity in reader.blob_ids().items()}
+    return {path: document_source.parts(identity)[0] for path, identity in reader.blob_ids().items()}
 
 
 def _options(meta: Mapping[str, str]) -> ChunkingOptions:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import apsw
 
-from anvil.documents import staleness
+from anvil.documents import document_source
 from anvil.index_file import table_rows
 from anvil.index_file.table_rows import (
     SearchedText,
@@ -197,16 +197,16 @@ class Reader:
 
     def blob_ids(self) -> dict[str, str]:
         """POSIX path -> the state of a document's files: git blob ids of its source and of the files that it includes,
-        as :func:`anvil.documents.staleness.of_file` writes them. Documents without a source file are not listed."""
+        as :func:`document_source.of_file` writes them. Documents without a source file are not listed."""
         rows = self.connection.execute(
             "SELECT file_path, blob_id, fingerprint FROM documents WHERE blob_id <> '' ORDER BY file_path"
         )
-        return {path: staleness.of_file(blob, fingerprint) for path, blob, fingerprint in rows}
+        return {path: document_source.of_file(blob, fingerprint) for path, blob, fingerprint in rows}
 
     def identities(self) -> dict[str, str]:
-        """POSIX path -> the identity that a build compares: see :func:`anvil.documents.staleness.identity`."""
+        """POSIX path -> the identity that a build compares: see :func:`anvil.documents.document_source.identity`."""
         rows = self.connection.execute("SELECT file_path, blob_id, fingerprint FROM documents ORDER BY file_path")
-        return {path: staleness.identity(blob, fingerprint) for path, blob, fingerprint in rows}
+        return {path: document_source.identity(blob, fingerprint) for path, blob, fingerprint in rows}
 
     def excluded_hashes(self) -> frozenset[str] | None:
         """Hashed paths of the files that the site leaves out; None when the index was built without a site."""

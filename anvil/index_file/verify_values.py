@@ -13,7 +13,7 @@ from array import array
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from anvil.documents.shards import Shard
+from anvil.documents.document_source import Shard
 from anvil.errors import ConfigError
 from anvil.formats.json_values import canonical
 from anvil.formats.patterns import OBJECT_ID, SHA256, lazy_pattern

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from anvil.documents.file_tree import FileTree
+from anvil.documents.repository_files import FileTree
 from anvil.formats import toml_values, yaml_values
 from anvil.lint.link_targets import Generator, SiteRules, join
 from anvil.lint.linted_page import LintPage

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 from urllib.parse import unquote, urljoin
 
-from anvil.documents.file_tree import FileTree
+from anvil.documents.repository_files import FileTree
 from anvil.formats import patterns
 from anvil.lint.linted_page import LintPage
 from anvil.settings.schema import Rule, SiteOptions, Slugs

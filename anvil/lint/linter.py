@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from anvil.documents.document_source import DocumentSource
-from anvil.documents.file_tree import FileTree
+from anvil.documents.repository_files import FileTree
 from anvil.errors import ConfigError, GitError
 from anvil.formats.characters import LINE_END
 from anvil.git.repository import Repository

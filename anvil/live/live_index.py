@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
-from anvil.documents import staleness
+from anvil.documents import document_source
 from anvil.errors import AnvilError, ArtifactError, BuildError, ConfigError, NotFound, OlderIndex
 from anvil.live.background_build import InitialBuild, VectorWorker, join
 from anvil.live.index_saver import IndexSaver
@@ -124,7 +124,7 @@ class LiveIndex:
         self._starter: threading.Thread | None = None
         self._watcher = None
         if request.background and request.watch and (watched := corpus.watched) is not None:
-            from anvil.documents.watcher import Watcher
+            from anvil.documents.file_changes import Watcher
 
             folder, deep = watched
             self._watcher = Watcher(folder, self.refresh, deep=deep)
@@ -165,7 +165,7 @@ class LiveIndex:
                 if page is not None and self._reading:
                     indexed_before = copy.indexed
                     copy.read_page(page)
-                    self._changes.append(staleness.compare(indexed_before, copy.indexed))
+                    self._changes.append(document_source.compare(indexed_before, copy.indexed))
                 if by_meaning or (search is not None and search.mode != "keyword"):
                     self._await_vectors(copy, search)
                 with verify.answering(copy.where):
@@ -351,7 +351,7 @@ class LiveIndex:
         copy.refresh()
         if copy.indexed is not indexed_before:
             if opened_before:
-                self._changes.append(staleness.compare(indexed_before, copy.indexed))
+                self._changes.append(document_source.compare(indexed_before, copy.indexed))
             if self._background and copy.pending:
                 self._vector_worker.wake()
             is_behind = copy.beyond_artifact or copy.has_another_model
@@ -460,7 +460,7 @@ class LiveIndex:
                     return 0, 0
                 indexed_before = self._copy.indexed
                 done, total = self._copy.read_some(PAGES_PER_STEP)
-                self._changes.append(staleness.compare(indexed_before, self._copy.indexed))
+                self._changes.append(document_source.compare(indexed_before, self._copy.indexed))
                 return done, total
         finally:
             self._notify_listeners()

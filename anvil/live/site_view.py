@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from anvil import registry
-from anvil.documents import staleness
+from anvil.documents import document_source
 from anvil.documents.document_source import DocumentSource, SourceWrapper
 from anvil.index_file import verify
 from anvil.index_file.reader import IndexReader
@@ -44,9 +44,9 @@ def compared(index: IndexReader, tree: DocumentSource) -> Changes:
     """How the documents of ``tree`` differ from an index, without files that its site excludes."""
     if tree.excluded_hashes is not None:  # it is a site itself: what the generator made counts too
         made = index.identities()
-        return staleness.compare(made, tree.scan(made).entries)
+        return document_source.compare(made, tree.scan(made).entries)
     indexed = index.blob_ids()
-    return staleness.compare(indexed, view_of(tree, index).scan(indexed).entries)
+    return document_source.compare(indexed, view_of(tree, index).scan(indexed).entries)
 
 
 class SiteView(SourceWrapper):
@@ -68,7 +68,7 @@ class SiteView(SourceWrapper):
             entries = {
                 path: blob
                 for path, blob in seen.entries.items()
-                if staleness.hash_path(path) not in self.excluded_hashes
+                if document_source.hash_path(path) not in self.excluded_hashes
             }
             entries |= self._of_other_formats(seen.entries)
             self._seen, self._shown = seen, Scan(entries, seen.skipped)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from anvil.build.indexer import Indexer, ReusableVectors, settings, without
-from anvil.documents import staleness
+from anvil.documents import document_source
 from anvil.errors import AnvilError, ArtifactError, ArtifactMissing
 from anvil.formats.iso_time import timestamp
 from anvil.index_file import connection, verify, writer
@@ -135,7 +135,7 @@ class WorkingCopy:
         """How the copy differs from the artifact."""
         if self._artifact is None or self._copy is None:
             return Changes()
-        return staleness.compare(self._artifact.blob_ids(), self._indexed)
+        return document_source.compare(self._artifact.blob_ids(), self._indexed)
 
     @property
     def opened(self) -> bool:
@@ -205,10 +205,10 @@ class WorkingCopy:
         if entries is self._same:  # the source gives the same object for the same documents
             self.stale = Changes()
         else:
-            self.stale = staleness.compare(self._indexed, without(self._unfit, entries))
+            self.stale = document_source.compare(self._indexed, without(self._unfit, entries))
             if self.stale:
                 self._update(entries, self.stale)
-            self._same = None if staleness.compare(self._indexed, without(self._unfit, entries)) else entries
+            self._same = None if document_source.compare(self._indexed, without(self._unfit, entries)) else entries
         self._catch_up(entries)
         return self.stale
 
@@ -244,7 +244,7 @@ class WorkingCopy:
         """Read up to ``limit`` pages that differ. Returns the number of up-to-date pages, and of all pages."""
         assert self.source is not None
         entries = self.source.scan(self._indexed).entries
-        work = staleness.compare(self._indexed, without(self._unfit, entries))
+        work = document_source.compare(self._indexed, without(self._unfit, entries))
         paths = sorted((*work.changed, *work.added))[:limit]
         chosen = Changes(
             tuple(p for p in paths if p in self._indexed),
@@ -261,7 +261,7 @@ class WorkingCopy:
         """Update one page from its file, while the others are still being read."""
         assert self.source is not None
         entries = self.source.scan(self._indexed).entries
-        work = staleness.compare(self._indexed, without(self._unfit, entries))
+        work = document_source.compare(self._indexed, without(self._unfit, entries))
         kinds = (work.changed, work.added, work.removed)
         chosen = Changes(*(tuple(other for other in kind if other == path) for kind in kinds))
         if chosen:

@@ -20,10 +20,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, NamedTuple
 
-from anvil.documents import staleness
-from anvil.documents.document_source import DocumentSource
-from anvil.documents.staleness import hash_path
-from anvil.documents.stat_cache import modified_ns
+from anvil.documents import document_source
+from anvil.documents.document_source import DocumentSource, hash_path
+from anvil.documents.file_changes import modified_ns
 from anvil.errors import SourceError
 from anvil.formats.json_values import canonical
 from anvil.git.objects import blob_id
@@ -351,7 +350,7 @@ class SiteFolder:
             by_path[path] = page
             values = [page.facts.digest, page.url, self._metadata(page)]
             fingerprint = hashlib.sha256(canonical(values).encode("utf-8", "surrogatepass")).hexdigest()
-            blob, included = staleness.parts(blobs.get(path, "")) if self._used_tree else ("", "")
+            blob, included = document_source.parts(blobs.get(path, "")) if self._used_tree else ("", "")
             if blob or self._used_tree is not None:
                 entries[path] = (blob, fingerprint + included)
             else:
@@ -362,7 +361,7 @@ class SiteFolder:
             hash_path(path) for path in (blobs if self._used_tree else ()) if path not in self._pages
         )
         self.notes = (*notes, *_without_address(chosen.pages), *self._older(mapped, listing))
-        identities = {path: staleness.identity(*entries[path]) for path in self._pages}
+        identities = {path: document_source.identity(*entries[path]) for path in self._pages}
         left_out = sorted((*chosen.left_out, *repeated, *listing.left_out), key=lambda each: each.path)
         self._scan = Scan(identities, tuple(left_out))
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
 
-from anvil.documents.stat_cache import Signature, is_stable, signature, written_back
+from anvil.documents.file_changes import Signature, is_stable, signature, written_back
 from anvil.errors import SourceError
 from anvil.settings.schema import SITE_SEARCH
 from anvil.sites import page_addresses

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
-from anvil.documents import staleness
+from anvil.documents import document_source
 from anvil.documents.document_source import DocumentSource, SourceWrapper
 from anvil.documents.file_selection import refusal
 from anvil.formats.json_values import canonical
@@ -46,14 +46,14 @@ class GeneratedSiteSource(SourceWrapper):
             if reason:
                 self._skipped.append(Skipped(page.path, reason))
                 continue
-            blob, included = staleness.parts(blobs.get(page.path, ""))
+            blob, included = document_source.parts(blobs.get(page.path, ""))
             self._pages[page.path] = replace(
                 page, blob_id=blob, size=len(data), fingerprint=fingerprint(page) + included
             )
         self.excluded_hashes = self._without(frozenset())
 
     def scan(self, indexed: Mapping[str, str] | None = None) -> Scan:
-        entries = {path: staleness.identity(page.blob_id, page.fingerprint) for path, page in self._pages.items()}
+        entries = {path: document_source.identity(page.blob_id, page.fingerprint) for path, page in self._pages.items()}
         unread = {path: blob for path, blob in (indexed or {}).items() if path in self._unread}
         self.excluded_hashes = self._without(unread.keys())
         entries |= unread
@@ -61,7 +61,7 @@ class GeneratedSiteSource(SourceWrapper):
 
     def _without(self, unread: Collection[str]) -> frozenset[str]:
         return frozenset(
-            staleness.hash_path(path) for path in self._files if path not in self._pages and path not in unread
+            document_source.hash_path(path) for path in self._files if path not in self._pages and path not in unread
         )
 
     def read(self, path: str) -> Document | Skipped:

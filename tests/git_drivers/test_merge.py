@@ -9,9 +9,9 @@ import pytest
 
 import anvil
 from anvil.build import builder
-from anvil.documents import staleness
+from anvil.documents import document_source
+from anvil.documents.document_source import Shard
 from anvil.documents.git_tree import CommitTree, StagedTree
-from anvil.documents.shards import Shard
 from anvil.documents.working_tree import WorkingTree
 from anvil.embedding.provider import EmbeddingProvider
 from anvil.errors import AnvilError, ArtifactRejected, BuildError, ConfigError
@@ -212,7 +212,7 @@ def test_a_merged_page_that_includes_code_is_stale_for_every_source(
     with verify.open_checked(ours) as reader:
         known = reader.identities()
     for source in (WorkingTree(docs), StagedTree(docs), CommitTree(docs, "HEAD")):
-        assert staleness.compare(known, source.scan(known).entries).changed == ("code.md",), source.name
+        assert document_source.compare(known, source.scan(known).entries).changed == ("code.md",), source.name
 
 
 def test_pages_without_a_file_wait_for_the_site_when_all_is_cut_anew(

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from anvil.build import builder
-from anvil.documents import staleness
-from anvil.documents.staleness import compare, identity
+from anvil.documents import document_source
+from anvil.documents.document_source import compare, identity
 from anvil.documents.working_tree import WorkingTree
 from anvil.embedding.provider import EmbeddingProvider
 from anvil.index_file import verify
@@ -72,7 +72,7 @@ def test_a_file_that_the_site_leaves_out_from_now_on_is_written_down(folder: Pat
     write(folder, {"later.md": "# Later\n"})
     assert built(folder, [page("a.md", "# A\n")], keywords).outcome == "built"
     with verify.open_checked(folder.parent / "index.db") as reader:
-        assert reader.excluded_hashes() == frozenset(map(staleness.hash_path, ("b.md", "out.md", "later.md")))
+        assert reader.excluded_hashes() == frozenset(map(document_source.hash_path, ("b.md", "out.md", "later.md")))
     assert b"later" not in (folder.parent / "index.db").read_bytes(), "nor is its name told"
 
 
@@ -93,7 +93,7 @@ def test_pages_not_made_anew_stay_as_they_stand(folder: Path, keywords: Embeddin
     report = built(folder, [page("a.md", "# A\n\nedited\n")], keywords, unread)
     assert report.changes == Changes(changed=("a.md",)) and report.pages == 3
     with verify.open_checked(folder.parent / "index.db") as reader:
-        assert reader.excluded_hashes() == frozenset({staleness.hash_path("out.md")})
+        assert reader.excluded_hashes() == frozenset({document_source.hash_path("out.md")})
     assert built(folder, [page("a.md", "# A\n\nedited\n")], keywords, unread).outcome == "unchanged"
 
 

@@ -73,7 +73,7 @@ PRELOADED = {
         *_BUILD,
         "anvil.git.tracked_file",
         "anvil.embedding.local",
-        "anvil.documents.watcher",
+        "anvil.documents.file_changes",
         "anvil.index_file.publish",
         "anvil.index_file.writer",
         "anyio._backends._asyncio",

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from anvil.documents.watcher import Watcher
+from anvil.documents.file_changes import Watcher
 from tests.conftest import write
 
 
@@ -60,7 +60,7 @@ def test_one_folder_alone(docs: Path) -> None:
 
 
 def test_a_folder_that_was_away(docs: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    monkeypatch.setattr("anvil.documents.watcher.WATCH_RETRY_S", 0.1)
+    monkeypatch.setattr("anvil.documents.file_changes.WATCH_RETRY_S", 0.1)
     told = Told()
     watcher = started(docs, told)
     docs.rename(docs.with_name("aside"))
@@ -82,7 +82,7 @@ def test_a_folder_that_was_away(docs: Path, monkeypatch: pytest.MonkeyPatch, cap
 
 @pytest.mark.skipif(os.name == "nt", reason="links need a privilege there")
 def test_a_link_that_is_set_to_another_folder(docs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("anvil.documents.watcher.WATCH_RETRY_S", 0.1)
+    monkeypatch.setattr("anvil.documents.file_changes.WATCH_RETRY_S", 0.1)
     told = Told()
     (tmp_path / "current").symlink_to(docs)
     watcher = started(tmp_path / "current", told)
