@@ -21,7 +21,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from anvil.context.artifacts import KINDS
-from anvil.context.context_corpus import ContextCorpus
+from anvil.context.ingestion import ContextCorpus
 from anvil.context.settings import ContextOptions
 from anvil.context.values import Artifact, ArtifactText, Health, Ingestion, Match, RepositoryContext, TaskItem
 from anvil.errors import AnvilError, ConfigError, NotFound

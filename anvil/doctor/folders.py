@@ -176,7 +176,7 @@ def examine_context(project: ExaminedProject) -> Iterator[Result]:
     except AnvilError as error:
         yield Result("wrong", str(error))
         return
-    from anvil.context.run_log import Records
+    from anvil.context.ingestion import Records
 
     file, options = root / CONTEXT_NAME, config.table(ContextOptions)
     records = Records(root / options.index_dir)

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
+from anvil.context.ingestion import STATE_VERSION
 from anvil.context.repository_context import Context
-from anvil.context.run_log import STATE_VERSION
 from anvil.context.settings import ContextEmbeddings, ContextOptions
 from anvil.context.tasks import TaskedDocuments
 from anvil.context.values import Ingestion
