@@ -48,26 +48,26 @@ def command(
     The exit code is 0 if a line matches, 1 if none does, and 2 after an error. A PATTERN that begins with a dash needs
     -- before it.
     """
-    from anvil.cli import page_paths
+    from anvil.cli import pages
 
     matcher = grep.compile(pattern, regex=regex, ignore_case=not case_sensitive)
     with options.opened(given) as opened:
         result = opened.grep(
             pattern,
-            None if path is None else page_paths.selection(opened, path),
+            None if path is None else pages.selection(opened, path),
             regex=regex,
             ignore_case=not case_sensitive,
             context=context,
             max_matches=max_matches or ALL,
             max_chars=None,
         )
-        folders = page_paths.folders(opened)
+        folders = pages.folders(opened)
     if as_json:
         output.print_json(result)
     else:
-        pages = groupby(result.matches, key=lambda match: (match.file_path, match.collection, match.version))
-        for number, (page, matches) in enumerate(pages):
-            place = output.style(page_paths.shown(folders, *page), "cyan")
+        by_page = groupby(result.matches, key=lambda match: (match.file_path, match.collection, match.version))
+        for number, (page, matches) in enumerate(by_page):
+            place = output.style(pages.shown(folders, *page), "cyan")
             if only_paths:
                 output.say(place)
                 continue

@@ -6,13 +6,15 @@ import json
 import os
 import re
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import click
 
 from anvil import registry
 from anvil.cli import options, output
-from anvil.cli.older_config import read_older_config
+from anvil.cli.program import DEFAULT_DOCS, OLDER_CONFIG, older_config_file
 from anvil.errors import ConfigError
 from anvil.formats.toml_values import quoted
 from anvil.settings import index_url
@@ -47,6 +49,15 @@ docs = {docs}
 [search]
 # threshold = 0.0
 """
+
+
+OLDER_KEYS = {
+    "chunking.maxChunkSize": "max_chunk_size",
+    "chunking.minChunkSize": "min_chunk_size",
+    "chunking.mergeShort": "merge_short_sections",
+    "embedding.provider": "provider",
+}
+"""Key there -> key in ``anvil.toml``."""
 
 
 @click.command("init", epilog="Example: anvil init --docs docs --no-commit-index")
@@ -117,7 +128,7 @@ def command(
     ):
         if given:
             raise ConfigError(f"{option} goes with --client. Name a client, such as --client cursor.")
-    older = read_older_config(docs) if nearest_config(Path.cwd()) is None else None
+    older = _older_config(docs) if nearest_config(Path.cwd()) is None else None
     docs = docs or (older.docs if older else None)
     config, base, config_file = _project(docs)
     folder = base / config.docs
@@ -220,3 +231,43 @@ def _drop_line(path: Path, line: str) -> None:
     if line in (lines := _text(path).splitlines()):
         _write(path, "".join(f"{other}\n" for other in lines if other != line))
         output.say(f"Removed '{line}' from {output.relative(path)}.")
+
+
+class OlderConfig(NamedTuple):
+    """``anvil.config.json``: its path, its documentation folder, the values by the keys of ``anvil.toml``, and the keys
+    that ``anvil.toml`` lacks."""
+
+    file: str
+    docs: str | None
+    values: Mapping[str, str | int | bool]
+    unused_keys: Sequence[str]
+
+
+def _older_config(docs: str | None) -> OlderConfig | None:
+    """That of the working folder, or else of the documentation folder; None without one. Raises
+    :class:`ConfigError` for values that are not valid."""
+    from anvil.embedding.factory import create_provider
+
+    file = older_config_file([docs or DEFAULT_DOCS])
+    if file is None:
+        return None
+    try:
+        table = json.loads(safe_files.text(Path(file)))
+    except (OSError, ValueError, RecursionError) as error:
+        raise ConfigError(f"{file} cannot be read: {error}. Correct it, or remove it.") from None
+    if not isinstance(table, dict):
+        raise ConfigError(f"{file} must hold a JSON object. Correct it, or remove it.")
+    given: dict[str, Any] = {}
+    for key, value in table.items():
+        given |= {f"{key}.{inner}": item for inner, item in value.items()} if isinstance(value, dict) else {key: value}
+    values = {key: given[older_key] for older_key, key in OLDER_KEYS.items() if older_key in given}
+    chunking = {key: value for key, value in values.items() if key != "provider"}
+    embedding = {"provider": values["provider"]} if "provider" in values else {}
+    folder = {"docs": given["docs"]} if "docs" in given and file == OLDER_CONFIG else {}
+    config = configure({**folder, "chunking": chunking, "embedding": embedding}, origin=file)
+    try:
+        create_provider(config.embedding.provider, config.embedding)
+    except ConfigError as error:
+        raise ConfigError(f"{file}: {error}") from None
+    unused_keys = sorted(key for key in given if key not in OLDER_KEYS and key != "docs")
+    return OlderConfig(file=file, docs=folder.get("docs"), values=values, unused_keys=unused_keys)

@@ -10,16 +10,20 @@ import gc
 import io
 import os
 import sys
+from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn
 
 import click
 
 from anvil._version import __version__
 from anvil.cli import output
-from anvil.cli.older_config import warn_of_older_config
 from anvil.cli.output import ERROR, OK
 from anvil.errors import AnvilError
 from anvil.registry import COMMANDS, GROUPS, load
+
+DEFAULT_DOCS = "docs"
+OLDER_CONFIG = "anvil.config.json"
+"""What older versions of Anvil read. Only 'anvil init' uses it: it becomes ``anvil.toml``."""
 
 
 class SuggestingGroup(click.Group):
@@ -114,7 +118,7 @@ def run(arguments: list[str]) -> int:
     debug = "--debug" in arguments[:end]
     words = [word for word in arguments[:end] if word != "--debug"] + arguments[end:]
     try:
-        warn_of_older_config(words)
+        _warn_of_older_config(words)
         result: Any = group.main(_with_command(words), "anvil", standalone_mode=False)
     except click.exceptions.Abort:
         output.warn("interrupted")
@@ -136,6 +140,28 @@ def run(arguments: list[str]) -> int:
         output.warn(f"{error}{details}")
         return ERROR
     return result if isinstance(result, int) else OK
+
+
+def _warn_of_older_config(words: Sequence[str]) -> None:
+    """Warn that an older configuration is not read, unless there is a current one too. It is looked for in the folders
+    that the command names."""
+    if not words or words[0] in ("init", "--help", "-h", "--version", "-v"):
+        return
+    file = older_config_file([*(word.partition("=")[2] or word for word in words), DEFAULT_DOCS])
+    if file is None:
+        return
+    from pathlib import Path
+
+    from anvil.settings.files import nearest_config
+
+    if nearest_config(Path.cwd()) is None:
+        output.warn(f"{file} is from an older Anvil and is not read. Run 'anvil init' to convert it to anvil.toml.")
+
+
+def older_config_file(folders: Iterable[str]) -> str | None:
+    """An older configuration: in the working folder, or else in the first of ``folders`` that has one."""
+    names = (OLDER_CONFIG, *(os.path.join(folder, OLDER_CONFIG) for folder in folders))
+    return next(filter(os.path.isfile, names), None)
 
 
 def _with_command(words: list[str]) -> list[str]:

@@ -1,9 +1,10 @@
-"""``anvil search``."""
+"""``anvil search``, and ``anvil docs``, which asks Anvil's own documentation."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import click
@@ -17,6 +18,7 @@ from anvil.values import at_line, labelled
 from anvil.wording import counted, full_heading
 
 if TYPE_CHECKING:
+    from anvil.api import Anvil
     from anvil.results import Hit, Mode, SearchResult
     from anvil.search.result_texts import SectionSpan
     from anvil.values import Progress
@@ -66,10 +68,10 @@ def command(
     query: str,
 ) -> int:
     """Search the documents. If there is no index, it is built too; in a large folder the answer comes first."""
-    from anvil.cli import page_paths
+    from anvil.cli import pages
 
     with options.opened(given, build_first=False) as opened:
-        file_glob = None if file_filter is None else page_paths.glob(opened, file_filter)
+        file_glob = None if file_filter is None else pages.glob(opened, file_filter)
         if language is not None and opened.is_several:
             raise click.UsageError("--language is for one index. Name it with --site, --docs or --index.")
         if max_chars is None and not as_json:
@@ -84,7 +86,7 @@ def command(
             advice = f" To update the index, run: {build}"
         elif result.freshness.refreshed and not opened.origin:
             advice = f" {options.update_advice(opened.index_path, build, 'To update the index, run: ')}"
-        folders = page_paths.folders(opened)
+        folders = pages.folders(opened)
         provisional, caches = opened.provisional, opened.config.embedding.cache
         notes = [note for note in result.freshness.notes if note not in opened.refused]  # those are printed anyway
     if as_json:
@@ -134,7 +136,7 @@ def _print(
 
 def rendered(result: SearchResult, spans: Sequence[SectionSpan], query: str, folders: Mapping[str | None, str]) -> str:
     """The results as text: place, score, confidence, breadcrumb, and the lines that match best. ``folders``: see
-    :func:`anvil.cli.page_paths.folders`."""
+    :func:`anvil.cli.pages.folders`."""
     if not result.results:
         return f"Nothing found in {counted(result.total_chunks, 'chunk')}.\n"
     stems = excerpts.query_stems(query)
@@ -143,13 +145,13 @@ def rendered(result: SearchResult, spans: Sequence[SectionSpan], query: str, fol
 
 
 def _hit(number: int, hit: Hit, span: SectionSpan, stems: frozenset[str], folders: Mapping[str | None, str]) -> str:
-    from anvil.cli import page_paths
+    from anvil.cli import pages
 
     section = hit.content[span.start : span.end]
     start, end = excerpts.best_snippet(section, stems, MAX_SNIPPET_CHARS)
     if blank := BLANK_LINES.match(section, start, end):
         start = blank.end()  # the printed line number is that of the first line shown
-    page = page_paths.shown(folders, hit.metadata.file_path, hit.collection, hit.version)
+    page = pages.shown(folders, hit.metadata.file_path, hit.collection, hit.version)
     place = at_line(page, span.line_at(section, start))
     text = section[start:end].strip("\r\n")
     marked = excerpts.highlight(text, stems, lambda word: output.style(word, "yellow", "bold"))
@@ -159,3 +161,44 @@ def _hit(number: int, hit: Hit, span: SectionSpan, stems: frozenset[str], folder
     source = f"  {labelled(hit.collection, hit.version)}" if hit.collection else ""
     head = f"{number}. {output.style(place, 'cyan')}  {hit.score:.3f}{likely}{source}"
     return "\n".join([head, f"   {full_heading(hit.title, hit.metadata.heading_path)}", *url, *lines]) + "\n"
+
+
+@click.command("docs", epilog='Example: anvil docs "how do I keep the index fresh?"')
+@click.option("--top-k", "-k", type=click.IntRange(1, 20), default=3, show_default=True, help="Results, 1 to 20.")
+@options.as_json
+@options.question
+def docs_command(top_k: int, as_json: bool, query: str) -> None:
+    """Ask Anvil's own documentation, offline. Without a release's index the first question builds one."""
+    with output.progress() as progress, _own_documentation(progress) as opened:
+        explained = opened.explain(query, top_k)
+        root = str(opened.docs_root) if opened.docs_root is not None else ""
+    if as_json:
+        output.print_json(explained.result)
+        return
+    for note in explained.result.freshness.notes:
+        output.warn(note)
+    output.say(rendered(explained.result, explained.spans, query, {None: output.relative(root) if root else ""}))
+
+
+def _own_documentation(progress: Progress) -> Anvil:
+    """The index that a released package carries; else one of the pages, kept in the user's cache."""
+    import anvil
+    from anvil.errors import ArtifactMissing
+    from anvil.settings.schema import Config
+    from anvil.system import installation, user_folders
+
+    if installation.OWN_INDEX.is_file():
+        return anvil.open(index=installation.OWN_INDEX, config=Config(), progress=progress)
+    docs = next((folder for folder in installation.OWN_DOCS if (folder / "index.md").is_file()), None)
+    if docs is None:
+        raise ArtifactMissing(
+            "This installation does not carry its documentation, which is damage: a package and a checkout have it. "
+            f"Install it again: {installation.line(installation.reinstall(installation.DISTRIBUTION))}"
+        )
+    index = user_folders.cache() / "own-docs" / "index.db"
+    with suppress(OSError):  # such as a read-only file system: see below
+        user_folders.make(index.parent)
+    opened = anvil.open(docs, index, config=Config(), progress=progress)
+    with suppress(BuildError):  # the answer is from the pages then, and has a note
+        opened.index()  # also in place of one that is damaged, or of an Anvil with another format
+    return opened

@@ -1,4 +1,5 @@
-"""Paths of pages as people type them: from the docs folder, as search prints them, with a line, or only their end."""
+"""``anvil list`` and ``anvil show``, and paths of pages as people type them: from the docs folder, as search prints
+them, with a line, or only their end."""
 
 from __future__ import annotations
 
@@ -9,8 +10,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
+import click
+
+from anvil.cli import options, output
 from anvil.errors import NotFound
 from anvil.formats import patterns
+from anvil.requests import OpenRequest
 from anvil.search import pages
 from anvil.values import address, labelled
 from anvil.wording import closest_paths, counted
@@ -20,6 +25,52 @@ if TYPE_CHECKING:
 
 LINE = re.compile(r"(?P<path>.+?):(?P<line>\d{1,9})(?::\d{1,9})?")
 """A path with a line, or with a line and a column."""
+
+
+@click.command("list", epilog="Example: anvil list guides")
+@options.project
+@options.in_site
+@options.as_json
+@click.argument("prefix", required=False)
+def list_command(given: OpenRequest, as_json: bool, prefix: str | None) -> None:
+    """List the pages, or those in the folder PREFIX, with their titles and sizes."""
+    with options.opened(given) as opened:
+        listing = opened.list_pages(None if prefix is None else folder(opened, prefix))
+    if as_json:
+        output.print_json(listing)
+        return
+    addresses = [address(page.file_path, page.collection, page.version) for page in listing.pages]
+    width = max(map(len, addresses), default=0)
+    for page, label in zip(listing.pages, addresses, strict=True):
+        output.say(f"{label:<{width}}  {page.total_chars:>7} characters  {page.title}")
+    for note in listing.notes or ():
+        output.warn(note)
+
+
+@click.command("show", epilog="Example: anvil show guides/serve.md#freshness")
+@options.project
+@options.in_site
+@click.option("--children", is_flag=True, help="With a heading: the sections below it too.")
+@options.as_json
+@click.argument("page", metavar="PAGE[#HEADING]")
+def show_command(given: OpenRequest, children: bool, as_json: bool, page: str) -> None:
+    """Print a page, or one section of it. HEADING is a breadcrumb ('Install > Linux'), its end, or an anchor ('linux').
+
+    PAGE may also be a path with a line, as search prints it: 'docs/guides/serve.md:12' prints the section of line 12.
+    With several collections, 'fastapi:tutorial/first.md' is a page of the collection fastapi.
+    """
+    from anvil.results import Page
+
+    with options.opened(given) as project:
+        opened, path, heading, line = place_in(project, page)
+        if line and not heading:
+            heading = section_at(opened, path, line)
+        found = opened.get_section(path, heading, children) if heading else opened.get_page(path)
+    if as_json:
+        output.print_json(found)
+        return
+    text = pages.page_text(found.chunks) if isinstance(found, Page) else found.content
+    output.say(text, nl=not text.endswith("\n"))
 
 
 def place_in(opened: Anvil, typed: str) -> tuple[Anvil, str, str, int]:
@@ -86,7 +137,7 @@ def place(opened: Anvil, typed: str) -> tuple[str, str, int]:
     raise NotFound(f"There is no page {page}. 'anvil list' names the pages.{_closest(page, paths)}")
 
 
-def section(opened: Anvil, page: str, line: int) -> str:
+def section_at(opened: Anvil, page: str, line: int) -> str:
     """The breadcrumb of the section around a line of a page. For a line before all sections: of the first one.
     Raises :class:`NotFound` for a line behind the page's end."""
     sections = opened.outline(page).sections
