@@ -1,48 +1,32 @@
-"""The contents of a context index, by artifact: its type and its id by its path, its title and its tasks."""
+"""The artifacts of a context: the type and id of each by its path, its title, and its check boxes as tasks."""
 
 from __future__ import annotations
 
 import hashlib
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from anvil.context import tasks
-from anvil.context.tasks import TaskMarks
+from anvil.context.settings import ArtifactTypes, TaskMarks
 from anvil.context.values import Artifact, Inventory, TaskCounts, TaskItem
+from anvil.documents.document_source import SourceWrapper
 from anvil.formats import patterns
+from anvil.formats.characters import LINE_END
+from anvil.settings.schema import SourceOptions
+from anvil.values import Document, Skipped, Task
 from anvil.wording import counted, first_of
 
 if TYPE_CHECKING:
     from anvil.index_file.reader import Reader
     from anvil.index_file.table_rows import StoredDocument
 
-
 Kind = Literal["spec", "plan", "tasks", "checklist", "template", "decision", "generic"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
 _LOSSY = re.compile(r"[^\w-]+")
 _FEATURE = ("spec", "plan", "tasks")
-
-
-@dataclass(frozen=True, slots=True)
-class ArtifactTypes:
-    """Globs over paths from the repository's root. The first that matches decides the type, else it is ``generic``."""
-
-    template: tuple[str, ...] = ("**/.specify/templates/**",)
-    """Globs of templates. The types are tried in this order; other files are ``generic``."""
-    checklist: tuple[str, ...] = ("**/checklists/**", "**/checklist.md")
-    """Of checklists."""
-    spec: tuple[str, ...] = ("**/spec.md",)
-    """Of specs."""
-    plan: tuple[str, ...] = ("**/plan.md",)
-    """Of plans."""
-    tasks: tuple[str, ...] = ("**/tasks.md",)
-    """Of task lists."""
-    decision: tuple[str, ...] = ("**/adr/**", "**/adrs/**", "**/decisions/**")
-    """Of decisions."""
 
 
 def kind_of(path: str, types: ArtifactTypes) -> Kind:
@@ -91,6 +75,80 @@ def _path_of(readable: str, kind: Kind) -> str:
     return "/".join(names) + ".md"
 
 
+# --- check boxes as tasks: read when a document is parsed, and stored in its metadata -------------------------------
+
+TASKS_KEY = "anvil.tasks"
+"""The key of the tasks in a document's metadata."""
+
+_NUMBERED = re.compile(r"[\s>*+-]*(\d+)[.)]\s+\[")
+_MARK = re.compile(r"\s*(?:\[(?P<label>[A-Za-z][\w-]{0,15})\]|(?P<id>[A-Z]{1,6}-?\d+(?:\.\d+)*)(?=$|[\s:.)]))[:.)]?")
+
+
+class ContextFiles(SourceOptions):
+    """The options that select artifacts. Their size limit is another key than that of documentation."""
+
+    limit_key = "context.max_file_size_bytes"
+
+
+class TaskedDocuments(SourceWrapper):
+    """Documents with their check boxes in the metadata."""
+
+    def read(self, path: str) -> Document | Skipped:
+        document = self.plain(path)
+        if isinstance(document, Skipped):
+            return document
+        from anvil.text import markdown_parser
+
+        page = markdown_parser.parse(document.text)
+        lines = LINE_END.split(page.text) if page.tasks else []
+        tasks = [stored(task, lines[task.line - page.first_line] if task.mark else "") for task in page.tasks]
+        return replace(document, page=page, metadata={**document.metadata, TASKS_KEY: tasks})
+
+    def plain(self, path: str) -> Document | Skipped:
+        """The document without parsing it."""
+        return super().read(path)
+
+
+def stored(task: Task, line: str) -> list[Any]:
+    """A task as JSON. ``line``: its first line in the source, which may have its number in an ordered list."""
+    number = _NUMBERED.match(line)
+    return [task.line, task.text, task.mark, task.heading_path, number[1] if number else None, task.group]
+
+
+def parted(stored: list[Any], known: TaskMarks) -> tuple[list[Any], list[int]]:
+    """The stored items with a known mark; and the line numbers of the other items in the same lists."""
+    groups = {box[5] for box in stored if known.status(box[2])}
+    return (
+        [box for box in stored if known.status(box[2])],
+        [box[0] for box in stored if box[5] in groups and not known.status(box[2])],
+    )
+
+
+def items(path: str, boxes: list[Any], known: TaskMarks) -> Iterator[TaskItem]:
+    """The tasks among the stored items of a document, in its order."""
+    for line, text, mark, heading, number, _ in boxes:
+        status = known.status(mark)
+        if status is not None:
+            id_, labels = marks(text)
+            yield TaskItem(path, line, text, status, id_ or number, labels, heading, mark)
+
+
+def marks(text: str) -> tuple[str | None, tuple[str, ...]]:
+    """The id and the labels that a task's text begins with: ``T012 [P] [US1] Write the parser``."""
+    id_, labels, at = None, [], 0
+    while match := _MARK.match(text, at):
+        if match["label"]:
+            labels.append(match["label"])
+        elif id_ is None:
+            id_ = match["id"]
+        else:
+            break
+        at = match.end()
+    return id_, tuple(labels)
+
+
+# --- the contents of an index ----------------------------------------------------------------------------------------
+
 MAX_NAMED_LINES = 5
 """Lines that a note names."""
 
@@ -120,7 +178,7 @@ class StoredArtifacts:
         for path, boxes in self.boxes.items():
             if boxes and (not within or f"{path}/".startswith(f"{within}/")):
                 if path not in self.known or self.known[path][0] != boxes:
-                    self.known[path] = boxes, tuple(tasks.items(path, boxes, self.marks))
+                    self.known[path] = boxes, tuple(items(path, boxes, self.marks))
                 yield from (task for task in self.known[path][1] if status in ("all", task.status))
 
     def note(self, within: str = "") -> str | None:
@@ -157,8 +215,8 @@ def contents(
     for document in reader.documents():
         path = document.file_path
         kind = kind_of(path, types)
-        stored = [] if kind == "template" else document.metadata.get(tasks.KEY, [])
-        boxes[path], unmarked[path] = tasks.parted(stored, marks)
+        stored = [] if kind == "template" else document.metadata.get(TASKS_KEY, [])
+        boxes[path], unmarked[path] = parted(stored, marks)
         done = sum(marks.status(box[2]) == "done" for box in boxes[path])
         artifacts[path] = Artifact(
             id_of(path, kind),

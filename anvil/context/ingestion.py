@@ -30,7 +30,7 @@ from anvil.system import safe_files
 from anvil.values import BuildReport, Skipped
 
 if TYPE_CHECKING:
-    from anvil.context.tasks import TaskedDocuments
+    from anvil.context.artifacts import TaskedDocuments
     from anvil.embedding.provider import EmbeddingProvider
 
 INDEX, STATE, LOG, ERRORS = "index.db", "state.json", "ingestion.log", "errors.log"
@@ -146,7 +146,7 @@ class ContextCorpus:
     @cached_property
     def source(self) -> TaskedDocuments:
         """The files of the configured directories."""
-        from anvil.context.tasks import ContextFiles, TaskedDocuments
+        from anvil.context.artifacts import ContextFiles, TaskedDocuments
         from anvil.documents.working_tree import WorkingTree
 
         folders = [posixpath.normpath(name.replace("\\", "/")) for name in self.options.directories]

@@ -8,10 +8,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from anvil.context.artifacts import ArtifactTypes
-from anvil.context.tasks import TaskMarks
 from anvil.errors import ConfigError
 from anvil.settings.files import CONFIG_NAME, load_beneath
 from anvil.settings.layers import key_of, keys
@@ -20,6 +18,51 @@ from anvil.system import safe_files
 
 CONTEXT_NAME = "mcp.config.json"
 """A file with keys of the context. Other MCP servers read it too."""
+
+
+@dataclass(frozen=True, slots=True)
+class ArtifactTypes:
+    """Globs over paths from the repository's root. The first that matches decides the type, else it is ``generic``."""
+
+    template: tuple[str, ...] = ("**/.specify/templates/**",)
+    """Globs of templates. The types are tried in this order; other files are ``generic``."""
+    checklist: tuple[str, ...] = ("**/checklists/**", "**/checklist.md")
+    """Of checklists."""
+    spec: tuple[str, ...] = ("**/spec.md",)
+    """Of specs."""
+    plan: tuple[str, ...] = ("**/plan.md",)
+    """Of plans."""
+    tasks: tuple[str, ...] = ("**/tasks.md",)
+    """Of task lists."""
+    decision: tuple[str, ...] = ("**/adr/**", "**/adrs/**", "**/decisions/**")
+    """Of decisions."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskMarks:
+    """The characters in a check box. ``[ ]`` is open. Case is ignored."""
+
+    open: tuple[str, ...] = ("~", "❌")
+    """Marks of open tasks."""
+    done: tuple[str, ...] = ("x", "✅", "-")
+    """Marks of tasks that are done or dropped."""
+
+    def __post_init__(self) -> None:
+        for mark in (*self.open, *self.done):
+            if not re.fullmatch(r"[^\[\]\s\\]{1,2}", mark):
+                raise ConfigError(f"context.tasks has the mark {mark!r}. Use one or two characters, no brackets.")
+        if both := {_bare(mark) for mark in self.open} & {_bare(mark) for mark in self.done}:
+            raise ConfigError(f"context.tasks has {min(both)!r} as open and as done. Leave it in one of them.")
+
+    def status(self, mark: str) -> Literal["open", "done"] | None:
+        """The status for a mark; None for an unknown mark."""
+        if mark == " " or _bare(mark) in map(_bare, self.open):
+            return "open"
+        return "done" if mark and _bare(mark) in map(_bare, self.done) else None
+
+
+def _bare(mark: str) -> str:
+    return mark.replace("\ufe0f", "").casefold()  # the selector for a coloured emoji
 
 
 @dataclass(frozen=True, slots=True)

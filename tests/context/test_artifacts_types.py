@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anvil.context.artifacts import KINDS, ArtifactTypes, Kind, id_of, kind_of
+from anvil.context.artifacts import KINDS, Kind, id_of, kind_of
+from anvil.context.settings import ArtifactTypes
 
 PATHS = {
     "specs/001-mcp-server-and-ingestion/spec.md": ("spec", "spec-001-mcp-server-and-ingestion"),

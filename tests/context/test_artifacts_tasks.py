@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from anvil.context import tasks as boxes
+from anvil.context import artifacts as boxes
+from anvil.context.artifacts import TaskedDocuments
 from anvil.context.repository_context import Context
-from anvil.context.settings import ContextOptions
-from anvil.context.tasks import TaskedDocuments, TaskMarks
+from anvil.context.settings import ContextOptions, TaskMarks
 from anvil.documents.working_tree import WorkingTree
 from anvil.errors import ConfigError
 from anvil.settings.schema import Config
@@ -46,7 +46,7 @@ def test_documents_bring_their_boxes_along(tmp_path: Path) -> None:
     path = "specs/001-booking/tasks.md"
     found = documents.read(path)
     assert isinstance(found, Document) and found.page is not None
-    tasks = list(boxes.items(path, found.metadata[boxes.KEY], TaskMarks()))
+    tasks = list(boxes.items(path, found.metadata[boxes.TASKS_KEY], TaskMarks()))
     assert [(task.line, task.status, task.id) for task in tasks] == [
         (5, "done", "T001"),
         (6, "open", "T002"),
