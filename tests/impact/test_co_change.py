@@ -1,3 +1,4 @@
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -9,11 +10,15 @@ class Past:
 
     def __init__(self, *steps: set[str]) -> None:
         self._steps = steps
+        self._versions: dict[str, list[int]] = {}
 
     def _version(self, path: str, number: int) -> int:
         """How often a file, or one in a folder, has changed before step ``number`` from the end."""
-        inside = f"{path}/" if path else ""
-        return sum(any(file == path or file.startswith(inside) for file in step) for step in self._steps[number:])
+        if path not in self._versions:
+            inside = f"{path}/" if path else ""
+            changes = [any(file == path or file.startswith(inside) for file in step) for step in self._steps]
+            self._versions[path] = [0, *itertools.accumulate(reversed(changes))]
+        return self._versions[path][len(self._steps) - number]
 
     def steps(self, start: str, limit: int, paths: Sequence[str]) -> Iterator[tuple[str, tuple[object, ...]]]:
         for number in range(min(limit, len(self._steps) + 1)):

@@ -68,7 +68,8 @@ class Place:
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The files as they lie here, in a repository of their own, tagged as the release that the README names.
 
-    The model is left empty: nothing here needs vectors, and packages are made of it. ``.ci/run`` asks with the model.
+    The models are left empty: nothing here needs vectors, and packages are made of them. ``.ci/run`` asks with the
+    models.
     """
     folder = tmp_path_factory.mktemp("checkout") / "anvil"
     try:
@@ -80,7 +81,8 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(ROOT / name, folder / name)
             shutil.copymode(ROOT / name, folder / name)
-    (folder / "anvil/embedding/model/model.onnx").write_bytes(b"")
+    for name in ("model.onnx", "passages.onnx"):
+        (folder / "anvil/embedding/model" / name).write_bytes(b"")
     run(folder, "init", "-q")
     run(folder, "add", "-A")
     who = ("-c", "user.name=A Writer", "-c", "user.email=writer@example.com")
