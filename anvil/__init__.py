@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any
 from anvil._version import __version__
 
 if TYPE_CHECKING:
-    from anvil.api import Anvil
+    from anvil.api import Anvil, open
     from anvil.errors import AnvilError
     from anvil.library.library import Library, open_library
-    from anvil.opening import open
     from anvil.results import (
         Freshness,
         GrepMatch,
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from anvil.values import BuildReport, Changes, ChunkMetadata, PageChunk
 
 _HOMES = {
-    "anvil.api": "Anvil",
+    "anvil.api": "Anvil open",
     "anvil.settings.schema": "Config",
     "anvil.errors": "AnvilError",
     "anvil.library.library": "Library open_library",
@@ -40,7 +39,6 @@ _HOMES = {
     "anvil.results": "Freshness GrepMatch GrepResult Hit Page PageList PageSection PageSummary SearchResult "
     "SectionText",
     "anvil.status": "Status",
-    "anvil.opening": "open",
 }
 """Module -> the names that it has of those below."""
 

@@ -1,22 +1,29 @@
-"""What ``anvil.open`` returns: one index over one folder of documents, or several collections that answer as one."""
+"""``anvil.open``, and what it returns: one index over one folder of documents, or several collections as one."""
 
 from __future__ import annotations
 
 import os
+import threading
+import warnings
+from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Collection as AnyCollection
-from collections.abc import Sequence
 from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from anvil import registry
-from anvil.errors import AnvilError, ArtifactError, ConfigError, SourceError
-from anvil.formats.argument_types import checks_arguments
+from anvil.errors import AnvilError, ArtifactError, ArtifactMissing, ConfigError, SourceError
+from anvil.formats.argument_types import checked, checks_arguments
 from anvil.live.location import IndexLocation
+from anvil.member import Member
 from anvil.page_queries import PageQueries
-from anvil.requests import BuildRequest
-from anvil.values import BuildReport, Changes, Progress
+from anvil.requests import BuildRequest, OpenRequest
+from anvil.settings import index_url
+from anvil.settings.files import load_config
+from anvil.settings.layers import configured, of_collection
+from anvil.settings.schema import Collection, Config
+from anvil.values import BuildReport, Changes, Progress, silent
 
 if TYPE_CHECKING:
     from anvil.agents.skill import Skill
@@ -24,9 +31,9 @@ if TYPE_CHECKING:
     from anvil.doc_tests.question_log import LoggedQuestion, QuestionLog
     from anvil.doc_tests.values import Suite, TestReport
     from anvil.documents.document_source import DocumentSource
+    from anvil.embedding.provider import EmbeddingProvider
     from anvil.lint.values import LintReport
     from anvil.markdown.site_files import MarkdownReport
-    from anvil.member import Member
     from anvil.results import Mode
     from anvil.search.content_health import ContentHealth
 
@@ -45,6 +52,82 @@ class Anvil(PageQueries):
     def alone(self, member: Member) -> Anvil:
         """One of the indexes by itself. It is closed with this object."""
         return Anvil([member], member.config, owns_members=False) if self.is_several else self
+
+    # --- start and close ---------------------------------------------------------------------------------
+
+    def start(self, progress: Progress | None = None) -> None:
+        """Open or build the index, and load the model, in the background. Returns at once.
+
+        It needs ``background=True``. Without this call the first query does it. A second call does nothing.
+        ``progress`` gets the progress of the first build, from another thread. Queries during the build are answered
+        from what is indexed so far, and ``freshness.notes`` says so.
+
+        Of several collections, folders, which may have to be built, and published indexes, which may have to be
+        fetched, begin at once. The others are opened one after the other, so that many of them do not delay the
+        server's first answers.
+        """
+        if not self.members[0].request.background:
+            raise ConfigError("start() needs background work. Open the index with anvil.open(..., background=True).")
+        files = []
+        for member in self.members:
+            if self.is_several and not member.is_own and not index_url.is_remote(member.config.index or ""):
+                files.append(member)
+            else:
+                member.live.start(progress)
+        if files and self._opener is None and not self._closed.is_set():
+            self._opener = threading.Thread(target=self._open_files, args=(files,), name="anvil-open", daemon=True)
+            self._opener.start()
+
+    def _open_files(self, members: Sequence[Member]) -> None:
+        for member in members:
+            if self._closed.is_set():
+                return
+            with suppress(AnvilError), member.live.query() as copy:  # each question raises the error again
+                copy.searcher.warm()
+
+    def on_change(self, callback: Callable[[Changes], None]) -> Callable[[], None]:
+        """Call ``callback`` with the changed, added and removed pages after each refresh that found any; of several
+        collections each as ``COLLECTION:PATH``.
+
+        The call is in the thread of the refresh, without a lock. Returns the function that ends the calls.
+        """
+        if not self.is_several:
+            return self.only.live.on_change(callback)
+
+        def listener(label: str) -> Callable[[Changes], None]:
+            return lambda changes: callback(_addressed(changes, label))
+
+        stops = [member.live.on_change(listener(member.label)) for member in self.members]
+
+        def stop() -> None:
+            for stop_one in stops:
+                stop_one()
+
+        return stop
+
+    def close(self) -> None:
+        """Stop the background work, and close the files and the model. A second call does nothing."""
+        self._closed.set()
+        if not self._owns_members:
+            return
+        if self._opener is not None:
+            self._opener.join(60)
+        for member in self.members:
+            member.close()
+        if self._provider is not None:
+            self._provider.close()
+
+    def __enter__(self) -> Anvil:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if hasattr(self, "_opener") and self._owns_members and not self._closed.is_set():
+            paths = ", ".join(str(member.location.path) for member in self.members)
+            warnings.warn(f"{paths} was not closed", ResourceWarning, source=self, stacklevel=2)
+            self.close()
 
     # --- building ----------------------------------------------------------------------------------------
 
@@ -293,3 +376,198 @@ class Anvil(PageQueries):
         if self.folder is not None:
             return str(agents.project_name(agents.AgentFiles(self.folder, self.base).root))
         return urlsplit(self.name).hostname or Path(self.name).stem
+
+
+def _addressed(changes: Changes, label: str) -> Changes:
+    """Changes with each path as ``COLLECTION:PATH``."""
+    kinds = (changes.changed, changes.added, changes.removed)
+    return type(changes)(*(tuple(f"{label}:{path}" for path in paths) for paths in kinds))
+
+
+@checked
+def open(
+    docs: str | os.PathLike[str] | None = None,
+    index: str | os.PathLike[str] | None = None,
+    provider: str | None = None,
+    config: str | os.PathLike[str] | Config | None = None,
+    *,
+    collections: Iterable[str] | Literal["all"] | None = None,
+    site: str | os.PathLike[str] | None = None,
+    site_url: str | None = None,
+    progress: Progress = silent,
+    background: bool = False,
+    watch: bool = False,
+    build_first: bool = True,
+) -> Anvil:
+    """Open a folder of documents, an index, or both; or several collections.
+
+    ``docs``: the folder. ``index``: the index file (default ``<docs>/.anvil/index.db``), or the address of a published
+    one: ``https://...``, ``github:OWNER/REPO#artifact:NAME``. ``provider``: ``local``, ``openai`` or ``none``.
+    ``config``: a file or a :class:`Config`. The configuration has the values that are not given. ``site``: the folder
+    of a built site, whose pages are indexed as readers see them; its index is ``anvil/index.db`` in it. With ``docs``,
+    pages have the paths of their sources. ``site_url``: where the site is published; overrides what its pages say. If
+    only an index or a site is given, answers come from it alone. If half of the index's paths exist in the configured
+    folder, Anvil compares the two.
+
+    ``collections``: names of collections of the configuration and of ``anvil.lock``, each as ``NAME`` or
+    ``NAME@VERSION``, or ``"all"``. One search then answers from all of them; see :class:`Anvil`. Without it, and
+    without ``docs`` and ``index``, the project's own documentation is opened. With ``docs`` alone, the keys of the
+    collection that has this folder count.
+
+    ``background``, for servers: no answer waits for the first build or for the vectors of a large change; see
+    :meth:`Anvil.start`. ``watch``, with ``background``: file events also start a refresh. So the next query is faster,
+    and :meth:`Anvil.on_change` reports changes before it.
+
+    ``build_first``, without ``background``: whether a large index that is missing is built before the first answer. If
+    not, :attr:`Anvil.provisional` is true after it, and :meth:`Anvil.index` builds the index. Raises
+    :class:`AnvilError`.
+    """
+    return open_index(
+        OpenRequest(
+            docs=_path(docs),
+            index=_path(index),
+            config=None if isinstance(config, Config) else _path(config),
+            provider=provider,
+            collections=collections if collections is None or collections == "all" else tuple(collections),
+            site=_path(site),
+            site_url=site_url,
+            progress=progress,
+            background=background,
+            watch=watch,
+            build_first=build_first,
+            settings=config if isinstance(config, Config) else None,
+        )
+    )
+
+
+def _path(path: str | os.PathLike[str] | None) -> str | None:
+    return None if path is None else os.fspath(path)
+
+
+def open_index(request: OpenRequest) -> Anvil:
+    """See :func:`open`."""
+    settings, base = _settings(request)
+    if request.collections is not None:
+        if request.names_index:
+            raise ConfigError(
+                "collections cannot be combined with docs, index or site. Give the names of collections alone."
+            )
+        names = None if request.collections == "all" else request.collections
+        return _several(settings, base, _chosen(settings, base, names), request)
+    if not request.names_index and settings.collections:
+        return _of_collection(settings, base, _own(settings, base), request)
+    if (opened := _of_folder(settings, base, request)) is not None:
+        return opened
+    is_elsewhere = request.index is not None or _has_index_elsewhere(settings)
+    return _one(Member(settings, base, request, index_only=request.docs is None and is_elsewhere))
+
+
+def open_project(request: OpenRequest) -> Anvil:
+    """What a command or a server of a project opens: one index, or several collections where there are several.
+
+    No name in ``collections`` means all.
+    """
+    if request.names_index and request.collections:
+        raise ConfigError("--collection cannot be combined with --docs, --index or --site. Leave one of them out.")
+    settings, base = _settings(request)
+    if request.names_index:
+        opened = _of_folder(settings, base, request)
+        return opened or _one(Member(settings, base, request, index_only=request.docs is None))
+    chosen = _chosen(settings, base, request.collections or None)
+    if len(chosen) > 1:
+        return _several(settings, base, chosen, request)
+    [only] = chosen
+    if only.missing and only.index and not Path(only.index).is_file():
+        raise ArtifactMissing(only.missing)
+    return _of_collection(settings, base, only, request)
+
+
+def _chosen(config: Config, base: Path, names: Iterable[str] | None) -> tuple[Collection, ...]:
+    from anvil.settings import collection_choice
+
+    return collection_choice.chosen(collection_choice.project_collections(config, base), names)
+
+
+def _own(config: Config, base: Path) -> Collection:
+    """The collection that is opened where none is named: the first with a folder, else the only one."""
+    collections = _chosen(config, base, None)
+    if len(collections) == 1 or collections[0].docs is not None:
+        return collections[0]
+    raise ConfigError(
+        f"None of the {len(collections)} collections is a folder of this project. Open them with "
+        'collections="all", or name some of them.'
+    )
+
+
+def _of_folder(config: Config, base: Path, request: OpenRequest) -> Anvil | None:
+    """The collection whose folder is ``docs``, if that alone is named. Its own keys count there, as where all
+    collections are opened."""
+    if not config.collections or request.index is not None or request.site is not None:
+        return None
+    folder = (base / config.docs).resolve()
+    for collection in config.collections:
+        if collection.docs is not None and (base / collection.docs).resolve() == folder:
+            return _of_collection(*_settings(replace(request, docs=None)), collection, request)
+    return None
+
+
+def _one(member: Member) -> Anvil:
+    return Anvil([member], member.config)
+
+
+def _of_collection(config: Config, base: Path, collection: Collection, request: OpenRequest) -> Anvil:
+    """One collection of a project by itself."""
+    return _one(_member(config, base, collection, request))
+
+
+def _member(
+    config: Config,
+    base: Path,
+    collection: Collection,
+    request: OpenRequest,
+    provider: EmbeddingProvider | None = None,
+) -> Member:
+    """One collection of a project."""
+    if collection.of_project:
+        settings, index_only, has_folder = replace(config, collections=()), _has_index_elsewhere(config), True
+    else:
+        has_folder = collection.docs is not None
+        settings, index_only = of_collection(config, collection), not has_folder
+    return Member(settings, base, request, index_only=index_only, has_folder=has_folder, provider=provider)
+
+
+def _several(config: Config, base: Path, collections: Sequence[Collection], request: OpenRequest) -> Anvil:
+    """Collections that share a model."""
+    from anvil.embedding.factory import create_cached_provider
+
+    provider = create_cached_provider(config.embedding.provider, config.embedding)
+    members = []
+    with ExitStack() as stack:
+        stack.callback(provider.close)
+        for collection in collections:
+            member = _member(config, base, collection, request, provider)
+            stack.callback(member.close)
+            member.collection = collection
+            members.append(member)
+        stack.pop_all()
+    return Anvil(members, config, provider)
+
+
+def _has_index_elsewhere(config: Config) -> bool:
+    """Whether the index is not that of the documentation folder alone: it is published, or that of a site."""
+    return index_url.is_remote(config.index or "") or config.site.folder is not None
+
+
+def _settings(request: OpenRequest) -> tuple[Config, Path]:
+    """The configuration with these options, and the base of its relative paths."""
+    flags = {
+        "docs": request.docs,
+        "index": request.index,
+        "embedding.provider": request.provider,
+        "site.folder": request.site,
+        "site.url": request.site_url,
+    }
+    if request.settings is not None:
+        flags["embedding.provider"] = request.provider or None
+        return configured(request.settings, flags), Path.cwd()
+    return load_config(request.config, flags)

@@ -1,39 +1,198 @@
-"""Questions to one index, or to several collections as one: search, exact lines, pages, sections and the status."""
+"""Questions to one index, or to several collections as one: which of them is asked, and search, exact lines, pages,
+sections and the status."""
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
-from anvil import opened_indexes, registry
-from anvil.errors import ArtifactError, ConfigError, NotFound
+from anvil import registry
+from anvil.errors import AnvilError, ArtifactError, ArtifactMissing, ConfigError, NotFound
 from anvil.formats.argument_types import checks_arguments
 from anvil.member import Member
-from anvil.opened_indexes import MAX_NAMED, OpenedIndexes
 from anvil.wording import counted, first_of
 
 if TYPE_CHECKING:
+    from anvil.documents.document_source import DocumentSource
+    from anvil.embedding.provider import EmbeddingProvider
     from anvil.index_file.reader import Reader
     from anvil.live.working_copy import WorkingCopy
-    from anvil.opened_indexes import Problems
     from anvil.requests import SearchRequest
-    from anvil.results import Freshness, GrepMatch, GrepResult, Mode, Page, PageList, SearchResult, SectionText
+    from anvil.results import (
+        Freshness,
+        GrepMatch,
+        GrepResult,
+        Hit,
+        Mode,
+        Page,
+        PageList,
+        PageSummary,
+        SearchResult,
+        SectionText,
+    )
     from anvil.search.pages import Outline
     from anvil.search.searcher import Explained
+    from anvil.settings.schema import Collection, Config
     from anvil.status import Status
 
     Opened = list[tuple[Member, WorkingCopy]]
+    Problems = list[tuple[Member, AnvilError]]
 
-MAX_PEEK_BYTES = 100_000_000
-"""A larger index file is not read before a server introduces itself: that must take no time."""
+MAX_NAMED = 5
+"""Collections that one sentence names."""
+
+T = TypeVar("T")
+P = TypeVar("P", "GrepMatch", "Hit", "Page", "PageSummary", "SectionText")
 
 
 @checks_arguments
-class PageQueries(OpenedIndexes):
-    """What can be asked of the pages. See :class:`anvil.Anvil`."""
+class PageQueries:
+    """Indexes that are opened together: which of them a question is for, and what can be asked of their pages. See
+    :class:`anvil.Anvil`."""
+
+    def __init__(
+        self,
+        members: Sequence[Member],
+        config: Config,
+        provider: EmbeddingProvider | None = None,
+        *,
+        owns_members: bool = True,
+    ) -> None:
+        """``members``: in the order that decides between equal results. ``provider``: that of several members, which
+        is closed here. ``owns_members``: whether :meth:`close` closes them."""
+        self.members = tuple(members)
+        self.config = config
+        self._provider = provider
+        self._owns_members = owns_members
+        self._closed = threading.Event()
+        self._opener: threading.Thread | None = None
+        by_name: dict[str, list[Collection]] = {}
+        for member in self.members:
+            if member.collection is not None:
+                by_name.setdefault(member.collection.name, []).append(member.collection)
+        self._default: dict[str, Collection] = {}
+        if by_name:
+            from anvil.settings import collection_choice
+
+            self._default = {name: collection_choice.answering_version(versions) for name, versions in by_name.items()}
+
+    # --- the choice ----------------------------------------------------------------------------------------
+
+    @property
+    def is_several(self) -> bool:
+        """Whether there are several indexes. Then each part of an answer has the collection that it is from."""
+        return len(self.members) > 1
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the collections, each once."""
+        return tuple(self._default)
+
+    def is_default(self, member: Member) -> bool:
+        """Whether this version answers questions that name none."""
+        return member.collection is None or self._default[member.collection.name] is member.collection
+
+    def selected(self, collection: str | None = None, version: str | None = None) -> tuple[Member, ...]:
+        """The members that a question is for. Raises :class:`ConfigError`, with what there is."""
+        if not self._default:
+            if collection is not None or version is not None:
+                raise ConfigError("There is one collection. Leave out its name.")
+            return self.members
+        from anvil.settings import collection_choice
+
+        collections = [member.collection for member in self.members if member.collection is not None]
+        chosen = collection_choice.chosen(collections, collection and [collection])
+        if version is None:
+            by_label = [each for each in chosen if each.label == collection]
+            wanted = by_label or [each for each in chosen if self._default[each.name] is each]
+        else:
+            wanted = [each for each in chosen if each.version == version]
+            if not wanted:
+                versions = ", ".join(dict.fromkeys(each.version for each in chosen if each.version))
+                where = f"collection {collection}" if collection else "any collection"
+                raise ConfigError(
+                    f"There is no version {version[:80]} of {where}. "
+                    + (f"There are: {versions}." if versions else "No version is set: leave it out.")
+                )
+        return tuple(member for member in self.members if member.collection in wanted)
+
+    def _labelled(self, part: P, member: Member) -> P:
+        """A part of an answer; of several, with the collection that it is from."""
+        if not self.is_several:
+            return part
+        return replace(part, collection=member.collection_name, version=member.version)
+
+    def _notes(self, member: Member, notes: Sequence[str] | None) -> list[str]:
+        """Notes of a member; of several, with its label."""
+        return [f"{member.label}: {note}" if self.is_several else note for note in notes or ()]
+
+    # --- the only index ------------------------------------------------------------------------------------
+
+    @property
+    def only(self) -> Member:
+        """The only index. Raises :class:`ConfigError` where there are several."""
+        if self.is_several:
+            labels = ", ".join(member.label for member in self.members)
+            raise ConfigError(f"Several collections are open: {labels}. Open one of them alone.")
+        return self.members[0]
+
+    @property
+    def base(self) -> Path:
+        """The folder that relative paths in the configuration start from."""
+        return self.only.base
+
+    @property
+    def folder(self) -> Path | None:
+        """The documentation folder that a build and a check read."""
+        return self.only.folder
+
+    @property
+    def index_path(self) -> Path:
+        """The index file."""
+        return self.only.location.path
+
+    @property
+    def origin(self) -> str | None:
+        """The address of a published index or of Milvus, without credentials; None for a local file."""
+        return self.only.location.origin
+
+    @property
+    def tree(self) -> DocumentSource | None:
+        """The documents as they are in :attr:`folder`."""
+        return self.only.tree
+
+    @property
+    def docs_root(self) -> Path | None:
+        """The documentation folder that answers are compared with; None when there is only an index."""
+        return self.only.docs_root
+
+    @property
+    def provider(self) -> EmbeddingProvider:
+        """The embedding provider. Its model is loaded at first use."""
+        return self._provider or self.only.provider
+
+    @property
+    def provisional(self) -> bool:
+        """Whether the last answer came from the documents alone, because there is no index file yet."""
+        return any(member.provisional for member in self.members)
+
+    @property
+    def refused(self) -> tuple[str, ...]:
+        """Why the last answer did not use the index file: it cannot be read, or none can be written. Of several
+        collections, a sentence for each such one."""
+        return tuple(self._notes(member, [member.refused])[0] for member in self.members if member.refused)
+
+    @property
+    def name(self) -> str:
+        """What is searched: the documentation folder, else where the index comes from; of several, the first."""
+        return self.members[0].name
+
+    # --- questions ---------------------------------------------------------------------------------------
 
     def search(
         self,
@@ -112,9 +271,7 @@ class PageQueries(OpenedIndexes):
         embedded = (member.live.embed_query(request) for member in members)
         question = next((question for question in embedded if question is not None), None)
         with ExitStack() as stack:
-            opened, problems = opened_indexes.call_each(
-                members, lambda member: stack.enter_context(member.live.query(request))
-            )
+            opened, problems = _call_each(members, lambda member: stack.enter_context(member.live.query(request)))
             from anvil.search import several_collections
 
             obstacles = _obstacles(opened) if request.mode != "keyword" else []
@@ -122,7 +279,7 @@ class PageQueries(OpenedIndexes):
                 raise ConfigError(" ".join(obstacles))
             found = several_collections.search([copy.searcher for _, copy in opened], request, question)
             not_by_meaning = [*obstacles, *_without_meaning(opened, request.mode)]
-            notes = [*opened_indexes.sentences(problems), *not_by_meaning, *found.notes]
+            notes = [*_sentences(problems), *not_by_meaning, *found.notes]
             freshness = _freshness(opened, frozenset(found.places), notes)
         labelled = (self._labelled(hit, opened[place][0]) for hit, place in zip(found.hits, found.places, strict=True))
         return replace(found, hits=tuple(labelled)).explained(freshness, started_at)
@@ -174,7 +331,7 @@ class PageQueries(OpenedIndexes):
             skipped = max(0, skipped - found.total_matches)
             return replace(found, notes=notes)
 
-        results, problems = opened_indexes.call_each(self.selected(collection, version), of)
+        results, problems = _call_each(self.selected(collection, version), of)
         reasons = [problem for problem in problems if not isinstance(problem[1], NotFound)]  # no such path there
         notes = [note for member, found in results for note in self._notes(member, found.notes)]
         total = sum(found.total_matches for _, found in results)
@@ -184,7 +341,7 @@ class PageQueries(OpenedIndexes):
             total,
             sum(found.total_pages for _, found in results),
             end if matches and end < total else None,
-            tuple([*opened_indexes.sentences(reasons), *notes]) or None,
+            tuple([*_sentences(reasons), *notes]) or None,
         )
 
     def get_page(self, file_path: str, collection: str | None = None, version: str | None = None) -> Page:
@@ -254,10 +411,10 @@ class PageQueries(OpenedIndexes):
             with member.live.query() as copy:
                 return replace(pages.list_pages(copy.reader, prefix), notes=tuple(member.live.missing_pages(copy)))
 
-        listings, problems = opened_indexes.call_each(self.selected(collection, version), of)
+        listings, problems = _call_each(self.selected(collection, version), of)
         listed = tuple(self._labelled(page, member) for member, listing in listings for page in listing.pages)
         notes = [note for member, listing in listings for note in self._notes(member, listing.notes)]
-        whole = PageList(listed, len(listed), tuple([*opened_indexes.sentences(problems), *notes]) or None)
+        whole = PageList(listed, len(listed), tuple([*_sentences(problems), *notes]) or None)
         return pages.bounded_list(whole, limit, offset, max_chars)
 
     def topics(self, wait: bool = True) -> str:
@@ -290,7 +447,7 @@ class PageQueries(OpenedIndexes):
             with member.live.query() as copy:
                 return member.status(copy)
 
-        statuses, problems = opened_indexes.call_each(self.members, of)
+        statuses, problems = _call_each(self.members, of)
         first = statuses[0][1]
         if not self.is_several:
             return first
@@ -312,7 +469,7 @@ class PageQueries(OpenedIndexes):
         paths: dict[str, list[str]] = {}
         holders = []
         with ExitStack() as stack:
-            opened, problems = opened_indexes.call_each(
+            opened, problems = _call_each(
                 members, lambda member: stack.enter_context(member.live.query(page=file_path))
             )
             for member, copy in opened:
@@ -335,6 +492,40 @@ class PageQueries(OpenedIndexes):
         member = self._holder(file_path, collection, version)
         with member.live.query(page=member.path_of(file_path)) as copy:
             yield member, copy.reader
+
+
+def _call_each(members: Iterable[Member], call: Callable[[Member], T]) -> tuple[list[tuple[Member, T]], Problems]:
+    """(member, result) of each call that succeeds, and (member, error) of the others. Raises if all fail."""
+    results: list[tuple[Member, T]] = []
+    problems: Problems = []
+    for member in members:
+        try:
+            results.append((member, call(member)))
+        except ArtifactMissing as error:
+            missing = member.collection and member.collection.missing
+            problems.append((member, ArtifactMissing(missing) if missing else error))
+        except AnvilError as error:
+            problems.append((member, error))
+    if problems and not results:
+        raise problems[0][1]
+    return results, problems
+
+
+def _problem(member: Member, error: AnvilError) -> str:
+    """A sentence on a collection that cannot answer."""
+    return f"{member.label} cannot answer: {error}"
+
+
+def _sentences(problems: Problems) -> list[str]:
+    """Sentences on the collections that cannot answer."""
+    if len(problems) <= 2:
+        return [_problem(*each) for each in problems]
+    names = first_of([member.label for member, _ in problems], MAX_NAMED)
+    return [f"{counted(len(problems), 'collection')} cannot answer: {names}. get_status says why."]
+
+
+MAX_PEEK_BYTES = 100_000_000
+"""A larger index file is not read before a server introduces itself: that must take no time."""
 
 
 def _obstacles(opened: Opened) -> list[str]:
@@ -389,6 +580,6 @@ def _no_page(file_path: str, paths: dict[str, list[str]], problems: Problems) ->
     addresses = [f"{label}:{path}" for label, known in paths.items() for path in known]
     near = closest_paths(file_path, addresses)
     closest = f" Closest: {', '.join(near)}." if near else ""
-    more = "".join(f" {opened_indexes.problem(*each)}" for each in problems)
+    more = "".join(f" {_problem(*each)}" for each in problems)
     where = f"{shown} in {first_of(list(paths), MAX_NAMED)}"
     return f"No page found at path: {where}. Use list_pages to discover available pages.{closest}{more}"

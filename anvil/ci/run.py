@@ -325,7 +325,7 @@ def _progress(runner: Runner) -> ProgressLines:
 
 
 def _opened(order: CiOptions, runner: Runner) -> Anvil:
-    from anvil.opening import open_index
+    from anvil.api import open_index
 
     return open_index(replace(order, progress=_progress(runner)))
 

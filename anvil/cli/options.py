@@ -31,7 +31,7 @@ T = TypeVar("T")
 def opened(request: OpenRequest, *, build_first: bool = True) -> Iterator[Anvil]:
     """The index, or the collections, opened with progress on stderr. ``build_first``: see :func:`anvil.open`. At the
     end a warning says why an answer did not use the index file."""
-    from anvil.opening import open_project
+    from anvil.api import open_project
 
     with (
         output.progress() as progress,
@@ -44,9 +44,9 @@ def opened(request: OpenRequest, *, build_first: bool = True) -> Iterator[Anvil]
 
 def open_index(request: OpenRequest, progress: Progress = silent) -> Anvil:
     """One index, opened."""
-    from anvil import opening
+    from anvil import api
 
-    return opening.open_index(replace(request, collections=None, progress=progress))
+    return api.open_index(replace(request, collections=None, progress=progress))
 
 
 def build_command(request: OpenRequest, *words: str, **more: str | None) -> str:
@@ -217,7 +217,7 @@ def warn_of_unrun_plugin(opened: Anvil) -> None:
 def each_own(request: OpenRequest, progress: Progress = silent) -> Iterator[tuple[str | None, Anvil]]:
     """(name, index) of each chosen collection that is built here, one after the other; the name is None where there
     are not several. Raises :class:`ConfigError` when none is built here."""
-    from anvil.opening import open_project
+    from anvil.api import open_project
 
     with open_project(replace(request, progress=progress)) as found:
         if not found.is_several:

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import anvil
 from anvil._version import __version__
-from anvil.api import Anvil
+from anvil.api import Anvil, open_project
 from anvil.doc_tests.settings import ServeOptions
-from anvil.opening import open_project
 from anvil.server.toolset import Parameter, ServeRequest, Tool, Toolset
 from anvil.values import address
 

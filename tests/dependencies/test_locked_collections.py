@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 import anvil
+from anvil.api import open_project
 from anvil.dependencies import anvil_lock, docs_cache
 from anvil.dependencies.locked_collections import locked_collections
 from anvil.dependencies.values import LockedDocs
 from anvil.errors import ArtifactMissing, ConfigError
-from anvil.opening import open_project
 from anvil.requests import OpenRequest
 from anvil.system import user_folders
 

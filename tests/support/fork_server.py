@@ -55,7 +55,7 @@ _BUILD = (
 PRELOADED = {
     "anvil": (
         "anvil.__main__",
-        "anvil.opening",
+        "anvil.api",
         "anvil.library.library",
         "anvil.context.repository_context",
         "anvil.doctor.cli",
@@ -98,7 +98,7 @@ PRELOADED = {
         *(f"markdown.extensions.{name}" for name in ("attr_list", "codehilite", "fenced_code", "tables")),
         "material",
         "mkdocs_anvil.plugin",
-        "anvil.opening",
+        "anvil.api",
         "apsw",
         "numpy",
         "selectolax.lexbor",
