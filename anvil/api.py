@@ -27,12 +27,11 @@ from anvil.values import BuildReport, Changes, Progress, silent
 
 if TYPE_CHECKING:
     from anvil.agents.skill import Skill
-    from anvil.doc_tests.gaps import QuestionGroup
-    from anvil.doc_tests.question_log import LoggedQuestion, QuestionLog
+    from anvil.doc_tests.question_log import LoggedQuestion, QuestionGroup, QuestionLog
     from anvil.doc_tests.values import Suite, TestReport
     from anvil.documents.document_source import DocumentSource
     from anvil.embedding.provider import EmbeddingProvider
-    from anvil.lint.values import LintReport
+    from anvil.lint.rules import LintReport
     from anvil.markdown.site_files import MarkdownReport
     from anvil.results import Mode
     from anvil.search.content_health import ContentHealth

@@ -88,7 +88,7 @@ PARTS = {
     "index in Milvus": "anvil.milvus.milvus_copy:MilvusCollection",
     "published index": "anvil.fetch.auto_update:configured_updater",
     "fetch": "anvil.fetch.fetch_index:fetch_as_configured",
-    "locked collections": "anvil.dependencies.locked_collections:locked_collections",
+    "locked collections": "anvil.dependencies.docs_cache:locked_collections",
     "cluster": "anvil.ray.cluster:executor",
     # methods of anvil.Anvil
     "linter": "anvil.lint.linter:lint",
@@ -99,9 +99,9 @@ PARTS = {
     "topics": "anvil.agents.topics:topics",
     "suite": "anvil.doc_tests.suite:load",
     "suite run": "anvil.doc_tests.testing:run",
-    "suite suggestions": "anvil.doc_tests.suite_entries:suggestions",
+    "suite suggestions": "anvil.doc_tests.suite:suggestions",
     "question log": "anvil.doc_tests.question_log:QuestionLog",
-    "question groups": "anvil.doc_tests.gaps:groups",
+    "question groups": "anvil.doc_tests.question_log:question_groups",
 }
 """What the engine uses of capabilities -> its place."""
 

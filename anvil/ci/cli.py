@@ -11,7 +11,7 @@ import click
 from anvil.cli import options, output
 from anvil.cli.output import ERROR, NO, OK
 from anvil.errors import AnvilError
-from anvil.lint.values import LEVELS
+from anvil.lint.settings import LEVELS
 
 
 @click.command("ci", epilog="Example: anvil ci build --docs docs --keep anvil-index")

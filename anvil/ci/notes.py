@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from anvil.doc_tests.values import TestReport
     from anvil.impact.values import AffectedSection, Undocumented
     from anvil.index_file.reader import Reader
-    from anvil.lint.values import LintFinding
+    from anvil.lint.rules import LintFinding
 
 
 class Note(NamedTuple):

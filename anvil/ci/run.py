@@ -19,9 +19,8 @@ from anvil.cli.output import ProgressLines
 from anvil.errors import BuildError, ConfigError
 from anvil.fetch.settings import FetchOptions
 from anvil.impact.settings import ImpactOptions
+from anvil.lint.settings import LEVELS, LintOptions
 from anvil.lint.settings import Level as FindingLevel
-from anvil.lint.settings import LintOptions
-from anvil.lint.values import LEVELS
 from anvil.requests import OpenRequest
 from anvil.settings.schema import INDEX_NAME
 from anvil.sites import page_choice
@@ -291,16 +290,16 @@ def deps(order: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
 
     Returns whether all of it is there, and numbers. Raises :class:`ConfigError` without ``anvil.lock``.
     """
-    from anvil.dependencies import docs_cache, syncing
+    from anvil.dependencies import docs_cache, lock_entries
     from anvil.settings.files import load_config
     from anvil.settings.schema import LOCK_NAME
 
     config, base = load_config(order.config)
-    entries, cache = syncing.read_entries(base), docs_cache.cache()
+    entries, cache = lock_entries.read_entries(base), docs_cache.cache()
     kept_docs = docs_cache.kept(Path(order.keep)) if order.keep else None
     if kept_docs is not None:
         docs_cache.copy(kept_docs, cache, entries, config.table(FetchOptions), base)
-    reports = syncing.sync(config, base, cache, _progress(runner))
+    reports = lock_entries.sync(config, base, cache, _progress(runner))
     is_complete = all(report.problem is None for report in reports)
     if kept_docs is not None and is_complete:
         docs_cache.copy(cache, kept_docs, entries, config.table(FetchOptions), base)

@@ -18,13 +18,14 @@ from anvil.doc_tests.suite_report import standing
 from anvil.formats.characters import backticks
 from anvil.git_drivers.index_diff import IndexDifference, PageChange
 from anvil.impact.values import AffectedSection, Impact
-from anvil.lint.values import LEVELS, LintFinding, LintReport
+from anvil.lint.settings import LEVELS
 from anvil.search.content_health import Bar, ContentHealth, Spot
 from anvil.values import BuildReport, Changes, at_line
 from anvil.wording import counted, full_heading
 
 if TYPE_CHECKING:
     from anvil.doc_tests.values import ChangedPage, Comparison, Difference, Outcome, TestReport
+    from anvil.lint.rules import LintFinding, LintReport
 
 
 MAX_ROWS = 25

@@ -118,12 +118,12 @@ def sync(config: str | None, explain: bool, as_json: bool, quiet: bool) -> int:
 
     Exit code 0: all is here, 1: something is refused, or cannot be fetched or built, 2: an error.
     """
-    from anvil.dependencies import docs_cache, syncing
+    from anvil.dependencies import docs_cache, lock_entries
     from anvil.settings.files import load_config
 
     settings, base = load_config(config)
     with output.progress(quiet) as progress:
-        reports = syncing.sync(settings, base, docs_cache.cache(), progress)
+        reports = lock_entries.sync(settings, base, docs_cache.cache(), progress)
     return _print(reports, explain, as_json, quiet)
 
 

@@ -12,7 +12,7 @@ import dataclasses
 import json
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from anvil.fetch.fetched_cache import FetchedCache
 from anvil.fetch.settings import FetchOptions
 from anvil.formats.json_values import canonical
 from anvil.index_file import verify
+from anvil.settings.schema import Collection, Config
 from anvil.system import safe_files, user_folders
 
 MAX_ENTRIES = 1000
@@ -86,10 +87,10 @@ def _attestations(entries: Iterable[LockedDocs], options: FetchOptions, base: Pa
     """The names of the notes that say who built the indexes of entries, where that is demanded."""
     if not options.require_attestation:
         return []
-    from anvil.fetch import attestation_check
+    from anvil.fetch import attestation
 
-    root = attestation_check.rule_of(options, base).trusted_root
-    return [attestation_check.note_of(entry.sha256, root) for entry in entries if entry.attested_by is not None]
+    root = attestation.rule_of(options, base).trusted_root
+    return [attestation.note_of(entry.sha256, root) for entry in entries if entry.attested_by is not None]
 
 
 def find(cache: FetchedCache, entry: LockedDocs) -> Path | None:
@@ -107,6 +108,12 @@ def path(cache: FetchedCache, entry: LockedDocs) -> Path:
     if sha256 := _built(cache, entry):
         return own.with_name(f"{sha256}.db")
     return own.with_suffix(".not-built") if own.is_file() else own  # the file is there for another entry
+
+
+def pages(path: Path) -> int:
+    """The number of pages in an index."""
+    with verify.open_checked(path) as reader:
+        return reader.counts()["documents"]
 
 
 def is_of(path: Path, entry: LockedDocs) -> bool:
@@ -127,10 +134,10 @@ def is_attested(cache: FetchedCache, entry: LockedDocs, options: FetchOptions, b
         return _built(cache, entry) is not None
     if entry.attested_by is None:
         return False
-    from anvil.fetch import attestation_check  # imported where attestations are demanded only
+    from anvil.fetch import attestation  # imported where attestations are demanded only
 
-    root = attestation_check.rule_of(options, base).trusted_root
-    return attestation_check.recalled(cache, entry.sha256, entry.attested_by, root) is not None
+    root = attestation.rule_of(options, base).trusted_root
+    return attestation.recalled(cache, entry.sha256, entry.attested_by, root) is not None
 
 
 def keep(cache: FetchedCache, file: Path, entry: LockedDocs) -> Path:
@@ -175,3 +182,27 @@ def question(*values: object) -> str:
 def name(entry: LockedDocs) -> str:
     """The key of :func:`note_built`: all of an entry but what the user said about it."""
     return f"built {json.dumps(dataclasses.asdict(dataclasses.replace(entry, named=())), sort_keys=True)}"
+
+
+def locked_collections(base: Path, config: Config | None = None, taken: Container[str] = ()) -> tuple[Collection, ...]:
+    """The documentation of a project's dependencies, as ``anvil.lock`` in ``base`` names it; empty without the file.
+
+    Nothing is fetched: an entry that is not in the cache leads to a file that does not exist, until ``anvil deps sync``
+    puts it there. So does one whose attestation ``config`` demands, if it was not verified. A name that is in both
+    ecosystems has the ecosystem in front for npm. So has one of ``taken``, in both: a package must not stand for the
+    project's own documentation because it has the same name.
+    """
+    options = (config or Config()).table(FetchOptions)
+    entries = anvil_lock.read_lock(base)
+    docs = cache()
+    labels = {(entry.name, entry.version) for entry in entries if entry.ecosystem == "pypi"}
+    collections = []
+    for entry in entries:
+        file = path(docs, entry)
+        if not is_attested(docs, entry, options, base):
+            file = file.with_suffix(".not-attested")
+        is_taken = entry.name in taken or (entry.ecosystem == "npm" and (entry.name, entry.version) in labels)
+        label = f"{entry.ecosystem}-{entry.name}" if is_taken else entry.name
+        missing = f"The documentation of {entry.name} {entry.version} is not on this machine. Run 'anvil deps sync'."
+        collections.append(Collection(name=label, missing=missing, index=str(file), version=entry.version))
+    return tuple(collections)

@@ -26,11 +26,11 @@ from anvil.dependencies.package_names import is_other_version, is_same_version
 from anvil.dependencies.project_urls import github_slug, versioned
 from anvil.dependencies.remote_repository import RemoteRepository
 from anvil.dependencies.settings import DepsOptions
-from anvil.dependencies.values import Attempt, Dependency, LockedDocs
+from anvil.dependencies.values import Attempt, Dependency, DocsReport, LockedDocs, report_on
 from anvil.documents.file_selection import printable, refusal
 from anvil.errors import ArtifactError, ArtifactRejected, BuildError, ConfigError, NotFound, Unreachable
-from anvil.fetch import attestation_check, fetch_index
-from anvil.fetch.attestation_bundle import SUFFIX, AttestationRule
+from anvil.fetch import attestation, fetch_index
+from anvil.fetch.attestation import SUFFIX, AttestationRule
 from anvil.fetch.fetch_index import UNPUBLISHED
 from anvil.fetch.fetched_cache import FetchedCache
 from anvil.fetch.settings import FetchOptions
@@ -63,31 +63,12 @@ class DocsHints:
     folder: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class FoundDocs:
-    """The documentation of a package, in the cache."""
-
-    docs: LockedDocs
-    path: Path
-    pages: int
-    attempts: tuple[Attempt, ...]
-    notes: tuple[str, ...]
-
-
-class DocsNotFound(NotFound):
-    """No source has documentation of a package at its version."""
-
-    def __init__(self, message: str, attempts: tuple[Attempt, ...]) -> None:
-        super().__init__(message)
-        self.attempts = attempts
-
-
 class DocsFinder:
     """``base``: the project's folder. ``cache``: from :func:`anvil.dependencies.docs_cache.cache`. Raises
     :class:`ConfigError` if attestations must be verified and cannot be."""
 
     def __init__(self, config: Config, base: Path, cache: FetchedCache, progress: Progress = silent) -> None:
-        if config.table(FetchOptions).require_attestation and not attestation_check.is_installed():
+        if config.table(FetchOptions).require_attestation and not attestation.is_installed():
             raise ConfigError(
                 "fetch.require_attestation is set, and verifying attestations needs the package sigstore. "
                 f"Install it: {installation.install_extras('attest')}"
@@ -122,11 +103,9 @@ class DocsFinder:
 
     # --- finding -----------------------------------------------------------------------------------------------
 
-    def find(self, dependency: Dependency, place: DocsHints = DocsHints(), refresh: bool = False) -> FoundDocs:
-        """The documentation of a package. ``refresh``: search again, also when it was found before.
-
-        Raises :class:`DocsNotFound`.
-        """
+    def find(self, dependency: Dependency, place: DocsHints = DocsHints(), refresh: bool = False) -> DocsReport:
+        """Find the documentation of a package, and put it into the cache. ``refresh``: search again, also when it was
+        found before."""
         assert dependency.version is not None
         self._forget()
         question = docs_cache.question(
@@ -139,7 +118,7 @@ class DocsFinder:
             self._options.npm_url,
             self._options.pypi_url,
             self.provider.digest,
-            attestation_check.is_installed(),
+            attestation.is_installed(),
             self._fetch.require_attestation,
             self._fetch.trusted_root,
         )
@@ -153,7 +132,7 @@ class DocsFinder:
         with contextlib.closing(self._search(wanted, place)) as search:
             docs = next(search, None)
         if docs is None:
-            raise DocsNotFound(self._log.failure(dependency), self.attempts)
+            return report_on("failed", dependency, attempts=self.attempts, problem=self._log.failure(dependency))
         if unreachable := self._log.unreachable:
             self._notes += [f"Its {each.source} could not be asked. {sentence(each.outcome)}" for each in unreachable]
             self._notes.append(f"To ask again, run: anvil deps add {dependency.name} --refresh")
@@ -237,9 +216,9 @@ class DocsFinder:
         beside = f"{path}{SUFFIX}"
         data = read([path, beside] if beside in names else [path])
         index, bundle = data[path], data.get(beside)
-        examined = attestation_check.Examiner(attested, None, f"{path} of {docs.shown}", self.cache).examine(
+        examined = attestation.Examiner(attested, None, f"{path} of {docs.shown}", self.cache).examine(
             hashlib.sha256(index).hexdigest(),
-            lambda: attestation_check.of_bytes(bundle, beside) if bundle is not None else [],
+            lambda: attestation.of_bytes(bundle, beside) if bundle is not None else [],
         )
         self._doubts += examined.notes
         built_by = examined.attestation.repository if examined.attestation is not None else None
@@ -303,7 +282,7 @@ class DocsFinder:
     def _rule(self, builder: str | None) -> AttestationRule:
         """What is done about attestations of an index that ``builder`` must have built. None: its package does not say
         so. Raises :class:`NotFound` if that must be known."""
-        rule = attestation_check.rule_of(replace(self._fetch, attested_by=None), self._base)
+        rule = attestation.rule_of(replace(self._fetch, attested_by=None), self._base)
         if rule.required and builder is None:
             raise NotFound(
                 "nothing names its repository on GitHub, which must have built a published index "
@@ -464,13 +443,12 @@ class DocsFinder:
             raise NotFound(f"its index is of version {stated}")
         return docs
 
-    def _found(self, docs: LockedDocs) -> FoundDocs:
+    def _found(self, docs: LockedDocs) -> DocsReport:
         path = docs_cache.find(self.cache, docs)
         if path is None:
             raise ArtifactRejected(f"The cache lost the index of {docs.shown}. Run the command again.")
-        with verify.open_checked(path) as reader:
-            pages = reader.counts()["documents"]
-        return FoundDocs(docs, path, pages, self.attempts, tuple(dict.fromkeys((*self._notes, *self._doubts))))
+        notes = tuple(dict.fromkeys((*self._notes, *self._doubts)))
+        return report_on("added", docs, docs=docs, pages=docs_cache.pages(path), attempts=self.attempts, notes=notes)
 
 
 class PackedPages:

@@ -1,17 +1,25 @@
-"""Adding, updating and removing entries of ``anvil.lock``."""
+"""Adding, updating and removing entries of ``anvil.lock``, and bringing what they name into the cache.
+
+With all of it in the cache, nothing is imported that fetches or builds.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from anvil.dependencies import anvil_lock, package_names, project_packages
-from anvil.dependencies.finder import DocsFinder, DocsHints, DocsNotFound
-from anvil.dependencies.syncing import failed, read_entries, report_on
-from anvil.dependencies.values import Dependency, DocsReport, LockedDocs
-from anvil.errors import ConfigError
-from anvil.settings.schema import LOCK_NAME
+from anvil.dependencies import anvil_lock, docs_cache, package_names, project_packages
+from anvil.dependencies.values import Dependency, DocsReport, LockedDocs, report_on
+from anvil.errors import AnvilError, ConfigError
+from anvil.fetch.fetched_cache import FetchedCache
+from anvil.fetch.settings import FetchOptions
+from anvil.settings.schema import LOCK_NAME, Config
+from anvil.values import Progress, silent
+
+if TYPE_CHECKING:
+    from anvil.dependencies.finder import DocsFinder, DocsHints
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +44,7 @@ def add(
     chosen = [package_names.matching(known, text) for text in wanted]
     reports = []
     for dependency in dict.fromkeys(chosen):
-        report = _found(finder, dependency, hints, refresh)
+        report = finder.find(dependency, hints, refresh)
         if report.docs is not None:
             before = next((each for each in entries if each.key == report.docs.key), None)
             entries = [each for each in entries if each != before] + [report.docs]
@@ -63,10 +71,10 @@ def update(finder: DocsFinder, base: Path, wanted: Sequence[str] = ()) -> list[D
             entries = [each for each in entries if each != entry]
             anvil_lock.write_lock(base, entries)
             note = f"The project uses {version} only, which anvil.lock has."
-            reports.append(replace(report_on("removed", entry), notes=(note,)))
+            reports.append(report_on("removed", entry, docs=entry, notes=(note,)))
             continue
         dependency = Dependency(entry.ecosystem, entry.name, version or entry.version)
-        report = _found(finder, dependency, _place(entry, dependency.version == entry.version), refresh=bool(wanted))
+        report = finder.find(dependency, _place(entry, dependency.version == entry.version), refresh=bool(wanted))
         if report.docs is not None:
             is_same = report.docs == entry
             entries = [each for each in entries if each.key not in (entry.key, report.docs.key)] + [report.docs]
@@ -84,7 +92,7 @@ def remove(base: Path, wanted: Sequence[str]) -> list[DocsReport]:
     entries = read_entries(base)
     gone = _named(entries, wanted)
     anvil_lock.write_lock(base, [entry for entry in entries if entry not in gone])
-    return [report_on("removed", entry) for entry in gone]
+    return [report_on("removed", entry, docs=entry) for entry in gone]
 
 
 def outdated(base: Path) -> list[Outdated]:
@@ -133,6 +141,8 @@ def _current(known: Iterable[Dependency], entry: LockedDocs, entries: Sequence[L
 def _place(entry: LockedDocs, is_same_version: bool) -> DocsHints:
     """Where the user said that the documentation is. What was found by itself is searched again, and so is the tag of
     another version."""
+    from anvil.dependencies.finder import DocsHints
+
     return DocsHints(
         repository=entry.url if "repository" in entry.named else None,
         tag=entry.tag if "tag" in entry.named and is_same_version else None,
@@ -164,10 +174,39 @@ def _with_replacement(report: DocsReport, before: LockedDocs | None) -> DocsRepo
     return replace(report, notes=(*report.notes, f"The same version has other documentation now. {what}."))
 
 
-def _found(finder: DocsFinder, dependency: Dependency, hints: DocsHints, refresh: bool) -> DocsReport:
-    try:
-        found = finder.find(dependency, hints, refresh)
-    except DocsNotFound as error:
-        return failed(dependency.ecosystem, dependency.name, dependency.version, str(error), error.attempts)
-    docs = found.docs
-    return DocsReport("added", docs.name, docs.version, docs.ecosystem, docs, found.pages, found.attempts, found.notes)
+def sync(config: Config, base: Path, cache: FetchedCache, progress: Progress = silent) -> list[DocsReport]:
+    """Fetch or build the entries that are not in the cache. Raises :class:`ConfigError` without ``anvil.lock``."""
+    entries = read_entries(base)
+    options = config.table(FetchOptions)
+    found = {
+        entry: docs_cache.find(cache, entry) if docs_cache.is_attested(cache, entry, options, base) else None
+        for entry in entries
+    }
+    fetched: dict[LockedDocs, DocsReport] = {}
+    if None in found.values():
+        from anvil.dependencies.attempts import sentence
+        from anvil.dependencies.finder import DocsFinder
+
+        with DocsFinder(config, base, cache, progress) as finder:
+            for entry in (entry for entry, path in found.items() if path is None):
+                try:
+                    fetched[entry] = report_on(
+                        "fetched", entry, docs=entry, pages=docs_cache.pages(finder.obtain(entry))
+                    )
+                except AnvilError as error:
+                    problem = str(error)
+                    if entry.shown not in problem:
+                        problem = f"{entry.shown} cannot be fetched or built. {sentence(problem)}"
+                    fetched[entry] = report_on("failed", entry, attempts=finder.attempts, problem=problem)
+    return [
+        fetched[entry] if path is None else report_on("current", entry, docs=entry, pages=docs_cache.pages(path))
+        for entry, path in found.items()
+    ]
+
+
+def read_entries(base: Path) -> list[LockedDocs]:
+    """The entries of ``anvil.lock``. Raises :class:`ConfigError` without the file."""
+    entries = anvil_lock.read_lock(base)
+    if not entries and anvil_lock.project_text(base / LOCK_NAME) is None:
+        raise ConfigError(f"There is no {LOCK_NAME} in {base}. Write one with 'anvil deps add NAME'.")
+    return entries

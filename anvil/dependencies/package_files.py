@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+import stat
+import tarfile
+import zipfile
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 
-from anvil.dependencies import npm, package_archive, package_registry, pypi
+from anvil.dependencies import package_registry
 from anvil.dependencies.attempts import AttemptLog
-from anvil.dependencies.package_registry import PackageArchive
-from anvil.dependencies.project_urls import ProjectUrls, github_slug
-from anvil.dependencies.pypi import PythonEnvironment
+from anvil.dependencies.package_names import is_name, is_version, normalized
+from anvil.dependencies.package_registry import MAX_METADATA_CHARS, PackageArchive, urls_of
+from anvil.dependencies.project_urls import ProjectUrls, github_slug, of_npm
 from anvil.dependencies.settings import DepsOptions
-from anvil.dependencies.values import Ecosystem, LockedDocs
-from anvil.errors import AnvilError, FetchError, NotFound
-from anvil.http.client import HttpClient, Limits
+from anvil.dependencies.values import Dependency, Ecosystem, LockedDocs
+from anvil.errors import AnvilError, ArtifactRejected, FetchError, NotFound, Unreachable
+from anvil.fetch.zip_archive import DAMAGED, WrongArchive
+from anvil.formats.json_values import json_object
+from anvil.http.client import HttpClient, Limits, body_errors
 from anvil.system import safe_files
-from anvil.values import Progress
+from anvil.values import Progress, silent
 
 MAX_INSTALLED_BYTES = 200_000_000
 """Bytes of an index that an installed package carries."""
@@ -42,15 +52,6 @@ class Package:
         return github_slug(self.urls.repository) if self.urls.repository is not None else None
 
 
-def installed(
-    base: Path, environment: PythonEnvironment | None, ecosystem: Ecosystem, name: str, version: str
-) -> tuple[ProjectUrls, Mapping[str, Path]] | None:
-    """The addresses and files of a package of a project; None where it is not installed at this version."""
-    if ecosystem == "npm":
-        return npm.installed(base, name, version)
-    return environment.find(name, version) if environment is not None else None
-
-
 class Packages:
     """The packages of the project in ``base``."""
 
@@ -73,17 +74,16 @@ class Packages:
             place = "node_modules" if self._environment is None or docs.ecosystem == "npm" else self._environment.folder
             self._log.tried("metadata", str(place), "installed at this version", True)
             return Package(local[0], page, local[1])
-        release = npm.release if docs.ecosystem == "npm" else pypi.release
         try:
             with self._log.host(page), HttpClient(package_registry.LIMITS, ours.authorization, self.policy) as http:
-                found = release(http, ours, docs.name, docs.version)
+                found = package_registry.release(docs.ecosystem, http, ours, docs.name, docs.version)
         except (FetchError, NotFound) as error:
             self._log.failed("metadata", page, error)
             return None
         urls = found.urls
         if urls is None and found.archive is not None:  # an index without separate metadata files (PEP 658)
             try:
-                urls = pypi.urls_in_wheel(self._downloaded(found.archive, folder), found.archive.name)
+                urls = urls_in_wheel(self._downloaded(found.archive, folder), found.archive.name)
             except AnvilError as error:
                 self._log.failed("metadata", page, error)
                 return None
@@ -99,8 +99,8 @@ class Packages:
         if package.archive is None:
             raise NotFound("the registry has no wheel of it")
         packed, name = self._downloaded(package.archive, folder), package.archive.name
-        paths = sorted(package_archive.members(packed, name))
-        return lambda wanted: package_archive.read(packed, name, wanted, MAX_INSTALLED_BYTES), paths
+        paths = sorted(archive_members(packed, name))
+        return lambda wanted: read_archive(packed, name, wanted, MAX_INSTALLED_BYTES), paths
 
     def _downloaded(self, file: PackageArchive, folder: Path) -> Path:
         """The file of an archive, once for each folder."""
@@ -113,22 +113,8 @@ class Packages:
             place: value for ours in self._registries.values() for place, value in ours.authorization.items()
         }
         with HttpClient(Limits(), authorization, self.policy) as http:
-            package_archive.download(http, file, packed, max_bytes, self._progress)
+            download(http, file, packed, max_bytes, self._progress)
         return packed
-
-
-def _read_installed(files: Mapping[str, Path], wanted: Sequence[str]) -> dict[str, bytes]:
-    """Files of an installed package. A link is not followed: it can lead anywhere."""
-    data = {}
-    for name in wanted:
-        path = files[name]
-        if path.is_symlink() or not path.is_file():
-            raise NotFound(f"{name} is not a regular file")
-        try:
-            data[name] = safe_files.data(path, MAX_INSTALLED_BYTES)
-        except OSError as error:
-            raise NotFound(f"{name} cannot be read: {error.strerror}") from None
-    return data
 
 
 # --- documentation that a package carries: an index, or pages from which one is built -----------------------------
@@ -210,3 +196,282 @@ def llms_pages(text: str) -> list[tuple[str, str]]:
         if "".join(lines).strip():
             named[f"{name}.md"] = "".join(lines)
     return sorted(named.items())
+
+
+# --- the archive of a package, which is not trusted: nothing is extracted, so no name leads anywhere --------------
+
+MAX_MEMBERS = 200_000
+MAX_UNPACKED_BYTES = 2_000_000_000
+"""Bytes of all members of a tarball, which must be unpacked to be listed."""
+MAX_HEADER_BYTES = 20_000
+"""Bytes of a block in a tarball that holds a long name or other fields of a member; tarfile reads it whole."""
+MAX_HEADER_STEPS = 1_000_000_000
+"""The sum of the squares of the bytes of these blocks: older Pythons need such a time to read digits in them (2 s)."""
+MAX_COMPRESSION_RATIO = 1000
+_BLOCKS = (
+    tarfile.XHDTYPE,
+    tarfile.XGLTYPE,
+    tarfile.SOLARIS_XHDTYPE,
+    tarfile.GNUTYPE_LONGNAME,
+    tarfile.GNUTYPE_LONGLINK,
+)
+STAGE = "fetching kB of the package"
+
+
+def download(
+    http: HttpClient, archive: PackageArchive, target: Path, max_bytes: int, progress: Progress = silent
+) -> None:
+    """Download an archive and compare it with the registry's digest.
+
+    Raises :class:`FetchError`, and :class:`ArtifactRejected` for other bytes.
+    """
+    algorithm, _, wanted = (archive.digest or "sha256:").partition(":")
+    digest, size = hashlib.new(algorithm), 0
+    with http.get(archive.url) as reply, target.open("wb") as file:
+        if reply.status != 200:
+            raise FetchError(f"{reply.host} answered with status {reply.status} when asked for {archive.name}.")
+        try:
+            for chunk in reply.chunks():
+                size += len(chunk)
+                if size > max_bytes:
+                    raise FetchError(f"{archive.name} has more than {max_bytes:,} bytes (deps.max_package_bytes).")
+                digest.update(chunk)
+                file.write(chunk)
+                progress(STAGE, size // 1000, (archive.size or size) // 1000)
+        except body_errors() as error:
+            raise Unreachable(f"{reply.host} broke off ({type(error).__name__}). Try again.") from None
+    if archive.digest is not None and digest.hexdigest() != wanted:
+        raise ArtifactRejected(f"{archive.name} is refused: its bytes are not those that the registry names.")
+
+
+def urls_in_wheel(path: Path, name: str) -> ProjectUrls:
+    """The addresses in the ``METADATA`` of a wheel. Raises :class:`ArtifactRejected`."""
+    wanted = [member for member in archive_members(path, name) if _WHEEL_METADATA.fullmatch(member)]
+    texts = read_archive(path, name, wanted, MAX_METADATA_CHARS).values()
+    return urls_of("".join(text.decode("utf-8", "replace") for text in texts))
+
+
+def archive_members(path: Path, name: str) -> dict[str, int]:
+    """Path -> bytes of the files in an archive. ``name`` tells its format. Raises :class:`ArtifactRejected`."""
+    with _refusing(name):
+        return {member: size for member, size, _ in _walk(path, name)}
+
+
+def read_archive(path: Path, name: str, wanted: Iterable[str], max_bytes: int) -> dict[str, bytes]:
+    """The bytes of some files. Raises :class:`ArtifactRejected`, also when they have more than ``max_bytes``."""
+    paths, data, bytes_left = frozenset(wanted), {}, max_bytes
+    with _refusing(name), closing(_walk(path, name)) as files:
+        for member, size, load in files:
+            if member in paths:
+                bytes_left -= size
+                if bytes_left < 0:
+                    raise WrongArchive(f"its documentation has more than {max_bytes:,} bytes")
+                data[member] = load()
+    return data
+
+
+@contextmanager
+def _refusing(name: str) -> Iterator[None]:
+    """Raise :class:`ArtifactRejected` for an archive that cannot be read."""
+    try:
+        yield
+    except (*DAMAGED, tarfile.TarError) as error:
+        raise ArtifactRejected(f"The archive {name} is refused: {str(error)[:200] or 'it is damaged'}.") from None
+    except OSError as error:
+        if error.errno is not None and error.filename is not None:
+            raise
+        raise ArtifactRejected(f"The archive {name} is refused: it is damaged.") from None
+
+
+Member = tuple[str, int, Callable[[], bytes]]
+"""The path and size of a file, and a function that reads it before the next one is asked for."""
+
+
+def _walk(path: Path, name: str) -> Generator[Member, None, None]:
+    return _walk_zip(path) if name.endswith((".whl", ".zip")) else _walk_tar(path)
+
+
+def _walk_zip(path: Path) -> Generator[Member, None, None]:
+    with zipfile.ZipFile(path) as archive:
+        listed = archive.infolist()
+        if len(listed) > MAX_MEMBERS:
+            raise WrongArchive(f"it has more than {MAX_MEMBERS:,} members")
+        seen = set()
+        for member in listed:
+            kind = stat.S_IFMT(member.external_attr >> 16)
+            if member.is_dir() or kind not in (0, stat.S_IFREG) or not _is_plain(member.filename):
+                continue  # links and paths that lead out are not documentation
+            if member.filename in seen:
+                raise WrongArchive(f"it has {member.filename[:80]!r} twice")
+            seen.add(member.filename)
+            yield member.filename, member.file_size, partial(_unzipped, archive, member)
+
+
+def _unzipped(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
+    if member.file_size > MAX_COMPRESSION_RATIO * member.compress_size + 65_536:
+        raise WrongArchive(f"{member.filename[:80]!r} unpacks to {member.file_size:,} bytes")
+    with archive.open(member) as packed:
+        data = packed.read(member.file_size + 1)
+    if len(data) != member.file_size:
+        raise WrongArchive(f"{member.filename[:80]!r} has another size than it declares")
+    return data
+
+
+def _walk_tar(path: Path) -> Generator[Member, None, None]:
+    count = unpacked = 0
+    with tarfile.open(path, "r|gz", tarinfo=_limited_headers()) as archive:
+        for member in archive:
+            count, unpacked = count + 1, unpacked + max(member.size, 0)
+            if count > MAX_MEMBERS or unpacked > MAX_UNPACKED_BYTES:
+                raise WrongArchive("it unpacks to too much")
+            if member.isreg() and _is_plain(member.name):
+                inside = member.name.partition("/")[2] or member.name  # npm puts all into one folder
+                yield inside, member.size, partial(_unpacked, archive, member)
+
+
+def _limited_headers() -> type[tarfile.TarInfo]:
+    """A header of a tarball that is refused before its block is read, if that is large."""
+    steps = 0
+
+    class Header(tarfile.TarInfo):
+        def _proc_member(self, archive: tarfile.TarFile) -> tarfile.TarInfo:
+            """The method that tarfile has for subclasses to override; it reads the block."""
+            nonlocal steps
+            if self.type in _BLOCKS:
+                steps += self.size**2
+                if not 0 <= self.size <= MAX_HEADER_BYTES or steps > MAX_HEADER_STEPS:
+                    raise WrongArchive(f"a header in it has {self.size:,} bytes, or many have too many")
+            try:
+                found: tarfile.TarInfo = super()._proc_member(archive)  # type: ignore[misc]
+            except RecursionError:
+                raise WrongArchive("it has too many headers for one member") from None
+            return found
+
+    return Header
+
+
+def _unpacked(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
+    file = archive.extractfile(member)
+    return file.read() if file is not None else b""
+
+
+def _is_plain(name: str) -> bool:
+    parts = name.split("/")
+    return (
+        not name.startswith("/") and "\\" not in name and ".." not in parts and name.isprintable() and len(name) < 500
+    )
+
+
+# --- installed -------------------------------------------------------------------------------------------------------
+
+MAX_PACKAGE_JSON_BYTES = 2_000_000
+MAX_FILES = 100_000
+_WHEEL_METADATA = re.compile(r"[^/]+\.dist-info/METADATA")
+
+
+def installed(
+    base: Path, environment: PythonEnvironment | None, ecosystem: Ecosystem, name: str, version: str
+) -> tuple[ProjectUrls, Mapping[str, Path]] | None:
+    """The addresses and files of a package of a project; None where it is not installed at this version."""
+    if ecosystem == "npm":
+        return _installed_npm(base, name, version)
+    return environment.find(name, version) if environment is not None else None
+
+
+def _installed_npm(base: Path, name: str, version: str) -> tuple[ProjectUrls, dict[str, Path]] | None:
+    """The addresses and files of the package in the project's ``node_modules``; None when it has another version."""
+    folder = _folder(base, name)
+    package = _package_json(folder)
+    if package is None or (package.get("name"), package.get("version")) != (name, version):
+        return None
+    files: dict[str, Path] = {}
+    for place, folders, names in os.walk(folder):
+        folders[:] = [each for each in folders if each != "node_modules"]
+        for each in names:
+            path = Path(place, each)
+            files[path.relative_to(folder).as_posix()] = path
+        if len(files) > MAX_FILES:
+            break
+    return of_npm(package), files
+
+
+def installed_npm_version(base: Path, name: str) -> str | None:
+    """The version of the package in the project's ``node_modules``; None where it is not there."""
+    package = _package_json(_folder(base, name)) or {}
+    version: object = package.get("version")
+    is_there = package.get("name") == name and is_version(version)
+    return str(version) if is_there else None
+
+
+def _folder(base: Path, name: str) -> Path:
+    return base.joinpath("node_modules", *name.split("/"))
+
+
+def _package_json(folder: Path) -> dict[str, Any] | None:
+    try:
+        return json_object(safe_files.text(folder / "package.json", MAX_PACKAGE_JSON_BYTES))
+    except (OSError, ValueError):  # not UTF-8
+        return None
+
+
+class PythonEnvironment:
+    """The packages in a virtual environment, read from their metadata. No code of the environment is run."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._sites = [*folder.glob("lib/python3*/site-packages"), *folder.glob("Lib/site-packages")]
+
+    @classmethod
+    def of_project(cls, base: Path) -> PythonEnvironment | None:
+        """The environment of a project: ``.venv`` or ``venv`` in its folder, else the one that is activated."""
+        activated = os.environ.get("VIRTUAL_ENV")
+        folders = [base / ".venv", base / "venv", *([Path(activated)] if activated else [])]
+        folder = next((each for each in folders if (each / "pyvenv.cfg").is_file()), None)
+        return cls(folder) if folder else None
+
+    def packages(self) -> list[Dependency]:
+        """All packages, sorted."""
+        found = {each for each in map(self._dependency, self._distributions()) if each is not None}
+        return sorted(found)
+
+    def find(self, name: str, version: str) -> tuple[ProjectUrls, dict[str, Path]] | None:
+        """The addresses and files of a package at this version. The files: path in the environment -> absolute."""
+        for distribution in self._distributions(name):
+            dependency = self._dependency(distribution)
+            if dependency is not None and (dependency.name, dependency.version) == (name, version):
+                text = distribution.read_text("METADATA") or distribution.read_text("PKG-INFO") or ""
+                files = {
+                    path.as_posix(): Path(str(distribution.locate_file(path)))
+                    for path in distribution.files or ()
+                    if not path.is_absolute() and ".." not in path.parts  # scripts, or a forged list
+                }
+                return urls_of(text), files
+        return None
+
+    def _distributions(self, name: str | None = None) -> Iterator[Any]:
+        from importlib.metadata import DistributionFinder, MetadataPathFinder
+
+        context = DistributionFinder.Context(name=name, path=[str(site) for site in self._sites])
+        yield from MetadataPathFinder.find_distributions(context)
+
+    def _dependency(self, distribution: Any) -> Dependency | None:
+        metadata = distribution.metadata
+        name: Any = metadata["Name"] if metadata is not None else None
+        version: Any = metadata["Version"] if metadata is not None else None
+        if not is_name("pypi", name) or not is_version(version):
+            return None  # a damaged installation, which pip does not list either
+        return Dependency("pypi", normalized("pypi", name), version, False, self.folder.name)
+
+
+def _read_installed(files: Mapping[str, Path], wanted: Sequence[str]) -> dict[str, bytes]:
+    """Files of an installed package. A link is not followed: it can lead anywhere."""
+    data = {}
+    for name in wanted:
+        path = files[name]
+        if path.is_symlink() or not path.is_file():
+            raise NotFound(f"{name} is not a regular file")
+        try:
+            data[name] = safe_files.data(path, MAX_INSTALLED_BYTES)
+        except OSError as error:
+            raise NotFound(f"{name} cannot be read: {error.strerror}") from None
+    return data

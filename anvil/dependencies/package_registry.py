@@ -1,4 +1,4 @@
-"""The package registries: their addresses from the configuration or the environment, and requests to them.
+"""The registry of npm and the index of Python packages: their addresses, and what they say about one version.
 
 A host that the user's environment names is trusted to be anywhere. A host from a configuration file, which comes with a
 checkout, must be public, like those that packages name.
@@ -7,14 +7,16 @@ checkout, must be public, like those that packages name.
 from __future__ import annotations
 
 import base64
+import binascii
+import email.parser
 import os
 import re
 import urllib.parse
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from anvil.dependencies.project_urls import ProjectUrls
+from anvil.dependencies.project_urls import ProjectUrls, of_npm, of_python
 from anvil.dependencies.settings import DepsOptions
 from anvil.dependencies.values import Ecosystem
 from anvil.errors import ConfigError, FetchError, NotFound, Unreachable
@@ -60,6 +62,11 @@ class Release:
 
     urls: ProjectUrls | None
     archive: PackageArchive | None
+
+
+def release(ecosystem: Ecosystem, http: HttpClient, registry: Registry, name: str, version: str) -> Release:
+    """A version of a package. Raises :class:`NotFound` when the registry does not have it."""
+    return (_npm_release if ecosystem == "npm" else _pypi_release)(http, registry, name, version)
 
 
 def registries(options: DepsOptions) -> dict[Ecosystem, Registry]:
@@ -117,3 +124,114 @@ def object_of(text: str, place: str) -> dict[str, Any]:
     if value is None:
         raise FetchError(f"{host_of(place)} sent something else than a JSON object.")
     return value
+
+
+def _npm_release(http: HttpClient, registry: Registry, name: str, version: str) -> Release:
+    page = f"{registry.url}{urllib.parse.quote(name, safe='@')}"
+    what, accept = f"{name} {version}", "application/json"
+    try:
+        text, _, place = get(http, f"{page}/{urllib.parse.quote(version, safe='')}", what, accept)
+        package = object_of(text, place)
+    except NotFound:  # some registries have the whole document only
+        text, _, place = get(http, page, what, accept)
+        versions = object_of(text, place).get("versions")
+        found = versions.get(version) if isinstance(versions, dict) else None
+        if not isinstance(found, dict):
+            raise NotFound(f"{urllib.parse.urlsplit(place).netloc} has no version {version} of {name}.") from None
+        package = found
+    dist = package.get("dist")
+    tarball = dist.get("tarball") if isinstance(dist, dict) else None
+    if not isinstance(dist, dict) or not isinstance(tarball, str):
+        raise FetchError(f"{urllib.parse.urlsplit(place).netloc} names no archive of {name} {version}.")
+    url = urllib.parse.urljoin(place, tarball)
+    return Release(of_npm(package), PackageArchive(url, url.rpartition("/")[2], _npm_digest(dist)))
+
+
+def _npm_digest(dist: Mapping[str, Any]) -> str | None:
+    """The strongest digest that the registry has, as ``sha512:<hex>``."""
+    integrity = dist.get("integrity")
+    for part in integrity.split() if isinstance(integrity, str) else ():
+        kind, _, encoded = part.partition("-")
+        if kind in ("sha512", "sha384", "sha256"):
+            try:
+                return f"{kind}:{base64.b64decode(encoded, validate=True).hex()}"
+            except binascii.Error:
+                continue
+    return f"sha1:{dist['shasum']}" if isinstance(dist.get("shasum"), str) else None
+
+
+MAX_METADATA_CHARS = 5_000_000
+_ACCEPT = "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.1"
+_WHEEL = re.compile(r"([^-]+)-([^-]+)(?:-\d[^-]*)?-([^-]+)-([^-]+)-([^-]+)\.whl")
+
+
+def _pypi_release(http: HttpClient, registry: Registry, name: str, version: str) -> Release:
+    """From an index with the simple API (PEP 503, 691, 658). The metadata of a wheel is requested alone if it can."""
+    page = urllib.parse.urljoin(registry.url, f"{name}/")
+    text, kind, place = get(http, page, f"package {name}", _ACCEPT)
+    files = list(_of_json(text, place) if "json" in kind else _of_html(text, place))
+    if not files:  # such as the page of a login
+        raise NotFound(
+            f"{urllib.parse.urlsplit(place).netloc} lists no file of {name}. Check that it is a package index."
+        )
+    wheels = []
+    has_version = False
+    for file, has_metadata in files:
+        match = _WHEEL.fullmatch(file.name)
+        sdist = file.name.endswith((".tar.gz", ".zip")) and f"-{version}." in file.name
+        if match and _same(match[2], version):
+            wheels.append((match[5] != "any", file.size or 0, file.name, file, has_metadata))
+        has_version = has_version or sdist or bool(wheels)
+    if not has_version:
+        raise NotFound(f"{urllib.parse.urlsplit(place).netloc} has no version {version} of {name}.")
+    if not wheels:
+        return Release(ProjectUrls(), None)
+    _, _, _, wheel, has_metadata = min(wheels, key=lambda each: each[:3])
+    if not has_metadata:
+        return Release(None, wheel)
+    text, _, _ = get(http, f"{wheel.url}.metadata", f"metadata of {wheel.name}", "*/*")
+    return Release(urls_of(text), wheel)
+
+
+def urls_of(metadata: str) -> ProjectUrls:
+    """The addresses in a ``METADATA`` file."""
+    message = email.parser.HeaderParser().parsestr(metadata[:MAX_METADATA_CHARS])
+    labelled = [tuple(map(str.strip, str(line).partition(",")[::2])) for line in message.get_all("Project-URL") or ()]
+    labelled += [("home", str(line)) for line in message.get_all("Home-page") or ()]
+    labelled += [("download", str(line)) for line in message.get_all("Download-URL") or ()]
+    return of_python((label, address) for label, address in labelled)
+
+
+def _of_json(text: str, place: str) -> Iterator[tuple[PackageArchive, bool]]:
+    files = object_of(text, place).get("files")
+    for row in files if isinstance(files, list) else ():
+        if not isinstance(row, dict) or not isinstance(row.get("url"), str) or not isinstance(row.get("filename"), str):
+            raise FetchError(f"{urllib.parse.urlsplit(place).netloc} sent a list of files with errors.")
+        hashes, size = row.get("hashes"), row.get("size")
+        sha256 = hashes.get("sha256") if isinstance(hashes, dict) else None
+        file = PackageArchive(
+            url=urllib.parse.urljoin(place, row["url"]),
+            name=row["filename"],
+            digest=f"sha256:{sha256}" if isinstance(sha256, str) else None,
+            size=size if type(size) is int else None,
+        )
+        yield file, bool(row.get("core-metadata") or row.get("dist-info-metadata"))
+
+
+def _of_html(text: str, place: str) -> Iterator[tuple[PackageArchive, bool]]:
+    from anvil.sites import html_tree  # few indexes have no JSON
+
+    try:
+        page = html_tree.parse(text)
+    except html_tree.Unreadable as error:
+        raise FetchError(f"{urllib.parse.urlsplit(place).netloc} sent a page that is not read: {error}.") from None
+    for link in html_tree.select(page, "a"):
+        address, _, fragment = urllib.parse.urljoin(place, link.attributes.get("href") or "").partition("#")
+        digest = fragment.replace("=", ":", 1) if fragment.startswith("sha256=") else None
+        has_metadata = "data-core-metadata" in link.attributes or "data-dist-info-metadata" in link.attributes
+        yield PackageArchive(address, link.text().strip(), digest), has_metadata
+
+
+def _same(written: str, version: str) -> bool:
+    """Whether the version in a file name is this one: ``1.0_rc1`` and ``1.0.0`` for ``1.0`` are not told apart."""
+    return re.sub(r"[-_.]+", ".", written).lower() == re.sub(r"[-_.]+", ".", version).lower()

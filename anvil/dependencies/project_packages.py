@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from anvil.dependencies import anvil_lock, docs_cache, lockfiles, npm, package_files
-from anvil.dependencies.package_files import installed
+from anvil.dependencies import anvil_lock, docs_cache, lockfiles, package_files
+from anvil.dependencies.package_files import PythonEnvironment, installed
 from anvil.dependencies.project_urls import ProjectUrls
-from anvil.dependencies.pypi import PythonEnvironment
 from anvil.dependencies.values import Dependency, Ecosystem, LockedDocs
 from anvil.errors import ConfigError
 from anvil.wording import counted
@@ -75,7 +74,7 @@ def _chosen(names: Iterable[str]) -> list[str]:
 
 def _unlocked(base: Path, ecosystem: Ecosystem, name: str) -> Dependency:
     """A package that the project names and no lockfile has. Python's are known from the environment already."""
-    version = npm.installed_version(base, name) if ecosystem == "npm" else None
+    version = package_files.installed_npm_version(base, name) if ecosystem == "npm" else None
     origin = "node_modules" if version else "package.json" if ecosystem == "npm" else "pyproject.toml"
     return Dependency(ecosystem, name, version, True, origin)
 
@@ -93,17 +92,13 @@ def _installed(base: Path, direct: set[str], locked: set[str], has_lock: bool) -
 
 
 @dataclass(frozen=True, slots=True)
-class DependencyState:
-    """``locked``: its entry in ``anvil.lock``, None without one. ``is_here``: whether that index is on this machine.
-    ``documentation``: what is known of it from the installed package; None when it is not installed here."""
+class DependencyState(Dependency):
+    """A package and its documentation. ``locked``: its entry in ``anvil.lock``, None without one. ``documentation``:
+    what is known of it from the installed package; None when it is not installed here. ``is_here``: whether the index
+    of ``locked`` is on this machine."""
 
-    ecosystem: Ecosystem
-    name: str
-    version: str | None
-    direct: bool
-    origin: str
-    locked: LockedDocs | None
-    documentation: str | None
+    locked: LockedDocs | None = None
+    documentation: str | None = None
     is_here: bool | None = None
 
 
@@ -117,7 +112,7 @@ def overview(base: Path) -> list[DependencyState]:
         for each in known
     ]
     rows += [  # of versions that the project does not use any more
-        DependencyState(entry.ecosystem, entry.name, entry.version, False, "anvil.lock", entry, None, _is_here(entry))
+        _state(Dependency(entry.ecosystem, entry.name, entry.version, origin="anvil.lock"), entry, base, None)
         for entry in entries.values()
     ]
     return sorted(rows, key=lambda row: (not row.direct, row.ecosystem, row.name, row.version or ""))
@@ -126,21 +121,10 @@ def overview(base: Path) -> list[DependencyState]:
 def _state(
     dependency: Dependency, locked: LockedDocs | None, base: Path, environment: PythonEnvironment | None
 ) -> DependencyState:
-    return DependencyState(
-        ecosystem=dependency.ecosystem,
-        name=dependency.name,
-        version=dependency.version,
-        direct=dependency.direct,
-        origin=dependency.origin,
-        locked=locked,
-        documentation=None if locked is not None else _documentation(dependency, base, environment),
-        is_here=None if locked is None else _is_here(locked),
-    )
-
-
-def _is_here(entry: LockedDocs) -> bool:
-    """Whether the index of an entry is in the cache. Its bytes are not read."""
-    return docs_cache.path(docs_cache.cache(), entry).is_file()
+    if locked is None:
+        return DependencyState(**asdict(dependency), documentation=_documentation(dependency, base, environment))
+    is_here = docs_cache.path(docs_cache.cache(), locked).is_file()  # its bytes are not read
+    return DependencyState(**asdict(dependency), locked=locked, is_here=is_here)
 
 
 def _documentation(dependency: Dependency, base: Path, environment: PythonEnvironment | None) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 Ecosystem = Literal["npm", "pypi"]
 ECOSYSTEMS: tuple[Ecosystem, ...] = get_args(Ecosystem)
@@ -91,3 +91,8 @@ class DocsReport:
     attempts: tuple[Attempt, ...] = ()
     notes: tuple[str, ...] = ()
     problem: str | None = field(default=None, metadata={"optional": True})
+
+
+def report_on(outcome: Outcome, package: Dependency | LockedDocs, **more: Any) -> DocsReport:
+    """A report on the documentation of a package. ``more``: further fields of it."""
+    return DocsReport(outcome, package.name, package.version, package.ecosystem, **more)

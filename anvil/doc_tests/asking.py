@@ -1,4 +1,4 @@
-"""Asking the questions of a suite, and finding the sections that they expect."""
+"""Asking the questions of a suite, finding the sections that they expect, and judging whether they are answered."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from anvil.doc_tests import judging
 from anvil.doc_tests.suite import shown
-from anvil.doc_tests.values import Answer, Expectation, Outcome, Question, Suite
+from anvil.doc_tests.values import Answer, Expectation, Outcome, Question, Status, Suite
 from anvil.errors import ConfigError
 from anvil.index_file import table_rows
 from anvil.index_file.reader import IndexReader
 from anvil.requests import SearchRequest
 from anvil.results import Hit
 from anvil.search import pages, searcher
+from anvil.search.confidence import UNLIKELY
 from anvil.search.searcher import Searcher
 from anvil.values import Progress, Section, silent
 from anvil.wording import closest_paths, full_heading
@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from anvil.embedding.provider import EmbeddingProvider
 
 
+MIN_RESULTS = 10
+"""Results of a search, also where fewer count: a report gives the rank of the right page."""
+SHOWN_ANSWERS = 3
+"""First results in an outcome."""
 MAX_CHARS = 1_000_000
 """Budget of a search: so large that no result is cut."""
 MAX_PROBLEMS = 10
@@ -142,7 +146,7 @@ class Asker:
 
     def ask(self, question: Question) -> Outcome:
         """The outcome of one question. Raises :class:`ConfigError` for a mode that the index does not offer."""
-        count = max(question.within, judging.MIN_RESULTS)
+        count = max(question.within, MIN_RESULTS)
         vector = self._vectors.get(question) if self._searcher.semantic else None
         failure = self._searcher.obstacle or (
             f"Semantic search is off: {vector.error}" if vector and vector.error else ""
@@ -156,7 +160,7 @@ class Asker:
             [target for target in targets if self._fits(target, hit, row)]
             for hit, row in zip(results.hits, results.rows, strict=True)
         ]
-        outcome = judging.judge(
+        outcome = judge(
             question,
             [self._answer(hit) for hit in results.hits],
             [bool(fits) for fits in fitting],
@@ -195,6 +199,63 @@ class Asker:
             sections = reader.sections(document.id) if document else ()
             self._anchors[path] = {section.heading_path: section.anchor for section in sections}
         return self._anchors[path].get(heading_path, "")
+
+
+def judge(
+    question: Question, answers: Sequence[Answer], fits: Sequence[bool], sections: Sequence[bool] | None = None
+) -> Outcome:
+    """The outcome of a question. ``fits``: whether each answer is an expected one; ``sections``: whether it is in an
+    expected section. One that is only of an expected page counts if it is not unlikely to answer."""
+    sections = fits if sections is None else sections
+    places = [place for place, fit in enumerate(fits, 1) if fit]
+    counting = [place for place in places if sections[place - 1] or not answers[place - 1].is_unlikely]
+    rank = next(iter(counting), None) or next(iter(places), None)
+    better = ""
+    if question.weak and counting and not sections[counting[0] - 1]:
+        better = answers[counting[0] - 1].address
+    within = answers[: question.within]
+    confidence = max((answer.confidence for answer in within if answer.confidence is not None), default=None)
+    status: Status
+    note = ""
+    if question.new:
+        status = "new"
+    elif question.nothing:
+        if answers and confidence is None:
+            status, note = "unjudged", "There is no confidence for this model, so nobody can tell that nothing answers."
+        else:
+            status = "pass" if confidence is None or confidence < UNLIKELY else "fail"
+    else:
+        status = "pass" if counting and counting[0] <= question.within else "fail"
+        if rank is not None:
+            confidence = answers[rank - 1].confidence
+    return Outcome(
+        question.ask,
+        question.expected,
+        status,
+        rank,
+        question.within,
+        confidence,
+        tuple(answers[:SHOWN_ANSWERS]),
+        question.line,
+        note,
+        better,
+    )
+
+
+def hit_rate(outcomes: Iterable[Outcome]) -> float:
+    """The share that passed of the questions that were judged; 1 when there are none."""
+    judged = [outcome.status == "pass" for outcome in outcomes if outcome.status in ("pass", "fail")]
+    return sum(judged) / len(judged) if judged else 1.0
+
+
+def mean_reciprocal_rank(outcomes: Iterable[Outcome]) -> float | None:
+    """The mean of 1/rank over questions that expect a page, 0 for one that was not found; None without any."""
+    ranks = [
+        1 / outcome.rank if outcome.rank else 0.0
+        for outcome in outcomes
+        if outcome.status in ("pass", "fail") and outcome.expected != "nothing"
+    ]
+    return sum(ranks) / len(ranks) if ranks else None
 
 
 MAX_THREADS = 4

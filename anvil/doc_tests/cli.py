@@ -19,8 +19,7 @@ from anvil.wording import counted
 
 if TYPE_CHECKING:
     from anvil.api import Anvil
-    from anvil.doc_tests.gaps import QuestionGroup
-    from anvil.doc_tests.question_log import PageReport
+    from anvil.doc_tests.question_log import PageReport, QuestionGroup
     from anvil.doc_tests.values import TestReport
     from anvil.results import Mode
 
@@ -95,7 +94,8 @@ def command(
 
 
 def _suggest(opened: Anvil, suite: str | None) -> None:
-    from anvil.doc_tests import question_log, suite_entries
+    from anvil.doc_tests import question_log
+    from anvil.doc_tests.suite import FIRST_QUESTION
 
     try:
         suite_now = opened.test_suite(suite)
@@ -108,7 +108,7 @@ def _suggest(opened: Anvil, suite: str | None) -> None:
     suggestions = opened.test_suggestions(suite_now, [group.question for group in groups])
     for entry in suggestions:
         output.say(entry)
-    if any(suite_entries.FIRST_QUESTION in entry for entry in suggestions):
+    if any(FIRST_QUESTION in entry for entry in suggestions):
         output.warn(
             "No heading is a question. These are headings of your pages: put each as a reader would ask, then run "
             "'anvil test'."
@@ -119,9 +119,9 @@ def _suggest(opened: Anvil, suite: str | None) -> None:
 
 def _update(file: Path, report: TestReport) -> None:
     """Write today's answers of new questions into the suite, after showing them."""
-    from anvil.doc_tests import suite, suite_entries
+    from anvil.doc_tests import suite
 
-    answers = suite_entries.answers_of_today(report)
+    answers = suite.answers_of_today(report)
     if not answers:
         output.say("Every question has its expect: nothing to write.", err=True)
         return
@@ -134,7 +134,7 @@ def _update(file: Path, report: TestReport) -> None:
     count = counted(number, "answer")
     if sys.stdin.isatty() and not click.confirm(f"Write {count} to {output.relative(file)}?", err=True):
         return
-    suite.write(file, suite_entries.recorded(suite.read(file), answers, str(file)))
+    suite.write(file, suite.recorded(suite.read(file), answers, str(file)))
     output.say(f"{count} written to {output.relative(file)}.", err=True)
 
 
@@ -151,7 +151,7 @@ def questions_command(given: OpenRequest, everything: bool, to_tests: bool, log:
     A server logs questions with serve.question_log = true in anvil.toml. Similar questions are one group. Each is
     asked again, so a question disappears when a page answers it.
     """
-    from anvil.doc_tests import gaps, question_log
+    from anvil.doc_tests import question_log
     from anvil.doc_tests.question_log import QuestionLog
     from anvil.errors import ConfigError
 
@@ -171,7 +171,7 @@ def questions_command(given: OpenRequest, everything: bool, to_tests: bool, log:
     if as_json:
         output.print_json({"questions": len(questions), "groups": shown, "reports": reports})
     elif to_tests:
-        for entry in gaps.as_tests(shown):
+        for entry in question_log.as_tests(shown):
             output.say(entry)
     else:
         output.say("\n".join(_lines(shown, len(questions), len(groups), reports)))

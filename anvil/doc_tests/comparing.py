@@ -7,12 +7,12 @@ smallest set of pages is searched for.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from typing import Literal, TypeVar
 
-from anvil.doc_tests import judging
-from anvil.doc_tests.asking import Asker, ExpectedParts, QuestionVectors
+from anvil.doc_tests.asking import Asker, ExpectedParts, QuestionVectors, hit_rate, mean_reciprocal_rank
 from anvil.doc_tests.values import ChangedPage, Comparison, Difference, Outcome, Question
 from anvil.documents import document_source
 from anvil.index_file import connection, writer
@@ -26,6 +26,7 @@ from anvil.text import text_changes
 from anvil.values import Progress, silent
 from anvil.wording import counted, listed
 
+Item = TypeVar("Item")
 MAX_REPLAYS, MAX_REPLAYS_OF_QUESTION = 160, 32
 """Sets of pages that are restored, in one comparison and for one question; each costs a fraction of a second."""
 MAX_BLAMED = 50
@@ -80,7 +81,7 @@ def compare(
     pages = changed_pages(before.reader, after.reader, moved)
     differences = []
     for number, (old, new) in enumerate(zip(before.outcomes, after.outcomes, strict=True)):
-        kind = judging.change(old, new)
+        kind = change(old, new)
         if kind is not None:
             decisive = old.status != new.status
             page, line = _place(questions[number], new, after, pages)
@@ -99,8 +100,8 @@ def compare(
                 explained.append(replay.explained(questions[number], difference) if done < MAX_BLAMED else difference)
     return Comparison(
         name,
-        judging.hit_rate(before.outcomes),
-        judging.mean_reciprocal_rank(before.outcomes),
+        hit_rate(before.outcomes),
+        mean_reciprocal_rank(before.outcomes),
         pages,
         tuple(explained),
         notes,
@@ -152,13 +153,13 @@ class _Replay:
 
         def is_undone(pages: Sequence[ChangedPage]) -> bool:
             outcome = self._ask(question, frozenset(pages))
-            return judging.restored(before, outcome) if worse else judging.restored(outcome, before)
+            return restored(before, outcome) if worse else restored(outcome, before)
 
         related = self._related(question, before, after)
         self._allowed = min(self._replays + MAX_REPLAYS_OF_QUESTION, MAX_REPLAYS)
         try:
             single = next(((page,) for page in related if is_undone([page])), ())
-            blame = single or judging.smallest_set(related, is_undone) or judging.smallest_set(self._pages, is_undone)
+            blame = single or smallest_set(related, is_undone) or smallest_set(self._pages, is_undone)
         except _TooManyReplaysError:
             blame = ()
         return replace(difference, blame=blame, reason=_reason(difference, blame, self._pages, question))
@@ -230,3 +231,44 @@ def _reason(
     rank = next((n for n, answer in enumerate(difference.after.answers, 1) if answer.file_path == page.file_path), 0)
     overtook = difference.kind == "worse" and rank and (not difference.after.rank or rank < difference.after.rank)
     return f"Because {event}" + (f" and is now result {rank}." if overtook else ".")
+
+
+def change(before: Outcome, after: Outcome) -> Literal["better", "worse"] | None:
+    """How a question changed: by whether it passes, then by the rank of the expected page."""
+    if before.status not in ("pass", "fail") or after.status not in ("pass", "fail"):
+        return None
+    old, new = _quality(before), _quality(after)
+    return None if old == new else "better" if new > old else "worse"
+
+
+def restored(expected: Outcome, outcome: Outcome) -> bool:
+    """Whether an outcome is at least as good as ``expected``."""
+    return _quality(outcome) >= _quality(expected)
+
+
+def _quality(outcome: Outcome) -> tuple[bool, float]:
+    """How good an outcome is: higher is better."""
+    return outcome.status == "pass", 1 / outcome.rank if outcome.rank else 0.0
+
+
+def smallest_set(items: Sequence[Item], suffices: Callable[[Sequence[Item]], bool]) -> tuple[Item, ...]:
+    """A smallest set of ``items`` that suffices: without any one of its members it does not.
+
+    The whole is halved again and again, as in delta debugging (Zeller and Hildebrandt 2002, ddmin). Empty when even all
+    do not suffice. What ``suffices`` raises is passed on.
+    """
+    return tuple(_reduced(list(items), suffices)) if items and suffices(items) else ()
+
+
+def _reduced(items: list[Item], suffices: Callable[[Sequence[Item]], bool]) -> list[Item]:
+    size = len(items) // 2
+    while size:
+        for start in range(0, len(items), size):
+            rest = items[:start] + items[start + size :]
+            if rest and suffices(rest):
+                items = rest
+                size = min(size, max(len(items) // 2, 1))
+                break
+        else:
+            size = size // 2
+    return items

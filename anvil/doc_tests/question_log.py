@@ -1,4 +1,5 @@
-"""The log of a server: questions with the confidence of their answers, and reports about pages."""
+"""The log of a server: questions with the confidence of their answers, and reports about pages. Similar questions are
+grouped, and asked again: which ones do the documents not answer today?"""
 
 from __future__ import annotations
 
@@ -7,24 +8,34 @@ import logging
 import os
 import re
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from anvil.doc_tests.settings import ServeOptions
-from anvil.doc_tests.suite import MAX_ASK_CHARS
+from anvil.doc_tests.suite import MAX_ASK_CHARS, question_entry
 from anvil.errors import AnvilError, ConfigError
 from anvil.formats.iso_time import timestamp
 from anvil.formats.json_values import json_object
 from anvil.git.objects import blob_id
 from anvil.index_file import publish
 from anvil.index_file.publish import keep_out_of_git
+from anvil.requests import SearchRequest
 from anvil.results import SearchResult
+from anvil.search.confidence import UNLIKELY
+from anvil.search.searcher import Searcher
 from anvil.settings.schema import INDEX_FOLDER, Config
 from anvil.system import safe_files, user_folders
-from anvil.values import address
+from anvil.values import Progress, address, silent
+from anvil.wording import counted
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
 
 Problem = Literal["outdated", "wrong", "missing"]
 MAX_PAGES = 5
@@ -246,3 +257,115 @@ def _private(path: str, flags: int) -> int:
     if os.name != "nt" and os.fstat(descriptor).st_mode & 0o077:
         os.fchmod(descriptor, 0o600)
     return descriptor
+
+
+MIN_COSINE = 0.75
+"""Questions with at least this cosine are similar."""
+MAX_WORDINGS = 2000
+"""Different wordings that are grouped: the latest in the log."""
+MAX_SHOWN_WORDINGS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionGroup:
+    """Similar questions. ``question``: the most frequent wording. ``confidence``: of today's answer to it, None
+    where there is no fit for the model. ``page``: the page of today's first result, None where there is none."""
+
+    question: str
+    count: int
+    last_asked: str
+    confidence: float | None
+    page: str | None
+    wordings: tuple[str, ...]
+
+    @property
+    def answered(self) -> bool:
+        """Whether a page may answer it: today's best result is not an unlikely one."""
+        return self.page is not None and (self.confidence is None or self.confidence >= UNLIKELY)
+
+
+def question_groups(
+    questions: Sequence[LoggedQuestion], searcher: Searcher, progress: Progress = silent
+) -> list[QuestionGroup]:
+    """The questions in groups, each asked again; unanswered groups first, then by number of questions."""
+    counts: Counter[str] = Counter()
+    last: dict[str, LoggedQuestion] = {}
+    for question in questions:
+        key = _folded(question.question)
+        counts[key] += 1
+        last.pop(key, None)
+        last[key] = question
+    recent = list(last)[-MAX_WORDINGS:]
+    order = sorted(recent, key=lambda key: (-counts[key], key))
+    question_groups = []
+    for done, keys in enumerate(_grouped(order, searcher, progress)):
+        progress("asking again", done, len(order))
+        leader = last[keys[0]].question
+        answer = searcher.search(SearchRequest(leader, max_chars=1_000_000, read_passages=False))
+        confidences = [hit.confidence for hit in answer.hits if hit.confidence is not None]
+        question_groups.append(
+            QuestionGroup(
+                leader,
+                sum(counts[key] for key in keys),
+                max(last[key].time for key in keys),
+                max(confidences, default=None),
+                answer.hits[0].metadata.file_path if answer.hits else None,
+                tuple(last[key].question for key in keys[1 : 1 + MAX_SHOWN_WORDINGS]),
+            )
+        )
+    return sorted(question_groups, key=lambda group: (group.answered, -group.count, group.question))
+
+
+def _grouped(keys: Sequence[str], searcher: Searcher, progress: Progress) -> list[list[str]]:
+    """The questions in groups: a question joins the first group whose first question is near enough. Without vectors,
+    every question is a group."""
+    vectors = _vectors(keys, searcher, progress)
+    if vectors is None:
+        return [[key] for key in keys]
+    leaders: list[int] = []
+    members: list[list[str]] = []
+    for number, key in enumerate(keys):
+        near = vectors[leaders] @ vectors[number] >= MIN_COSINE if leaders else []
+        group = next((place for place, fits in enumerate(near) if fits), None)
+        if group is None:
+            leaders.append(number)
+            members.append([key])
+        else:
+            members[group].append(key)
+    return members
+
+
+def _vectors(keys: Sequence[str], searcher: Searcher, progress: Progress) -> NDArray[np.float32] | None:
+    import numpy as np
+
+    if not searcher.semantic or not keys:
+        return None
+    rows = []
+    try:
+        for done, key in enumerate(keys):
+            progress("comparing", done, len(keys))
+            rows.append(searcher.provider.embed_query(key))
+    except AnvilError:
+        return None
+    return np.stack(rows)
+
+
+def _folded(text: str) -> str:
+    return " ".join(text.casefold().split()).rstrip("?!. ")
+
+
+def as_tests(question_groups: Sequence[QuestionGroup]) -> list[str]:
+    """TOML of questions for a suite, without ``expect``."""
+    return [
+        question_entry(
+            " ".join(group.question.split()),
+            None,
+            "\n".join(
+                [
+                    f"asked {counted(group.count, 'time')}",
+                    *(f"also: {' '.join(wording.split())}" for wording in group.wordings),
+                ]
+            ),
+        )
+        for group in question_groups
+    ]

@@ -8,8 +8,15 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from anvil.doc_tests import comparing, judging
-from anvil.doc_tests.asking import Asker, ExpectedParts, QuestionVectors, ensure_resolved
+from anvil.doc_tests import comparing
+from anvil.doc_tests.asking import (
+    Asker,
+    ExpectedParts,
+    QuestionVectors,
+    ensure_resolved,
+    hit_rate,
+    mean_reciprocal_rank,
+)
 from anvil.doc_tests.values import Comparison, Outcome, Suite, TestReport
 from anvil.documents.file_selection import refusal
 from anvil.documents.git_tree import CommitTree
@@ -78,7 +85,7 @@ def run(
             )
             comparison = replace(comparison, notes=(*other.notes, *comparison.notes))
         counts = copy.reader.counts()
-    hit, mrr = judging.hit_rate(outcomes), judging.mean_reciprocal_rank(outcomes)
+    hit, mrr = hit_rate(outcomes), mean_reciprocal_rank(outcomes)
     return TestReport(
         suite.origin,
         _passed(suite, hit, mrr, comparison),

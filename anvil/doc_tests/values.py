@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from anvil.results import Mode
+from anvil.search.confidence import UNLIKELY
+from anvil.values import ROOT
 
 Status = Literal["pass", "fail", "new", "unjudged"]
 """``new``: the question expects nothing in particular yet. ``unjudged``: there is no confidence to judge it by."""
@@ -75,6 +77,17 @@ class Answer:
     score: float
     confidence: float | None
 
+    @property
+    def is_unlikely(self) -> bool:
+        """Whether the page is unlikely to answer the question."""
+        return self.confidence is not None and self.confidence < UNLIKELY
+
+    @property
+    def address(self) -> str:
+        """The answer as a suite expects it: ``page#section``; the page for text above all headings."""
+        section = self.anchor or ("" if self.heading_path == ROOT else self.heading_path)
+        return f"{self.file_path}#{section}" if section else self.file_path
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
@@ -92,6 +105,11 @@ class Outcome:
     line: int = 0
     note: str = ""
     better_expect: str = ""
+
+    @property
+    def likely_address(self) -> str | None:
+        """What the question may expect: its first answer; None where that is unlikely to answer."""
+        return None if not self.answers or self.answers[0].is_unlikely else self.answers[0].address
 
     @property
     def doubtful(self) -> bool:

@@ -14,8 +14,7 @@ from datetime import datetime
 from pathlib import Path
 
 from anvil.errors import AnvilError, FetchError
-from anvil.fetch.attestation_bundle import AttestationRule
-from anvil.fetch.attestation_check import rule_of
+from anvil.fetch.attestation import AttestationRule, rule_of
 from anvil.fetch.fetch_index import FetchResult, cached_path, fetch
 from anvil.fetch.settings import FetchOptions
 from anvil.http.client import Limits

@@ -1,11 +1,11 @@
-"""``anvil pull``."""
+"""``anvil pull``: fetch a published index, put it in place, and compare it with the documents here."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -18,7 +18,34 @@ from anvil.settings import index_url
 from anvil.wording import counted
 
 if TYPE_CHECKING:
-    from anvil.fetch.pull import Pulled
+    from anvil.documents.document_source import DocumentSource
+    from anvil.fetch.attestation import Attestation
+    from anvil.fetch.fetch_index import FetchResult
+    from anvil.values import Changes
+
+
+@dataclass(frozen=True, slots=True)
+class Pulled:
+    """The report of a pull. ``differs``: how the documents differ from the index, None without documents. ``of_site``:
+    whether the index was built with a site. ``attestation``: who built it, where that is proven."""
+
+    outcome: Literal["pulled", "unchanged"]
+    index_path: str
+    origin: str
+    commit: str | None
+    distance: int | None
+    digest: str
+    sha256: str
+    size_bytes: int
+    pages: int
+    chunks: int
+    fetched_at: str | None
+    checked_at: str | None
+    from_cache: str | None
+    differs: Changes | None
+    of_site: bool
+    notes: tuple[str, ...]
+    attestation: Attestation | None = None
 
 
 def digest(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
@@ -67,11 +94,10 @@ def command(
     github:OWNER/REPO[@REF] with artifact:NAME or release:TAG. Exit code 0: done, 1: the index was refused,
     2: no index could be fetched."""
     import anvil
-    from anvil.fetch import pull
-    from anvil.fetch.attestation_check import rule_of
+    from anvil.fetch.attestation import rule_of
     from anvil.fetch.fetch_index import fetch
     from anvil.http.client import Limits
-    from anvil.settings import index_url
+    from anvil.index_file import publish
 
     try:
         opened = anvil.open(docs, to, config=config)
@@ -82,27 +108,26 @@ def command(
     with opened, output.progress(quiet) as progress:
         configured = opened.config.index
         target = None if configured and index_url.is_remote(configured) else opened.index_path
-        limits = Limits(size=opened.config.table(FetchOptions).max_bytes)
         fetch_options = opened.config.table(FetchOptions)
         if attested_by is not None:
             fetch_options = replace(fetch_options, attested_by=attested_by)
-        reason = "--offline allows the cached copy only." if offline else None
-        address = f"{source}#{what}" if what else source
         try:
-            pulled = pull.pull(
-                lambda: fetch(
-                    address,
-                    head=opened.folder or Path.cwd(),
-                    offline=reason,
-                    limits=limits,
-                    progress=progress,
-                    attested=rule_of(fetch_options, opened.base),
-                ),
-                target,
-                configured is None,
-                opened.tree,
-                sha256,
+            if target is not None:
+                publish.ensure_overwritable(target)
+            fetched = fetch(
+                f"{source}#{what}" if what else source,
+                head=opened.folder or Path.cwd(),
+                offline="--offline allows the cached copy only." if offline else None,
+                limits=Limits(size=fetch_options.max_bytes),
+                progress=progress,
+                attested=rule_of(fetch_options, opened.base),
             )
+            if sha256 is not None and fetched.manifest.sha256 != sha256.lower():
+                raise ArtifactRejected(
+                    f"{fetched.origin} has the SHA-256 {fetched.manifest.sha256}, not {sha256.lower()}. "
+                    "Correct --sha256, or the address."
+                )
+            pulled = _placed(fetched, target, configured is None, opened.tree)
         except (ArtifactRejected, FormatTooNew) as error:
             if as_json:
                 output.print_json({"outcome": "refused", "reason": str(error)})
@@ -119,6 +144,47 @@ def command(
     if not quiet:
         output.say(_rendered(pulled, options.build_command(OpenRequest(docs, to, config))))
     return OK
+
+
+def _placed(fetched: FetchResult, target: Path | None, private: bool, tree: DocumentSource | None) -> Pulled:
+    """Copy an index to ``target`` (None: it stays in the cache), unless the same file is there already.
+
+    ``private``: the folder of ``target`` is kept out of git if it is made. ``tree``: the documents to compare with.
+    """
+    from anvil.index_file import publish, verify
+    from anvil.live import site_view
+    from anvil.system import safe_files
+
+    path, same = target or fetched.path, False
+    if path.is_file():
+        same = target is not None and safe_files.sha256(path) == fetched.manifest.sha256
+    if target is not None and not same:
+        if private:
+            publish.keep_out_of_git(path.parent)
+        publish.place(fetched.path, path, fetched.manifest.sha256)
+    with verify.open_checked(path) as reader:
+        differs = None if tree is None else site_view.compared(reader, tree)
+        of_site = reader.excluded_hashes() is not None
+    manifest = fetched.manifest
+    return Pulled(
+        outcome="unchanged" if same or (target is None and not fetched.downloaded) else "pulled",
+        index_path=str(path),
+        origin=fetched.origin,
+        commit=fetched.commit,
+        distance=fetched.distance,
+        digest=manifest.digest,
+        sha256=manifest.sha256,
+        size_bytes=manifest.size,
+        pages=manifest.pages,
+        chunks=manifest.chunks,
+        fetched_at=fetched.fetched_at,
+        checked_at=fetched.checked_at,
+        from_cache=fetched.from_cache,
+        differs=differs,
+        of_site=of_site,
+        notes=fetched.notes,
+        attestation=fetched.attestation,
+    )
 
 
 def _rendered(pulled: Pulled, build: str) -> str:

@@ -25,10 +25,9 @@ from anvil.errors import (
     SourceError,
     Unreachable,
 )
-from anvil.fetch import attestation_check, github, website, zip_archive
-from anvil.fetch.attestation_bundle import Attestation, AttestationRule, expected_builder
-from anvil.fetch.attestation_check import Examined, Examiner
-from anvil.fetch.download import Candidate, Missing, download, forget
+from anvil.fetch import attestation, github, zip_archive
+from anvil.fetch.attestation import Attestation, AttestationRule, Examined, Examiner, expected_builder
+from anvil.fetch.download import Candidate, Missing, download, forget, web_candidates
 from anvil.fetch.fetched_cache import CacheEntry, CacheState, FetchedCache
 from anvil.fetch.settings import FetchOptions
 from anvil.formats.iso_time import timestamp
@@ -112,7 +111,7 @@ def fetch(
     if isinstance(address, LocalPath):
         examiner = Examiner(attested, None, address.shown)
         result = find(Path(address.path))
-        examined = examiner.examine(result.manifest.sha256, lambda: attestation_check.of_file(result.path))
+        examined = examiner.examine(result.manifest.sha256, lambda: attestation.of_file(result.path))
         result = replace(result, attestation=examined.attestation, notes=(*result.notes, *examined.notes))
     else:
         kept = cache if isinstance(cache, FetchedCache) else FetchedCache(Path(cache) if cache else None)
@@ -129,7 +128,7 @@ def fetch_as_configured(source: str, config: Config, base: Path, *, head: Path |
     """:func:`fetch`, with the limit and the attestation that a configuration asks for. ``base``: the start of its
     paths."""
     options = config.table(FetchOptions)
-    rule = attestation_check.rule_of(options, base)
+    rule = attestation.rule_of(options, base)
     limits = Limits(size=options.max_bytes)
     return fetch(source, head=head, limits=limits, attested=rule if rule.required else None)
 
@@ -265,7 +264,7 @@ class _Server:
         return self._fetched(state, examined)
 
     def _examined(self, http: HttpClient, url: str, sha256: str) -> Examined:
-        return self.examiner.examine(sha256, lambda: attestation_check.of_server(http, self.address, url, sha256))
+        return self.examiner.examine(sha256, lambda: attestation.of_server(http, self.address, url, sha256))
 
     def _verified(self, candidate: Candidate) -> Path:
         """Check the downloaded file against its digest and manifest, and move it into the cache."""
@@ -337,7 +336,7 @@ def candidates(
 ) -> Iterator[Candidate | None]:
     """The candidates, best first; None: the index of ``state`` is still the current one."""
     if isinstance(address, WebAddress):
-        yield from website.candidates(http, address, state)
+        yield from web_candidates(http, address, state)
     else:
         api = github.Api(http, address)
         yield github.find_release(api) if address.kind == "release" else github.find_artifact(api, head)

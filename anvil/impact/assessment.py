@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from anvil.errors import AnvilError, ConfigError, GitError
 from anvil.formats import patterns
-from anvil.impact import co_change, diff, evidence, names, ranking
-from anvil.impact.change import FileKind, file_kind
-from anvil.impact.documentation import IndexDocumentation, IndexedPages
+from anvil.impact import co_change, evidence, names, ranking
+from anvil.impact.change import FileChange, FileKind, diff_title, file_kind, parse_diff
+from anvil.impact.evidence import IndexedPages
 from anvil.impact.names import Name, NameKind
 from anvil.impact.settings import ImpactOptions
 from anvil.impact.values import (
@@ -102,7 +102,7 @@ def gathered(
     kinds: frozenset[EvidenceKind] = KINDS,
 ) -> Iterator[Gathered]:
     """The evidence of a change, to be read inside of the ``with``. Arguments and errors: see :func:`assess`."""
-    files = diff.parse(diff_text)
+    files = parse_diff(diff_text)
     git, notes = _repository(repository or anvil_.folder)
     docs_folder = _docs_folder(anvil_, git) if docs_path is None else docs_path.strip("/")
     docs_folder = "" if docs_folder == "." else docs_folder
@@ -113,12 +113,12 @@ def gathered(
 
         if not isinstance(copy.reader, Reader):
             raise ConfigError("The impact of a change needs an index file. Name one with --index.")
-        docs = IndexDocumentation(copy.reader)
+        docs = IndexedPages(copy.reader)
         named = names.read(change.code)
         found: list[Evidence] = []
         features: dict[ChangeFeature, float] = {}
         if change.code:
-            title = title or diff.title(diff_text)
+            title = title or diff_title(diff_text)
             found += _collect(change, named, docs, copy, title, kinds)
             features |= ranking.title_features(title[:MAX_TITLE_CHARS])
             features |= ranking.file_features(
@@ -140,7 +140,7 @@ def gathered(
 def _collect(
     change: _Change,
     named: names.Named,
-    docs: IndexDocumentation,
+    docs: IndexedPages,
     copy: WorkingCopy,
     title: str,
     kinds: frozenset[EvidenceKind],
@@ -180,7 +180,7 @@ def _searched(feature: Feature, query: str, reason: str, copy: WorkingCopy) -> I
 class _Change:
     """The changed files, each by its kind."""
 
-    def __init__(self, files: Sequence[diff.FileChange], docs: str, anvil_: Anvil) -> None:
+    def __init__(self, files: Sequence[FileChange], docs: str, anvil_: Anvil) -> None:
         from anvil.documents.file_selection import Selection
 
         options = anvil_.config.table(ImpactOptions)
@@ -220,7 +220,7 @@ class _Change:
 
         return is_record(path) or any(glob.matches(path) for glob in self._ignored_pages)
 
-    def edited(self, docs: IndexDocumentation) -> dict[str, frozenset[str]]:
+    def edited(self, docs: IndexedPages) -> dict[str, frozenset[str]]:
         """Page -> the breadcrumbs of the sections that the change edits."""
         edited: dict[str, frozenset[str]] = {}
         for file in self.pages:

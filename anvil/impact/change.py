@@ -3,16 +3,18 @@ of its files are code."""
 
 from __future__ import annotations
 
+import re
 import sys
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from anvil.errors import ConfigError, SourceError
 from anvil.formats.patterns import lazy_pattern
 from anvil.git.repository import Repository
 from anvil.system import safe_files
-from anvil.values import PAGE_ENDINGS
+from anvil.values import MAX_PATH_CHARS, PAGE_ENDINGS
 
 MAX_DIFF_BYTES = 50_000_000
 """Bytes of a diff. The files after them are left out of a change in git; a longer file is refused."""
@@ -105,3 +107,294 @@ def file_kind(path: str, docs: str, is_page: bool) -> FileKind:
     if _OTHER.search(path) or path.lower().endswith(PROSE_ENDINGS):
         return "other"
     return "test" if _TEST.search(path) else "code"
+
+
+MAX_FILES = 3_000
+"""Changed files that are read; of more, the first."""
+MAX_FILE_LINES = 5_000
+"""Added and removed lines of one file that are kept; such a file is generated, or moved as a whole."""
+MAX_LINES = 60_000
+"""Added and removed lines that are kept of a whole diff."""
+MAX_LINE_CHARS = 1_000
+"""Characters of a line that are kept: longer ones are data."""
+
+Status = Literal["added", "removed", "modified", "renamed", "copied"]
+
+
+class Line(NamedTuple):
+    """A line of a file: its 1-based number, in the new file or, of a removed line, in the old one; and its text."""
+
+    number: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Hunk:
+    """Neighbouring changes of a file. ``header``: what the diff says after the second ``@@``, such as the function.
+    ``context``: unchanged lines, numbered as in the new file."""
+
+    header: str
+    added: tuple[Line, ...]
+    removed: tuple[Line, ...]
+    context: tuple[Line, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FileChange:
+    """The change of one file. ``path``: POSIX, from the root of the diff; of a removed file, its old one. ``old_path``:
+    where it was; None for an added file. ``binary``: no lines are known. ``submodule``: another repository's commit.
+    ``cut``: there are more lines than those here."""
+
+    path: str
+    old_path: str | None
+    status: Status
+    hunks: tuple[Hunk, ...] = ()
+    binary: bool = False
+    submodule: bool = False
+    cut: bool = False
+
+    @property
+    def added(self) -> tuple[Line, ...]:
+        """All added lines, with their numbers in the new file."""
+        return tuple(line for hunk in self.hunks for line in hunk.added)
+
+    @property
+    def removed(self) -> tuple[Line, ...]:
+        """All removed lines, with their numbers in the old file."""
+        return tuple(line for hunk in self.hunks for line in hunk.removed)
+
+
+_GIT = re.compile(r"diff --(?:git|cc|combined) (.*)")
+_QUOTED = r'"(?:[^"\\]|\\.)*"'
+_PAIR = re.compile(rf"({_QUOTED}|\S.*?) ({_QUOTED}|\S.*)")
+_HUNK = re.compile(
+    r"(@@+) -(\d{1,9})(?:,(\d{1,9}))? (?:-\d{1,9}(?:,\d{1,9})? )*\+(\d{1,9})(?:,(\d{1,9}))? @@+ ?(.{0,400})"
+)
+_ESCAPE = re.compile(r"\\([0-7]{3}|.)")
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
+_PREFIX = re.compile(r"(?:[abciwo12])/")
+_NULL = "/dev/null"
+
+
+def parse_diff(text: str) -> tuple[FileChange, ...]:
+    """The changed files, in the order of the diff. An empty text has none. Raises :class:`ConfigError` for a text
+    without any change in it."""
+    files = list(_changed_files(text))
+    if not files and text.strip():
+        first = next(line for line in text.splitlines() if line.strip())
+        raise ConfigError(
+            f"This is not a diff: no line begins with 'diff --git' or '---'. It begins with {first[:80]!r}. "
+            "Give the output of 'git diff'."
+        )
+    return tuple(files)
+
+
+def diff_title(text: str) -> str:
+    """The subject of the commit that ``git show`` or ``git format-patch`` prints above its diff; ``""`` without one."""
+    head = text[:8000].replace("\r\n", "\n").partition("\ndiff --git ")[0]
+    if text.startswith("diff ") or text.startswith("--- "):
+        return ""
+    if (mail := _SUBJECT.search(head)) is not None:
+        return " ".join(_PATCH_MARK.sub("", mail[1]).split())
+    if head.startswith("commit "):
+        return next((line.strip() for line in head.splitlines() if line.startswith("    ") and line.strip()), "")
+    return ""
+
+
+_SUBJECT = re.compile(r"^Subject: (.*(?:\n .*)*)", re.M)
+_PATCH_MARK = re.compile(r"^\[PATCH[^\]]*\]\s*")
+
+
+@dataclass
+class _Open:
+    """A file while it is read."""
+
+    old: str | None = None
+    new: str | None = None
+    status: Status = "modified"
+    hunks: list[Hunk] = field(default_factory=list)
+    binary: bool = False
+    submodule: bool = False
+    cut: bool = False
+    lines: int = 0
+
+    def closed(self) -> FileChange | None:
+        """The value; None where no path is known."""
+        path = self.new or self.old
+        if path is None or len(path) > MAX_PATH_CHARS or len(self.old or "") > MAX_PATH_CHARS:
+            return None
+        status: Status = self.status
+        if self.new is None:
+            status = "removed"
+        elif self.old is None:
+            status = "added"
+        elif status == "modified" and self.old != self.new:
+            status = "renamed"
+        old = None if status == "added" else self.old or path
+        return FileChange(path, old, status, tuple(self.hunks), self.binary, self.submodule, self.cut)
+
+
+def _changed_files(text: str) -> Iterator[FileChange]:
+    lines = text.replace("\r\n", "\n").split("\n")
+    at, total, count = 0, 0, 0
+    current: _Open | None = None
+    while at < len(lines):
+        line = lines[at]
+        start = _start(lines, at)
+        if start is not None:
+            if current is not None and (done := current.closed()):
+                yield done
+                count += 1
+                if count >= MAX_FILES:
+                    return
+            current = start
+            at += 2 if line.startswith("--- ") else 1
+            continue
+        if current is None:
+            at += 1
+            continue
+        if (hunk := _HUNK.match(line)) is not None:
+            at, read = _hunk(lines, at + 1, hunk, room=min(MAX_FILE_LINES - current.lines, MAX_LINES - total))
+            size = len(read.added) + len(read.removed)
+            current.lines += size
+            total += size
+            if current.lines >= MAX_FILE_LINES or total >= MAX_LINES:
+                current.cut = True
+            current.submodule |= any(
+                each.text.startswith("Subproject commit ") for each in (*read.added, *read.removed)
+            )
+            current.hunks.append(read)
+            continue
+        _header(current, line)
+        at += 1
+    if current is not None and (done := current.closed()):
+        yield done
+
+
+def _start(lines: list[str], at: int) -> _Open | None:
+    """A new file where a header begins at this line, else None."""
+    line = lines[at]
+    if (git := _GIT.match(line)) is not None:
+        pair = _paths(git[1]) if line.startswith("diff --git") else (_path(git[1], ""), _path(git[1], ""))
+        return _Open(*pair)
+    after = lines[at + 1] if at + 1 < len(lines) else ""
+    hunk = lines[at + 2] if at + 2 < len(lines) else ""
+    if line.startswith("--- ") and after.startswith("+++ ") and _HUNK.match(hunk) and not _is_in_git_header(lines, at):
+        return _Open(*_plain_pair(line[4:], after[4:]))
+    return None
+
+
+def _is_in_git_header(lines: list[str], at: int) -> bool:
+    """Whether ``---`` at this line belongs to a ``diff --git`` above it: between both are lines of its header only."""
+    for above in reversed(lines[max(0, at - 12) : at]):
+        if _GIT.match(above):
+            return True
+        if not _EXTENDED.match(above):
+            return False
+    return False
+
+
+_EXTENDED = re.compile(
+    r"(?:index |old mode |new mode |new file mode |deleted file mode |similarity index |dissimilarity index |"
+    r"rename from |rename to |copy from |copy to |mode )"
+)
+
+
+def _header(current: _Open, line: str) -> None:
+    """Read a line of the header of ``diff --git``."""
+    name, _, value = line.partition(" ")
+    if name == "---" and value:
+        current.old = _path(value) if current.status != "added" else None
+    elif name == "+++" and value:
+        current.new = _path(value)
+    elif line.startswith("new file mode "):
+        current.status, current.old = "added", None
+        current.submodule |= line.endswith("160000")
+    elif line.startswith("deleted file mode "):
+        current.status, current.new = "removed", None
+        current.submodule |= line.endswith("160000")
+    elif line.startswith(("rename from ", "copy from ")):
+        current.status = "renamed" if line.startswith("rename") else "copied"
+        current.old = _path(line.partition(" from ")[2], "")
+    elif line.startswith(("rename to ", "copy to ")):
+        current.new = _path(line.partition(" to ")[2], "")
+    elif line.startswith(("Binary files ", "GIT binary patch")):
+        current.binary = True
+    elif line.startswith("index ") and line.endswith(" 160000"):
+        current.submodule = True
+
+
+def _hunk(lines: list[str], at: int, header: re.Match[str], room: int) -> tuple[int, Hunk]:
+    """The hunk whose first line is at ``at``, and the place after it. ``room``: lines that may be kept."""
+    marks = len(header[1]) - 1  # 1; of a combined diff, one for each parent
+    old, new = int(header[2]), int(header[4])
+    old_left = int(header[3]) if header[3] is not None else 1
+    new_left = int(header[5]) if header[5] is not None else 1
+    added: list[Line] = []
+    removed: list[Line] = []
+    context: list[Line] = []
+    while at < len(lines) and (new_left > 0 or (old_left > 0 and marks == 1)):
+        line = lines[at]
+        mark, text = line[:marks], line[marks : marks + MAX_LINE_CHARS]
+        if line.startswith("\\"):  # no newline at end of file
+            at += 1
+            continue
+        if mark.strip("+- ") or (not mark and at == len(lines) - 1):
+            break  # the diff was cut
+        has_room = len(added) + len(removed) < room
+        if "-" in mark:
+            if has_room:
+                removed.append(Line(old, text))
+            old, old_left = old + 1, old_left - 1
+        elif "+" in mark:
+            if has_room:
+                added.append(Line(new, text))
+            new, new_left = new + 1, new_left - 1
+        else:
+            context.append(Line(new, text))
+            old, new, old_left, new_left = old + 1, new + 1, old_left - 1, new_left - 1
+        at += 1
+    return at, Hunk(header[6].strip(), tuple(added), tuple(removed), tuple(context))
+
+
+def _plain_pair(old: str, new: str) -> tuple[str | None, str | None]:
+    """The paths of a plain diff, whose prefixes ``a/`` and ``b/`` are those of git only where both have one."""
+    plain = _path(old, ""), _path(new, "")
+    named = [path for path in plain if path is not None]
+    if all(_PREFIX.match(path) for path in named):
+        return _path(old), _path(new)
+    return plain
+
+
+def _paths(pair: str) -> tuple[str | None, str | None]:
+    """The two paths of ``diff --git``. Without quotes, a path with a space is found by both halves being equal."""
+    middle = len(pair) // 2
+    if pair[middle : middle + 1] == " " and pair[2:middle] == pair[middle + 3 :]:
+        return _path(pair[:middle]), _path(pair[middle + 1 :])
+    match = _PAIR.fullmatch(pair)
+    return (_path(match[1]), _path(match[2])) if match else (None, None)
+
+
+def _path(text: str, prefix: str = "?") -> str | None:
+    """A path of a header, without quotes, time and prefix; None for ``/dev/null``. ``prefix=""``: it has none."""
+    text = text.split("\t")[0].strip()
+    if text.startswith('"') and text.endswith('"') and len(text) > 1:
+        text = _unquoted(text[1:-1])
+    if text == _NULL:
+        return None
+    if prefix:
+        text = _PREFIX.sub("", text, count=1) if _PREFIX.match(text) else text
+    return text
+
+
+def _unquoted(text: str) -> str:
+    """A path as C writes strings: git quotes bytes that are not ASCII."""
+    parts = []
+    end = 0
+    for match in _ESCAPE.finditer(text):
+        parts.append(text[end : match.start()].encode("utf-8", "surrogateescape"))
+        code = match[1]
+        parts.append(bytes([int(code, 8) & 255]) if len(code) == 3 else _ESCAPES.get(code, code).encode())
+        end = match.end()
+    parts.append(text[end:].encode("utf-8", "surrogateescape"))
+    return b"".join(parts).decode("utf-8", "surrogateescape")

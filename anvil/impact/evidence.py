@@ -1,7 +1,8 @@
-"""Each kind of evidence that a change concerns a section, from values alone: names, texts, paths, links, history."""
+"""Each kind of evidence that a change concerns a section of the indexed pages: names, texts, paths, links, history."""
 
 from __future__ import annotations
 
+import bisect
 import math
 import posixpath
 import re
@@ -13,10 +14,106 @@ from typing import NamedTuple
 
 from anvil.impact import names as naming
 from anvil.impact.co_change import History
-from anvil.impact.documentation import IndexedChunk, IndexedPages, SectionLine, page_words
 from anvil.impact.names import How, Name, Text
 from anvil.impact.values import Evidence, Feature
+from anvil.index_file.reader import Reader
+from anvil.index_file.table_rows import is_parallel
 from anvil.text import query as lexicon
+from anvil.values import Section
+
+MAX_HOLDERS = 400
+"""Passages with a phrase that are read. A phrase that more have says nothing."""
+
+
+class IndexedChunk(NamedTuple):
+    """A chunk of a page. ``start``: where its text begins in that of the page."""
+
+    row: int
+    document: int
+    path: str
+    text: str
+    heading_path: str
+    start: int
+    first_line: int | None
+    last_line: int | None
+
+
+class SectionLine(NamedTuple):
+    """A place in the pages: the breadcrumb of its section, and its 1-based source line, if that is known."""
+
+    heading_path: str
+    line: int | None
+
+
+class IndexedPages:
+    """The pages of an index file, or of a copy in memory. ``passages``: their number. ``titles``: path -> title of each
+    page, by path."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+        self.passages = reader.counts()["chunks"]
+        self._documents = {document.file_path: document for document in reader.documents()}
+        self.titles = {path: document.title for path, document in self._documents.items()}
+        self._passages: dict[int, IndexedChunk] = {}
+        self._sections: dict[int, tuple[Section, ...]] = {}
+        self._starts: dict[int, list[int]] = {}
+
+    def holding(self, phrases: Sequence[str]) -> list[IndexedChunk] | None:
+        """The passages with any of these phrases, by words and their stems; None for more than :data:`MAX_HOLDERS`."""
+        expression = lexicon.any_of(phrase for phrase in phrases if phrase)
+        if not expression:
+            return []
+        rows = self._reader.holding(expression, MAX_HOLDERS + 1)
+        if len(rows) > MAX_HOLDERS:
+            return None
+        new = [row for row in rows if row not in self._passages]
+        for chunk in self._reader.chunks(new).values() if new else ():
+            place = chunk.metadata
+            self._passages[chunk.row] = IndexedChunk(
+                chunk.row,
+                chunk.document_id,
+                place.file_path,
+                chunk.content,
+                place.heading_path,
+                chunk.start,
+                place.start_line,
+                place.end_line,
+            )
+        return [self._passages[row] for row in sorted(rows)]
+
+    def spot(self, passage: IndexedChunk, offset: int) -> SectionLine:
+        """The section and line at a character of a passage."""
+        sections = self._of(passage.document)
+        starts = self._starts[passage.document]
+        section = sections[max(0, bisect.bisect_right(starts, passage.start + offset) - 1)] if sections else None
+        line = passage.first_line
+        if line is not None and is_parallel(passage.text, passage.first_line, passage.last_line):
+            line += passage.text.count("\n", 0, offset)
+        elif section is not None:
+            line = section.start_line
+        return SectionLine(section.heading_path if section is not None else passage.heading_path, line)
+
+    def sections(self, path: str) -> Sequence[Section]:
+        """The sections of a page, in order; none of an unknown page."""
+        document = self._documents.get(path)
+        return self._of(document.id) if document is not None else ()
+
+    def hidden(self) -> list[tuple[str, str]]:
+        """(path, what readers do not see, such as the targets of links) of each page that has such text."""
+        paths = {document.id: path for path, document in self._documents.items()}
+        return [(paths[page.id], page.hidden) for page in self._reader.page_texts() if page.hidden.strip()]
+
+    def _of(self, document: int) -> tuple[Section, ...]:
+        if document not in self._sections:
+            self._sections[document] = self._reader.sections(document)
+            self._starts[document] = [section.start for section in self._sections[document]]
+        return self._sections[document]
+
+
+def page_words(path: str) -> list[str]:
+    """The words of a page's path, in lower case."""
+    return [word.lower() for word in lexicon.words(posixpath.splitext(path)[0])]
+
 
 Check = Callable[[], None]
 """Called in long loops; it may raise to cancel."""

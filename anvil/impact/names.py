@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from anvil.formats.patterns import lazy_pattern
-from anvil.impact.diff import FileChange, Hunk, Line
+from anvil.impact.change import FileChange, Hunk, Line
 from anvil.text.query import compound_parts, words
 
 NameKind = Literal["flag", "variable", "setting", "route", "class", "function", "constant", "identifier", "word"]

@@ -11,7 +11,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
-from anvil.impact.documentation import IndexedPages
+from anvil.impact.evidence import IndexedPages
 from anvil.impact.names import Name, is_public_gone
 from anvil.impact.values import AffectedSection, ChangeFeature, Evidence, EvidenceKind, Feature
 from anvil.search.confidence import logistic
@@ -272,21 +272,9 @@ def evidence_features(evidence: Iterable[Evidence]) -> dict[ChangeFeature, float
 
 
 KIND_OF_CHANGE: Mapping[ChangeFeature, EvidenceKind] = {
-    "has title": "title",
-    "words new": "title",
-    "words fix": "title",
-    "words internal": "title",
-    "first word new": "title",
-    "first word fix": "title",
-    "first word internal": "title",
-    "breaking": "title",
-    "marked name": "title",
-    "files": "paths",
-    "new files": "paths",
-    "tests": "paths",
-    "surface files": "paths",
-    "public name changed": "names",
-    "new words in code": "names",
+    **dict.fromkeys(CHANGE_WEIGHTS, "title"),  # all but the following
+    **dict.fromkeys(("files", "new files", "tests", "surface files"), "paths"),
+    **dict.fromkeys(("public name changed", "new words in code"), "names"),
     "strongest joint change": "co-change",
 }
 """The kind of evidence that each feature of a change is of."""

@@ -34,21 +34,12 @@ Feature = Literal[
 """What is weighed: each kind of evidence has one or several. The functions of :mod:`anvil.impact.evidence` say what
 each one is."""
 KIND_OF: dict[Feature, EvidenceKind] = {
-    "public name gone": "names",
-    "name gone": "names",
-    "name new": "names",
-    "name touched": "names",
-    "name near": "names",
+    **dict.fromkeys(("public name gone", "name gone", "name new", "name touched", "name near"), "names"),
+    **dict.fromkeys(("title search", "title name", "title path"), "title"),
+    **dict.fromkeys(("same name", "path words"), "paths"),
+    **dict.fromkeys(("joint change", "joint folder", "often changed"), "co-change"),
     "text": "texts",
-    "title search": "title",
-    "title name": "title",
-    "title path": "title",
-    "same name": "paths",
-    "path words": "paths",
     "link": "links",
-    "joint change": "co-change",
-    "joint folder": "co-change",
-    "often changed": "co-change",
     "prose": "prose",
 }
 

@@ -1,24 +1,29 @@
-"""``anvil lint``."""
+"""``anvil lint``, and its findings as text, as annotations and as SARIF."""
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import json
 import os
-from typing import TYPE_CHECKING
+import posixpath
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 import click
 
 from anvil import registry
+from anvil._version import __version__
 from anvil.cli import options, output
 from anvil.cli.output import NO, OK
-from anvil.lint.settings import Level, LintOptions
-from anvil.lint.values import LEVELS, LintFinding, LintReport
+from anvil.lint.settings import LEVELS, Level, LintOptions
 from anvil.requests import OpenRequest
 from anvil.wording import counted
 
 if TYPE_CHECKING:
     from anvil.api import Anvil
+    from anvil.lint.rules import LintFinding, LintReport
 
 _COLOURS = {"error": "red", "warning": "yellow", "note": "magenta"}
 _GENERATORS = {
@@ -29,6 +34,9 @@ _GENERATORS = {
     "github": "GitHub",
     "unknown": "a generator whose links are not known: only links to files were examined",
 }
+
+_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+_HOME = "https://anvil-docs.github.io/anvil/"
 
 
 @click.command("lint", epilog="Example: anvil lint --level warning --sarif anvil.sarif")
@@ -111,8 +119,6 @@ def command(
 
 
 def _write_sarif(findings: tuple[LintFinding, ...], report: LintReport, file: str) -> None:
-    from anvil.lint.sarif import sarif
-
     text = json.dumps(sarif(findings, report.folder), indent=2, ensure_ascii=False) + "\n"
     if file == "-":
         output.say(text, nl=False)
@@ -158,3 +164,43 @@ def _summary(report: LintReport, hidden: int) -> str:
         lines.append(f"{counted(hidden, 'finding', 'are')} not shown. To see all, add: --level note")
     elsewhere = "Links were looked up in the built site. Those that it does not show" if report.looked_up else "Links"
     return "\n".join([*lines, f"{elsewhere} were resolved as for {_GENERATORS[report.generator]}.", *report.notes])
+
+
+def sarif(findings: Sequence[LintFinding], folder: str) -> dict[str, Any]:
+    """The log of one run as SARIF 2.1.0, the format that code scanning services read. ``folder``: the documentation
+    folder from the repository's root, POSIX, ``""`` for the same.
+
+    Addresses are relative to the repository's root. A finding keeps its fingerprint when lines move. Source: "Static
+    Analysis Results Interchange Format (SARIF) Version 2.1.0", OASIS Standard, 2020.
+    """
+    from anvil.lint.rules import RULES
+
+    names = list(RULES)
+    rules = [
+        {
+            "id": name,
+            "shortDescription": {"text": " ".join((rule.__doc__ or name).split())},
+            "helpUri": f"{_HOME}reference/lint-rules/#{name}",
+        }
+        for name, rule in RULES.items()
+    ]
+    seen: dict[str, int] = {}
+    results = []
+    for finding in findings:
+        key = "\0".join((finding.rule, finding.path, finding.message))
+        seen[key] = seen.get(key, 0) + 1
+        fingerprint = hashlib.sha256(f"{key}\0{seen[key]}".encode("utf-8", "surrogatepass")).hexdigest()[:32]
+        address = quote(posixpath.join(folder, finding.path), errors="surrogateescape")
+        location = {"artifactLocation": {"uri": address}, "region": {"startLine": finding.line}}
+        results.append(
+            {
+                "ruleId": finding.rule,
+                "ruleIndex": names.index(finding.rule),
+                "level": finding.level,
+                "message": {"text": finding.message},
+                "locations": [{"physicalLocation": location}],
+                "partialFingerprints": {"anvilLint/v1": fingerprint},
+            }
+        )
+    driver = {"name": "anvil lint", "version": __version__, "informationUri": _HOME, "rules": rules}
+    return {"$schema": _SCHEMA, "version": "2.1.0", "runs": [{"tool": {"driver": driver}, "results": results}]}

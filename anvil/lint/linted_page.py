@@ -6,9 +6,9 @@ import difflib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple
 
-from anvil.lint.values import RuleName
+from anvil.lint.settings import RULE_NAMES
 from anvil.settings.schema import Slugs
 from anvil.text.headings import UNTITLED, Anchors, attributes
 from anvil.text.includes import source_line
@@ -81,9 +81,6 @@ class LintPage:
         return len(self.references.starts)
 
 
-RULES: tuple[RuleName, ...] = get_args(RuleName)
-
-
 class Silence(NamedTuple):
     """Lines of a file, both inclusive, in which a rule is silent; ``last`` None: to the end of the page."""
 
@@ -103,7 +100,7 @@ def silences(page: LintPage) -> list[Silence]:
         line = page.source_line(directive.line)
         if line is None:
             continue
-        rules = [rule for rule in directive.rules if rule in RULES] if directive.rules else list(RULES)
+        rules = [rule for rule in directive.rules if rule in RULE_NAMES] if directive.rules else list(RULE_NAMES)
         for rule in rules:
             if directive.action == "disable":
                 opened.setdefault(rule, line)
@@ -122,11 +119,11 @@ def unknown(page: LintPage) -> Iterator[tuple[int, str]]:
             yield directive.line, f"'anvil-lint-{directive.action}' does nothing. Use {actions}."
             continue
         for name in directive.rules:
-            if name not in RULES:
+            if name not in RULE_NAMES:
                 yield directive.line, f"There is no rule {name!r}. {closest(name)}"
 
 
 def closest(name: str) -> str:
     """A sentence for a rule that does not exist: the closest name, or all names."""
-    near = difflib.get_close_matches(name, RULES, n=1, cutoff=0.5)
-    return f"Did you mean {near[0]!r}?" if near else f"The rules: {', '.join(RULES)}."
+    near = difflib.get_close_matches(name, RULE_NAMES, n=1, cutoff=0.5)
+    return f"Did you mean {near[0]!r}?" if near else f"The rules: {', '.join(RULE_NAMES)}."

@@ -19,9 +19,8 @@ from anvil.lint import generator_settings, linted_page, rules
 from anvil.lint.built_site import BuiltSite
 from anvil.lint.link_targets import Site
 from anvil.lint.linted_page import LintPage, PageHeading
-from anvil.lint.rules import Documentation, SimilarPair
-from anvil.lint.settings import LintOptions
-from anvil.lint.values import LintReport, RuleName
+from anvil.lint.rules import Documentation, LintReport, SimilarPair
+from anvil.lint.settings import RULE_NAMES, LintOptions
 from anvil.search import content_health
 from anvil.settings.schema import Config
 from anvil.system import installation, safe_files
@@ -64,7 +63,9 @@ def lint(
     did not change come from it. ``repository`` gives the new paths of moved pages. ``built``: the site of the pages, in
     which links are looked up.
     """
-    chosen = None if names is None else [_rule(name) for name in names]
+    for name in names or ():
+        if name not in RULE_NAMES:
+            raise ConfigError(f"There is no rule {name!r}. {linted_page.closest(name)}")
     indexed = {} if reader is None else reader.blob_ids()
     scan = source.scan(indexed)
     entries, skipped = scan.entries, list(scan.skipped)
@@ -86,7 +87,7 @@ def lint(
     if len(skipped) > MAX_NAMED_PAGES:
         notes.append(f"{counted(len(skipped) - MAX_NAMED_PAGES, 'further page', 'were')} not examined.")
     options = config.table(LintOptions)
-    wants_similar = options.levels.near_duplicate != "off" and (chosen is None or "near-duplicate" in chosen)
+    wants_similar = options.levels.near_duplicate != "off" and (names is None or "near-duplicate" in names)
     similar = _similar(reader, fresh, len(pages), notes) if wants_similar else ()
 
     def moved(paths: Sequence[str]) -> Mapping[str, str]:
@@ -100,19 +101,12 @@ def lint(
         looked_up = _built_site(built)
         notes += built.notes
     documentation = Documentation(site, options, similar, _linked_around(site), moved, looked_up)
-    needs_links = chosen is None or not LINK_RULES.isdisjoint(chosen)
+    needs_links = names is None or not LINK_RULES.isdisjoint(names)
     if config.site.rule != "github" and needs_links and documentation.is_of_another_tool:
         pages_examined = counted(len(documentation.examined), "page")
         notes.append(OTHER_TOOL.format(orphans=documentation.unlinked, pages=pages_examined))
         documentation = replace(documentation, site=Site(pages, generator_settings.unknown(files), files))
-    return rules.run(documentation, chosen, notes)
-
-
-def _rule(name: str) -> RuleName:
-    rule_name = next((rule for rule in linted_page.RULES if rule == name), None)
-    if rule_name is None:
-        raise ConfigError(f"There is no rule {name!r}. {linted_page.closest(name)}")
-    return rule_name
+    return rules.run(documentation, names, notes)
 
 
 def _page(document: Document, row: StoredDocument | None, reader: Reader | None) -> LintPage:

@@ -16,8 +16,7 @@ from anvil.lint import linted_page
 from anvil.lint.built_site import BuiltSite, Lookup
 from anvil.lint.link_targets import LinkTarget, Site
 from anvil.lint.linted_page import LintPage
-from anvil.lint.settings import LintOptions
-from anvil.lint.values import LintFinding, LintReport, RuleName
+from anvil.lint.settings import LEVELS, Level, LintOptions
 from anvil.text.headings import UNTITLED, slug
 from anvil.text.references import Link
 from anvil.values import MIN_DUPLICATE_CHARS, PAGE_ENDINGS
@@ -38,6 +37,44 @@ _TEMPLATE_KEYS = frozenset({"template", "layout", "hero", "pageLayout"})
 _REDIRECT_KEYS = frozenset({"redirect", "redirect_to", "redirect_url", "redirectTo"})
 """Keys in the front matter of pages that only lead to others."""
 _GENERATED_ANCHOR = re.compile(r"__|fn(?:ref\d*)?[:_-]|L\d+|top$|:~:|user-content-fn|/|!|\?")
+
+
+@dataclass(frozen=True, slots=True)
+class LintFinding:
+    """One thing that is wrong in a page.
+
+    ``path``: the page, from the documentation folder. ``line``: 1-based, in the source file. ``message``: one or two
+    sentences for people.
+    """
+
+    rule: str
+    level: Level
+    path: str
+    line: int
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class LintReport:
+    """What was found in ``pages`` pages, by path and line.
+
+    ``suppressed``: how many findings comments in the pages silence. ``generator``: whose rules the links were resolved
+    by. ``folder``: the documentation folder from the repository's root, POSIX, ``""`` for the same. ``notes``:
+    sentences on what could not be examined. ``looked_up``: whether the built site decided where it shows a link.
+    """
+
+    findings: tuple[LintFinding, ...]
+    pages: int
+    suppressed: int
+    generator: str
+    folder: str = ""
+    notes: tuple[str, ...] = ()
+    looked_up: bool = False
+
+    def at_least(self, level: Level) -> tuple[LintFinding, ...]:
+        """The findings of a level and those above."""
+        lowest = LEVELS.index(level)
+        return tuple(finding for finding in self.findings if LEVELS.index(finding.level) >= lowest)
 
 
 class Issue(NamedTuple):
@@ -125,7 +162,7 @@ class Documentation:
         """Page -> what its comments silence."""
         return {path: linted_page.silences(page) for path, page in self.site.pages.items()}
 
-    def is_silent(self, rule: RuleName, issue: Issue) -> bool:
+    def is_silent(self, rule: str, issue: Issue) -> bool:
         """Whether a comment in the page silences an issue of a rule."""
         silences = self.silences[issue.path]
         return any(silence.rule == rule and (issue.whole or issue.line in silence) for silence in silences)
@@ -150,7 +187,7 @@ class Documentation:
 Rule = Callable[[Documentation], Iterator[Issue]]
 
 
-def run(documentation: Documentation, names: Sequence[RuleName] | None = None, notes: Sequence[str] = ()) -> LintReport:
+def run(documentation: Documentation, names: Sequence[str] | None = None, notes: Sequence[str] = ()) -> LintReport:
     """Apply every rule that is not off, or only ``names``, without the issues that comments in the pages and
     ``lint.ignore`` silence."""
     options, site = documentation.options, documentation.site
@@ -484,7 +521,7 @@ def _code(text: str, longest: int = 120) -> str:
     return f"'{text if len(text) <= longest else text[:longest] + '…'}'"
 
 
-RULES: dict[RuleName, Rule] = {
+RULES: dict[str, Rule] = {
     "broken-link": broken_link,
     "broken-anchor": broken_anchor,
     "broken-include": broken_include,

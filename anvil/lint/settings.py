@@ -11,6 +11,8 @@ Level = Literal["error", "warning", "note"]
 """How bad a finding of the linter is."""
 RuleLevel = Literal[Level, "off"]
 """What a rule's findings are; ``off``: the rule is not run."""
+LEVELS: tuple[Level, ...] = ("note", "warning", "error")
+"""All levels, the lowest first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,9 @@ class LintLevels:
     def __post_init__(self) -> None:
         for each in fields(self):
             one_of(f"lint.levels.{each.name.replace('_', '-')}", getattr(self, each.name), RuleLevel)
+
+
+RULE_NAMES = tuple(each.name.replace("_", "-") for each in fields(LintLevels))
 
 
 @dataclass(frozen=True, slots=True)

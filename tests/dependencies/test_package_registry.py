@@ -5,17 +5,15 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
 
-from anvil.dependencies import npm, package_registry, pypi
+from anvil.dependencies import package_registry
 from anvil.dependencies.package_registry import Registry
 from anvil.dependencies.settings import DepsOptions
 from anvil.errors import ConfigError, FetchError, NotFound
 from anvil.http.client import HttpClient
-from tests.support.dependency_servers import metadata, publish_npm, publish_wheel, tarball, wheel
+from tests.support.dependency_servers import publish_npm, publish_wheel, tarball, wheel
 from tests.support.index_server import Answer, Server, serving
 
 
@@ -68,7 +66,7 @@ def test_a_version_in_the_index(server: Server, http: HttpClient, html: bool) ->
     data = wheel("lib", "1.0", urls=urls)
     publish_wheel(server, "lib", "1.0", data, html)
     ours = Registry(f"{server.url}/simple/", True)
-    release = pypi.release(http, ours, "lib", "1.0")
+    release = package_registry.release("pypi", http, ours, "lib", "1.0")
     assert release.urls is not None
     assert (release.urls.repository, release.urls.documentation) == (
         "https://github.com/acme/lib",
@@ -76,9 +74,9 @@ def test_a_version_in_the_index(server: Server, http: HttpClient, html: bool) ->
     )
     assert release.archive is not None and release.archive.digest == f"sha256:{hashlib.sha256(data).hexdigest()}"
     with pytest.raises(NotFound, match=r"has no version 2\.0 of lib"):
-        pypi.release(http, ours, "lib", "2.0")
+        package_registry.release("pypi", http, ours, "lib", "2.0")
     with pytest.raises(NotFound, match="has no package other"):
-        pypi.release(http, ours, "other", "1.0")
+        package_registry.release("pypi", http, ours, "other", "1.0")
 
 
 def test_the_wheel_for_any_system_is_taken(server: Server, http: HttpClient) -> None:
@@ -91,7 +89,7 @@ def test_the_wheel_for_any_system_is_taken(server: Server, http: HttpClient) -> 
     files = [{"filename": name, "url": f"{server.url}/{name}", "size": 5} for name in names]
     body = json.dumps({"files": files}).encode()
     server.answers["/lib/"] = Answer(body, headers={"Content-Type": "application/vnd.pypi.simple.v1+json"})
-    release = pypi.release(http, Registry(f"{server.url}/", True), "lib", "1.0")
+    release = package_registry.release("pypi", http, Registry(f"{server.url}/", True), "lib", "1.0")
     assert release.archive is not None and release.archive.name == "lib-1.0-py3-none-any.whl"
 
 
@@ -99,63 +97,29 @@ def test_the_wheel_for_any_system_is_taken(server: Server, http: HttpClient) -> 
 def test_an_index_that_sends_nonsense(server: Server, http: HttpClient, body: str) -> None:
     server.answers["/lib/"] = Answer(body.encode(), headers={"Content-Type": "application/json"})
     with pytest.raises(FetchError):
-        pypi.release(http, Registry(f"{server.url}/", True), "lib", "1.0")
+        package_registry.release("pypi", http, Registry(f"{server.url}/", True), "lib", "1.0")
 
 
 def test_an_index_page_whose_tags_are_too_deep(server: Server, http: HttpClient) -> None:
     server.answers["/lib/"] = Answer(b"<div>" * 30_000, headers={"Content-Type": "text/html"})
     with pytest.raises(FetchError, match="sent a page that is not read: its HTML has more than"):
-        pypi.release(http, Registry(f"{server.url}/", True), "lib", "1.0")
+        package_registry.release("pypi", http, Registry(f"{server.url}/", True), "lib", "1.0")
 
 
 def test_a_version_in_the_registry(server: Server, http: HttpClient) -> None:
     package = {"name": "@acme/ui", "version": "1.0.0", "repository": "acme/ui"}
     data = tarball(package)
     publish_npm(server, package, data)
-    release = npm.release(http, Registry(f"{server.url}/npm/", True), "@acme/ui", "1.0.0")
+    release = package_registry.release("npm", http, Registry(f"{server.url}/npm/", True), "@acme/ui", "1.0.0")
     assert release.urls is not None and release.urls.repository == "https://github.com/acme/ui"
     assert release.archive is not None
     assert release.archive.digest == f"sha512:{hashlib.sha512(data).hexdigest()}"
     whole = {"versions": {"1.0.0": {"dist": {"tarball": f"{server.url}/x.tgz", "shasum": "ab"}}}}
     server.json("/npm/whole", whole)  # as registries answer that have no address for a version
-    whole_release = npm.release(http, Registry(f"{server.url}/npm/", True), "whole", "1.0.0")
+    whole_release = package_registry.release("npm", http, Registry(f"{server.url}/npm/", True), "whole", "1.0.0")
     assert whole_release.archive is not None and whole_release.archive.digest == "sha1:ab"
     with pytest.raises(NotFound, match=r"no version 2\.0\.0 of whole"):
-        npm.release(http, Registry(f"{server.url}/npm/", True), "whole", "2.0.0")
+        package_registry.release("npm", http, Registry(f"{server.url}/npm/", True), "whole", "2.0.0")
     server.json("/npm/bad/1.0.0", {"dist": {"tarball": 1}})
     with pytest.raises(FetchError, match="names no archive"):
-        npm.release(http, Registry(f"{server.url}/npm/", True), "bad", "1.0.0")
-
-
-def test_a_python_environment_is_read_without_running_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("VIRTUAL_ENV", raising=False)
-    assert pypi.PythonEnvironment.of_project(tmp_path) is None
-    site = tmp_path / ".venv/lib/python3.12/site-packages"
-    info = site / "My_Lib-1.0.dist-info"
-    info.mkdir(parents=True)
-    (tmp_path / ".venv/pyvenv.cfg").touch()
-    (site / "evil.pth").write_text("import sys; sys.exit('run')")
-    (info / "METADATA").write_text(metadata("My_Lib", "1.0", {"Source": "https://github.com/acme/lib"}))
-    (info / "RECORD").write_text("my_lib/docs/a.md,,\n../../../../outside,,\n")
-    (site / "broken-0.dist-info").mkdir()
-    found = pypi.PythonEnvironment.of_project(tmp_path)
-    assert found is not None and [each.shown for each in found.packages()] == ["my-lib 1.0"]
-    package = found.find("my-lib", "1.0")
-    assert package is not None and package[0].repository == "https://github.com/acme/lib"
-    assert list(package[1]) == ["my_lib/docs/a.md"]
-    assert found.find("my-lib", "2.0") is None
-
-
-def test_node_modules(tmp_path: Path) -> None:
-    folder = tmp_path / "node_modules/@acme/ui"
-    (folder / "docs").mkdir(parents=True)
-    (folder / "node_modules/inner/docs").mkdir(parents=True)
-    package: dict[str, Any] = {"name": "@acme/ui", "version": "1.0.0", "homepage": "https://ui.dev"}
-    (folder / "package.json").write_text(json.dumps(package))
-    (folder / "docs/a.md").touch()
-    (folder / "node_modules/inner/docs/b.md").touch()
-    found = npm.installed(tmp_path, "@acme/ui", "1.0.0")
-    assert found is not None and set(found[1]) == {"package.json", "docs/a.md"}
-    assert npm.installed(tmp_path, "@acme/ui", "2.0.0") is None
-    (folder / "package.json").write_text("[" * 100_000)
-    assert npm.installed(tmp_path, "@acme/ui", "1.0.0") is None
+        package_registry.release("npm", http, Registry(f"{server.url}/npm/", True), "bad", "1.0.0")

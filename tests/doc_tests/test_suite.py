@@ -103,7 +103,7 @@ def test_any_text_is_read_or_refused(text: str) -> None:
 
 @given(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=50))
 def test_what_is_written_is_read_again(text: str) -> None:
-    assert suite.read_table(suite.entry(text, text), "t")["question"] == [{"ask": text, "expect": text}]
+    assert suite.read_table(suite.question_entry(text, text), "t")["question"] == [{"ask": text, "expect": text}]
 
 
 def test_a_suite_has_ten_thousand_questions_at_most() -> None:

@@ -5,14 +5,14 @@ from pathlib import Path
 import pytest
 
 from anvil.errors import ConfigError, SourceError
-from anvil.impact import change, diff
+from anvil.impact import change
 from tests.support.repositories import commit, isolated, root, run, write
 
 __all__ = ["isolated", "root"]
 
 
 def paths(found: change.Change) -> list[str]:
-    return [file.path for file in diff.parse(found.diff)]
+    return [file.path for file in change.parse_diff(found.diff)]
 
 
 def test_the_work_tree_since_head_without_a_remote(root: Path) -> None:
@@ -66,7 +66,7 @@ def test_a_rename_is_one_change(root: Path) -> None:
     commit(root, "more", at=1_700_000_001)
     (root / "src.py").rename(root / "moved.py")
     run(root, "add", "-A")
-    (file,) = diff.parse(change.from_git(root, None, True).diff)
+    (file,) = change.parse_diff(change.from_git(root, None, True).diff)
     assert (file.old_path, file.path, file.status) == ("src.py", "moved.py", "renamed")
 
 

@@ -2,7 +2,7 @@ import time
 
 import pytest
 
-from anvil.impact import diff, names
+from anvil.impact import change, names
 from anvil.impact.names import How, Name, Named
 
 
@@ -12,7 +12,7 @@ def read(text: str, path: str = "src/app.py") -> Named:
     old = sum(line[:1] != "+" for line in lines)
     new = sum(line[:1] != "-" for line in lines)
     body = "\n".join(lines)
-    return names.read(diff.parse(f"--- a/{path}\n+++ b/{path}\n@@ -1,{old} +1,{new} @@\n{body}\n"))
+    return names.read(change.parse_diff(f"--- a/{path}\n+++ b/{path}\n@@ -1,{old} +1,{new} @@\n{body}\n"))
 
 
 def name(found: Named, text: str) -> Name:
@@ -131,5 +131,5 @@ def test_many_names_are_bounded_and_the_telling_ones_stay() -> None:
 def test_no_line_takes_long(line: str) -> None:
     text = "--- a/x.py\n+++ b/x.py\n@@ -0,0 +1,200 @@\n" + f"+{line}\n" * 200
     before = time.thread_time()
-    names.read(diff.parse(text))
+    names.read(change.parse_diff(text))
     assert time.thread_time() - before < 2

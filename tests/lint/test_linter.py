@@ -11,8 +11,8 @@ import pytest
 
 import anvil
 from anvil.errors import ConfigError, SourceError
+from anvil.lint.rules import LintReport
 from anvil.lint.settings import LintLevels, LintOptions
-from anvil.lint.values import LintReport
 from anvil.settings.schema import Config, SiteOptions
 from tests.support.repositories import commit, isolated, root, run, write
 

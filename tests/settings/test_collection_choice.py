@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from anvil.dependencies import locked_collections
+from anvil.dependencies import docs_cache
 from anvil.errors import ConfigError
 from anvil.settings.collection_choice import answering_version, chosen, project_collections
 from anvil.settings.layers import configure
@@ -48,7 +48,7 @@ def test_a_project_without_docs_has_only_its_collections(tmp_path: Path) -> None
 def test_the_configuration_goes_over_the_lock_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     locked = (Collection("fastapi", index="/cache/1.db", version="0.139"), Collection("uv", index="/cache/2.db"))
     (tmp_path / "anvil.lock").touch()
-    monkeypatch.setattr(locked_collections, "locked_collections", lambda base, options, taken: locked)
+    monkeypatch.setattr(docs_cache, "locked_collections", lambda base, options, taken: locked)
     found = project_collections(configure({"collections": FOR_FASTAPI}), tmp_path)
     assert [(each.label, each.index) for each in found] == [
         ("fastapi@0.139", "https://example.org/"),

@@ -18,7 +18,7 @@ import yaml
 
 import anvil
 from anvil.ci import program_key
-from anvil.fetch.attestation_bundle import AttestationRule
+from anvil.fetch.attestation import AttestationRule
 from anvil.fetch.fetch_index import fetch
 from anvil.index_file import manifest
 from tests.conftest import PAGES, write

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 import anvil
-from anvil.doc_tests import suite_entries
-from anvil.doc_tests.suite import parse
+from anvil.doc_tests.suite import answers_of_today, parse, recorded
 from anvil.errors import ConfigError
 from tests.conftest import PAGES, write
 from tests.support import in_process
@@ -197,11 +196,11 @@ def test_answers_are_not_written_to_a_suite_that_was_edited_meanwhile(root: Path
     with anvil.open(root / "docs") as opened:
         text = '[[question]]\nask = "which systems does it run on"\n'
         report = opened.test(parse(text))
-    answers = suite_entries.answers_of_today(report)
-    assert "expect = " in suite_entries.recorded(text, answers, "suite")
+    answers = answers_of_today(report)
+    assert "expect = " in recorded(text, answers, "suite")
     for edited in ('[[question]]\nask = "another"\n\n' + text, text + 'expect = "nothing"\n'):
         with pytest.raises(ConfigError, match="was edited"):
-            suite_entries.recorded(edited, answers, "suite")
+            recorded(edited, answers, "suite")
 
 
 def test_wrong_baselines(root: Path, tmp_path: Path) -> None:

@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from anvil.fetch import attestation_bundle
-from anvil.fetch.attestation_bundle import Attestation
+from anvil.fetch import attestation
+from anvil.fetch.attestation import Attestation
 from anvil.settings import index_url
 
 SHA = "ab" * 32
 STATEMENT: dict[str, Any] = {
     "_type": "https://in-toto.io/Statement/v1",
     "subject": [{"name": "other", "digest": {"sha256": "cd" * 32}}, {"name": "x", "digest": {"sha256": SHA}}],
-    "predicateType": attestation_bundle.PROVENANCE,
+    "predicateType": attestation.PROVENANCE,
     "predicate": {},
 }
 
@@ -34,7 +34,7 @@ def certificate(**others: str) -> dict[str, bytes]:
         "run": "https://github.com/acme/docs/actions/runs/1/attempts/1",
         **others,
     }
-    return {oid: der(values[name]) for oid, name in attestation_bundle.EXTENSIONS.items()}
+    return {oid: der(values[name]) for oid, name in attestation.EXTENSIONS.items()}
 
 
 @pytest.mark.parametrize(
@@ -50,25 +50,25 @@ def certificate(**others: str) -> dict[str, bytes]:
     ],
 )
 def test_who_is_expected_follows_from_the_address(address: str, builder: str | None) -> None:
-    assert attestation_bundle.expected_builder(index_url.parse(address)) == builder
+    assert attestation.expected_builder(index_url.parse(address)) == builder
 
 
 def test_a_repository_and_its_owner_fit_in_any_case_and_nothing_else() -> None:
     built = Attestation("Acme/Docs", "w", "c")
-    assert all(attestation_bundle.is_by(built, each) for each in (None, "acme", "ACME/docs"))
-    assert not any(attestation_bundle.is_by(built, each) for each in ("acm", "acme/doc", "docs", "acme/docs2", ""))
+    assert all(attestation.is_by(built, each) for each in (None, "acme", "ACME/docs"))
+    assert not any(attestation.is_by(built, each) for each in ("acm", "acme/doc", "docs", "acme/docs2", ""))
 
 
 def test_bundles_of_a_file_are_one_object_or_one_in_each_line() -> None:
     one, two = json.dumps({"a": 1}), json.dumps({"b": 2}, indent=2)
-    assert attestation_bundle.bundles(one + "\n") == [one + "\n"]
-    assert attestation_bundle.bundles(two) == [two]
-    assert attestation_bundle.bundles(f"{one}\n\n{one}\n") == [one, one]
-    assert attestation_bundle.bundles("<!doctype html><p>every address is answered with a page") == []
-    assert attestation_bundle.bundles("") == []
-    for text in ("{", f"{one}\n[]", "{" * 100_000, f"{one}\n" * (attestation_bundle.MAX_BUNDLES + 1)):
+    assert attestation.bundles(one + "\n") == [one + "\n"]
+    assert attestation.bundles(two) == [two]
+    assert attestation.bundles(f"{one}\n\n{one}\n") == [one, one]
+    assert attestation.bundles("<!doctype html><p>every address is answered with a page") == []
+    assert attestation.bundles("") == []
+    for text in ("{", f"{one}\n[]", "{" * 100_000, f"{one}\n" * (attestation.MAX_BUNDLES + 1)):
         with pytest.raises(ValueError):
-            attestation_bundle.bundles(text)
+            attestation.bundles(text)
 
 
 def test_bundles_of_the_api_are_in_its_answer_or_at_the_address_it_names() -> None:
@@ -79,12 +79,12 @@ def test_bundles_of_the_api_are_in_its_answer_or_at_the_address_it_names() -> No
         return f'{{"at": "{url}"}}'
 
     rows = [{"bundle": {"a": 1}, "bundle_url": "https://w"}, {"bundle": None, "bundle_url": "https://x"}]
-    found = attestation_bundle.bundles_of_api({"attestations": [*rows, {"bundle_url": "https://y"}]}, read)
+    found = attestation.bundles_of_api({"attestations": [*rows, {"bundle_url": "https://y"}]}, read)
     assert found == ['{"a": 1}', '{"at": "https://x"}', '{"at": "https://y"}']
     assert asked == ["https://x", "https://y"]
-    assert attestation_bundle.bundles_of_api({"attestations": []}, read) == []
+    assert attestation.bundles_of_api({"attestations": []}, read) == []
     many = {"attestations": [{"bundle_url": f"https://{number}"} for number in range(99)]}
-    assert len(attestation_bundle.bundles_of_api(many, read)) == attestation_bundle.MAX_BUNDLES == len(asked) - 2
+    assert len(attestation.bundles_of_api(many, read)) == attestation.MAX_BUNDLES == len(asked) - 2
 
 
 @pytest.mark.parametrize(
@@ -100,17 +100,17 @@ def test_bundles_of_the_api_are_in_its_answer_or_at_the_address_it_names() -> No
 )
 def test_an_answer_of_the_api_that_cannot_be_read_does_not_mean_that_there_is_none(response: Any) -> None:
     with pytest.raises(ValueError, match=r"no list of attestations|neither a bundle nor its address"):
-        attestation_bundle.bundles_of_api(response, lambda url: "{}")
+        attestation.bundles_of_api(response, lambda url: "{}")
 
 
 def test_a_stored_bundle_is_json_plain_or_packed() -> None:
     text = '{"a": "' + "ä" * 20 + '"}'
     data = text.encode()
     packed = bytes([len(data), len(data) - 1 << 2]) + data
-    assert attestation_bundle.stored_bundle(data) == attestation_bundle.stored_bundle(packed) == text
+    assert attestation.stored_bundle(data) == attestation.stored_bundle(packed) == text
     for broken in (b"", b"<html>", b"[]", b"\x02\x04[]", packed[:-1], b"{" * 2_000, b"\xc1\x84\x3d" + data):
         with pytest.raises(ValueError):
-            attestation_bundle.stored_bundle(broken)
+            attestation.stored_bundle(broken)
 
 
 @pytest.mark.parametrize(
@@ -126,24 +126,22 @@ def test_a_stored_bundle_is_json_plain_or_packed() -> None:
     ],
 )
 def test_a_statement_must_be_the_provenance_of_the_file(changes: dict[str, Any], reason: str) -> None:
-    attestation_bundle.check_statement(attestation_bundle.PAYLOAD, json.dumps(STATEMENT).encode(), SHA)
+    attestation.check_statement(attestation.PAYLOAD, json.dumps(STATEMENT).encode(), SHA)
     with pytest.raises(ValueError, match=reason):
-        attestation_bundle.check_statement(
-            attestation_bundle.PAYLOAD, json.dumps({**STATEMENT, **changes}).encode(), SHA
-        )
+        attestation.check_statement(attestation.PAYLOAD, json.dumps({**STATEMENT, **changes}).encode(), SHA)
 
 
 def test_a_payload_of_another_type_is_not_a_statement() -> None:
     for payload_type, payload in (
         ("text/plain", json.dumps(STATEMENT).encode()),
-        (attestation_bundle.PAYLOAD, b"\xff["),
+        (attestation.PAYLOAD, b"\xff["),
     ):
         with pytest.raises(ValueError, match="not a statement"):
-            attestation_bundle.check_statement(payload_type, payload, SHA)
+            attestation.check_statement(payload_type, payload, SHA)
 
 
 def test_a_certificate_names_repository_workflow_commit_and_run() -> None:
-    found = attestation_bundle.identity(certificate())
+    found = attestation.identity(certificate())
     assert found == Attestation(
         "acme/docs",
         ".github/workflows/docs.yml@refs/heads/main",
@@ -152,7 +150,7 @@ def test_a_certificate_names_repository_workflow_commit_and_run() -> None:
     )
     assert found.shown == "acme/docs, .github/workflows/docs.yml@refs/heads/main, commit 012345678901"
     shared = certificate(signer="https://github.com/Acme/shared/.github/workflows/build.yml@refs/tags/v1")
-    assert attestation_bundle.identity(shared).workflow == "Acme/shared/.github/workflows/build.yml@refs/tags/v1"
+    assert attestation.identity(shared).workflow == "Acme/shared/.github/workflows/build.yml@refs/tags/v1"
 
 
 @pytest.mark.parametrize(
@@ -170,7 +168,7 @@ def test_a_certificate_names_repository_workflow_commit_and_run() -> None:
 )
 def test_a_certificate_for_something_else_is_refused(name: str, value: str) -> None:
     with pytest.raises(ValueError):
-        attestation_bundle.identity(certificate(**{name: value}))
+        attestation.identity(certificate(**{name: value}))
 
 
 @pytest.mark.parametrize(
@@ -178,4 +176,4 @@ def test_a_certificate_for_something_else_is_refused(name: str, value: str) -> N
 )
 def test_an_extension_that_is_not_text_is_refused(value: bytes) -> None:
     with pytest.raises(ValueError):
-        attestation_bundle.identity({**certificate(), "1.3.6.1.4.1.57264.1.12": value})
+        attestation.identity({**certificate(), "1.3.6.1.4.1.57264.1.12": value})

@@ -13,7 +13,7 @@ import pytest
 
 import anvil
 from anvil.errors import ConfigError, FetchError, NotAttested, Unreachable
-from anvil.fetch.attestation_bundle import MAX_BYTES, AttestationRule
+from anvil.fetch.attestation import MAX_BYTES, AttestationRule
 from anvil.fetch.fetch_index import FetchResult, cached_path, fetch
 from anvil.http.client import Limits
 from anvil.system import safe_files

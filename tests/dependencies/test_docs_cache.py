@@ -11,7 +11,7 @@ import pytest
 import anvil
 from anvil.api import open_project
 from anvil.dependencies import anvil_lock, docs_cache
-from anvil.dependencies.locked_collections import locked_collections
+from anvil.dependencies.docs_cache import locked_collections
 from anvil.dependencies.values import LockedDocs
 from anvil.errors import ArtifactMissing, ConfigError
 from anvil.requests import OpenRequest

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anvil.errors import ConfigError
-from anvil.impact import diff
-from anvil.impact.diff import Line
+from anvil.impact import change
+from anvil.impact.change import Line
 
 MODIFIED = """\
 diff --git a/src/a.py b/src/a.py
@@ -25,7 +25,7 @@ index 1111111..2222222 100644
 
 
 def test_lines_have_their_numbers_and_the_hunk_its_function() -> None:
-    (file,) = diff.parse(MODIFIED)
+    (file,) = change.parse_diff(MODIFIED)
     assert (file.path, file.old_path, file.status) == ("src/a.py", "src/a.py", "modified")
     assert file.removed == (Line(11, "old"),)
     assert file.added == (Line(11, "new"), Line(12, "more"))
@@ -35,7 +35,7 @@ def test_lines_have_their_numbers_and_the_hunk_its_function() -> None:
 
 def test_a_removed_line_of_dashes_is_no_header() -> None:
     text = "--- a/x.sql\n+++ b/x.sql\n@@ -1,2 +1,2 @@\n--- comment\n-- more\n+++ plus\n+- kept\n"
-    (file,) = diff.parse(text)
+    (file,) = change.parse_diff(text)
     assert [line.text for line in file.removed] == ["-- comment", "- more"]
     assert [line.text for line in file.added] == ["++ plus", "- kept"]
 
@@ -48,7 +48,7 @@ def test_a_new_file_a_removed_one_and_a_rename_without_content() -> None:
         "diff --git a/old name.py b/new name.py\nsimilarity index 100%\n"
         "rename from old name.py\nrename to new name.py\n"
     )
-    files = diff.parse(text)
+    files = change.parse_diff(text)
     assert [(file.path, file.old_path, file.status) for file in files] == [
         ("new.py", None, "added"),
         ("gone.py", "gone.py", "removed"),
@@ -64,7 +64,7 @@ def test_binary_files_and_submodules_are_named_and_have_no_lines_that_count() ->
         "diff --git a/vendor/x b/vendor/x\nindex 1111111..2222222 160000\n--- a/vendor/x\n+++ b/vendor/x\n"
         "@@ -1 +1 @@\n-Subproject commit 1111111\n+Subproject commit 2222222\n"
     )
-    logo, data, submodule = diff.parse(text)
+    logo, data, submodule = change.parse_diff(text)
     assert logo.binary and data.binary and not logo.added
     assert submodule.submodule
 
@@ -72,44 +72,46 @@ def test_binary_files_and_submodules_are_named_and_have_no_lines_that_count() ->
 def test_quoted_paths_are_read() -> None:
     old, new = (f'"{side}/caf\\303\\251.py"' for side in "ab")
     text = f"diff --git {old} {new}\n--- {old}\n+++ {new}\n@@ -1 +1 @@\n-a\n+b\n"
-    assert diff.parse(text)[0].path == "café.py"
+    assert change.parse_diff(text)[0].path == "café.py"
 
 
 @pytest.mark.parametrize("text", ["hello", "def f():\n    return 1\n", "{}", "+++ b\n--- a\n"])
 def test_a_text_that_is_no_diff_is_refused(text: str) -> None:
     with pytest.raises(ConfigError, match="This is not a diff"):
-        diff.parse(text)
+        change.parse_diff(text)
 
 
 @pytest.mark.parametrize("text", ["", "\n \n"])
 def test_an_empty_text_has_no_change(text: str) -> None:
-    assert diff.parse(text) == ()
+    assert change.parse_diff(text) == ()
 
 
 def test_a_diff_that_was_cut_keeps_what_is_there() -> None:
-    (file,) = diff.parse(MODIFIED[:-10])
+    (file,) = change.parse_diff(MODIFIED[:-10])
     assert file.path == "src/a.py"
     assert file.removed == (Line(11, "old"),)
 
 
 def test_a_huge_file_is_cut() -> None:
-    count = diff.MAX_FILE_LINES + 10
+    count = change.MAX_FILE_LINES + 10
     added = "".join(f"+{number}\n" for number in range(count))
-    (file,) = diff.parse(f"--- a/x\n+++ b/x\n@@ -0,0 +1,{count} @@\n{added}")
+    (file,) = change.parse_diff(f"--- a/x\n+++ b/x\n@@ -0,0 +1,{count} @@\n{added}")
     assert (len(file.added), file.cut) == (5000, True)
 
 
 def test_windows_line_ends() -> None:
-    (file,) = diff.parse(MODIFIED.replace("\n", "\r\n"))
+    (file,) = change.parse_diff(MODIFIED.replace("\n", "\r\n"))
     assert file.removed == (Line(11, "old"),)
 
 
 def test_the_subject_of_a_mail_or_of_git_show() -> None:
     mail = "From 1 Mon\nFrom: A <a@example.org>\nSubject: [PATCH 1/2] Rename the\n option\n\n---\n" + MODIFIED
-    assert diff.title(mail) == "Rename the option"
-    assert diff.title(f"commit 123\nAuthor: A\nDate: now\n\n    Rename it\n\n    Body\n\n{MODIFIED}") == "Rename it"
-    assert diff.title(MODIFIED) == ""
-    assert diff.parse(mail) == diff.parse(MODIFIED)
+    assert change.diff_title(mail) == "Rename the option"
+    assert (
+        change.diff_title(f"commit 123\nAuthor: A\nDate: now\n\n    Rename it\n\n    Body\n\n{MODIFIED}") == "Rename it"
+    )
+    assert change.diff_title(MODIFIED) == ""
+    assert change.parse_diff(mail) == change.parse_diff(MODIFIED)
 
 
 @given(st.text(alphabet="+- @a/b\n\\123,diffgt", max_size=300))
@@ -117,7 +119,7 @@ def test_the_subject_of_a_mail_or_of_git_show() -> None:
 def test_no_text_breaks_the_reader(text: str) -> None:
     for head in ("", "diff --git a/x b/x\n", "--- a/x\n+++ b/x\n@@ -1,3 +1,2 @@\n"):
         with contextlib.suppress(ConfigError):
-            diff.parse(head + text)
+            change.parse_diff(head + text)
 
 
 def test_it_reads_what_git_writes(tmp_path: Path) -> None:
@@ -144,7 +146,7 @@ def test_it_reads_what_git_writes(tmp_path: Path) -> None:
     (tmp_path / "data.bin").write_bytes(b"\0\3\2")
     (tmp_path / "new.py").write_text("no line end")
     git("add", "-A")
-    files = {file.path: file for file in diff.parse(git("diff", "--cached", "-M"))}
+    files = {file.path: file for file in change.parse_diff(git("diff", "--cached", "-M"))}
     assert {path: file.status for path, file in files.items()} == {
         "data.bin": "modified",
         "keep.py": "modified",
@@ -161,5 +163,5 @@ def test_it_reads_what_git_writes(tmp_path: Path) -> None:
 
 def test_numbers_and_paths_without_end_are_no_error() -> None:
     number = "9" * 6000
-    assert diff.parse(f"--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n@@ -{number} +{number} @@\n+c\n")[0].path == "x"
-    assert diff.parse(f"diff --git a/{'x' * 9000} b/{'x' * 9000}\ndiff --git a/y b/y\n")[0].path == "y"
+    assert change.parse_diff(f"--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n@@ -{number} +{number} @@\n+c\n")[0].path == "x"
+    assert change.parse_diff(f"diff --git a/{'x' * 9000} b/{'x' * 9000}\ndiff --git a/y b/y\n")[0].path == "y"

@@ -1,14 +1,12 @@
-"""A question passes by its rank or by confidence; two runs are compared; a smallest set of causes is found."""
+"""A question passes by its rank or by confidence, and the outcomes of a suite are summed up."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from anvil.doc_tests import judging
+from anvil.doc_tests import asking
 from anvil.doc_tests.values import Answer, Expectation, Outcome, Question
 
 PAGE = Question("q", (Expectation("a.md"),), within=2)
@@ -20,7 +18,7 @@ def answer(confidence: float | None = 0.9) -> Answer:
 
 
 def outcome(question: Question, fits: Sequence[bool], confidence: float | None = 0.9) -> Outcome:
-    return judging.judge(question, [answer(confidence) for _ in fits], fits)
+    return asking.judge(question, [answer(confidence) for _ in fits], fits)
 
 
 @pytest.mark.parametrize(
@@ -57,7 +55,7 @@ def test_how_a_question_turns_out(
 def test_a_page_alone_counts_where_it_is_not_unlikely_to_answer(
     confidences: list[float | None], in_section: list[bool], status: str, rank: int, better: str
 ) -> None:
-    found = judging.judge(PAGE, [answer(each) for each in confidences], [True] * len(confidences), in_section)
+    found = asking.judge(PAGE, [answer(each) for each in confidences], [True] * len(confidences), in_section)
     assert (found.status, found.rank, found.better_expect) == (status, rank, better)
     assert found.doubtful == (status == "fail" and rank <= 2)
 
@@ -69,34 +67,7 @@ def test_sums() -> None:
         outcome(PAGE, [False]),
         outcome(NOTHING, [False], 0.05),
     ]
-    assert judging.hit_rate(some) == 0.75
-    assert judging.mean_reciprocal_rank(some) == pytest.approx((1 + 0.5 + 0) / 3)
-    assert judging.mean_reciprocal_rank(some[3:]) is None
-    assert judging.hit_rate([outcome(Question("new"), [True])]) == 1
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "kind"),
-    [
-        (outcome(PAGE, [True]), outcome(PAGE, [True], 0.2), None),
-        (outcome(PAGE, [True]), outcome(PAGE, [False, True]), "worse"),
-        (outcome(PAGE, [False, False, True]), outcome(PAGE, [False, True]), "better"),
-        (outcome(PAGE, [False]), outcome(PAGE, [False, False, True]), "better"),
-        (outcome(NOTHING, [False], 0.05), outcome(NOTHING, [False], 0.9), "worse"),
-        (outcome(NOTHING, [False], 0.9), outcome(NOTHING, [False], 0.8), None),
-        (outcome(Question("q"), [True]), outcome(PAGE, [True]), None),
-    ],
-)
-def test_how_two_runs_differ(before: Outcome, after: Outcome, kind: str | None) -> None:
-    assert judging.change(before, after) == kind
-
-
-@given(st.sets(st.integers(0, 11), min_size=1, max_size=4), st.integers(1, 12))
-def test_the_smallest_set_is_found_and_has_no_member_too_many(cause: set[int], size: int) -> None:
-    items = list(range(size))
-
-    def suffices(some: Sequence[int]) -> bool:
-        return cause <= set(some)
-
-    found = judging.smallest_set(items, suffices)
-    assert set(found) == (cause if cause <= set(items) else set())
+    assert asking.hit_rate(some) == 0.75
+    assert asking.mean_reciprocal_rank(some) == pytest.approx((1 + 0.5 + 0) / 3)
+    assert asking.mean_reciprocal_rank(some[3:]) is None
+    assert asking.hit_rate([outcome(Question("new"), [True])]) == 1

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from anvil.dependencies import package_archive
+from anvil.dependencies import package_files
 from anvil.dependencies.package_registry import PackageArchive
 from anvil.errors import ArtifactRejected, FetchError
 from anvil.http.client import HttpClient, Limits
@@ -34,13 +34,13 @@ def zipped(path: Path, members: dict[str, bytes], attributes: int = 0, deflate: 
 def test_members_and_contents(tmp_path: Path) -> None:
     path = tmp_path / "p"
     path.write_bytes(wheel("lib", "1.0", {"lib/docs/a.md": b"# A\n"}))
-    assert package_archive.members(path, "lib.whl")["lib/docs/a.md"] == 4
-    assert package_archive.read(path, "lib.whl", ["lib/docs/a.md"], 100) == {"lib/docs/a.md": b"# A\n"}
+    assert package_files.archive_members(path, "lib.whl")["lib/docs/a.md"] == 4
+    assert package_files.read_archive(path, "lib.whl", ["lib/docs/a.md"], 100) == {"lib/docs/a.md": b"# A\n"}
     path.write_bytes(tarball({"name": "lib"}, {"docs/a.md": b"# A\n"}))
-    assert package_archive.members(path, "lib.tgz")["docs/a.md"] == 4
-    assert package_archive.read(path, "lib.tgz", ["docs/a.md"], 100) == {"docs/a.md": b"# A\n"}
+    assert package_files.archive_members(path, "lib.tgz")["docs/a.md"] == 4
+    assert package_files.read_archive(path, "lib.tgz", ["docs/a.md"], 100) == {"docs/a.md": b"# A\n"}
     with pytest.raises(ArtifactRejected, match="its documentation has more than 3 bytes"):
-        package_archive.read(path, "lib.tgz", ["docs/a.md"], 3)
+        package_files.read_archive(path, "lib.tgz", ["docs/a.md"], 3)
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_headers_of_a_tarball_have_limits(tmp_path: Path, kind: bytes, block: by
     began = time.process_time()
     tracemalloc.start()
     with pytest.raises(ArtifactRejected, match=reason):
-        package_archive.members(tmp_path / "p", "lib.tgz")
+        package_files.archive_members(tmp_path / "p", "lib.tgz")
     assert tracemalloc.get_traced_memory()[1] < 10_000_000
     tracemalloc.stop()
     assert time.process_time() - began < 5
@@ -70,9 +70,9 @@ def test_paths_that_lead_out_and_links_are_not_members(tmp_path: Path) -> None:
     path = zipped(
         tmp_path / "p", {"../../docs/a.md": b"x", "/docs/b.md": b"x", "docs\\c.md": b"x", "docs/\x1b.md": b"x"}
     )
-    assert package_archive.members(path, "lib.whl") == {}
+    assert package_files.archive_members(path, "lib.whl") == {}
     linked = zipped(tmp_path / "l", {"docs/a.md": b"/etc/passwd"}, attributes=(stat.S_IFLNK | 0o777) << 16)
-    assert package_archive.members(linked, "lib.whl") == {}
+    assert package_files.archive_members(linked, "lib.whl") == {}
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w:gz") as opened:
         for kind, name in ((tarfile.SYMTYPE, "package/docs/a.md"), (tarfile.FIFOTYPE, "package/docs/b.md")):
@@ -80,7 +80,7 @@ def test_paths_that_lead_out_and_links_are_not_members(tmp_path: Path) -> None:
             member.type, member.linkname = kind, "/etc/passwd"
             opened.addfile(member)
     (tmp_path / "t").write_bytes(buffer.getvalue())
-    assert package_archive.members(tmp_path / "t", "lib.tgz") == {}
+    assert package_files.archive_members(tmp_path / "t", "lib.tgz") == {}
 
 
 @pytest.mark.parametrize("name", ["lib.whl", "lib.tgz"])
@@ -91,20 +91,20 @@ def test_what_is_no_archive(tmp_path: Path, name: str, data: bytes) -> None:
     path = tmp_path / "p"
     path.write_bytes(data)
     with pytest.raises(ArtifactRejected, match=f"The archive {name} is refused"):
-        package_archive.members(path, name)
+        package_files.archive_members(path, name)
 
 
 def test_archives_that_unpack_to_too_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bomb = zipped(tmp_path / "b", {"docs/a.md": b"\0" * 20_000_000}, deflate=True)
     with pytest.raises(ArtifactRejected, match="unpacks to 20,000,000 bytes"):
-        package_archive.read(bomb, "lib.whl", ["docs/a.md"], 100_000_000)
-    monkeypatch.setattr(package_archive, "MAX_UNPACKED_BYTES", 1000)
+        package_files.read_archive(bomb, "lib.whl", ["docs/a.md"], 100_000_000)
+    monkeypatch.setattr(package_files, "MAX_UNPACKED_BYTES", 1000)
     (tmp_path / "t").write_bytes(tarball({"name": "lib"}, {"docs/a.md": b"x" * 2000}))
     with pytest.raises(ArtifactRejected, match="unpacks to too much"):
-        package_archive.members(tmp_path / "t", "lib.tgz")
-    monkeypatch.setattr(package_archive, "MAX_MEMBERS", 2)
+        package_files.archive_members(tmp_path / "t", "lib.tgz")
+    monkeypatch.setattr(package_files, "MAX_MEMBERS", 2)
     with pytest.raises(ArtifactRejected, match="more than 2 members"):
-        package_archive.members(zipped(tmp_path / "m", {"a": b"", "b": b"", "c": b""}), "lib.whl")
+        package_files.archive_members(zipped(tmp_path / "m", {"a": b"", "b": b"", "c": b""}), "lib.whl")
 
 
 def test_a_member_twice(tmp_path: Path) -> None:
@@ -112,7 +112,7 @@ def test_a_member_twice(tmp_path: Path) -> None:
         opened.writestr("docs/a.md", b"1")
         opened.writestr("docs/a.md", b"2")
     with pytest.raises(ArtifactRejected, match=r"'docs/a\.md' twice"):
-        package_archive.members(tmp_path / "p", "lib.whl")
+        package_files.archive_members(tmp_path / "p", "lib.whl")
 
 
 def test_downloads_are_compared_and_limited(tmp_path: Path) -> None:
@@ -120,11 +120,11 @@ def test_downloads_are_compared_and_limited(tmp_path: Path) -> None:
         server.answers["/p.whl"] = Answer(b"abc")
         url, target = f"{server.url}/p.whl", tmp_path / "p"
         sha = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
-        package_archive.download(http, PackageArchive(url, "p.whl", f"sha256:{sha}"), target, 100)
+        package_files.download(http, PackageArchive(url, "p.whl", f"sha256:{sha}"), target, 100)
         assert target.read_bytes() == b"abc"
         with pytest.raises(ArtifactRejected, match="not those that the registry names"):
-            package_archive.download(http, PackageArchive(url, "p.whl", f"sha256:{'0' * 64}"), target, 100)
+            package_files.download(http, PackageArchive(url, "p.whl", f"sha256:{'0' * 64}"), target, 100)
         with pytest.raises(FetchError, match="more than 2 bytes"):
-            package_archive.download(http, PackageArchive(url, "p.whl", None), target, 2)
+            package_files.download(http, PackageArchive(url, "p.whl", None), target, 2)
         with pytest.raises(FetchError, match="status 404"):
-            package_archive.download(http, PackageArchive(f"{url}x", "p.whl", None), target, 100)
+            package_files.download(http, PackageArchive(f"{url}x", "p.whl", None), target, 100)

@@ -20,8 +20,8 @@ from typing import Any
 import pytest
 
 from anvil.errors import ConfigError, NotAttested
-from anvil.fetch import attestation_bundle, attestation_check
-from anvil.fetch.attestation_bundle import Attestation
+from anvil.fetch import attestation
+from anvil.fetch.attestation import Attestation
 from tests.support.sigstore import COMMIT, Sigstore
 
 REAL = Path(__file__).parents[1] / "data" / "attestations"
@@ -46,7 +46,7 @@ def real(name: str) -> str:
 
 def refused(bundle: Any, root: str | None, sha256: str = SHA) -> str:
     with pytest.raises(NotAttested) as caught:
-        attestation_check.verify([bundle if isinstance(bundle, str) else json.dumps(bundle)], sha256, root)
+        attestation.verify([bundle if isinstance(bundle, str) else json.dumps(bundle)], sha256, root)
     return str(caught.value)
 
 
@@ -63,7 +63,7 @@ def test_a_real_attestation_is_verified_offline(
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    found = attestation_check.verify([real("conformance")], REAL_SHA)
+    found = attestation.verify([real("conformance")], REAL_SHA)
     repository = "sigstore-conformance/extremely-dangerous-public-oidc-beacon"
     assert found == [
         Attestation(
@@ -108,7 +108,7 @@ def test_an_attestation_of_a_private_repository_says_what_can_verify_it() -> Non
 def test_who_built_an_index_is_in_the_certificate(sigstore: Sigstore, root: str) -> None:
     own, shared = sigstore.bundle(INDEX), "acme/shared/.github/workflows/build.yml@refs/tags/v1"
     other = sigstore.bundle(INDEX, "acme/site", signer=shared)
-    found = attestation_check.verify([json.dumps(own), "{}", json.dumps(other)], SHA, root)
+    found = attestation.verify([json.dumps(own), "{}", json.dumps(other)], SHA, root)
     assert [each.repository for each in found] == ["acme/docs", "acme/site"]
     assert found[0].workflow == ".github/workflows/docs.yml@refs/heads/main" and found[0].commit == COMMIT
     assert found[1].workflow == shared
@@ -124,7 +124,7 @@ def test_another_sigstore_is_not_trusted(sigstore: Sigstore, root: str) -> None:
     ("changes", "reason"),
     [
         ({"issuer": "https://gitlab.com"}, "OIDCIssuerV2"),
-        ({"issuer": f"{attestation_bundle.ISSUER}/acme"}, "OIDCIssuerV2"),
+        ({"issuer": f"{attestation.ISSUER}/acme"}, "OIDCIssuerV2"),
         ({"signer": "evil/docs/.github/workflows/docs.yml@refs/heads/main"}, "a workflow of another owner"),
         ({"predicate": "https://spdx.dev/Document"}, "of another kind"),
         ({"payload_type": "text/plain"}, "not a statement"),
@@ -153,7 +153,7 @@ def paths(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 def test_no_value_of_a_bundle_can_be_changed_to_something_else(sigstore: Sigstore, root: str) -> None:
     """Each value replaced by others: the result is a refusal in one line, or the same attestation of the same bytes."""
     whole = sigstore.bundle(INDEX)
-    expected = attestation_check.verify([json.dumps(whole)], SHA, root)
+    expected = attestation.verify([json.dumps(whole)], SHA, root)
     others: list[Any] = [None, 7, "x", "AAAA", [], {}, [{}], True, "9" * 5000]
     logging.disable(logging.CRITICAL)
     refusals = 0
@@ -165,7 +165,7 @@ def test_no_value_of_a_bundle_can_be_changed_to_something_else(sigstore: Sigstor
                 place = place[key]
             place[path[-1]] = other
             try:
-                assert attestation_check.verify([json.dumps(changed)], SHA, root) == expected, (path, other)
+                assert attestation.verify([json.dumps(changed)], SHA, root) == expected, (path, other)
             except NotAttested as error:
                 assert 0 < len(str(error)) < 400 and "\n" not in str(error)
                 refusals += 1
@@ -196,11 +196,11 @@ def test_a_signed_file_is_not_an_attestation(sigstore: Sigstore, root: str) -> N
 def test_a_trusted_root_that_is_none_is_an_error_of_the_configuration(sigstore: Sigstore, tmp_path: Path) -> None:
     bundle = json.dumps(sigstore.bundle(INDEX))
     file = tmp_path / "root.json"
-    for content in (None, b"", b"{}", b"\xff", b" " * (attestation_check.MAX_ROOT_BYTES + 1)):
+    for content in (None, b"", b"{}", b"\xff", b" " * (attestation.MAX_ROOT_BYTES + 1)):
         if content is not None:
             file.write_bytes(content)
         with pytest.raises(ConfigError, match="cannot be used"):
-            attestation_check.verify([bundle], SHA, str(file))
+            attestation.verify([bundle], SHA, str(file))
 
 
 def test_the_package_is_imported_for_verifying_only() -> None:

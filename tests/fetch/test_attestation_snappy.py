@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anvil.fetch import attestation_bundle
+from anvil.fetch import attestation
 
 LIMIT = 1_000_000
 
@@ -50,23 +50,23 @@ def copy(offset: int, length: int, width: int) -> bytes:
     ],
 )
 def test_each_kind_of_element(block: str, text: bytes) -> None:
-    assert attestation_bundle.unpacked(bytes.fromhex(block), LIMIT) == text
+    assert attestation.snappy_unpacked(bytes.fromhex(block), LIMIT) == text
 
 
 def test_the_examples_of_lengths_in_the_description() -> None:
     assert varint(64) == b"\x40" and varint(2_097_150) == b"\xfe\xff\x7f"
     data = bytes(range(256)) * 8192
     block = varint(2_097_150) + literal(data[:2_097_150], 3)
-    assert attestation_bundle.unpacked(block, 2_097_150) == data[:2_097_150]
+    assert attestation.snappy_unpacked(block, 2_097_150) == data[:2_097_150]
     with pytest.raises(ValueError, match="2,097,150 bytes unpacked, and 2,097,149 are allowed"):
-        attestation_bundle.unpacked(block, 2_097_149)
+        attestation.snappy_unpacked(block, 2_097_149)
 
 
 def test_a_block_of_another_program() -> None:
     """Made once with cramjam 2.14."""
     block = "4a247b2261223a205b312c20320300405d2c202262223a20226f6e652074776f203a0800002c3e110004227d"
     text = b'{"a": [1, 1, 1, 1, 1, 1], "b": "one two one two one two, one two one two"}'
-    assert attestation_bundle.unpacked(bytes.fromhex(block), LIMIT) == text
+    assert attestation.snappy_unpacked(bytes.fromhex(block), LIMIT) == text
 
 
 @st.composite
@@ -92,16 +92,16 @@ def streams(draw: st.DrawFn) -> tuple[bytes, bytes]:
 @given(streams())
 def test_all_streams_of_elements(stream: tuple[bytes, bytes]) -> None:
     block, text = stream
-    assert attestation_bundle.unpacked(block, len(text)) == text
+    assert attestation.snappy_unpacked(block, len(text)) == text
     for broken in (block[:-1], block + b"\x00x"):
         with pytest.raises(ValueError):
-            attestation_bundle.unpacked(broken, LIMIT)
+            attestation.snappy_unpacked(broken, LIMIT)
 
 
 @given(st.binary(max_size=200))
 def test_any_bytes_are_unpacked_or_refused(data: bytes) -> None:
     with contextlib.suppress(ValueError):
-        assert len(attestation_bundle.unpacked(data, 5_000)) <= 5_000
+        assert len(attestation.snappy_unpacked(data, 5_000)) <= 5_000
 
 
 @pytest.mark.parametrize(
@@ -125,4 +125,4 @@ def test_any_bytes_are_unpacked_or_refused(data: bytes) -> None:
 )
 def test_a_damaged_block_is_refused(block: str, reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
-        attestation_bundle.unpacked(bytes.fromhex(block), LIMIT)
+        attestation.snappy_unpacked(bytes.fromhex(block), LIMIT)

@@ -1,0 +1,564 @@
+"""Attestations of indexes: who built one and who must have. They are found beside an index or at GitHub, verified, and
+remembered in the cache.
+
+Sigstore's own library verifies them offline: no server is asked. The package is an extra. Its root of trust, the keys
+of the public Sigstore, comes with it.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import logging
+import re
+import urllib.parse
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from anvil.errors import ConfigError, FetchError, NotAttested
+from anvil.fetch.fetched_cache import FetchedCache
+from anvil.fetch.github import Api
+from anvil.fetch.settings import FetchOptions
+from anvil.formats.characters import without_control
+from anvil.formats.json_values import json_object
+from anvil.formats.patterns import OBJECT_ID
+from anvil.http.client import HttpClient
+from anvil.settings import index_url
+from anvil.settings.index_url import OWNER, Address, GitHubAddress, WebAddress, is_builder
+from anvil.system import installation
+
+if TYPE_CHECKING:
+    from sigstore.models import TrustedRoot
+    from sigstore.verify import Verifier
+
+
+@dataclass(frozen=True, slots=True)
+class Attestation:
+    """Who built an index, as a verified attestation says.
+
+    ``repository``: ``OWNER/REPO`` on GitHub, whose workflow ran. ``workflow``: the file of the workflow that signed and
+    its ref, ``.github/workflows/docs.yml@refs/heads/main``; of another repository, with that in front. ``commit``: the
+    commit of ``repository`` that the workflow ran for. ``run``: the address of the run, if it is known.
+    """
+
+    repository: str
+    workflow: str
+    commit: str
+    run: str | None = None
+
+    @property
+    def shown(self) -> str:
+        return f"{self.repository}, {self.workflow}, commit {self.commit[:12]}"
+
+
+@dataclass(frozen=True, slots=True)
+class AttestationRule:
+    """What is done about attestations. ``required``: whether an index without a valid one is refused. ``builder``: who
+    must have built it, ``OWNER`` or ``OWNER/REPO``; None for what the address of the index says. ``trusted_root``: the
+    file of another Sigstore's trusted root; None for the public one."""
+
+    required: bool = False
+    builder: str | None = None
+    trusted_root: str | None = None
+
+
+SUFFIX = ".sigstore.json"
+"""What follows the name of an index in the name of the file with its attestation."""
+MAX_BYTES = 1_000_000
+"""Bytes of the longest file with attestations. One has about 12,000."""
+MAX_BUNDLES = 30
+"""Attestations of one index that are verified."""
+ISSUER = "https://token.actions.githubusercontent.com"
+"""Who says, to the authority that signs certificates, which workflow is running."""
+GITHUB = "https://github.com/"
+PAYLOAD = "application/vnd.in-toto+json"
+STATEMENTS = ("https://in-toto.io/Statement/v1", "https://in-toto.io/Statement/v0.1")
+PROVENANCE = "https://slsa.dev/provenance/v1"
+"""The kind of statement that says who built a file. Others, such as a list of parts, say something else."""
+_PAGES_HOST = re.compile(rf"({OWNER})\.github\.io", re.IGNORECASE)
+EXTENSIONS = {
+    "1.3.6.1.4.1.57264.1.9": "signer",
+    "1.3.6.1.4.1.57264.1.12": "repository",
+    "1.3.6.1.4.1.57264.1.13": "commit",
+    "1.3.6.1.4.1.57264.1.21": "run",
+}
+"""Extensions of a certificate of Fulcio, Sigstore's authority, that are read."""
+
+
+def expected_builder(address: Address) -> str | None:
+    """Who builds what is at an address, as far as the address says: the repository of ``github:OWNER/REPO``, the owner
+    of ``https://OWNER.github.io/``."""
+    if isinstance(address, GitHubAddress):
+        return address.slug
+    match = _PAGES_HOST.fullmatch(address.host) if isinstance(address, WebAddress) else None
+    return match[1] if match else None
+
+
+def is_by(attestation: Attestation, builder: str | None) -> bool:
+    """Whether ``OWNER`` or ``OWNER/REPO`` built it; GitHub ignores case in both. None: anybody."""
+    if builder is None:
+        return True
+    repository = attestation.repository.lower()
+    return builder.lower() in (repository, repository.partition("/")[0])
+
+
+# --- bundles in files and replies ------------------------------------------------------------------------------------
+
+
+def bundles(text: str) -> list[str]:
+    """The bundles in a file: one JSON object, or one in each line, as GitHub's programs write several. Empty for text
+    that is not JSON at all, because many sites answer every address with a page. Raises :class:`ValueError`."""
+    if not text.lstrip("\ufeff \t\r\n").startswith("{"):
+        return []
+    if json_object(text) is not None:
+        return [text]
+    lines = [line for line in text.splitlines() if line.strip()]
+    if len(lines) > MAX_BUNDLES:
+        raise ValueError(f"it has more than {MAX_BUNDLES} lines")
+    if any(json_object(line) is None for line in lines):
+        raise ValueError("it is not JSON")
+    return lines
+
+
+def bundles_of_api(response: Any, read: Callable[[str], str]) -> list[str]:
+    """The bundles in what GitHub's API says about a digest. ``read``: gets the bundle at an address, which the API
+    names instead of the bundle itself.
+
+    Raises :class:`ValueError` for an answer that cannot be read: it is not known then whether there is an attestation.
+    """
+    rows = response.get("attestations") if isinstance(response, dict) else None
+    if not isinstance(rows, list):
+        raise ValueError("it has no list of attestations")
+    found = []
+    for number, row in enumerate(rows[:MAX_BUNDLES], 1):
+        bundle, url = (row.get("bundle"), row.get("bundle_url")) if isinstance(row, dict) else (None, None)
+        if isinstance(bundle, dict):
+            found.append(json.dumps(bundle))
+        elif isinstance(url, str) and url:
+            found.append(read(url))
+        else:
+            raise ValueError(f"attestation {number} has neither a bundle nor its address")
+    return found
+
+
+def stored_bundle(data: bytes) -> str:
+    """The bundle in a file of GitHub's storage: JSON, plain or packed with Snappy. Raises :class:`ValueError`."""
+    text = data.decode("utf-8", "replace")
+    if json_object(text) is None:
+        text = snappy_unpacked(data, MAX_BYTES).decode("utf-8", "replace")
+        if json_object(text) is None:
+            raise ValueError("it is not JSON")
+    return text
+
+
+def check_bundle(bundle: str) -> None:
+    """Raise :class:`ValueError` for what is no bundle, and for one that names no entry of a public log."""
+    material = (json_object(bundle) or {}).get("verificationMaterial")
+    if not isinstance(material, dict):
+        raise ValueError("it is not a Sigstore bundle")
+    if not material.get("tlogEntries"):
+        raise ValueError(
+            "it is not in a public log, as attestations of private repositories are not. "
+            "'gh attestation verify' can verify those"
+        )
+
+
+def check_statement(payload_type: str, payload: bytes, sha256: str) -> None:
+    """Raise :class:`ValueError` unless the signed statement is of who built the file with this SHA-256."""
+    statement = json_object(payload.decode("utf-8", "replace")) if payload_type == PAYLOAD else None
+    if statement is None or statement.get("_type") not in STATEMENTS:
+        raise ValueError("it is not a statement about files")
+    if statement.get("predicateType") != PROVENANCE:
+        raise ValueError(f"it is of another kind than {PROVENANCE}")
+    subjects = statement.get("subject")
+    digests = [row.get("digest") for row in subjects if isinstance(row, dict)] if isinstance(subjects, list) else []
+    if sha256 not in [row.get("sha256") for row in digests if isinstance(row, dict)]:
+        raise ValueError(f"it is of another file than the index, which has the SHA-256 {sha256[:16]}...")
+
+
+def identity(extensions: dict[str, bytes]) -> Attestation:
+    """Who signed, from the extensions of the certificate by their number. Raises :class:`ValueError`."""
+    values = {name: _utf8_string(extensions[oid]) for oid, name in EXTENSIONS.items() if oid in extensions}
+    repository, signer = values.get("repository", ""), values.get("signer", "")
+    commit = values.get("commit", "")
+    slug = repository.removeprefix(GITHUB)
+    if not repository.startswith(GITHUB) or not is_builder(slug) or "/" not in slug or not OBJECT_ID.fullmatch(commit):
+        raise ValueError("its certificate does not name a repository of GitHub and a commit")
+    owner = slug.partition("/")[0]
+    if not signer.lower().startswith(f"{GITHUB}{owner}/".lower()):
+        raise ValueError(f"a workflow of another owner signed it for {slug}: {signer[:200]}")
+    workflow = signer.removeprefix(GITHUB)
+    own = f"{slug}/"
+    return Attestation(
+        repository=slug,
+        workflow=workflow[len(own) :] if workflow.lower().startswith(own.lower()) else workflow,
+        commit=commit,
+        run=values.get("run"),
+    )
+
+
+def _utf8_string(der: bytes) -> str:
+    """A DER ``UTF8String``: its tag, its length, and the text."""
+    if len(der) < 2 or der[0] != 0x0C:
+        raise ValueError("its certificate has an extension that is not text")
+    size, start = der[1], 2
+    if size & 0x80:
+        start += size & 0x7F
+        size = int.from_bytes(der[2:start], "big")
+    if len(der) != start + size:
+        raise ValueError("its certificate has a text of another length than it says")
+    return der[start:].decode("utf-8")
+
+
+# --- Snappy, with which GitHub packs the bundles in its storage ------------------------------------------------------
+
+_LONGEST_INLINE = 60
+"""Up to this length, the first byte of a literal has the length itself. Above, it has the number of bytes with it."""
+
+
+def snappy_unpacked(data: bytes, limit: int) -> bytes:
+    """The bytes in a block. ``limit``: how many it may have; a longer block is refused before it is unpacked. Raises
+    :class:`ValueError`."""
+    size, position = _size(data)
+    if size > limit:
+        raise ValueError(f"it has {size:,} bytes unpacked, and {limit:,} are allowed")
+    result = bytearray()
+    while position < len(data):
+        tag = data[position]
+        position += 1
+        kind, upper = tag & 3, tag >> 2
+        extra = (max(0, upper + 1 - _LONGEST_INLINE), 1, 2, 4)[kind]
+        number = int.from_bytes(_part(data, position, extra), "little")
+        position += extra
+        if kind == 0:
+            length = (number if extra else upper) + 1
+            _ensure_fits(length, result, size)
+            result += _part(data, position, length)
+            position += length
+            continue
+        offset = number
+        length = upper + 1
+        if kind == 1:  # the three upper bits belong to the offset
+            offset, length = (tag >> 5 << 8) + number, (upper & 7) + 4
+        _ensure_fits(length, result, size)
+        _copy(result, offset, length)
+    if len(result) != size:
+        raise ValueError(f"it has {len(result):,} bytes unpacked, and says that it has {size:,}")
+    return bytes(result)
+
+
+def _size(data: bytes) -> tuple[int, int]:
+    """The length that a block says it has, and where its elements begin: seven bits in each byte, the lowest first."""
+    size = 0
+    for position, byte in enumerate(data[:5]):
+        size |= (byte & 0x7F) << (7 * position)
+        if byte < 0x80:
+            if size >= 1 << 32:
+                break
+            return size, position + 1
+    raise ValueError("it is not a block of Snappy")
+
+
+def _part(data: bytes, start: int, length: int) -> bytes:
+    if start + length > len(data):
+        raise ValueError("it ends too early")
+    return data[start : start + length]
+
+
+def _ensure_fits(length: int, result: bytearray, size: int) -> None:
+    if len(result) + length > size:
+        raise ValueError(f"it has more bytes unpacked than the {size:,} that it says")
+
+
+def _copy(result: bytearray, offset: int, length: int) -> None:
+    """Append bytes that begin ``offset`` before the end. A copy longer than its offset repeats what it copied."""
+    if not 0 < offset <= len(result):
+        raise ValueError("it copies bytes from before its start")
+    start = len(result) - offset
+    chunk = bytes(result[start : start + length])
+    result += (chunk * -(-length // len(chunk)))[:length]
+
+
+# --- finding, verifying and remembering ------------------------------------------------------------------------------
+
+ABSENT = (403, 404, 410)
+"""Statuses of a file that is not there; some stores answer 403 for a missing file."""
+
+
+def rule_of(options: FetchOptions, base: Path) -> AttestationRule:
+    """The rule of a configuration. ``base``: the start of its relative paths."""
+    return AttestationRule(
+        required=options.require_attestation or options.attested_by is not None,
+        builder=options.attested_by,
+        trusted_root=str(base / options.trusted_root) if options.trusted_root is not None else None,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """``attestation``: who built the index, None if that is not proven. ``notes``: why it is not."""
+
+    attestation: Attestation | None = None
+    notes: tuple[str, ...] = ()
+
+
+class Examiner:
+    """Finds out who built the indexes of one source.
+
+    ``rule``: None when nobody asks. ``expected``: who builds what is at that source, as its address says. ``shown``:
+    the source in messages. ``cache``: where results are remembered. Raises :class:`ConfigError` for a rule that cannot
+    be kept.
+    """
+
+    def __init__(
+        self, rule: AttestationRule | None, expected: str | None, shown: str, cache: FetchedCache | None = None
+    ) -> None:
+        self.rule, self._shown, self._cache = rule, shown, cache
+        self._builder = (rule and rule.builder) or expected
+        if rule is None or not rule.required:
+            return
+        if self._builder is None:
+            raise ConfigError(
+                f"{shown} must have an attestation, but nothing says who must have built it. Name the repository with "
+                "--attested-by OWNER/REPO, or with attested_by in the configuration."
+            )
+        if not is_installed():
+            raise ConfigError(
+                f"{shown} must have an attestation, and verifying it needs the package sigstore. "
+                f"Install it: {installation.install_extras('attest')}"
+            )
+
+    def recall(self, sha256: str) -> Attestation | None:
+        """Who built an index that was verified before, if it is who must have built it."""
+        if self.rule is None or self._cache is None:
+            return None
+        return recalled(self._cache, sha256, self._builder, self.rule.trusted_root)
+
+    def is_settled(self, sha256: str) -> bool:
+        """Whether nothing more can be found out about an index."""
+        return self.rule is None or self.recall(sha256) is not None
+
+    def offline(self, sha256: str) -> Attestation | None:
+        """Who built a cached index. Raises :class:`NotAttested` if that must be known and is not."""
+        found = self.recall(sha256)
+        if found is None and self.rule is not None and self.rule.required:
+            raise NotAttested(
+                f"The cached index of {self._shown} is refused: its attestation was not verified before. "
+                "Fetch it again when the network is there."
+            )
+        return found
+
+    def examine(self, sha256: str, read: Callable[[], Sequence[str]]) -> Examined:
+        """Verify the attestation of an index. ``read``: gets the bundles, none if there is no attestation.
+
+        Raises :class:`NotAttested` if the rule demands a valid one and there is none, :class:`FetchError` if that
+        cannot be found out.
+        """
+        rule = self.rule
+        if rule is None:
+            return Examined()
+        known = self.recall(sha256)
+        if known is not None:
+            return Examined(known)
+        try:
+            bundles = (
+                read()
+            )  # before sigstore is looked for: an index without an attestation needs no advice to install it
+            if not bundles and not rule.required:
+                return Examined()
+            if not bundles:
+                raise NotAttested("it has no attestation")
+            if not is_installed():
+                install = installation.install_extras("attest")
+                note = f"Its attestation is not verified: that needs the package sigstore. Install it: {install}"
+                return Examined(None, (note,))
+            found = self._chosen(verify(bundles, sha256, rule.trusted_root))
+        except NotAttested as error:
+            if rule.required:
+                raise NotAttested(
+                    f"{self._shown} is refused, because {self._builder} must have built it: {error}. "
+                    "Ask its publisher, or correct who must have built it."
+                ) from None
+            return Examined(None, (f"Its attestation is not valid: {error}.",))
+        except FetchError as error:
+            if rule.required:
+                raise
+            return Examined(None, (f"Its attestation cannot be fetched: {error}",))
+        if self._cache is not None:
+            self._cache.note(note_of(sha256, rule.trusted_root), json.dumps(asdict(found), sort_keys=True))
+        return Examined(found)
+
+    def _chosen(self, found: Sequence[Attestation]) -> Attestation:
+        fit = next((each for each in found if is_by(each, self._builder)), None)
+        if fit is None:
+            raise NotAttested(f"it was built by {found[0].repository}, not by {self._builder}")
+        return fit
+
+
+def recalled(cache: FetchedCache, sha256: str, builder: str | None, trusted_root: str | None) -> Attestation | None:
+    """Who built an index, if its attestation was verified before with the same trusted root, and it is ``builder``."""
+    text = cache.held_by(note_of(sha256, trusted_root))
+    try:
+        found = Attestation(**json.loads(text)) if text else None
+    except (ValueError, TypeError):
+        return None  # written by another version
+    return found if found is not None and is_by(found, builder) else None
+
+
+def note_of(sha256: str, trusted_root: str | None) -> str:
+    """The name of the note in the cache that says who built an index."""
+    return f"attestation {sha256} {trusted_root or ''}"
+
+
+def beside(http: HttpClient, url: str) -> list[str]:
+    """The bundles in the file beside an index on a web server. Raises :class:`FetchError`, :class:`NotAttested`."""
+    parts = urllib.parse.urlsplit(url)
+    place = urllib.parse.urlunsplit(parts._replace(path=parts.path + SUFFIX))
+    with http.get(place) as reply:
+        if reply.status in ABSENT:
+            return []
+        shown = index_url.without_secrets(reply.url)
+        if reply.status != 200:
+            raise FetchError(f"{shown} answered with status {reply.status}.")
+        return _parsed(reply.text(MAX_BYTES), shown)
+
+
+def of_file(path: Path) -> list[str]:
+    """The bundles in the file beside an index on this machine. Raises :class:`NotAttested`."""
+    place = path.with_name(path.name + SUFFIX)
+    if not place.is_file():
+        return []
+    with place.open("rb") as file:
+        data = file.read(MAX_BYTES + 1)
+    return of_bytes(data, str(place))
+
+
+def of_bytes(data: bytes, shown: str) -> list[str]:
+    """The bundles in a file that was read. Raises :class:`NotAttested`."""
+    if len(data) > MAX_BYTES:
+        raise NotAttested(f"{shown} is longer than {MAX_BYTES:,} bytes")
+    return _parsed(data.decode("utf-8", "replace"), shown)
+
+
+def of_github(http: HttpClient, address: GitHubAddress, sha256: str) -> list[str]:
+    """The bundles that GitHub keeps of an index that a workflow attested. Raises :class:`FetchError`, also when one of
+    them cannot be read: what it says is not known then."""
+    api = Api(http, address)
+    url = f"{api.root}/attestations/sha256:{sha256}?per_page={MAX_BUNDLES}"
+    response, _ = api.get(url, "the attestation", may_be_missing=True)
+    if response is None:
+        return []
+    try:
+        return bundles_of_api(response, lambda stored: _stored(http, url, stored))
+    except ValueError as error:
+        shown = index_url.without_secrets(url)
+        raise FetchError(
+            f"{shown} answered with something unknown: {error}. Update Anvil, or try again later."
+        ) from None
+
+
+def _stored(http: HttpClient, api: str, url: str) -> str:
+    """The bundle in GitHub's storage at ``url``, which the answer of ``api`` names. It is requested like the target
+    of a redirect, and without the token: the address is signed."""
+    with http.anonymous() as anonymous, anonymous.get(anonymous.target(api, url)) as reply:
+        shown = index_url.without_secrets(reply.url)
+        if reply.status != 200:
+            raise FetchError(f"{shown} answered with status {reply.status}. Try again later.")
+        data = reply.body(MAX_BYTES)
+    try:
+        return stored_bundle(data)
+    except ValueError as error:
+        raise FetchError(f"The attestation at {shown} cannot be read, because {error}. Update Anvil.") from None
+
+
+def of_server(http: HttpClient, address: WebAddress | GitHubAddress, url: str, sha256: str) -> list[str]:
+    """The bundles of the index at ``url``, which ``address`` led to."""
+    return of_github(http, address, sha256) if isinstance(address, GitHubAddress) else beside(http, url)
+
+
+def _parsed(text: str, shown: str) -> list[str]:
+    try:
+        return bundles(text)
+    except ValueError as error:
+        raise NotAttested(f"{shown} cannot be read, because {error}") from None
+
+
+# --- verifying with Sigstore's library ---------------------------------------------------------------------------
+
+PUBLIC = "https://tuf-repo-cdn.sigstore.dev"
+"""The public Sigstore, by the address of its root of trust."""
+MAX_ROOT_BYTES = 1_000_000
+
+
+def is_installed() -> bool:
+    """Whether attestations can be verified here."""
+    return importlib.util.find_spec("sigstore") is not None
+
+
+def verify(bundles: Sequence[str], sha256: str, trusted_root: str | None = None) -> list[Attestation]:
+    """Who built the file with this SHA-256: of each bundle that is a valid attestation of it by a workflow of GitHub.
+
+    ``trusted_root``: the file of another Sigstore's trusted root. Raises :class:`NotAttested`, with the reason, when no
+    bundle is valid, and :class:`ConfigError`.
+    """
+    logging.getLogger("sigstore").addHandler(logging.NullHandler())  # else its warnings are printed
+    from sigstore.verify import Verifier
+
+    verifier = Verifier(trusted_root=_public_root() if trusted_root is None else _root(Path(trusted_root)))
+    found, problem = [], "there is none"
+    for bundle in bundles:
+        try:
+            found.append(_verified(verifier, bundle, sha256))
+        except NotAttested as error:
+            problem = str(error)
+    if not found:
+        raise NotAttested(problem)
+    return found
+
+
+def _verified(verifier: Verifier, text: str, sha256: str) -> Attestation:
+    from sigstore.models import Bundle
+    from sigstore.verify.policy import OIDCIssuerV2
+
+    try:
+        check_bundle(text)
+        bundle = Bundle.from_json(text)
+        payload_type, payload = verifier.verify_dsse(bundle, OIDCIssuerV2(ISSUER))
+        extensions = {
+            each.oid.dotted_string: each.value.public_bytes()
+            for each in bundle.signing_certificate.extensions
+            if each.oid.dotted_string in EXTENSIONS
+        }
+        check_statement(payload_type, payload, sha256)
+        return identity(extensions)
+    except Exception as error:  # bundles are hostile, and the parsers below raise many things: it is not verified then
+        first = next(iter(str(error).strip().splitlines()), "") or type(error).__name__
+        raise NotAttested(without_control(first)[:300].rstrip(".")) from error
+
+
+def _public_root() -> TrustedRoot:
+    """The trusted root in the package. Its own function prefers a copy that it once made in the user's cache, which is
+    never renewed offline."""
+    from sigstore.models import TrustedRoot
+
+    place = resources.files("sigstore") / "_store" / urllib.parse.quote(PUBLIC, safe="") / "trusted_root.json"
+    with resources.as_file(place) as path:
+        return TrustedRoot.from_file(str(path))
+
+
+def _root(path: Path) -> TrustedRoot:
+    from sigstore.models import TrustedRoot
+
+    try:
+        if path.stat().st_size > MAX_ROOT_BYTES:
+            raise ValueError(f"it has more than {MAX_ROOT_BYTES:,} bytes")
+        return TrustedRoot.from_file(str(path))
+    except Exception as error:  # OSError, and what the parsers raise about a file that is something else
+        reason = getattr(error, "strerror", None) or next(iter(str(error).splitlines()), "")
+        raise ConfigError(
+            f"fetch.trusted_root: {path} cannot be used ({without_control(reason)[:200].rstrip('.')}). "
+            "Name a trusted_root.json of Sigstore."
+        ) from error
