@@ -1,7 +1,209 @@
-"""``anvil.asgi:app``: an index as an ASGI application, for ``uvicorn anvil.asgi:app`` and for functions."""
+"""``anvil.asgi:app``: one index as an ASGI application, configured by the environment, for functions and ASGI servers.
+
+The documents are opened when the server sends ``lifespan.startup``, or with the first request if it sends none, as
+functions do. The variables are in the guide on hosting.
+"""
 
 from __future__ import annotations
 
-from anvil.server.asgi_app import AnvilApplication
+import asyncio
+import contextlib
+import dataclasses
+import hashlib
+import logging
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from starlette.applications import Starlette
+from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from anvil.errors import AnvilError, ConfigError
+from anvil.server import docs_toolset, http_transport, logs
+from anvil.server.mcp_app import running_app
+from anvil.server.oauth import OAuthSettings
+from anvil.server.progress import ProgressReporter
+from anvil.server.rate_limit import Rate, RateLimitMiddleware
+from anvil.server.result_json import plain, text
+from anvil.server.security import Access, AccessMiddleware, Application, Receive, Scope, Send, read_token
+from anvil.server.threads import ThreadBridge
+from anvil.server.toolset import InvalidArguments, ServeRequest, open_toolset
+
+DEFAULT_CACHE_S = 300
+CORS_HEADERS = ("Authorization", "Content-Type", "Mcp-Method", "Mcp-Name", "Mcp-Protocol-Version", "Mcp-Session-Id")
+PREFLIGHT_CACHE_S = 86_400
+BEHIND_PROXY_HOST = "0.0.0.0"
+"""Where the server listens is not known here, so the rules are those for a public address."""
+
+
+@dataclass(frozen=True)
+class AsgiSettings:
+    """The settings of the application, from environment variables."""
+
+    served: ServeRequest
+    access: Access
+    origins: tuple[str, ...] = ()
+    rate: Rate | None = None
+    cache_s: int = DEFAULT_CACHE_S
+    log_level: str = "warn"
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str]) -> AsgiSettings:
+        """Raises :class:`ConfigError` for a value that is not valid, and without a token unless all may read."""
+        origins = tuple(environment.get("ANVIL_CORS_ORIGINS", "").split())
+        rate = environment.get("ANVIL_RATE_LIMIT", "").strip()
+        cache = environment.get("ANVIL_CACHE_SECONDS", str(DEFAULT_CACHE_S)).strip()
+        if not cache.isdecimal() or len(cache) > 9:
+            raise ConfigError(f"ANVIL_CACHE_SECONDS is {cache!r}. Write a number of seconds; 0 switches caching off.")
+        level = environment.get("ANVIL_LOG_LEVEL", "warn")
+        if level not in logs.LEVELS:
+            raise ConfigError(f"ANVIL_LOG_LEVEL is {level!r}. Use one of {', '.join(logs.LEVELS)}.")
+        public = environment.get("ANVIL_PUBLIC", "").casefold() in ("1", "true", "yes", "on")
+        token = read_token(environment.get("ANVIL_TOKEN"), environment.get("ANVIL_TOKEN_FILE"))
+        oauth = OAuthSettings.given(
+            environment.get("ANVIL_OAUTH_ISSUER"),
+            environment.get("ANVIL_OAUTH_RESOURCE"),
+            tuple(environment.get("ANVIL_OAUTH_SCOPES", "").split()),
+        )
+        if token is None and oauth is None and not public:
+            raise ConfigError(
+                "No token is set. Set ANVIL_TOKEN, or ANVIL_PUBLIC=1 if everyone who can reach the server may read "
+                "the documents."
+            )
+        return cls(
+            ServeRequest(
+                docs=environment.get("ANVIL_DOCS"),
+                index=environment.get("ANVIL_INDEX"),
+                watch=False,
+                transport="http",
+            ),
+            access=Access(
+                host=BEHIND_PROXY_HOST,
+                token=token,
+                oauth=oauth,
+                insecure=public,
+                allowed_hosts=tuple(environment.get("ANVIL_ALLOWED_HOST", "").split()),
+                allowed_origins=origins,
+            ),
+            origins=origins,
+            rate=Rate.parsed(rate) if rate else None,
+            cache_s=int(cache),
+            log_level=level,
+        )
+
+
+def _search_route(bridge: ThreadBridge, settings: AsgiSettings) -> Route:
+    """``GET /search?query=...``: the result of ``search_docs``, for the search box of a site. It may be cached."""
+    tool = next(tool for tool in docs_toolset.TOOLS if tool.name == "search_docs")
+    kept = f"{'private' if settings.access.token or settings.access.oauth else 'public'}, max-age={settings.cache_s}"
+
+    async def search(request: Request) -> Response:
+        try:
+            result = await bridge.call("search", tool.bind(request.query_params))
+        except (InvalidArguments, ConfigError) as error:
+            return JSONResponse({"error": str(error)}, 400, {"Cache-Control": "no-store"})
+        except AnvilError as error:
+            return JSONResponse({"error": str(error)}, 503, {"Cache-Control": "no-store", "Retry-After": "1"})
+        tag = f'"{hashlib.sha256(text(plain(dataclasses.replace(result, query_ms=0.0))).encode()).hexdigest()[:32]}"'
+        may_keep = settings.cache_s and not result.freshness.pending_vectors
+        headers = {"ETag": tag, "Cache-Control": kept if may_keep else "no-cache"}
+        if tag in (known.strip() for known in request.headers.get("if-none-match", "").split(",")):
+            return Response(status_code=304, headers=headers)
+        return Response(text(plain(result)), media_type="application/json", headers=headers)
+
+    return Route("/search", search, methods=["GET"])
+
+
+class AnvilApplication:
+    """The ASGI application. ``environment``: the variables, which are read when it starts."""
+
+    def __init__(self, environment: Mapping[str, str] | None = None) -> None:
+        self._environment = os.environ if environment is None else environment
+        self._application: Application | None = None
+        self._running: asyncio.Task[None] | None = None
+        self._ready: asyncio.Future[None] | None = None
+        self._stop: asyncio.Event | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request, or the life of a server."""
+        if scope["type"] == "lifespan":
+            await self._live(receive, send)
+            return
+        await self._started()
+        assert self._application is not None
+        await self._application(scope, receive, send)
+
+    async def _live(self, receive: Receive, send: Send) -> None:
+        while True:
+            message = await receive()
+            if message["type"] == "lifespan.startup":
+                problem = ""
+                try:
+                    await self._started()
+                except AnvilError as error:
+                    problem = str(error)
+                if problem:  # sent behind the handler: a server that raises then shows one traceback, not two
+                    await send({"type": "lifespan.startup.failed", "message": problem})
+                    return
+                await send({"type": "lifespan.startup.complete"})
+            elif message["type"] == "lifespan.shutdown":
+                await self.stop()
+                await send({"type": "lifespan.shutdown.complete"})
+                return
+
+    async def _started(self) -> None:
+        """Return when the application accepts requests. After a failure the next call tries again."""
+        if self._ready is None or (self._ready.done() and self._ready.exception() is not None):
+            self._ready, self._stop = asyncio.get_running_loop().create_future(), asyncio.Event()
+            self._running = asyncio.ensure_future(self._run(self._ready, self._stop))
+        await asyncio.shield(self._ready)
+
+    async def stop(self) -> None:
+        """Close the index and the files. A later request opens them again."""
+        if self._stop is not None and self._running is not None:
+            self._stop.set()
+            await self._running
+            self._ready = self._running = self._application = None
+
+    async def _run(self, ready: asyncio.Future[None], stop: asyncio.Event) -> None:
+        """The whole life in one task, because contexts must be left in the task that entered them."""
+        try:
+            settings = AsgiSettings.from_environment(self._environment)
+            if not logging.getLogger().handlers:  # functions and servers may have set up logging
+                logs.configure(settings.log_level, "json")
+            reporter = ProgressReporter()
+            async with contextlib.AsyncExitStack() as stack:
+                running = stack.enter_context(open_toolset("docs", settings.served, reporter))
+                running.target.start(reporter)
+                app = await stack.enter_async_context(running_app([running], reporter, standing=False))
+                routes = http_transport.streamable(app, settings.access, [_search_route(app.parts[0][1], settings)])
+                await stack.enter_async_context(routes.router.lifespan_context(routes))
+                self._application = _guarded(routes, http_transport.public_paths(app, settings.access), settings)
+                ready.set_result(None)
+                await stop.wait()
+        except BaseException as error:
+            if ready.done():
+                raise
+            ready.set_exception(error)
+
+
+def _guarded(routes: Starlette, public_paths: Sequence[str], settings: AsgiSettings) -> Application:
+    application: Application = AccessMiddleware(routes, settings.access, public_paths)
+    if settings.rate is not None:
+        application = RateLimitMiddleware(application, settings.rate)
+    if settings.origins:
+        application = CORSMiddleware(
+            application,
+            allow_origins=settings.origins,
+            allow_methods=("GET", "POST"),
+            allow_headers=CORS_HEADERS,
+            expose_headers=("WWW-Authenticate", "Retry-After", "ETag"),
+            max_age=PREFLIGHT_CACHE_S,
+        )
+    return application
+
 
 app = AnvilApplication()

@@ -29,7 +29,7 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 _AFTER_BRACKET = re.compile(r"(?::\d*)?")
 MAX_CONCURRENT_REQUESTS = 256
 """Open requests at once, streams included. Others get status 503. A request counts from the end of its body on;
-``http_timeouts.py`` limits the time for a body."""
+``http_transport.py`` limits the time for a body."""
 TOO_MANY = (503, "Too many requests at once. Try again in a moment.")
 ANY_HOST = "*"
 

@@ -80,7 +80,7 @@ PURE_NAMES = (
 PURE = tuple(
     name for name in MODULES if name.startswith(tuple(f"{pure}." for pure in PURE_NAMES)) or name in PURE_NAMES
 )
-SERVER = ("anvil.server", "anvil.context.tools", "anvil.library.tools", "anvil.library.upload")
+SERVER = ("anvil.server", "anvil.asgi", "anvil.context.tools", "anvil.library.tools", "anvil.library.upload")
 SQL_FOLDERS = ("anvil.index_file", "anvil.library")
 COMMANDS = tuple(sorted({entry.place.partition(":")[0] for entry in registry.COMMANDS.values()}))
 DOORS = {

@@ -18,8 +18,8 @@ import httpx2
 import pytest
 
 import anvil
+from anvil.asgi import AnvilApplication, AsgiSettings
 from anvil.errors import ConfigError
-from anvil.server.asgi_app import AnvilApplication, AsgiSettings
 from anvil.server.rate_limit import MAX_CLIENTS, Rate, RateLimitMiddleware
 from tests.conftest import PAGES, write
 from tests.support import mcp_servers

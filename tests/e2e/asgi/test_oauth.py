@@ -17,9 +17,9 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 import anvil
+from anvil.asgi import AnvilApplication
 from anvil.errors import ConfigError, FetchError
 from anvil.server import oauth as provider_door
-from anvil.server.asgi_app import AnvilApplication
 from anvil.server.oauth import InvalidToken, OAuthSettings
 from tests.conftest import PAGES, write
 from tests.support import identity_provider
