@@ -329,7 +329,7 @@ def test_collections_of_another_model_say_what_ends_that(
     tables = {"one": 'docs = "one"', "two": 'docs = "two"', "named": 'index = "named/.anvil/index.db"'}
     config = "".join(f"[collections.{name}]\n{keys}\n" for name, keys in tables.items())
     (tmp_path / "anvil.toml").write_text(config, encoding="utf-8")
-    monkeypatch.setattr("anvil.live.index_saver.QUIET_S", 1.0)
+    monkeypatch.setattr("anvil.live.background_work.QUIET_S", 1.0)
     monkeypatch.setitem(PROVIDERS, "local", lambda settings: AnotherModel(local))
     with anvil.open(config=tmp_path / "anvil.toml", collections="all", background=True) as all_three:
         soon, never = all_three.search("sourdough").freshness.notes[:2]

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from anvil.documents import document_source
 from anvil.errors import AnvilError, ArtifactError, BuildError, ConfigError, NotFound, OlderIndex
-from anvil.live.background_build import InitialBuild, VectorWorker, join
-from anvil.live.index_saver import IndexSaver
+from anvil.live.background_work import IndexSaver, InitialBuild, VectorWorker, join
 from anvil.live.location import CLOSED
 from anvil.requests import BuildRequest, OpenRequest, SearchRequest
 from anvil.system.cancellation import still_wanted

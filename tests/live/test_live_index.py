@@ -21,7 +21,7 @@ from anvil.embedding.provider import Embedded, EmbeddingProvider
 from anvil.errors import ArtifactRejected, ConfigError, NotFound, ProviderError, SourceError
 from anvil.index_file import publish
 from anvil.index_file.table_rows import ChunkText
-from anvil.live.background_build import VectorWorker
+from anvil.live.background_work import VectorWorker
 from anvil.live.live_index import MAX_CANDIDATES
 from anvil.live.working_copy import WorkingCopy
 from anvil.results import Mode
@@ -144,7 +144,7 @@ def test_a_large_change_is_answered_at_once_and_embedded_behind(serving: anvil.A
 def test_a_private_index_is_brought_up_to_date_when_it_is_quiet(
     serving: anvil.Anvil, built: Path, held: Held, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("anvil.live.index_saver.QUIET_S", 0.3)
+    monkeypatch.setattr("anvil.live.background_work.QUIET_S", 0.3)
     write(built, {"new.md": "# Quagga\n\nAn animal that no longer exists, striped in front only.\n"})
     assert serving.search("extinct striped animal", mode="semantic").freshness.refreshed == ("new.md",)
     texts = held.texts
@@ -159,7 +159,7 @@ def test_a_private_index_of_another_model_is_embedded_again_without_an_edit(
     class Other(Held):
         digest, model = "0" * 64, "another-model"
 
-    monkeypatch.setattr("anvil.live.index_saver.QUIET_S", 1.0)
+    monkeypatch.setattr("anvil.live.background_work.QUIET_S", 1.0)
     other = Other(local)
     PROVIDERS["local"] = lambda settings: other
     with anvil.open(built, background=True) as found:
@@ -184,7 +184,7 @@ def test_a_server_without_a_model_leaves_the_vectors_of_a_private_index(
     built: Path, held: Held, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A build by it would write the pages without any vector, which the next server with a model would make again."""
-    monkeypatch.setattr("anvil.live.index_saver.QUIET_S", 0.0)
+    monkeypatch.setattr("anvil.live.background_work.QUIET_S", 0.0)
     before = (built / ".anvil/index.db").read_bytes()
     with anvil.open(built, provider="none", background=True) as found:
         write(built, {"new.md": "# Quagga\n"})
@@ -197,7 +197,7 @@ def test_a_server_without_a_model_leaves_the_vectors_of_a_private_index(
 def test_a_server_without_a_model_brings_an_index_without_vectors_up_to_date(
     docs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("anvil.live.index_saver.QUIET_S", 0.0)
+    monkeypatch.setattr("anvil.live.background_work.QUIET_S", 0.0)
     with anvil.open(docs, provider="none") as found:
         found.index()
     with anvil.open(docs, provider="none", background=True) as found:
@@ -213,7 +213,7 @@ def test_an_index_that_is_not_private_keeps_its_model(
     class Other(Held):
         digest, model = "0" * 64, "another-model"
 
-    monkeypatch.setattr("anvil.live.index_saver.QUIET_S", 0.0)
+    monkeypatch.setattr("anvil.live.background_work.QUIET_S", 0.0)
     if index == "held by git":
         (built / ".anvil/.gitignore").write_text("*\n!.gitignore\n!index.db\n")
     PROVIDERS["local"] = lambda settings: Other(local)
@@ -228,7 +228,7 @@ def test_an_index_that_is_not_private_keeps_its_model(
 def test_a_server_that_closes_does_not_finish_its_index(
     built: Path, held: Held, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("anvil.live.index_saver.QUIET_S", 0.0)
+    monkeypatch.setattr("anvil.live.background_work.QUIET_S", 0.0)
     with anvil.open(built, background=True) as found:
         found.search("alerts")
         held.gate.clear()
@@ -248,7 +248,7 @@ def test_a_server_that_closes_does_not_finish_its_index(
 def test_an_index_that_git_holds_is_never_written_by_a_server(
     serving: anvil.Anvil, built: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("anvil.live.index_saver.QUIET_S", 0.0)
+    monkeypatch.setattr("anvil.live.background_work.QUIET_S", 0.0)
     (built / ".anvil/.gitignore").write_text("*\n!.gitignore\n!index.db\n")
     before = (built / ".anvil/index.db").stat()
     write(built, {"new.md": "# Quagga\n"})
@@ -332,7 +332,7 @@ def test_a_model_that_is_slow_does_not_keep_the_text(
 def test_a_provider_that_fails_leaves_the_text_right_and_says_why(
     serving: anvil.Anvil, built: Path, held: Held, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("anvil.live.background_build.RETRY_S", 0.2)
+    monkeypatch.setattr("anvil.live.background_work.RETRY_S", 0.2)
     held.error = ProviderError("The service is down.")
     write(built, {"new.md": "# Quagga\n"})
     result = serving.search("quagga")
@@ -346,7 +346,7 @@ def test_a_provider_that_fails_leaves_the_text_right_and_says_why(
 def test_the_thread_of_vectors_outlives_an_error_of_the_index(
     serving: anvil.Anvil, built: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("anvil.live.background_build.RETRY_S", 0.1)
+    monkeypatch.setattr("anvil.live.background_work.RETRY_S", 0.1)
     errors = [OSError("The disk is gone")]
     pending_chunks = WorkingCopy.pending_chunks
 
@@ -363,7 +363,7 @@ def test_the_thread_of_vectors_outlives_an_error_of_the_index(
 
 
 def test_a_thread_without_work_does_not_poll(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("anvil.live.background_build.RETRY_S", 0.05)
+    monkeypatch.setattr("anvil.live.background_work.RETRY_S", 0.05)
     looks: list[float] = []
     guard = threading.RLock()
     worker = VectorWorker(guard, lambda: looks.append(time.monotonic()), lambda: True)
@@ -378,7 +378,7 @@ def test_a_thread_without_work_does_not_poll(monkeypatch: pytest.MonkeyPatch) ->
 def test_one_text_that_fails_loses_no_other_and_is_tried_again(
     serving: anvil.Anvil, built: Path, held: Held, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("anvil.live.background_build.RETRY_S", 0.3)
+    monkeypatch.setattr("anvil.live.background_work.RETRY_S", 0.3)
 
     def embed(texts: Sequence[str]) -> Embedded:
         found = held.real.embed(texts)
@@ -605,8 +605,8 @@ def test_a_build_that_is_killed_is_taken_over(docs: Path, held: Held) -> None:
 def test_a_build_that_hangs_is_not_waited_for_without_end(
     docs: Path, held: Held, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("anvil.live.background_build.LOCK_POLL_S", 0.05)
-    monkeypatch.setattr("anvil.live.background_build.LOCK_TIMEOUT_S", 0.2)
+    monkeypatch.setattr("anvil.live.background_work.LOCK_POLL_S", 0.05)
+    monkeypatch.setattr("anvil.live.background_work.LOCK_TIMEOUT_S", 0.2)
     with publish.exclusive(docs / ".anvil/index.db"), anvil.open(docs, background=True) as found:
         until(lambda: any("could not be built" in note for note in found.search("night").freshness.notes))
         until(lambda: found.search("night").freshness.pending_vectors == 0)
