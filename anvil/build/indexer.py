@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from anvil.documents import document_source
 from anvil.embedding.provider import LocalExecutor
-from anvil.formats.json_values import canonical
+from anvil.formats.data_formats import canonical
 from anvil.index_file.connection import FORMAT_VERSION
 from anvil.index_file.table_rows import ChunkText, most_chunks, window_key
 from anvil.index_file.writer import OPTIONAL_SETTINGS, SETTINGS, Writer, quantized

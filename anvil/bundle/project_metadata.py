@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from anvil.bundle.pointer import BundledProject
-from anvil.formats import toml_values
+from anvil.formats import data_formats
 from anvil.system import safe_files
 
 
@@ -28,14 +28,14 @@ def find_project(out: Path, base: Path) -> BundledProject:
 def _described(folder: Path) -> Iterator[BundledProject]:
     """What the files of a folder say. One that cannot be read says nothing."""
     with suppress(OSError, ValueError, RecursionError):
-        table = toml_values.loads(safe_files.text(folder / "pyproject.toml")).get("project")
+        table = data_formats.read_toml(safe_files.text(folder / "pyproject.toml")).get("project")
         if project := _project(table, is_package=True):
             yield project
     with suppress(OSError, ValueError, RecursionError):
         if project := _project(json.loads(safe_files.text(folder / "package.json")), is_package=True):
             yield project
     with suppress(OSError, ValueError, RecursionError):
-        table = toml_values.loads(safe_files.text(folder / "Cargo.toml")).get("package")
+        table = data_formats.read_toml(safe_files.text(folder / "Cargo.toml")).get("package")
         if project := _project(table, is_package=False):
             yield project
 

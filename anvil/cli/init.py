@@ -16,7 +16,7 @@ from anvil import registry
 from anvil.cli import options, output
 from anvil.cli.program import DEFAULT_DOCS, OLDER_CONFIG, older_config_file
 from anvil.errors import ConfigError
-from anvil.formats.toml_values import quoted
+from anvil.formats.data_formats import toml_string
 from anvil.settings import index_url
 from anvil.settings.files import CONFIG_NAME, index_file, load_config, nearest_config
 from anvil.settings.layers import configure
@@ -148,7 +148,7 @@ def command(
     if config_file is not None:
         output.say(f"{output.relative(config_file)} exists already and is not changed.")
     else:
-        text = TEMPLATE.format(docs=quoted(Path(docs or config.docs).as_posix()), index=quoted(name))
+        text = TEMPLATE.format(docs=toml_string(Path(docs or config.docs).as_posix()), index=toml_string(name))
         for key, value in older.values.items() if older else ():
             text = re.sub(rf"^# {key} = [^ \n]+", f"{key} = {json.dumps(value)}", text, flags=re.MULTILINE)
         _write(Path(CONFIG_NAME), text)

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from anvil.formats import toml_values
+from anvil.formats import data_formats
 
 MAX_STATEMENT_LINES = 500
 """Lines of a value that spans several lines."""
@@ -20,7 +20,7 @@ _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 def loads(text: str) -> Any:
     """The value of a text. Raises ValueError."""
-    return toml_values.loads(text.replace("\r\n", "\n"))
+    return data_formats.read_toml(text.replace("\r\n", "\n"))
 
 
 def dumps(key: str, name: str, value: Mapping[str, Any]) -> str:
@@ -62,7 +62,7 @@ def _value(value: Any) -> str:
     """A text, number, boolean or list of these as TOML."""
     if isinstance(value, list):
         return f"[{', '.join(map(_value, value))}]"
-    return toml_values.quoted(value) if isinstance(value, str) else json.dumps(value)
+    return data_formats.toml_string(value) if isinstance(value, str) else json.dumps(value)
 
 
 def _positions(text: str, key: str, name: str) -> tuple[int, dict[str, tuple[int, int]]] | None:

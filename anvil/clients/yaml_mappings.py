@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from anvil.formats import yaml_values
+from anvil.formats import data_formats
 
 _EMPTY = ("", "{}", "~", "null")
 _LINE_WIDTH = 10**6
@@ -19,7 +19,7 @@ _LINE_WIDTH = 10**6
 
 def loads(text: str) -> Any:
     """The value of a text; an empty one is an empty mapping. Raises ValueError."""
-    value = yaml_values.loads(text)
+    value = data_formats.read_yaml(text)
     return {} if value is None else value
 
 

@@ -21,7 +21,7 @@ from anvil.context.settings import ContextOptions
 from anvil.context.values import Ingestion, TaskCounts
 from anvil.documents.file_selection import is_failure
 from anvil.errors import ArtifactError, BuildError, ConfigError, IndexBusy
-from anvil.formats.json_values import canonical
+from anvil.formats.data_formats import canonical
 from anvil.index_file import publish, verify
 from anvil.live.location import IndexLocation
 from anvil.requests import BuildRequest

@@ -14,7 +14,7 @@ from typing import Any
 from anvil.dependencies.package_names import is_name, is_version
 from anvil.dependencies.values import DOCS_SOURCES, ECOSYSTEMS, LockedDocs
 from anvil.errors import BuildError, ConfigError
-from anvil.formats import toml_values
+from anvil.formats import data_formats
 from anvil.formats.patterns import OBJECT_ID, SHA256
 from anvil.settings.index_url import is_builder
 from anvil.settings.schema import LOCK_NAME
@@ -41,9 +41,9 @@ def render(entries: Iterable[LockedDocs]) -> str:
     parts = [f"{_HEAD}\nversion = {LOCK_VERSION}\n"]
     for entry in sorted(entries, key=lambda entry: entry.key):
         values = ((key, getattr(entry, key)) for key in _KEYS)
-        lines = [f"{key} = {toml_values.quoted(value)}" for key, value in values if value is not None]
+        lines = [f"{key} = {data_formats.toml_string(value)}" for key, value in values if value is not None]
         if entry.named:
-            lines.append(f"named = [{', '.join(map(toml_values.quoted, entry.named))}]")
+            lines.append(f"named = [{', '.join(map(data_formats.toml_string, entry.named))}]")
         parts.append("\n".join(["[[docs]]", *lines]) + "\n")
     return "\n".join(parts)
 
@@ -58,7 +58,7 @@ def parse(text: str, place: str) -> list[LockedDocs]:
                 f"{place} has merge conflicts. Keep one of the sides, and run 'anvil deps update', which takes the "
                 "versions of your lockfile."
             )
-        table = toml_values.loads(text)
+        table = data_formats.read_toml(text)
         version = table.get("version")
         if type(version) is not int or version < 1:
             raise ValueError("it has no version")

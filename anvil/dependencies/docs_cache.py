@@ -22,7 +22,7 @@ from anvil.dependencies.values import LockedDocs
 from anvil.errors import ArtifactError, BuildError, ConfigError
 from anvil.fetch.fetched_cache import FetchedCache
 from anvil.fetch.settings import FetchOptions
-from anvil.formats.json_values import canonical
+from anvil.formats.data_formats import canonical
 from anvil.index_file import verify
 from anvil.settings.schema import Collection, Config
 from anvil.system import safe_files, user_folders

@@ -34,7 +34,7 @@ from anvil.fetch.attestation import SUFFIX, AttestationRule
 from anvil.fetch.fetch_index import UNPUBLISHED
 from anvil.fetch.fetched_cache import FetchedCache
 from anvil.fetch.settings import FetchOptions
-from anvil.formats.iso_time import timestamp
+from anvil.formats.data_formats import timestamp
 from anvil.git.objects import blob_id
 from anvil.http.client import HttpClient, Limits
 from anvil.index_file import manifest, verify

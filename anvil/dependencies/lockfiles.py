@@ -15,7 +15,7 @@ from typing import Any
 from anvil.dependencies.package_names import is_name, is_version, normalized
 from anvil.dependencies.values import Dependency, Ecosystem
 from anvil.errors import ConfigError
-from anvil.formats import toml_values
+from anvil.formats import data_formats
 
 MAX_CHARACTERS = 50_000_000
 """Characters of the longest lockfile that is read."""
@@ -268,7 +268,7 @@ def _berry(text: str) -> list[tuple[str, object]]:
 
 
 def _toml(text: str) -> dict[str, Any]:
-    return toml_values.loads(text)
+    return data_formats.read_toml(text)
 
 
 def _json(text: str) -> dict[str, Any]:
@@ -279,9 +279,7 @@ def _json(text: str) -> dict[str, Any]:
 
 
 def _yaml(text: str) -> dict[Any, Any]:
-    from anvil.formats import yaml_values  # PyYAML is slow to import
-
-    table = yaml_values.loads(text, strings=True)
+    table = data_formats.read_yaml(text, strings=True)
     if not isinstance(table, dict):
         raise ValueError("it is not a mapping")
     return table

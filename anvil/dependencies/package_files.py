@@ -24,7 +24,7 @@ from anvil.dependencies.settings import DepsOptions
 from anvil.dependencies.values import Dependency, Ecosystem, LockedDocs
 from anvil.errors import AnvilError, ArtifactRejected, FetchError, NotFound, Unreachable
 from anvil.fetch.zip_archive import DAMAGED, WrongArchive
-from anvil.formats.json_values import json_object
+from anvil.formats.data_formats import json_object
 from anvil.http.client import HttpClient, Limits, body_errors
 from anvil.system import safe_files
 from anvil.values import Progress, silent

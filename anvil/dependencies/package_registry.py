@@ -20,7 +20,7 @@ from anvil.dependencies.project_urls import ProjectUrls, of_npm, of_python
 from anvil.dependencies.settings import DepsOptions
 from anvil.dependencies.values import Ecosystem
 from anvil.errors import ConfigError, FetchError, NotFound, Unreachable
-from anvil.formats.json_values import json_object
+from anvil.formats.data_formats import json_object
 from anvil.http.allowed_servers import DependencyPolicy, host_of
 from anvil.http.client import HttpClient, Limits, origin
 from anvil.settings import index_url

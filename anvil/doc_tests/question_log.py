@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from anvil.doc_tests.settings import ServeOptions
 from anvil.doc_tests.suite import MAX_ASK_CHARS, question_entry
 from anvil.errors import AnvilError, ConfigError
-from anvil.formats.iso_time import timestamp
-from anvil.formats.json_values import json_object
+from anvil.formats.data_formats import json_object, timestamp
 from anvil.git.objects import blob_id
 from anvil.index_file import publish
 from anvil.index_file.publish import keep_out_of_git

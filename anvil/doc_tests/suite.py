@@ -16,8 +16,8 @@ from typing import Any, NamedTuple, cast, get_args
 
 from anvil.doc_tests.values import Expectation, Question, Suite, TestReport
 from anvil.errors import ConfigError
-from anvil.formats import toml_values
-from anvil.formats.toml_values import quoted
+from anvil.formats import data_formats
+from anvil.formats.data_formats import toml_string
 from anvil.index_file.reader import IndexReader
 from anvil.results import Mode
 from anvil.system import safe_files
@@ -126,8 +126,8 @@ def read_table(text: str, origin: str) -> dict[str, Any]:
     if size > MAX_FILE_BYTES:
         raise ConfigError(f"{origin} has {size:,} bytes. A suite has at most {MAX_FILE_BYTES:,}.")
     try:
-        return toml_values.loads(text)
-    except toml_values.TOMLDecodeError as error:
+        return data_formats.read_toml(text)
+    except ValueError as error:
         raise ConfigError(f"{origin} is not TOML: {error}. Correct the file.") from None
 
 
@@ -274,8 +274,8 @@ def shown(text: str) -> str:
 def question_entry(ask: str, expect: str | None, comment: str = "") -> str:
     """A question as TOML. ``comment``: a line before it."""
     note = "".join(f"# {line}\n" for line in comment.splitlines())
-    line = "" if expect is None else f"expect = {quoted(expect)}\n"
-    return f"{note}[[question]]\nask = {quoted(ask)}\n{line}"
+    line = "" if expect is None else f"expect = {toml_string(expect)}\n"
+    return f"{note}[[question]]\nask = {toml_string(ask)}\n{line}"
 
 
 def with_answers(text: str, answers: Mapping[int, str], origin: str) -> str:
@@ -300,7 +300,7 @@ def with_answers(text: str, answers: Mapping[int, str], origin: str) -> str:
             carriage_return = "\r" if lines[place].endswith("\r") else ""
             if place == len(lines) - 1 and "\r\n" in text:  # the last line, without an end
                 lines[place] += "\r"
-            lines.insert(place + 1, f"{indent[0] if indent else ''}expect = {quoted(expect)}{carriage_return}")
+            lines.insert(place + 1, f"{indent[0] if indent else ''}expect = {toml_string(expect)}{carriage_return}")
     written = "\n".join(lines)
     wanted = [
         {**entry, "expect": answers[number]} if number in answers else entry for number, entry in enumerate(entries)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from anvil.errors import ConfigError
+from anvil.formats import data_formats
 from anvil.settings import index_url
 from anvil.settings.files import index_file, load_config
 from anvil.settings.schema import Config
@@ -159,9 +160,7 @@ def find(request: OpenRequest) -> ExaminedProject:
 
 def read(file: Path) -> Any:
     """The value of a YAML file, with None for values under other programs' tags, such as ``!ENV``. ConfigError."""
-    from anvil.formats import yaml_values
-
     try:
-        return yaml_values.loads(safe_files.text(file), "null")
+        return data_formats.read_yaml(safe_files.text(file), "null")
     except (OSError, ValueError, RecursionError) as error:
         raise ConfigError(f"cannot be read: {' '.join(str(error).split())[:200]}. Correct it.") from error

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from anvil.doctor import examined_project
 from anvil.doctor.examined_project import ExaminedProject, Result
 from anvil.errors import ConfigError, GitError, SourceError
-from anvil.formats.json_values import objects
+from anvil.formats.data_formats import objects
 from anvil.settings.schema import INDEX_FOLDER
 from anvil.system import installation, safe_files
 

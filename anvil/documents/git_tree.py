@@ -13,7 +13,7 @@ from anvil.documents.file_selection import BAD_NAME, LINK_PRIVATE, SUBMODULE, Se
 from anvil.documents.working_tree import expanded_document, file_time, modified
 from anvil.errors import SourceError
 from anvil.formats.characters import is_unicode
-from anvil.formats.iso_time import timestamp
+from anvil.formats.data_formats import timestamp
 from anvil.git.objects import LINK_NOWHERE, Entry, landing
 from anvil.git.repository import Repository
 from anvil.settings.schema import SourceOptions

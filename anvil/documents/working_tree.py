@@ -24,7 +24,7 @@ from anvil.documents.file_selection import BAD_NAME, LINK_FOLDER, LINK_PRIVATE, 
 from anvil.documents.repository_files import RepositoryFiles, long_path
 from anvil.errors import GitError, SourceError
 from anvil.formats.characters import is_unicode
-from anvil.formats.iso_time import timestamp
+from anvil.formats.data_formats import timestamp
 from anvil.git.objects import LINK_NOWHERE, blob_id
 from anvil.git.repository import Repository
 from anvil.settings.schema import SourceOptions

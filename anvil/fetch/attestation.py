@@ -23,7 +23,7 @@ from anvil.fetch.fetched_cache import FetchedCache
 from anvil.fetch.github import Api
 from anvil.fetch.settings import FetchOptions
 from anvil.formats.characters import without_control
-from anvil.formats.json_values import json_object
+from anvil.formats.data_formats import json_object
 from anvil.formats.patterns import OBJECT_ID
 from anvil.http.client import HttpClient
 from anvil.settings import index_url

@@ -30,7 +30,7 @@ from anvil.fetch.attestation import Attestation, AttestationRule, Examined, Exam
 from anvil.fetch.download import Candidate, Missing, download, forget, web_candidates
 from anvil.fetch.fetched_cache import CacheEntry, CacheState, FetchedCache
 from anvil.fetch.settings import FetchOptions
-from anvil.formats.iso_time import timestamp
+from anvil.formats.data_formats import timestamp
 from anvil.git import repository
 from anvil.git.repository import Repository
 from anvil.http.allowed_servers import HttpPolicy

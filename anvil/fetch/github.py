@@ -20,8 +20,7 @@ from typing import Any
 
 from anvil.errors import ArtifactRejected, ConfigError, FetchError, GitError, SourceError, Unreachable
 from anvil.fetch.download import Candidate
-from anvil.formats.iso_time import timestamp
-from anvil.formats.json_values import objects
+from anvil.formats.data_formats import objects, timestamp
 from anvil.formats.patterns import OBJECT_ID
 from anvil.git.repository import Repository
 from anvil.http.client import HttpClient, Reply, origin

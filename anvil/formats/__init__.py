@@ -1,1 +1,1 @@
-"""Formats of values: JSON, TOML, YAML, times, globs, characters and encodings, without files."""
+"""Formats of values: JSON, TOML, YAML, times, patterns and characters, without files."""

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from anvil.errors import GitError, SourceError
-from anvil.formats.iso_time import timestamp
+from anvil.formats.data_formats import timestamp
 from anvil.git.libgit2 import configure, failures, index_class, merge, merge_texts, open_repository
 from anvil.git.objects import Commits, Entry, Trees, blob_id, kind, last_touched, start_of
 from anvil.settings.schema import INDEX_FOLDER

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from anvil.documents.document_source import Shard
 from anvil.errors import ConfigError
-from anvil.formats.json_values import canonical
+from anvil.formats.data_formats import canonical
 from anvil.formats.patterns import OBJECT_ID, SHA256, lazy_pattern
 from anvil.index_file import connection as connections
 from anvil.index_file import table_rows

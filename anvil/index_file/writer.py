@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import apsw
 
-from anvil.formats.json_values import canonical
+from anvil.formats.data_formats import canonical
 from anvil.index_file import connection as connections
 from anvil.index_file import table_rows
 from anvil.index_file.reader import BARE_WINDOW, OWN_WINDOWS, UNCUT, Reader

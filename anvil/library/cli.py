@@ -12,7 +12,7 @@ import click
 
 from anvil.cli import options, output
 from anvil.cli.output import NO, OK
-from anvil.formats.json_values import json_object
+from anvil.formats.data_formats import json_object
 from anvil.library.values import FolderReport, Imported, Ingested
 from anvil.wording import counted
 

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 from anvil.build.indexer import Indexer, ReusableVectors
 from anvil.embedding.provider import LocalExecutor
 from anvil.errors import AnvilError, ConfigError, DocumentRejected, DocumentTooLarge, NotFound
-from anvil.formats.iso_time import timestamp
+from anvil.formats.data_formats import timestamp
 from anvil.index_file import connection as connections
 from anvil.index_file import table_rows
 from anvil.index_file.writer import INSERT_CHUNK, Writer, chunk_values

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from anvil.errors import AnvilError, ConfigError, DocumentRejected, SourceError
-from anvil.formats import iso_time
-from anvil.formats.json_values import json_object
+from anvil.formats.data_formats import json_object
 from anvil.library.ingestion import DocumentInfo, title_of
 from anvil.library.stored_documents import utc_now
 from anvil.library.values import FileError, Imported, Ingested
 from anvil.search import metadata_filter
+from anvil.search.metadata_filter import time_span
 from anvil.system import installation
 from anvil.values import Progress
 
@@ -90,7 +90,7 @@ def _text_and_info(document: LanceDocument, library: str) -> tuple[bytes, Docume
 
 def _time(text: str) -> str | None:
     try:
-        return iso_time.span(text)[0]
+        return time_span(text)[0]
     except ValueError:
         return None
 

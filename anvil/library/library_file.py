@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 import apsw
 
 from anvil.errors import AnvilError, ArtifactRejected, BuildError, FormatTooNew
-from anvil.formats.json_values import json_object
+from anvil.formats.data_formats import json_object
 from anvil.index_file import connection as connections
 from anvil.index_file import table_rows
 from anvil.index_file.writer import SETTINGS

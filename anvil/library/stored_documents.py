@@ -14,7 +14,7 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from anvil.errors import ConfigError
-from anvil.formats.json_values import canonical
+from anvil.formats.data_formats import canonical
 from anvil.index_file import table_rows
 from anvil.index_file.reader import Reader, bm25
 from anvil.index_file.table_rows import SearchedText

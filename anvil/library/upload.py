@@ -17,7 +17,7 @@ from starlette.responses import JSONResponse
 from starlette.types import Message, Receive
 
 from anvil.errors import AnvilError, ConfigError, DocumentTooLarge, UnsupportedFormat
-from anvil.formats.json_values import json_object
+from anvil.formats.data_formats import json_object
 from anvil.index_file.writer import DEFAULT_LIBRARY
 from anvil.library.ingestion import file_name
 from anvil.library.library import Library

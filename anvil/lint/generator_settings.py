@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from anvil.documents.repository_files import FileTree
-from anvil.formats import toml_values, yaml_values
+from anvil.formats import data_formats
 from anvil.lint.link_targets import Generator, SiteRules, join
 from anvil.lint.linted_page import LintPage
 from anvil.settings.schema import Rule, SiteOptions
@@ -118,7 +118,7 @@ def _yaml(text: str | None) -> dict[str, Any] | None:
     if text is None:
         return None
     try:
-        loaded = yaml_values.loads(text, "plain")
+        loaded = data_formats.read_yaml(text, "plain")
     except ValueError:
         return None
     return loaded if isinstance(loaded, dict) else None
@@ -399,7 +399,7 @@ def _mdbook(files: FileTree, folder: str, names: Mapping[str, bool]) -> SiteRule
     """A book's links are those of an unknown generator, but for its redirects and the books beside it."""
     text = files.read(posixpath.join(folder, "book.toml")) if "book.toml" in names else None
     try:
-        config = toml_values.loads(text or "")
+        config = data_formats.read_toml(text or "")
     except ValueError:
         return None
     content = posixpath.normpath(join(folder, str(_at(config, "book", "src") or "src")))

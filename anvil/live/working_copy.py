@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from anvil.build.indexer import Indexer, ReusableVectors, settings, without
 from anvil.documents import document_source
 from anvil.errors import AnvilError, ArtifactError, ArtifactMissing
-from anvil.formats.iso_time import timestamp
+from anvil.formats.data_formats import timestamp
 from anvil.index_file import connection, verify, writer
 from anvil.index_file.connection import signature
 from anvil.index_file.reader import Reader

@@ -6,13 +6,14 @@ The results are safe to store and to compare in SQL. Other values raise an error
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
 from typing import Any, NamedTuple
 
 from anvil.errors import ConfigError
-from anvil.formats import iso_time
-from anvil.formats.json_values import canonical
+from anvil.formats.data_formats import canonical
 
 TIMES = ("last_modified", "created_at")
 NUMBERS = ("page", "chunk_index")
@@ -28,6 +29,17 @@ MAX_SOURCE_CHARACTERS = 4096
 MAX_INTEGER = 2**63 - 1
 """SQLite compares whole numbers up to this exactly."""
 _KEY = "metadata."
+BEYOND = "A"
+"""Sorts after every stored time: the end of a span after the year 9999."""
+
+_SPELLED = re.compile(
+    r"(?P<year>\d{4})"
+    r"(?:-?W(?P<week>\d\d)(?:-?(?P<weekday>[1-7]))?|-?(?P<day_of_year>\d{3})(?!\d)"
+    r"|(?:-(?P<month>\d\d)(?:-(?P<day>\d\d))?|(?P<basic_month>\d\d)(?P<basic_day>\d\d)))?"
+    r"(?:[Tt ](?P<hour>\d\d)(?::?(?P<minute>\d\d)(?::?(?P<second>\d\d)(?:[.,]\d{1,30})?)?)?"
+    r" ?(?P<zone>[Zz]|[+-]\d\d(?::?\d\d)?)?)?",
+    re.ASCII,
+)
 
 
 class Condition(NamedTuple):
@@ -125,7 +137,7 @@ def _range(name: str, value: Any, else_: str) -> Iterator[tuple[str, Any]]:
 
 def _span(name: str, value: Any) -> tuple[str, str]:
     try:
-        return iso_time.span(value if isinstance(value, str) else "")
+        return time_span(value if isinstance(value, str) else "")
     except ValueError as error:
         reason = f" ({error})" if isinstance(value, str) else ""
         raise ConfigError(
@@ -230,3 +242,76 @@ def _valid_unicode(text: str) -> str:
 
 def _shown(name: str) -> str:
     return name[:60]
+
+
+# --- times: datetime.fromisoformat of Python 3.10 reads one form of ISO 8601 ------------------------------------
+
+
+def time_span(text: str) -> tuple[str, str]:
+    """The span of time that a text in any form of ISO 8601 names, also with weeks, day numbers and reduced precision:
+    the first second of the span, and the first second after it, as stored times (``2026-01-31T09:30:00Z``).
+
+    A year, month, week, day, hour or minute is a span of that length. A time without a zone is UTC. Fractions of a
+    second are dropped, because stored times have none. Raises :class:`ValueError` for other text.
+    """
+    match = _SPELLED.fullmatch(text.strip())
+    if match is None:
+        raise ValueError("not ISO 8601")
+    numbers = {name: int(value) for name, value in match.groupdict().items() if value and name != "zone"}
+    part = {name.removeprefix("basic_"): value for name, value in numbers.items()}
+    try:
+        return _span_of(part, match["zone"])
+    except OverflowError:
+        raise ValueError("not in any calendar") from None
+
+
+def _span_of(part: dict[str, int], zone: str | None) -> tuple[str, str]:
+    start, length = _date(part)
+    if "hour" in part:
+        if not part.keys() & {"day", "weekday", "day_of_year"}:
+            raise ValueError("a time needs a day")
+        if part["hour"] == 24 and part.get("minute", 0) == part.get("second", 0) == 0:  # midnight at the end of a day
+            start, part["hour"] = start + timedelta(days=1), 0
+        start = start.replace(hour=part["hour"], minute=part.get("minute", 0), second=min(part.get("second", 0), 59))
+        if part.get("second", 0) > 60:
+            raise ValueError("not a second")
+        length = timedelta(seconds=1 if "second" in part else 60 if "minute" in part else 3600)
+        start -= _offset(zone)
+    return _stored(start), _end(start, length, part)
+
+
+def _date(part: dict[str, int]) -> tuple[datetime, timedelta]:
+    year, day = part["year"], timedelta(days=1)
+    if "week" in part:
+        monday = datetime.fromisocalendar(year, part["week"], part.get("weekday", 1))
+        return monday.replace(tzinfo=timezone.utc), day if "weekday" in part else 7 * day
+    if "day_of_year" in part:
+        start = datetime(year, 1, 1, tzinfo=timezone.utc) + (part["day_of_year"] - 1) * day
+        if start.year != year or not part["day_of_year"]:
+            raise ValueError("no such day")
+        return start, day
+    start = datetime(year, part.get("month", 1), part.get("day", 1), tzinfo=timezone.utc)
+    return start, day if "day" in part else timedelta(0)
+
+
+def _end(start: datetime, length: timedelta, part: dict[str, int]) -> str:
+    try:
+        if length:
+            return _stored(start + length)
+        year, month = (start.year, start.month + 1) if "month" in part else (start.year + 1, 1)
+        return _stored(start.replace(year=year + month // 13, month=(month - 1) % 12 + 1))
+    except (OverflowError, ValueError):  # beyond the year 9999
+        return BEYOND
+
+
+def _offset(zone: str | None) -> timedelta:
+    if zone is None or zone in "Zz":
+        return timedelta(0)
+    hours, minutes = int(zone[1:3]), int(zone[-2:]) if len(zone) > 3 else 0
+    if hours > 23 or minutes > 59:
+        raise ValueError("no such zone")
+    return timedelta(hours=hours, minutes=minutes) * (-1 if zone[0] == "-" else 1)
+
+
+def _stored(moment: datetime) -> str:
+    return moment.replace(tzinfo=None).isoformat(timespec="seconds") + "Z"

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from anvil.errors import AnvilError, ConfigError, FetchError, Unreachable
-from anvil.formats.json_values import json_object
+from anvil.formats.data_formats import json_object
 from anvil.settings import index_url
 
 METADATA_PATH = "/.well-known/oauth-protected-resource"

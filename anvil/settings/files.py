@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from anvil.errors import ConfigError
+from anvil.formats import data_formats
 from anvil.settings import index_url
 from anvil.settings.layers import configure, configured, values, variable
 from anvil.settings.schema import BASE_URL, INDEX_FOLDER, INDEX_NAME, KEY, MILVUS_TOKEN, SITE_INDEX, Config
@@ -183,14 +184,11 @@ def _own_table(project: Mapping[str, Any], path: Path) -> Mapping[str, Any] | No
 
 
 def _read_toml(path: Path) -> dict[str, Any]:
-    from anvil.formats import toml_values
-
     try:
-        table: dict[str, Any] = toml_values.loads(safe_files.text(path))
+        return data_formats.read_toml(safe_files.text(path))
     except FileNotFoundError:
         raise ConfigError(f"There is no configuration file at {path}. Write one with 'anvil init'.") from None
-    except (OSError, UnicodeDecodeError, toml_values.TOMLDecodeError) as error:
+    except (OSError, ValueError) as error:
         raise ConfigError(
             f"{path} cannot be read: {safe_files.reason(error)}. Correct the file, or name another with --config."
         ) from None
-    return table

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote, unquote, urljoin, urlsplit
 
-from anvil.formats.json_values import canonical
+from anvil.formats.data_formats import canonical
 from anvil.sites import content_words, html_tree, page_addresses, page_choice
 from anvil.sites.generators import PageRules
 from anvil.sites.html_page import read_page

@@ -24,7 +24,7 @@ from anvil.documents import document_source
 from anvil.documents.document_source import DocumentSource, hash_path
 from anvil.documents.file_changes import modified_ns
 from anvil.errors import SourceError
-from anvil.formats.json_values import canonical
+from anvil.formats.data_formats import canonical
 from anvil.git.objects import blob_id
 from anvil.settings.schema import SiteOptions, SourceOptions
 from anvil.sites import page_addresses, page_choice, site_listing, source_files

@@ -9,7 +9,7 @@ from dataclasses import replace
 from anvil.documents import document_source
 from anvil.documents.document_source import DocumentSource, SourceWrapper
 from anvil.documents.file_selection import refusal
-from anvil.formats.json_values import canonical
+from anvil.formats.data_formats import canonical
 from anvil.values import UNKNOWN_TIME, Document, Scan, Skipped
 
 

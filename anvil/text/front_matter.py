@@ -9,22 +9,19 @@ from __future__ import annotations
 import base64
 import contextlib
 import math
-import re
 from collections.abc import Mapping
 from datetime import date, time
 from typing import Any
 
-from anvil.formats.characters import is_unicode
+from anvil.formats.characters import LINE, LINE_END, is_unicode
+from anvil.formats.data_formats import MAX_DEPTH, read_toml, read_yaml
 
 MAX_CHARS = 65_536
 """Longer front matter is text. Real pages stay under 4,000 characters."""
 MAX_NODES = 10_000
-MAX_DEPTH = 32
-"""Levels of nested values; :mod:`anvil.formats.yaml_values` has the same limit."""
 MAX_BITS = 2048
 """Of a whole number: 617 digits. Python writes 4,300 at most (640 if configured), but reads more in hex."""
 
-_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 _CLOSERS = {"---": ("---", "..."), "+++": ("+++",)}
 
 
@@ -70,28 +67,17 @@ def _block(text: str) -> tuple[str, int, int, int]:
 
 def _line(text: str, position: int) -> int:
     """Offset after the line that begins at ``position``."""
-    match = _LINE.match(text, position)
+    match = LINE.match(text, position)
     return match.end() if match else len(text)
 
 
 def _parse(source: str, fence: str) -> dict[str, Any] | None:
     try:
-        if fence == "+++":
-            from anvil.formats import toml_values  # few pages have TOML
-
-            loaded: Any = toml_values.loads(re.sub(r"\r\n?", "\n", source))
-        else:
-            from anvil.formats import yaml_values  # PyYAML takes long to import
-
-            loaded = yaml_values.loads(source)
-        if loaded is None:
-            return {}
-        if not isinstance(loaded, Mapping):
-            return None
-        plain = _plain(loaded, 0, [MAX_NODES])
+        loaded = read_toml(LINE_END.sub("\n", source)) if fence == "+++" else read_yaml(source)
+        metadata = {} if loaded is None else _plain(loaded, 0, [MAX_NODES])
     except (ValueError, RecursionError, Refused):
         return None
-    return plain if isinstance(plain, dict) else None
+    return metadata if isinstance(metadata, dict) else None
 
 
 def _plain(value: Any, depth: int, budget: list[int]) -> Any:

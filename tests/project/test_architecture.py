@@ -100,7 +100,7 @@ DOORS = {
     "ray": ("anvil.ray.driver",),
     "pydantic": ("anvil.server.mcp_app",),  # whose errors the SDK raises; mcp brings it
     "openai": ("anvil.embedding.openai",),
-    "yaml": ("anvil.formats.yaml_values", "anvil.clients.yaml_mappings"),
+    "yaml": ("anvil.formats.data_formats", "anvil.clients.yaml_mappings"),
     "click": ("anvil.cli", *COMMANDS),
     "rich": ("anvil.cli",),
     "numpy": (

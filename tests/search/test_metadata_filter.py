@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anvil.errors import ConfigError
-from anvil.formats import iso_time
 from anvil.search.metadata_filter import (
     MAX_METADATA_BYTES,
     Condition,
@@ -20,6 +19,7 @@ from anvil.search.metadata_filter import (
     labels_of,
     library_name,
     source_name,
+    time_span,
 )
 
 TEXT = st.text(st.characters(codec="utf-8"))
@@ -106,7 +106,7 @@ def test_what_python_writes_is_read(moment: datetime) -> None:
     offset = moment.utcoffset()
     assert offset is not None
     if offset.total_seconds() % 60 == 0:
-        assert iso_time.span(moment.isoformat())[0] == stored
+        assert time_span(moment.isoformat())[0] == stored
 
 
 @pytest.mark.parametrize(

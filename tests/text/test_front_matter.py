@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from anvil.formats.json_values import canonical
+from anvil.formats.data_formats import canonical
 from anvil.text import front_matter
 from anvil.text.markdown_parser import parse
 

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from anvil.formats import toml_values
+from anvil.formats import data_formats
 
 
 @pytest.mark.parametrize(
@@ -22,12 +22,12 @@ from anvil.formats import toml_values
 )
 def test_what_would_take_long_is_refused_at_once(text: str, reason: str) -> None:
     began = time.process_time()
-    with pytest.raises(toml_values.TOMLDecodeError, match=reason):
-        toml_values.loads(text)
+    with pytest.raises(ValueError, match=reason):
+        data_formats.read_toml(text)
     assert time.process_time() - began < 1
 
 
 def test_a_lockfile_with_long_lines_is_read() -> None:
     wheel = '{ url = "https://files.example/a.b.c/package-1.2.3-cp311.whl", hash = "sha256:0" }'
     text = "[[package]]\nname = 'a'\nfiles = [" + ", ".join([wheel] * 10) + "]\n\n"
-    assert len(toml_values.loads(text * 1_000)["package"]) == 1_000
+    assert len(data_formats.read_toml(text * 1_000)["package"]) == 1_000

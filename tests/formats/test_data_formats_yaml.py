@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anvil.formats import yaml_values
+from anvil.formats import data_formats
 
 LAUGHS = "a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 5)}]\n" for n in range(1, 9))
 
@@ -18,16 +18,16 @@ LAUGHS = "a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 5)
     ("tags", "value"), [("plain", {"key": ["TOKEN", "none"], "name": "!fn"}), ("null", {"key": None, "name": None})]
 )
 def test_values_under_tags_of_other_programs(tags: Any, value: object) -> None:
-    assert yaml_values.loads("key: !ENV [TOKEN, none]\nname: !fn\n", tags) == value
+    assert data_formats.read_yaml("key: !ENV [TOKEN, none]\nname: !fn\n", tags) == value
 
 
 def test_an_unknown_tag_is_an_error_where_nobody_expects_one() -> None:
     with pytest.raises(ValueError, match="line 1 is not YAML: could not determine a constructor"):
-        yaml_values.loads("key: !ENV [TOKEN]\n")
+        data_formats.read_yaml("key: !ENV [TOKEN]\n")
 
 
 def test_scalars_can_stay_text() -> None:
-    assert yaml_values.loads("version: 1.10\nday: 2026-01-01\n", strings=True) == {
+    assert data_formats.read_yaml("version: 1.10\nday: 2026-01-01\n", strings=True) == {
         "version": "1.10",
         "day": "2026-01-01",
     }
@@ -35,8 +35,8 @@ def test_scalars_can_stay_text() -> None:
 
 def test_an_anchor_may_be_used_often() -> None:
     hooks = "files: &f docs/\nhooks:\n" + "".join(f"- {{id: h{n}, files: *f}}\n" for n in range(40))
-    assert yaml_values.loads(hooks)["hooks"][39] == {"id": "h39", "files": "docs/"}
-    assert yaml_values.loads("a: &a {x: 1}\nb:\n  <<: *a\n  y: 2\n")["b"] == {"x": 1, "y": 2}
+    assert data_formats.read_yaml(hooks)["hooks"][39] == {"id": "h39", "files": "docs/"}
+    assert data_formats.read_yaml("a: &a {x: 1}\nb:\n  <<: *a\n  y: 2\n")["b"] == {"x": 1, "y": 2}
 
 
 @pytest.mark.parametrize(
@@ -53,10 +53,10 @@ def test_an_anchor_may_be_used_often() -> None:
 )
 def test_what_is_refused_says_why(text: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        yaml_values.loads(text)
+        data_formats.read_yaml(text)
 
 
 @given(st.text(alphabet="ab1:-[]{}&*!|>#?'\" \n\t.~", max_size=60), st.sampled_from(["refuse", "plain", "null"]))
 def test_any_text_is_a_value_or_a_value_error(text: str, tags: Any) -> None:
     with contextlib.suppress(ValueError):
-        yaml_values.loads(text, tags)
+        data_formats.read_yaml(text, tags)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from anvil.formats.json_values import json_object
+from anvil.formats.data_formats import json_object
 
 
 @pytest.mark.parametrize(

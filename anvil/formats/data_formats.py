@@ -1,0 +1,174 @@
+"""JSON, TOML, YAML and times as texts: what other people wrote is read within limits and as plain data.
+
+Canonical JSON is for digests and columns of an index. PyYAML and the reader of TOML are imported at first use.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from datetime import datetime, timedelta, timezone
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    import yaml
+
+_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+MAX_TOML_STEPS, MAX_TOML_STEPS_PER_CHARACTER = 1_000_000, 20
+"""Steps that the reader of TOML may take for keys, ``a.b.c``: it compares each part with all before it, and with those
+of the header, ``[a.b.c]``. A hundred million steps take a second. A lockfile takes two for a character."""
+MAX_DEPTH = 32
+"""Levels of nested mappings and lists, of YAML and of front matter."""
+MAX_ALIASED_NODES = 10_000
+"""Nodes that aliases and merge keys of YAML stand for, together: aliases of aliases multiply ("billion laughs")."""
+Tags = Literal["refuse", "plain", "null"]
+"""What a value under another program's tag, such as ``!ENV``, becomes: an error, the value without the tag, or None."""
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_EARLIEST, _LATEST = -62_135_596_800, 253_402_300_799
+"""The first second of the year 1 and the last of 9999, from 1970 on."""
+
+
+def timestamp(seconds: float) -> str:
+    """Seconds since 1970 as ISO 8601 in UTC, whole seconds: ``2026-01-31T09:30:00Z``.
+
+    A time outside of the years 1 to 9999, which a damaged time stamp can have, becomes the nearest one inside.
+    """
+    moment = _EPOCH + timedelta(seconds=min(max(int(seconds), _EARLIEST), _LATEST))
+    # strftime writes the year 1 without leading zeros, and fails on some systems
+    return moment.isoformat().replace("+00:00", "Z")
+
+
+# --- JSON ------------------------------------------------------------------------------------------------
+
+
+def canonical(value: Any) -> str:
+    """Canonical JSON: sorted keys, no spaces, text without escapes."""
+    return _CANONICAL.encode(value)
+
+
+def json_object(text: str | bytes) -> dict[str, Any] | None:
+    """The object in a JSON text; None for another value, for text that is not JSON, and for one nested too deeply."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def objects(value: Any, key: str) -> list[dict[str, Any]]:
+    """The objects in the list ``value[key]``; none if there is no such list."""
+    items = value.get(key) if isinstance(value, dict) else None
+    return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
+
+
+# --- TOML ------------------------------------------------------------------------------------------------
+
+
+def read_toml(text: str) -> dict[str, Any]:
+    """The table of a text. Raises ValueError for all that is wrong with it."""
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+    limit = MAX_TOML_STEPS + MAX_TOML_STEPS_PER_CHARACTER * len(text)
+    steps = header = 0
+    for line in text.split("\n"):
+        dots = line.count(".")
+        if line.lstrip().startswith("["):
+            header = max(header, dots)  # where it ends is not known here: a string may hold what looks like a header
+        steps += (dots + 1) * (dots + header + 1)
+    if steps > limit:
+        raise ValueError("it has keys of too many parts")
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    except tomllib.TOMLDecodeError:
+        raise
+    except ValueError:
+        raise ValueError("it has a number of too many digits") from None
+
+
+def toml_string(text: str) -> str:
+    """A string of one line. JSON's escapes are valid in TOML; JSON does not escape DEL."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+# --- YAML ------------------------------------------------------------------------------------------------
+
+
+def read_yaml(text: str, tags: Tags = "refuse", *, strings: bool = False) -> Any:
+    """The value of a YAML text. ``strings``: scalars stay text, so ``1.10`` is not 1.1; tags then do not count.
+
+    Raises ValueError, which names the line, for text that is not YAML or that has too many levels or aliases.
+    """
+    import yaml
+
+    try:
+        _ensure_bounded(text)
+        return yaml.load(text, Loader=_loader("strings" if strings else tags))
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        place = f"line {mark.line + 1}" if mark else "it"
+        problem = getattr(error, "problem", None)
+        raise ValueError(f"{place} is not YAML" + (f": {problem}" if problem else "")) from error
+    except (TypeError, OverflowError, AttributeError, LookupError, RecursionError) as error:
+        raise ValueError("it is not YAML") from error  # PyYAML raises these for some scalars
+
+
+@cache
+def _loader(kind: Tags | Literal["strings"]) -> Any:
+    """PyYAML's loader in C, where there is one, with constructors for unknown tags."""
+    import yaml
+
+    safe: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    if kind == "strings":
+        return getattr(yaml, "CBaseLoader", yaml.BaseLoader)
+    if kind == "refuse":
+        return safe
+    loader: Any = type("Loader", (safe,), {})  # of its own, because constructors are added to the class
+    loader.add_multi_constructor("", _untagged if kind == "plain" else lambda loader, suffix, node: None)
+    return loader
+
+
+def _untagged(loader: Any, suffix: str, node: yaml.Node) -> Any:
+    import yaml
+
+    if isinstance(node, yaml.MappingNode):
+        return loader.construct_mapping(node, deep=True)
+    if isinstance(node, yaml.SequenceNode):
+        return loader.construct_sequence(node, deep=True)
+    return node.value or suffix
+
+
+def _ensure_bounded(text: str) -> None:
+    """Raise ValueError for YAML of too many levels, or whose aliases stand for too many nodes.
+
+    The events are walked, which needs no recursion, before anything is built out of them.
+    """
+    import yaml
+
+    sizes: dict[str, int] = {}  # anchor -> nodes of its value, with those that aliases in it stand for
+    open_collections: list[tuple[str | None, int]] = []
+    size = aliased = 0
+    for event in yaml.parse(text, Loader=_loader("refuse")):
+        if isinstance(event, yaml.CollectionStartEvent):
+            open_collections.append((event.anchor, size))
+            size = 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            anchor, outer = open_collections.pop()
+            if anchor is not None:
+                sizes[anchor] = size
+            size += outer
+        elif isinstance(event, yaml.AliasEvent):
+            nodes = sizes.get(event.anchor or "", MAX_ALIASED_NODES)  # not yet known: it would hold itself
+            aliased += nodes if nodes > 1 else 0
+            size += nodes
+        elif isinstance(event, yaml.ScalarEvent):
+            if event.anchor is not None:
+                sizes[event.anchor] = 1
+            size += 1
+        if len(open_collections) > MAX_DEPTH or aliased >= MAX_ALIASED_NODES:
+            line = event.start_mark.line + 1 if event.start_mark else 0
+            raise ValueError(f"line {line} has too many levels or aliases")
