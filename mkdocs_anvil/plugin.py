@@ -38,7 +38,6 @@ from anvil.settings import index_url
 from anvil.settings.schema import Config
 from anvil.sites import page_addresses
 from anvil.sites.html_page import Fragment, read_fragment
-from anvil.sites.site_source import GeneratedSiteSource
 from anvil.system import safe_files
 from anvil.values import BuildReport, Document
 from anvil.wording import counted
@@ -179,7 +178,7 @@ class AnvilPlugin(BasePlugin[options.AnvilConfig]):  # type: ignore[no-untyped-c
         if self._opened is None:
             self._opened = anvil.open(config=self._settings, progress=StageLines(log.info))
         assert self._opened.tree is not None
-        source = GeneratedSiteSource(
+        source = pages.PagesSource(
             documents,
             self._opened.tree,
             unread=self._unread - self._shown.keys(),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 import anvil
 from anvil.build import builder
 from anvil.documents import document_source
-from anvil.documents.document_source import Shard
+from anvil.documents.document_source import Shard, SourceWrapper
 from anvil.documents.git_tree import CommitTree, StagedTree
 from anvil.documents.working_tree import WorkingTree
 from anvil.embedding.provider import EmbeddingProvider
@@ -21,8 +22,7 @@ from anvil.index_file import connection, table_rows, verify
 from anvil.index_file.writer import Writer, checksum
 from anvil.requests import BuildRequest
 from anvil.settings.schema import ChunkingOptions
-from anvil.sites.site_source import GeneratedSiteSource
-from anvil.values import Document
+from anvil.values import UNKNOWN_TIME, Document, Scan, Skipped
 from tests.conftest import PAGES, replacements, write
 from tests.support import repositories
 from tests.support.repositories import commit, run
@@ -215,16 +215,31 @@ def test_a_merged_page_that_includes_code_is_stale_for_every_source(
         assert document_source.compare(known, source.scan(known).entries).changed == ("code.md",), source.name
 
 
+class WithTags(SourceWrapper):
+    """The pages of a tree, and one that a site generator made."""
+
+    tags = Document("tags.md", "", "# Tags\n\nAll of them.\n", 25, UNKNOWN_TIME, fingerprint="f" * 64)
+
+    def scan(self, indexed: Mapping[str, str] | None = None) -> Scan:
+        return Scan({**super().scan().entries, "tags.md": document_source.identity("", self.tags.fingerprint)})
+
+    def read(self, path: str) -> Document | Skipped:
+        return self.tags if path == "tags.md" else super().read(path)
+
+    def last_modified(
+        self, paths: Collection[str], known: Mapping[str, tuple[str, str]], since: str | None
+    ) -> dict[str, str]:
+        return {"tags.md": UNKNOWN_TIME, **super().last_modified({*paths} - {"tags.md"}, known, since)}
+
+
 def test_pages_without_a_file_wait_for_the_site_when_all_is_cut_anew(
     isolated: None, keywords: EmbeddingProvider, tmp_path: Path
 ) -> None:
     repository = repository_of(tmp_path / "repo")
     docs = tmp_path / "repo/docs"
     tree = CommitTree(docs, "left")
-    pages = [page for path in tree.scan().entries if isinstance(page := tree.read(path), Document)]
-    tags = Document("tags.md", "", "# Tags\n\nAll of them.\n", 0, "")
     ours = tmp_path / "left.db"
-    builder.build(GeneratedSiteSource([*pages, tags], tree), ours, keywords, ChunkingOptions())
+    builder.build(WithTags(tree), ours, keywords, ChunkingOptions())
     base = index_of(docs, "base", tmp_path / "base.db", keywords)
     other_sizes = ChunkingOptions(min_chunk_size=0, max_chunk_size=300)
     for options, skipped in ((ChunkingOptions(), []), (other_sizes, ["tags.md"])):

@@ -16,8 +16,8 @@ from anvil.embedding.provider import EmbeddingProvider
 from anvil.index_file import verify
 from anvil.live import site_view
 from anvil.settings.schema import ChunkingOptions
-from anvil.sites.site_source import GeneratedSiteSource
 from anvil.values import BuildReport, Changes, Document, Skipped
+from mkdocs_anvil.pages import PagesSource
 from tests.conftest import write
 from tests.support.repositories import commit, isolated, root, run  # noqa: F401
 
@@ -36,7 +36,7 @@ def folder(tmp_path: Path) -> Path:
 def built(
     folder: Path, pages: list[Document], provider: EmbeddingProvider, unread: tuple[str, ...] = ()
 ) -> BuildReport:
-    source = GeneratedSiteSource(pages, WorkingTree(folder), unread=unread)
+    source = PagesSource(pages, WorkingTree(folder), unread=unread)
     return builder.build(source, folder.parent / "index.db", provider, OPTIONS)
 
 
@@ -101,7 +101,7 @@ def test_a_page_without_a_file_has_the_time_of_the_newest_that_has_one(root: Pat
     write(root / "docs", {"b.md": "# B\n", ".gitignore": "made.md\n"})
     commit(root, "second", at=1_700_005_000)
     write(root / "docs", {"made.md": "# Made\n"})
-    source = GeneratedSiteSource(
+    source = PagesSource(
         [page("a.md", "# A\n"), page("b.md", "# B\n"), page("made.md", "# M\n")], WorkingTree(root / "docs")
     )
     found = [source.read(path) for path in ("a.md", "made.md")]
@@ -113,7 +113,7 @@ def test_a_page_without_a_file_has_the_time_of_the_newest_that_has_one(root: Pat
 
 def test_what_is_no_text_is_skipped_with_a_reason(folder: Path) -> None:
     pages = [page("a.md", "x" * 50), page("b.md", "\ud800"), page("c.md", "fine")]
-    source = GeneratedSiteSource(pages, WorkingTree(folder), limit=20)
+    source = PagesSource(pages, WorkingTree(folder), limit=20)
     assert list(source.scan().entries) == ["c.md"]
     assert [(each.path, each.reason.partition(":")[0]) for each in source.scan().skipped] == [
         ("a.md", "too large"),
