@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING, Literal
 
 from anvil import registry
 from anvil.errors import AnvilError, ArtifactError, ArtifactMissing, ConfigError, SourceError
-from anvil.formats.argument_types import checked, checks_arguments
 from anvil.live.location import IndexLocation
 from anvil.member import Member
 from anvil.page_queries import PageQueries
-from anvil.requests import BuildRequest, OpenRequest
+from anvil.requests import BuildRequest, OpenRequest, checked, checks_arguments
 from anvil.settings import index_url
 from anvil.settings.files import load_config
 from anvil.settings.layers import configured, of_collection

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from anvil import registry
 from anvil.errors import AnvilError, ArtifactError, ArtifactMissing, ConfigError, NotFound
-from anvil.formats.argument_types import checks_arguments
 from anvil.member import Member
+from anvil.requests import checks_arguments
 from anvil.wording import counted, first_of
 
 if TYPE_CHECKING:

@@ -1,24 +1,33 @@
 """What people ask of Anvil, as values: a search, a search for exact lines, a build, and an index to open.
 
 Each is made where it comes in: from the command line, a tool or Python. It is checked and clamped there, once, and
-passed on whole.
+passed on whole. The types of arguments of the Python API are checked at each call: an error of Anvil instead of one
+from deep inside. A request whose caller has gone is cancelled.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import functools
+import inspect
+import numbers
+import os
+from collections.abc import Callable, Collection, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from anvil.errors import ConfigError
+from anvil.errors import AnvilError, ConfigError
 from anvil.values import LOCK_TIMEOUT_S, Progress, silent
+from anvil.wording import listed
 
 if TYPE_CHECKING:
     from anvil.documents.document_source import DocumentSource, Shard
     from anvil.embedding.provider import Executor
     from anvil.results import Mode
     from anvil.settings.schema import Config
+
 
 MAX_RESULTS = 20
 """Results of one search."""
@@ -127,3 +136,77 @@ class OpenRequest:
     def names_index(self) -> bool:
         """Whether one index is named, by itself or by what it is built from."""
         return self.docs is not None or self.index is not None or self.site is not None
+
+
+# --- types of arguments ----------------------------------------------------------------------------------
+
+_TYPES: dict[str, tuple[type, str]] = {
+    "str": (str, "a string"),
+    "os.PathLike[str]": (os.PathLike, "a path"),
+    "int": (numbers.Integral, "a whole number"),
+    "float": (numbers.Real, "a number"),
+    "bool": (bool, "True or False"),
+    "Mapping[str, Any]": (Mapping, "a mapping"),
+    "None": (type(None), "None"),
+}
+"""An annotation, as it is written -> its type, and its name in messages."""
+
+C = TypeVar("C", bound=type)
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def checks_arguments(cls: C) -> C:
+    """Check the arguments of all public methods of a class; see :func:`checked`."""
+    for name, method in list(vars(cls).items()):
+        if not name.startswith("_") and isinstance(method, FunctionType):
+            setattr(cls, name, checked(method))
+    return cls
+
+
+def checked(function: F) -> F:
+    """The function, which raises :class:`ConfigError` for an argument of a type that its annotation does not name.
+
+    Annotations with other types than those of ``_TYPES`` are not checked.
+    """
+    signature = inspect.signature(function)
+    annotations = {name: str(each.annotation).split(" | ") for name, each in signature.parameters.items()}
+    expected = {
+        name: [_TYPES[part] for part in parts]
+        for name, parts in annotations.items()
+        if all(part in _TYPES for part in parts)
+    }
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            given = signature.bind(*args, **kwargs).arguments
+        except TypeError:
+            return function(*args, **kwargs)  # raises the usual error, for a name or number of arguments
+        for name in expected.keys() & given.keys():
+            value, kinds = given[name], expected[name]
+            is_number = isinstance(value, bool) and not any(kind is bool for kind, _ in kinds)
+            if is_number or not isinstance(value, tuple(kind for kind, _ in kinds)):
+                choices = listed([each for _, each in kinds], "or")
+                raise ConfigError(
+                    f"{name} of {function.__name__} must be {choices}, not {type(value).__name__}: {value!r:.80}."
+                )
+        return function(*args, **kwargs)
+
+    return call  # type: ignore[return-value]
+
+
+# --- cancellation ----------------------------------------------------------------------------------------
+
+WANTED: ContextVar[Callable[[], bool]] = ContextVar("wanted", default=lambda: True)
+"""Whether the answer can still reach the caller of this context. A server sets it. Code that waited for a lock calls
+:func:`still_wanted` before it starts, so a request whose client disconnected costs nothing more."""
+
+
+class Abandoned(AnvilError):
+    """The call was cancelled, because its caller disconnected."""
+
+
+def still_wanted() -> None:
+    """Raise :class:`Abandoned` if the caller disconnected."""
+    if not WANTED.get()():
+        raise Abandoned("The caller of this request disconnected.")

@@ -18,9 +18,9 @@ def counted(number: int, noun: str, verb: str = "") -> str:
     return phrase
 
 
-def listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str], joined: str = "and") -> str:
     """``a``; ``a and b``; ``a, b and c``."""
-    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+    return f" {joined} ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
 def first_of(names: Sequence[str], most: int) -> str:

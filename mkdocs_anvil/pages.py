@@ -19,7 +19,7 @@ from anvil.sites import content_words, page_addresses
 from anvil.sites.content_words import words
 from anvil.sites.html_page import Fragment
 from anvil.text import front_matter
-from anvil.text.rendered_anchors import Heading
+from anvil.text.rendered_sections import Heading
 from anvil.values import SEPARATOR, UNKNOWN_TIME, Document, Scan, Skipped
 
 if TYPE_CHECKING:

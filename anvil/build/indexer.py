@@ -20,9 +20,8 @@ from anvil.index_file.table_rows import ChunkText, most_chunks, window_key
 from anvil.index_file.writer import OPTIONAL_SETTINGS, SETTINGS, Writer, quantized
 from anvil.settings.schema import SiteOptions
 from anvil.text import chunker, page_urls
-from anvil.text.chunker import Chunking
+from anvil.text.chunker import Chunking, cut_windows, window_header, window_text
 from anvil.text.includes import source_line
-from anvil.text.windows import cut_windows, window_header, window_text
 from anvil.values import Changes, Chunk, ParsedPage, Progress, Section, Skipped, Window, silent
 from anvil.wording import full_heading
 
@@ -136,11 +135,7 @@ class Indexer:
             self.writer.remove(path)
             self.tally.skipped.append(document)
             return
-        from anvil.text import (  # not needed by a build that has nothing to read
-            markdown_parser,
-            rendered_anchors,
-            visible_text,
-        )
+        from anvil.text import markdown_parser, rendered_sections, visible_text
 
         slugs = page_urls.SLUGS.get(self._site.rule, self.options.slugs) if self._site.url else self.options.slugs
         page = document.page or markdown_parser.parse(document.text, slugs=slugs)
@@ -149,14 +144,14 @@ class Indexer:
                 document, url=page_urls.address(self._site, path, {**page.metadata, **document.metadata})
             )
         if document.headings is not None:
-            page = rendered_anchors.landed(page, document.headings)
+            page = rendered_sections.with_anchors(page, document.headings)
         if document.cleaned:
             page = visible_text.cleaned(page)
         chunks = chunker.chunks(page, self.options)
         if document.source is not None:
-            from anvil.text import source_lines
+            from anvil.text import rendered_sections
 
-            page, chunks = source_lines.placed(page, chunks, document.source, path)
+            page, chunks = rendered_sections.with_lines(page, chunks, document.source, path)
         if document.inserted:
             page, chunks = _on_source_lines(page, chunks, document.inserted)
         if len(chunks) > most_chunks():

@@ -26,7 +26,7 @@ from anvil.impact.values import (
     Impact,
     Undocumented,
 )
-from anvil.system.cancellation import still_wanted
+from anvil.requests import still_wanted
 
 if TYPE_CHECKING:
     from anvil.api import Anvil

@@ -22,7 +22,8 @@ from anvil.index_file import connection as connections
 from anvil.index_file import table_rows
 from anvil.index_file.reader import BARE_WINDOW, OWN_WINDOWS, UNCUT, Reader
 from anvil.index_file.table_rows import BareWindow, ChunkText, StoredDocument
-from anvil.text import titles, visible_text
+from anvil.text import visible_text
+from anvil.text.headings import page_title
 from anvil.text.query import derived_terms
 from anvil.values import Chunk, Document, ParsedPage, Window
 
@@ -80,7 +81,7 @@ def title_of(document: Document, page: ParsedPage) -> str:
     Front matter can contain a NUL character, where SQLite's functions end a text. It is replaced.
     """
     headings = ((section.heading_level, section.title) for section in page.sections if section.heading_level)
-    return titles.of_page(document.path, document.title or page.title, headings).replace("\0", "\ufffd")
+    return page_title(document.path, document.title or page.title, headings).replace("\0", "\ufffd")
 
 
 class Writer:

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 
 from anvil.build.indexer import Indexer, settings
 from anvil.errors import AnvilError, ConfigError, DocumentRejected, DocumentTooLarge, NotFound, ProviderError
-from anvil.formats.argument_types import checked, checks_arguments
 from anvil.index_file.writer import DEFAULT_LIBRARY
 from anvil.library import ingestion, lancedb_import
 from anvil.library.ingestion import (
@@ -50,11 +49,11 @@ from anvil.library.values import (
     Updated,
     WholeDocument,
 )
+from anvil.requests import checked, checks_arguments, still_wanted
 from anvil.search import metadata_filter, searcher
 from anvil.settings.files import load_config
 from anvil.settings.layers import configured
 from anvil.settings.schema import Config
-from anvil.system.cancellation import still_wanted
 from anvil.text.chunks_in_parts import DocumentPart
 from anvil.values import Progress, silent
 from anvil.wording import counted, first_of

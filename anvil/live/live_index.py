@@ -17,8 +17,7 @@ from anvil.documents import document_source
 from anvil.errors import AnvilError, ArtifactError, BuildError, ConfigError, NotFound, OlderIndex
 from anvil.live.background_work import IndexSaver, InitialBuild, VectorWorker, join
 from anvil.live.location import CLOSED
-from anvil.requests import BuildRequest, OpenRequest, SearchRequest
-from anvil.system.cancellation import still_wanted
+from anvil.requests import BuildRequest, OpenRequest, SearchRequest, still_wanted
 from anvil.values import RETRY_S, Changes, Progress, silent
 from anvil.wording import counted
 

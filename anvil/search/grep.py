@@ -20,10 +20,9 @@ from anvil.formats import patterns
 from anvil.formats.characters import LINE_END, is_unicode
 from anvil.index_file.reader import IndexReader
 from anvil.index_file.table_rows import StoredDocument, is_parallel
-from anvil.requests import GrepRequest
+from anvil.requests import GrepRequest, still_wanted
 from anvil.results import GrepMatch, GrepResult
 from anvil.search import pages
-from anvil.system.cancellation import still_wanted
 from anvil.values import MAX_PATH_CHARS, Section
 from anvil.wording import counted
 

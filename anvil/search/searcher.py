@@ -28,7 +28,7 @@ from anvil.search.pages import Versions
 from anvil.search.ranking import CANDIDATES, ENOUGH, SCORE_DIGITS, CandidateIndex, Near, Ranked, ScoreParts, Weights
 from anvil.search.result_texts import QueryWeights, SectionChooser, SectionSpan
 from anvil.text import query as lexicon
-from anvil.text.windows import window_header
+from anvil.text.chunker import window_header
 from anvil.values import address
 from anvil.wording import full_heading
 

@@ -9,8 +9,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from anvil.requests import WANTED
 from anvil.server.logs import timed
-from anvil.system.cancellation import WANTED
 
 T = TypeVar("T")
 MAX_THREADS = 8

@@ -12,7 +12,7 @@ from anvil.sites import html_tree
 from anvil.sites.content_words import spaced_text
 from anvil.sites.generators import Content
 from anvil.sites.html_tree import Element, classes
-from anvil.text.rendered_anchors import Heading
+from anvil.text.rendered_sections import Heading
 
 LEVELS = {f"h{level}": level for level in range(1, 7)}
 

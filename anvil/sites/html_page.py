@@ -15,8 +15,8 @@ from anvil.sites.generators import GENERIC, INERT, NO_RULES, Content, PageRules,
 from anvil.sites.html_elements import headings_of
 from anvil.sites.html_tree import Element, Tree
 from anvil.sites.page_choice import PageFacts
-from anvil.text import titles
-from anvil.text.rendered_anchors import Heading
+from anvil.text.headings import says_nothing
+from anvil.text.rendered_sections import Heading
 
 _REFRESH = re.compile(r"\s*[\d.]*\s*[;,]?\s*(?:url\s*=\s*)?[\"']?([^\"']*)", re.I)
 _TITLE_SEPARATOR = re.compile("\\s+[|\u2013\u2014\u00b7\u2022\u00bb\u00ab:-]\\s+")
@@ -114,12 +114,12 @@ def _title(tree: Tree, headings: tuple[Heading, ...]) -> str:
     """The first h1 of the content, else ``<title>`` without the name of the site, else what the navigation calls the
     page: the first that says something."""
     first = next((heading.text for heading in headings if heading.level == 1 and heading.text), "")
-    if not titles.says_nothing(first):
+    if not says_nothing(first):
         return first
     title = _text(html_tree.first(tree, "head > title") or html_tree.first(tree, "title"))
     short = _TITLE_SEPARATOR.split(title)[0] or title
     candidates = (short, _text(html_tree.first(tree, _CURRENT)))
-    return next((each for each in candidates if not titles.says_nothing(each)), first or short)
+    return next((each for each in candidates if not says_nothing(each)), first or short)
 
 
 def _text(element: Element | None) -> str:

@@ -27,7 +27,7 @@ from anvil.sites.html_elements import (
 from anvil.sites.html_tree import Element, classes
 from anvil.sites.markdown_writer import MarkdownWriter, Table, is_layout
 from anvil.sites.page_choice import PageImage
-from anvil.text.rendered_anchors import Heading
+from anvil.text.rendered_sections import Heading
 from anvil.text.visible_text import APART
 
 _MARKS = {"strong": "**", "b": "**", "em": "*", "i": "*", "del": "~~", "s": "~~", "strike": "~~"}

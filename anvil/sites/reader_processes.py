@@ -25,7 +25,7 @@ from anvil.sites.page_choice import PageFacts
 from anvil.sites.site_listing import recorded_paths
 from anvil.system.child_process import ChildProcess, take_over_pipes, write_message
 from anvil.text import front_matter
-from anvil.text.rendered_anchors import Heading
+from anvil.text.rendered_sections import Heading
 
 MIN_FILES = 400
 """Fewer files are read by this process, since starting others takes longer."""

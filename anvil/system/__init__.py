@@ -1,1 +1,1 @@
-"""This machine: folders of the user, safe writes, child processes, and this installation."""
+"""This machine: folders of the user, safe reads and writes of files, child processes, and this installation."""

@@ -1,4 +1,4 @@
-"""What a heading is called and how it is reached: its plain text, its anchor, its breadcrumb.
+"""What a heading is called and how it is reached: its plain text, its anchor, its breadcrumb; and the title of a page.
 
 Pure functions over one heading's own line of Markdown, and over the titles of a page, whose breadcrumbs and anchors are
 unique. Anchors are those that site generators make of a heading's text.
@@ -8,6 +8,7 @@ Linear, without recursion, and never raising, whatever a heading holds.
 from __future__ import annotations
 
 import html
+import posixpath
 import re
 import unicodedata
 from collections.abc import Container, Iterable
@@ -21,6 +22,8 @@ UNTITLED = "(untitled)"
 MAX_TITLE = 500
 """Longer titles are cut: each chunk below carries them, and one line may be megabytes."""
 
+_NO_TITLES = frozenset({"", "_index", "default", "index", "readme", "untitled"})
+"""Titles that say nothing: usual names of files."""
 LONGEST_ATTRIBUTES = 1000
 """Characters of the longest attribute list; a longer one is text."""
 # Each pattern here reads a line once: two repeats that meet never take the same character, and a repeat that a search
@@ -320,3 +323,29 @@ class Anchors:
             stem, number = numbered[1], int(numbered[2]) + 1
         self._stems[anchor], self._next[anchor] = stem, number
         return stem
+
+
+# --- titles of pages ------------------------------------------------------------------------------------
+
+
+def says_nothing(title: str) -> bool:
+    """Whether a title is only the usual name of a file, such as "README"."""
+    return posixpath.splitext(title.strip().lower())[0] in _NO_TITLES
+
+
+def page_title(path: str, given: str | None, headings: Iterable[tuple[int, str]]) -> str:
+    """The title of a page: the one that it was ``given`` or has as h1, else the name of its file.
+
+    The name of the folder is used instead of one that says nothing, and for ``README.md`` or ``index.md`` also instead
+    of an h1 below other headings, which is that of a part. ``headings``: level and text, in order.
+    """
+    folder, name = posixpath.split(path)
+    stem = posixpath.splitext(name)[0]
+    own = given or ""
+    following = iter(headings)
+    first = next(following, None)
+    is_below = says_nothing(stem) and first is not None and first[1] != own
+    is_of_part = is_below and any(text == own for level, text in following if level == 1)
+    candidates = ["" if is_of_part else own, stem, posixpath.basename(folder), own]
+    candidates += [first[1]] if first is not None else []
+    return next((title for title in candidates if not says_nothing(title)), own or stem)

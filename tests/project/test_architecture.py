@@ -72,7 +72,6 @@ PURE_NAMES = (
     "anvil.sites.page_choice",
     "anvil.sites.source_files",
     "anvil.status",
-    "anvil.system.cancellation",
     "anvil.text",
     "anvil.values",
     "anvil.wording",

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anvil.sites.html_page import read_fragment
-from anvil.text.rendered_anchors import Heading
+from anvil.text.rendered_sections import Heading
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 import anvil
 from anvil.sites.html_page import read_page
-from anvil.text import titles
+from anvil.text.headings import page_title
 from tests.conftest import write
 
 
@@ -29,7 +29,7 @@ from tests.conftest import write
     ],
 )
 def test_the_title_of_a_page(path: str, given: str | None, headings: tuple[tuple[int, str], ...], title: str) -> None:
-    assert titles.of_page(path, given, headings) == title
+    assert page_title(path, given, headings) == title
 
 
 def test_a_folder_of_markdown_has_titles_that_say_something(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anvil.text.windows import cut_windows, window_header, window_text
+from anvil.text.chunker import cut_windows, window_header, window_text
 from tests.text.test_markdown_parser import any_text
 
 
