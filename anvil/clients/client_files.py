@@ -13,9 +13,10 @@ import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from anvil.clients import known_clients
+from anvil.clients.file_formats import EDITORS
 from anvil.clients.known_clients import CLIENTS, McpClient, Scope
 from anvil.errors import ConfigError
 from anvil.settings import index_url
@@ -25,29 +26,6 @@ SERVER = "docs"
 """The default name of the server in a project's file."""
 PATHS = ("--docs", "--config", "--index", "--root")
 """Options of ``anvil serve`` that name something on disk."""
-
-
-class Editor(Protocol):
-    """A format: a module that reads its text and changes one entry."""
-
-    def loads(self, text: str) -> Any: ...
-    def dumps(self, key: str, name: str, value: dict[str, Any]) -> str: ...
-    def put(self, text: str, key: str, name: str, value: dict[str, Any]) -> str: ...
-
-
-def _editor(format: known_clients.Format) -> Editor:
-    """The editor of a format. It is imported here: PyYAML takes long, and few clients have YAML."""
-    if format == "json":
-        from anvil.clients import jsonc
-
-        return jsonc
-    if format == "toml":
-        from anvil.clients import toml_tables
-
-        return toml_tables
-    from anvil.clients import yaml_mappings
-
-    return yaml_mappings
 
 
 class ClientFile(NamedTuple):
@@ -229,7 +207,7 @@ def _replaceable(file: ClientFile, project: Path, old: Any, server: Mapping[str,
 
 def snippet(client: McpClient, name: str, server: dict[str, Any]) -> str:
     """The text of a file with this entry alone."""
-    return _editor(client.format).dumps(client.key, name, server)
+    return EDITORS[client.format].dumps(client.key, name, server)
 
 
 def merged(text: str | None, file: ClientFile, name: str, server: dict[str, Any], project: Path) -> str:
@@ -238,7 +216,7 @@ def merged(text: str | None, file: ClientFile, name: str, server: dict[str, Any]
     ``text``: the file's text, None without a file. An entry of ``name`` for this project is replaced; its other keys,
     such as ``env``, are kept. Raises :class:`ConfigError` when the name is another server's, and for an invalid file.
     """
-    client, editor = file.client, _editor(file.client.format)
+    client, editor = file.client, EDITORS[file.client.format]
     if text is None or not text.strip("\ufeff \t\r\n"):
         return snippet(client, name, server)
     body = text.removeprefix("\ufeff")
@@ -287,7 +265,7 @@ def difference(old: str | None, new: str, name: str) -> str:
 
 def _table(body: str, client: McpClient) -> dict[str, Any]:
     """The value of a file's text. Raises ValueError if it, or the value of the servers' key, is not an object."""
-    table = _editor(client.format).loads(body)
+    table = EDITORS[client.format].loads(body)
     if not isinstance(table, dict):
         raise ValueError("the file is not an object")
     if table.get(client.key, {}) is None and client.format == "yaml":  # a key without entries yet

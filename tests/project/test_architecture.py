@@ -22,10 +22,8 @@ PURE_NAMES = (
     "anvil.agents.marked_text",
     "anvil.agents.topics",
     "anvil.bundle.pointer",
-    "anvil.clients.jsonc",
+    "anvil.clients.file_formats",
     "anvil.clients.known_clients",
-    "anvil.clients.toml_tables",
-    "anvil.clients.yaml_mappings",
     "anvil.context.values",
     "anvil.dependencies.lockfiles",
     "anvil.dependencies.package_names",
@@ -99,7 +97,7 @@ DOORS = {
     "ray": ("anvil.ray.driver",),
     "pydantic": ("anvil.server.mcp_app",),  # whose errors the SDK raises; mcp brings it
     "openai": ("anvil.embedding.openai",),
-    "yaml": ("anvil.formats.data_formats", "anvil.clients.yaml_mappings"),
+    "yaml": ("anvil.formats.yaml_values", "anvil.clients.file_formats"),
     "click": ("anvil.cli", *COMMANDS),
     "rich": ("anvil.cli",),
     "numpy": (

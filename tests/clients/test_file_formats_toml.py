@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anvil.clients.toml_tables import dumps, loads, put
+from anvil.clients.file_formats import EDITORS
+
+loads, dumps, put = EDITORS["toml"]
 
 KEY = "mcp_servers"
 ENTRY = {"command": "anvil", "args": ["serve", "--docs", "docs"]}

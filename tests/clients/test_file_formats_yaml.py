@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anvil.clients.yaml_mappings import dumps, loads, put
+from anvil.clients.file_formats import EDITORS
+
+loads, dumps, put = EDITORS["yaml"]
 
 KEY = "extensions"
 ENTRY = {"name": "docs", "type": "stdio", "cmd": "anvil", "args": ["serve", "--docs", "a: b"]}

@@ -1,0 +1,289 @@
+"""Configuration files in JSON with comments, TOML and YAML, changed as text: comments, order and other entries stay.
+
+The caller compares the value of a new text with the expected one: a file in an unusual form is not changed. PyYAML is
+imported for YAML only, because it takes long and few clients have YAML.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import textwrap
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from anvil.clients.known_clients import Format
+from anvil.formats import toml_values
+
+if TYPE_CHECKING:
+    import yaml
+
+
+class Editor(NamedTuple):
+    """A format. ``loads``: the value of a text; raises ValueError. ``dumps``: the text of a file with one entry alone,
+    from the key of the entries, the entry's name and its value. ``put``: a text with such an entry in it; raises
+    ValueError for a text that is invalid, or in a form that is not changed here."""
+
+    loads: Callable[[str], Any]
+    dumps: Callable[[str, str, dict[str, Any]], str]
+    put: Callable[[str, str, str, dict[str, Any]], str]
+
+
+# --- JSON with comments and trailing commas --------------------------------------------------------------------------
+
+_COMMENT = re.compile(r'("(?:[^"\\]|\\.)*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
+_LAST_COMMA = re.compile(r'("(?:[^"\\]|\\.)*")|,(?=\s*[\]}])', re.DOTALL)
+_SPACE = re.compile(r"[ \t\r\n]*")
+
+
+def _loads_json(text: str) -> Any:
+    return json.loads(_plain(text))
+
+
+def _dumps_json(key: str, name: str, value: Any) -> str:
+    return json.dumps({key: {name: value}}, indent=2) + "\n"
+
+
+def _put_json(text: str, key: str, name: str, value: Any) -> str:
+    start = _skip(_plain(text), 0)
+    members, _ = _members(_plain(text), start)
+    if key not in members:
+        return _put_member(text, start, key, {name: value})
+    return _put_member(text, members[key][1], name, value)
+
+
+def _blanked(pattern: re.Pattern[str], text: str) -> str:
+    """``text`` with spaces for matches of ``pattern`` outside of strings, so that positions do not change."""
+    return pattern.sub(lambda match: match[1] or re.sub(r"[^\r\n]", " ", match[0]), text)
+
+
+def _plain(text: str) -> str:
+    """``text`` without comments and trailing commas, with the same positions."""
+    return _blanked(_LAST_COMMA, _blanked(_COMMENT, text))
+
+
+def _skip(plain: str, at: int) -> int:
+    """The position after white space."""
+    match = _SPACE.match(plain, at)
+    return match.end() if match else at
+
+
+def _members(plain: str, start: int) -> tuple[dict[str, tuple[int, int, int]], int]:
+    """Key -> (start of the key, start and end of the value) of the object at ``start``; the position of its ``}``."""
+    decode = json.JSONDecoder().raw_decode
+    members: dict[str, tuple[int, int, int]] = {}
+    at = _skip(plain, start + 1)
+    while plain[at] != "}":
+        begin = at
+        key, at = decode(plain, at)
+        value = _skip(plain, _skip(plain, at) + 1)
+        end = decode(plain, value)[1]
+        members[key] = begin, value, end
+        at = _skip(plain, end)
+        if plain[at] == ",":
+            at = _skip(plain, at + 1)
+    return members, at
+
+
+def _put_member(text: str, start: int, key: str, value: Any) -> str:
+    """The text with ``value`` under ``key`` of the object at ``start``."""
+    members, brace = _members(_plain(text), start)
+    newline = "\r\n" if "\r\n" in text else "\n"
+    outer = re.match(r"[ \t]*", text[text.rfind("\n", 0, start) + 1 :])[0]  # type: ignore[index]
+    inner = outer + ("\t" if "\n\t" in text else "  ")
+    first = min((begin for begin, _, _ in members.values()), default=start)
+    before = text[text.rfind("\n", 0, first) + 1 : first]
+    if before and not before.strip() and "\n" in text[start:first]:
+        inner = before
+    written = json.dumps(value, indent=inner.removeprefix(outer) or "  ").replace("\n", newline + inner)
+    if key in members:
+        _, begin, end = members[key]
+        return text[:begin] + written + text[end:]
+    last = max((end for _, _, end in members.values()), default=start + 1)
+    comma = _blanked(_COMMENT, text).find(",", last, brace)
+    at, missing = (comma + 1, "") if comma >= 0 else (last, "," if members else "")
+    added = f"{newline}{inner}{json.dumps(key)}: {written}"
+    if not text[at:brace].strip(" \t"):  # the brace is on the same line
+        return f"{text[:at]}{missing}{added}{newline}{outer}{text[brace:]}"
+    rest = re.match(r"[ \t]*(?://[^\n\r]*)?", text[at:])[0]  # type: ignore[index]  # the comment on that line
+    return f"{text[:at]}{missing}{rest}{added}{text[at + len(rest) :]}"
+
+
+# --- TOML ------------------------------------------------------------------------------------------------------------
+
+MAX_STATEMENT_LINES = 500
+"""Lines of a value that spans several lines."""
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+
+
+def _loads_toml(text: str) -> Any:
+    return toml_values.loads(text.replace("\r\n", "\n"))
+
+
+def _dumps_toml(key: str, name: str, value: Mapping[str, Any]) -> str:
+    lines = (f"{_key(part)} = {_value(item)}\n" for part, item in value.items())
+    return f"[{_key(key)}.{_key(name)}]\n{''.join(lines)}"
+
+
+def _put_toml(text: str, key: str, name: str, value: Mapping[str, Any]) -> str:
+    """An entry is a table of its own, ``[key.name]``: its keys are set there, or it is added at the end."""
+    newline = "\r\n" if "\r\n" in text else "\n"
+    if name not in (_loads_toml(text).get(key) or {}):
+        gap = "" if not text else newline if text.endswith("\n") else newline * 2
+        return text + gap + _dumps_toml(key, name, value).replace("\n", newline)
+    positions = _positions(text, key, name)
+    if positions is None:
+        raise ValueError(f"{key}.{name} is not in a table [{_key(key)}.{_key(name)}] of its own")
+    end, statements = positions
+    missing = [part for part in value if part not in statements]
+    added = "".join(f"{_key(part)} = {_value(value[part])}{newline}" for part in missing)
+    if added and not text[:end].endswith("\n"):
+        added = newline + added
+    edits = [(end, end, added)]
+    for part in value.keys() - set(missing):
+        edits.append((*_value_span(text, *statements[part]), _value(value[part])))
+    for start, stop, new in sorted(edits, reverse=True):
+        text = text[:start] + new + text[stop:]
+    return text
+
+
+def _key(text: str) -> str:
+    return text if _BARE.fullmatch(text) else _value(text)
+
+
+def _value(value: Any) -> str:
+    """A text, number, boolean or list of these as TOML."""
+    if isinstance(value, list):
+        return f"[{', '.join(map(_value, value))}]"
+    return toml_values.quoted(value) if isinstance(value, str) else json.dumps(value)
+
+
+def _positions(text: str, key: str, name: str) -> tuple[int, dict[str, tuple[int, int]]] | None:
+    """The end of the last statement of the table, and the span of the statement of each of its keys; None without the
+    table."""
+    end: int | None = None
+    statements: dict[str, tuple[int, int]] = {}
+    for start, stop in _statements(text):
+        table = _loads_toml(text[start:stop])
+        if text[start:stop].lstrip().startswith("["):
+            if end is not None:
+                break
+            if table == {key: {name: {}}}:
+                end = stop
+        elif end is not None and table:
+            end = stop
+            statements[next(iter(table))] = start, stop
+    return None if end is None else (end, statements)
+
+
+def _statements(text: str) -> Iterator[tuple[int, int]]:
+    """The spans of the statements, each with its line end; blank lines and comments are statements, too."""
+    start, at, lines = 0, 0, 0
+    while at < len(text):
+        newline = text.find("\n", at)
+        at = len(text) if newline < 0 else newline + 1
+        lines += 1
+        try:
+            _loads_toml(text[start:at])
+        except ValueError:
+            if lines == MAX_STATEMENT_LINES:
+                raise ValueError("a value is too long") from None
+            continue
+        yield start, at
+        start, lines = at, 0
+
+
+def _value_span(text: str, start: int, stop: int) -> tuple[int, int]:
+    """The span of the value in a statement with a bare key, without the comment behind it."""
+    value = next(iter(_loads_toml(text[start:stop]).values()))
+    begin = text.index("=", start) + 1
+    begin += len(text[begin:stop]) - len(text[begin:stop].lstrip(" \t"))
+    # a comment may hold quotes and brackets, so the parser is asked: the value ends where one character less is another
+    ends = (at for at in range(stop, begin, -1) if not text[at - 1].isspace())
+    end = next(at for at in ends if _reads_as(text[begin:at], value) and not _reads_as(text[begin : at - 1], value))
+    return begin, end
+
+
+def _reads_as(source: str, value: Any) -> bool:
+    try:
+        return bool(_loads_toml(f"a = {source}") == {"a": value})
+    except ValueError:
+        return False
+
+
+# --- YAML ------------------------------------------------------------------------------------------------------------
+
+_EMPTY = ("", "{}", "~", "null")
+_LINE_WIDTH = 10**6
+"""Characters after which a text would be folded."""
+
+
+def _loads_yaml(text: str) -> Any:
+    from anvil.formats import yaml_values
+
+    value = yaml_values.loads(text)
+    return {} if value is None else value
+
+
+def _dumps_yaml(key: str, name: str, value: Any) -> str:
+    return _yaml({key: {name: value}})
+
+
+def _put_yaml(text: str, key: str, name: str, value: Any) -> str:
+    """An entry is put in the place of the old one, else as the first."""
+    import yaml
+
+    _loads_yaml(text)
+    newline = "\r\n" if "\r\n" in text else "\n"
+    servers = _node(yaml.compose(text, yaml.SafeLoader), key)
+    if servers is None:
+        gap = "" if not text or text.endswith("\n") else newline
+        return text + gap + _dumps_yaml(key, name, value).replace("\n", newline)
+    _, mapping = servers
+    start, end = mapping.start_mark.index, mapping.end_mark.index
+    if text[start:end] in _EMPTY:
+        line = text[end:].split("\n")[0].removesuffix("\r")
+        head, tail = text[:start].rstrip(" ") + line, text[end + len(line) :]
+        block = textwrap.indent(_yaml({name: value}), "  ").replace("\n", newline)
+        return f"{head}{newline}{block.removesuffix(newline)}{tail or newline}"
+    if mapping.id != "mapping":
+        raise ValueError(f"{key} is not a mapping")
+    if mapping.flow_style:
+        raise ValueError(f"{key} is written in braces")
+    first = mapping.value[0][0].start_mark
+    indent = " " * first.column
+    block = textwrap.indent(_yaml({name: value}), indent).replace("\n", newline)
+    old = _node(mapping, name)
+    if old is None:
+        at = first.index - first.column
+        return text[:at] + block + text[at:]
+    start = old[0].start_mark.index - old[0].start_mark.column
+    return text[:start] + block.removesuffix(newline) + text[_node_end(old[1], text) :]
+
+
+def _yaml(value: Any) -> str:
+    import yaml
+
+    return yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=_LINE_WIDTH)
+
+
+def _node(node: Any, key: str) -> tuple[yaml.Node, yaml.Node] | None:
+    """The nodes of a key and its value in a mapping."""
+    pairs = node.value if getattr(node, "id", "") == "mapping" else ()
+    return next(((name, value) for name, value in pairs if getattr(name, "value", None) == key), None)
+
+
+def _node_end(node: Any, text: str) -> int:
+    """The end of the last text of a node, without blank lines and comments behind it."""
+    while node.id != "scalar" and not node.flow_style:
+        last = node.value[-1]
+        node = last[1] if isinstance(last, tuple) else last
+    start, end = node.start_mark.index, node.end_mark.index
+    return int(start + len(text[start:end].rstrip()))
+
+
+EDITORS: Mapping[Format, Editor] = {
+    "json": Editor(_loads_json, _dumps_json, _put_json),
+    "toml": Editor(_loads_toml, _dumps_toml, _put_toml),
+    "yaml": Editor(_loads_yaml, _dumps_yaml, _put_yaml),
+}
