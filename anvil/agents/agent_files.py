@@ -12,8 +12,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from anvil.agents import marked_text, skill
-from anvil.agents.documentation_pointer import DocumentationPointer, documentation_pointer
+from anvil.agents import skill
+from anvil.agents.documentation_pointer import (
+    DocumentationPointer,
+    block_body,
+    blocks,
+    repository_pointer,
+    with_block,
+    without_block,
+)
 from anvil.documents import repository_files
 from anvil.documents.document_source import DocumentSource
 from anvil.errors import AnvilError, BuildError, ConfigError
@@ -103,7 +110,7 @@ class AgentFiles:
         scan = source.scan()
         skipped = tuple(f"{item.path}: {item.reason}" for item in scan.skipped)
         paths = [path for path in scan.entries if not self._is_own(path)]
-        return documentation_pointer(paths, self.docs, self._options)._replace(skipped=skipped)
+        return repository_pointer(paths, self.docs, self._options)._replace(skipped=skipped)
 
     def _is_own(self, path: str) -> bool:
         """Whether a page is one of the agents' files: the pointer is not about itself."""
@@ -243,7 +250,7 @@ class AgentFiles:
             try:
                 before = self._read(path)
                 text = self._without_gone(start if before is None else before, path)
-                after = marked_text.replaced(text, self.docs, documentation.text, path)
+                after = with_block(text, self.docs, documentation.text, path)
                 if after != before:
                     self._write(path, after)
                 files.append(FileReport(path, "unchanged" if after == before else "written"))
@@ -259,9 +266,9 @@ class AgentFiles:
         for path in self._candidates():
             try:
                 before = None if (self.root / path).is_symlink() else self._read(path)
-                if before is None or not marked_text.blocks(before, path):
+                if before is None or not blocks(before, path):
                     continue
-                after = marked_text.removed(self._without_gone(before, path), self.docs, path)
+                after = without_block(self._without_gone(before, path), self.docs, path)
                 if after == before:
                     continue
                 generated = path == RULE or path.endswith(f"/{SKILL}")
@@ -275,9 +282,9 @@ class AgentFiles:
         return AgentsReport(str(self.root), tuple(files), tuple(problems), None)
 
     def _without_gone(self, text: str, path: str) -> str:
-        for block in marked_text.blocks(text, path):
+        for block in blocks(text, path):
             if block.docs != self.docs and self._is_gone(block.docs):
-                text = marked_text.removed(text, block.docs, path)
+                text = without_block(text, block.docs, path)
         return text
 
     def _delete(self, path: str) -> None:
@@ -318,8 +325,8 @@ class AgentFiles:
 
     def _bodies(self, text: str, path: str) -> list[str]:
         return [
-            marked_text.body(text, block)
-            for block in marked_text.blocks(text, path)
+            block_body(text, block)
+            for block in blocks(text, path)
             if block.docs == self.docs or self._is_gone(block.docs)
         ]
 

@@ -246,7 +246,7 @@ def _put_yaml(text: str, key: str, name: str, value: Any) -> str:
         head, tail = text[:start].rstrip(" ") + line, text[end + len(line) :]
         block = textwrap.indent(_yaml({name: value}), "  ").replace("\n", newline)
         return f"{head}{newline}{block.removesuffix(newline)}{tail or newline}"
-    if mapping.id != "mapping":
+    if not isinstance(mapping, yaml.MappingNode):
         raise ValueError(f"{key} is not a mapping")
     if mapping.flow_style:
         raise ValueError(f"{key} is written in braces")

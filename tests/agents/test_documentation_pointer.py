@@ -7,8 +7,7 @@ import random
 import pytest
 
 from anvil.agents import documentation_pointer as pointers
-from anvil.agents.documentation_pointer import SiteAccess
-from anvil.agents.marked_text import markers
+from anvil.agents.documentation_pointer import SiteAccess, markers
 from anvil.agents.skill import MAX_NAME_CHARS, skill_name
 
 PATHS = [

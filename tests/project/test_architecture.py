@@ -19,8 +19,6 @@ MODULES = {
 }
 PURE_NAMES = (
     "anvil.agents.documentation_pointer",
-    "anvil.agents.marked_text",
-    "anvil.agents.topics",
     "anvil.bundle.pointer",
     "anvil.clients.file_formats",
     "anvil.clients.known_clients",
