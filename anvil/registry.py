@@ -85,7 +85,7 @@ PARTS = {
     "site cache": "anvil.sites.page_cache:cache_folder",
     "site sources": "anvil.sites.source_files:GLOBS",
     "pages left out of a site": "anvil.sites.page_choice:left_out",
-    "index in Milvus": "anvil.milvus.milvus_copy:MilvusCollection",
+    "index in Milvus": "anvil.milvus.milvus_index:MilvusCollection",
     "published index": "anvil.fetch.auto_update:configured_updater",
     "fetch": "anvil.fetch.fetch_index:fetch_as_configured",
     "locked collections": "anvil.dependencies.docs_cache:locked_collections",

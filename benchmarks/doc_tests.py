@@ -23,7 +23,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import anvil
-from anvil.doc_tests.suite import MAX_ASK_CHARS, entry
+from anvil.doc_tests.suite import MAX_ASK_CHARS, question_entry
 
 
 def main() -> None:
@@ -70,7 +70,7 @@ def _suite(opened: anvil.Anvil, count: int) -> str:
     for heading, path in random.Random(0).sample(headings, len(headings)):
         if len(chosen) < count and heading.casefold() not in map(str.casefold, chosen):
             chosen[heading] = path
-    return "[suite]\nmin_hit = 0.0\n" + "".join(entry(heading, path) for heading, path in chosen.items())
+    return "[suite]\nmin_hit = 0.0\n" + "".join(question_entry(heading, path) for heading, path in chosen.items())
 
 
 def _measure(root: Path, *arguments: str) -> None:

@@ -30,7 +30,7 @@ sys.path.insert(0, str(ROOT))
 
 import anvil
 from anvil.milvus import export
-from anvil.milvus.milvus_copy import MilvusCollection
+from anvil.milvus.milvus_index import MilvusCollection
 from anvil.results import Mode, SearchResult
 from anvil.settings.schema import Config
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from anvil.clients.known_clients import Format
-from anvil.formats import toml_values
+from anvil.formats import data_formats
 
 if TYPE_CHECKING:
     import yaml
@@ -117,7 +117,7 @@ _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def _loads_toml(text: str) -> Any:
-    return toml_values.loads(text.replace("\r\n", "\n"))
+    return data_formats.read_toml(text.replace("\r\n", "\n"))
 
 
 def _dumps_toml(key: str, name: str, value: Mapping[str, Any]) -> str:
@@ -155,7 +155,7 @@ def _value(value: Any) -> str:
     """A text, number, boolean or list of these as TOML."""
     if isinstance(value, list):
         return f"[{', '.join(map(_value, value))}]"
-    return toml_values.quoted(value) if isinstance(value, str) else json.dumps(value)
+    return data_formats.toml_string(value) if isinstance(value, str) else json.dumps(value)
 
 
 def _positions(text: str, key: str, name: str) -> tuple[int, dict[str, tuple[int, int]]] | None:
@@ -219,9 +219,7 @@ _LINE_WIDTH = 10**6
 
 
 def _loads_yaml(text: str) -> Any:
-    from anvil.formats import yaml_values
-
-    value = yaml_values.loads(text)
+    value = data_formats.read_yaml(text)
     return {} if value is None else value
 
 

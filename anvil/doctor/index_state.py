@@ -154,23 +154,23 @@ def in_git(project: ExaminedProject) -> Iterator[Result]:
 
 def _drivers(project: ExaminedProject, tracked: TrackedIndex) -> Iterator[Result]:
     """Findings about the setup of ``anvil git install``; none if it is complete."""
-    from anvil.git_drivers import git_attributes
+    from anvil.git_drivers.cli import ATTRIBUTES_FILE, drivers
 
     repository, path = tracked.repository, tracked.path
     if repository.attribute(path, "merge") != "anvil":
         text = f"Git cannot show and merge {path}: two branches that edit pages conflict in it."
         yield Result("note", text, project.anvil("git", "install", options=PLACE))
         return
-    own = {key: repository.configured(key) for key in git_attributes.drivers("")}
+    own = {key: repository.configured(key) for key in drivers("")}
     lfs = "git lfs merge-driver" in (own["merge.anvil.driver"] or "")
     install = project.anvil("git", "install", *(["--lfs"] if lfs else []), options=PLACE)
     program = (own["diff.anvil.textconv"] or "").removesuffix(" git textconv")
     if not program:
-        text = f"{git_attributes.FILE} names drivers for {path} that this clone does not define."
+        text = f"{ATTRIBUTES_FILE} names drivers for {path} that this clone does not define."
         yield Result("wrong", text, install)
     elif shutil.which(" ".join(shlex.split(program))) is None:
         yield Result("wrong", f"The drivers of {path} call {program}, which does not exist.", install)
-    elif own != git_attributes.drivers(program, path if lfs else None):
+    elif own != drivers(program, path if lfs else None):
         yield Result("note", f"The drivers of {path} differ from those of this version.", install)
 
 

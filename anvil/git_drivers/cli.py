@@ -1,8 +1,9 @@
-"""``anvil git``: drivers with which git shows and merges an index."""
+"""``anvil git``: drivers with which git shows and merges an index; ``anvil diff`` and ``anvil merge``."""
 
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,7 +17,6 @@ from anvil.cli.build import summary
 from anvil.cli.output import ERROR, NO, OK
 from anvil.cli.program import SuggestingGroup
 from anvil.errors import ConfigError
-from anvil.git_drivers import git_attributes
 from anvil.requests import OpenRequest
 from anvil.system import safe_files
 from anvil.wording import counted
@@ -41,13 +41,13 @@ def install(given: OpenRequest, lfs: bool) -> None:
     repository, paths, agent_files = _places(given)
     if lfs and len(paths) > 1:
         raise ConfigError(f"With --lfs, name one index with --index: {', '.join(paths)}.")
-    file = repository.root / git_attributes.FILE
-    for line in (*map(git_attributes.line, paths), *map(git_attributes.agents_line, agent_files)):
-        if _edit(file, git_attributes.with_line(_text(file), line)):
-            output.say(f"Added '{line}' to {git_attributes.FILE}. Commit it: other clones need the line too.")
+    file = repository.root / ATTRIBUTES_FILE
+    for line in (*map(index_line, paths), *map(agents_line, agent_files)):
+        if _edit(file, with_line(_text(file), line)):
+            output.say(f"Added '{line}' to {ATTRIBUTES_FILE}. Commit it: other clones need the line too.")
         else:
-            output.say(f"{git_attributes.FILE} has the line for {line.split()[0]} already.")
-    repository.configure(git_attributes.drivers(_program(), paths[0] if lfs else None))
+            output.say(f"{ATTRIBUTES_FILE} has the line for {line.split()[0]} already.")
+    repository.configure(drivers(_program(), paths[0] if lfs else None))
     output.say("Defined the drivers in this clone. Run 'anvil git install' once in each other clone.")
 
 
@@ -56,11 +56,11 @@ def install(given: OpenRequest, lfs: bool) -> None:
 def uninstall(given: OpenRequest) -> None:
     """Remove the line and the drivers that 'anvil git install' added."""
     repository, paths, agent_files = _places(given)
-    file = repository.root / git_attributes.FILE
-    for line in (*map(git_attributes.line, paths), *map(git_attributes.agents_line, agent_files)):
-        if _edit(file, git_attributes.without_line(_text(file), line)):
-            output.say(f"Removed '{line}' from {git_attributes.FILE}.")
-    repository.configure(dict.fromkeys(git_attributes.drivers("")))
+    file = repository.root / ATTRIBUTES_FILE
+    for line in (*map(index_line, paths), *map(agents_line, agent_files)):
+        if _edit(file, without_line(_text(file), line)):
+            output.say(f"Removed '{line}' from {ATTRIBUTES_FILE}.")
+    repository.configure(dict.fromkeys(drivers("")))
     output.say("Removed the drivers from this clone.")
 
 
@@ -186,7 +186,7 @@ def _places(given: OpenRequest) -> tuple[Repository, list[str], list[str]]:
             output.warn(f"git ignores {tracked.path}, so these drivers do nothing yet. {tracked.adding()}")
     for path in paths:
         if "\n" in path:
-            raise ConfigError(f"{path!r} cannot be named in {git_attributes.FILE}. Choose another place with --index.")
+            raise ConfigError(f"{path!r} cannot be named in {ATTRIBUTES_FILE}. Choose another place with --index.")
     return repository, paths, pointing
 
 
@@ -256,3 +256,65 @@ def merge_command(out: str, shards: tuple[str, ...], as_json: bool, quiet: bool)
         output.print_json(report)
     elif not quiet:
         output.say(summary(report))
+
+
+# --- the line for an index in .gitattributes, and git's configuration for the drivers that it names ------------------
+
+ATTRIBUTES_FILE = ".gitattributes"
+DRIVERS = "-text diff=anvil merge=anvil"
+"""``-text``: git never converts line endings in an index."""
+
+
+def index_line(path: str) -> str:
+    """The line for the index at ``path`` (POSIX, relative to the repository's root)."""
+    return f"{_pattern(path)} {DRIVERS}"
+
+
+def agents_line(path: str) -> str:
+    """The line for a file that has the pointer of ``anvil agents``."""
+    return f"{_pattern(path)} merge=anvil-agents"
+
+
+def _pattern(path: str) -> str:
+    escaped = re.sub(r"([\\*?\[\]])", r"\\\1", path)
+    return f"/{re.sub(r'[ ]', '[[:space:]]', escaped)}"
+
+
+def with_line(text: str, added: str) -> str:
+    """``text`` with the line at the end, where it overrides earlier lines. The file's line ending is used."""
+    if added in text.splitlines():
+        return text
+    ending = "\r\n" if "\r\n" in text else "\n"
+    return text + (ending if text and not text.endswith("\n") else "") + added + ending
+
+
+def without_line(text: str, removed: str) -> str:
+    """``text`` without the line."""
+    return "".join(index_line for index_line in text.splitlines(keepends=True) if index_line.rstrip("\r\n") != removed)
+
+
+def drivers(program: str, kept_by_lfs: str | None = None) -> dict[str, str]:
+    """Git's configuration of the drivers. ``program``: a shell command.
+
+    ``kept_by_lfs``: the path of an index in Git LFS. Its merge driver gets pointer files, so LFS's own driver calls
+    ours with the files. It does not pass the path.
+    """
+    merge = f"{program.replace('%', '%%')} git merge-driver %O %A %B"
+    if kept_by_lfs is None:
+        merge += " %P"
+    else:
+        inner = f"{merge} {shlex.quote(kept_by_lfs.replace('%', '%%'))} && cp %A %D"
+        merge = (
+            "git lfs merge-driver --ancestor %O --current %A --other %B --marker-size %L --output %A --program "
+            + shlex.quote(inner).replace("%", "%%")
+        )
+    return {
+        "diff.anvil.textconv": f"{program} git textconv",
+        "diff.anvil.cachetextconv": "true",
+        "diff.anvil.binary": "true",
+        "diff.anvil.xfuncname": "^[^ ].*",
+        "merge.anvil.name": "the index of the merged pages",
+        "merge.anvil.driver": merge,
+        "merge.anvil-agents.name": "the text around the pointer to the documentation",
+        "merge.anvil-agents.driver": f"{program.replace('%', '%%')} git merge-agents %O %A %B %P",
+    }

@@ -26,7 +26,7 @@ def folders(text: str) -> str:
 
 
 def test_it_says_what_there_is_where_and_how_to_ask() -> None:
-    made = pointers.documentation_pointer(PATHS, "docs")
+    made = pointers.repository_pointer(PATHS, "docs")
     assert made.pages == 9
     for part in (
         "`docs/` has 9 pages of documentation, of the version that is checked out here.",
@@ -40,7 +40,7 @@ def test_it_says_what_there_is_where_and_how_to_ask() -> None:
 
 def test_a_folder_around_all_pages_says_nothing() -> None:
     paths = [f"en/docs/{path}" for path in PATHS[2:-1]]
-    made = pointers.documentation_pointer(paths, ".", ["--config a/anvil.toml"])
+    made = pointers.repository_pointer(paths, ".", ["--config a/anvil.toml"])
     assert folders(made.text) == "Pages by folder: `en/docs/guides/` 4, `en/docs/reference/` 2."
     assert "This folder has 6 pages" in made.text and 'anvil show --config a/anvil.toml "PAGE' in made.text
 
@@ -51,12 +51,12 @@ def test_a_folder_around_all_pages_says_nothing() -> None:
 def test_it_has_at_most_1_kb(count: int, shape: str, docs: str) -> None:
     paths = [f"{shape.format(n, n % 40, 'y' * 30)}page-{n}.md" for n in range(count)]
     options = [] if docs == "docs" else [f"--docs {docs}"]
-    made = pointers.documentation_pointer(paths, docs, options)
+    made = pointers.repository_pointer(paths, docs, options)
     first, last = markers(docs)
     assert len(f"{first}\n{made.text}\n{last}\n".replace("\n", "\r\n").encode()) <= 1024
     assert made.pages == count and "search_docs" in made.text
     random.Random(count).shuffle(paths)
-    assert pointers.documentation_pointer(paths, docs, options) == made, "the order of the pages does not matter"
+    assert pointers.repository_pointer(paths, docs, options) == made, "the order of the pages does not matter"
     access = SiteAccess(f"https://example.org/{docs}/", "anvil/index.db", "https://example.org/mcp", has_markdown=True)
     for other in (pointers.published_pointer(paths, access, "1.0"), pointers.served_pointer(paths, "api", "1.0")):
         assert len(other.text.replace("\n", "\r\n").encode()) <= 1024
@@ -64,7 +64,7 @@ def test_it_has_at_most_1_kb(count: int, shape: str, docs: str) -> None:
 
 def test_folders_that_do_not_fit_are_counted() -> None:
     paths = [f"folder-{n}/{name}.md" for n in range(500) for name in "ab"]
-    made = pointers.documentation_pointer(paths, "docs")
+    made = pointers.repository_pointer(paths, "docs")
     line = folders(made.text)
     named = line.count("`") // 2
     assert named > 5 and line.endswith(f" 2, others {1000 - 2 * named}.")
@@ -83,7 +83,7 @@ def test_folders_that_do_not_fit_are_counted() -> None:
     ],
 )
 def test_hostile_names_of_folders_are_left_out(name: str) -> None:
-    made = pointers.documentation_pointer([*PATHS, f"{name}/a.md", f"{name}/b.md", f"{name}/c.md"], "docs")
+    made = pointers.repository_pointer([*PATHS, f"{name}/a.md", f"{name}/b.md", f"{name}/c.md"], "docs")
     assert folders(made.text) == "Pages by folder: `guides/` 4, `reference/` 2, others 6."
 
 

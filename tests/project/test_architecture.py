@@ -33,7 +33,6 @@ PURE_NAMES = (
     "anvil.errors",
     "anvil.formats",
     "anvil.git.objects",
-    "anvil.git_drivers.git_attributes",
     "anvil.impact.co_change",
     "anvil.impact.evidence",
     "anvil.impact.names",

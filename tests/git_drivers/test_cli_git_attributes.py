@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from anvil.git_drivers.git_attributes import line, with_line, without_line
+from anvil.git_drivers.cli import index_line, with_line, without_line
 
-OURS = line("docs.anvil.db")
+OURS = index_line("docs.anvil.db")
 TEXTS = some.lists(some.sampled_from(["*.png binary", "# of ours", "", "*.md text", f"{OURS} eol=lf"])).flatmap(
     lambda lines: some.sampled_from(["\n", "\r\n"]).map(lambda ending: "".join(each + ending for each in lines))
 )
@@ -37,4 +37,4 @@ def test_a_last_line_without_an_end_gets_one() -> None:
     ],
 )
 def test_a_name_is_spelled_so_that_git_takes_it_literally(path: str, pattern: str) -> None:
-    assert line(path) == f"{pattern} -text diff=anvil merge=anvil"
+    assert index_line(path) == f"{pattern} -text diff=anvil merge=anvil"

@@ -13,8 +13,7 @@ from anvil.embedding.provider import EmbeddingProvider
 from anvil.errors import ConfigError
 from anvil.index_file import verify
 from anvil.milvus import export
-from anvil.milvus.candidates import MilvusIndex
-from anvil.milvus.milvus_copy import MilvusCollection
+from anvil.milvus.milvus_index import MilvusCollection, MilvusIndex
 from anvil.milvus.overlay import LayeredReader
 from anvil.requests import SearchRequest
 from anvil.results import Mode

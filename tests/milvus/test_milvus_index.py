@@ -21,7 +21,7 @@ from anvil.live import site_view
 from anvil.live.working_copy import ChunkVectors, WorkingCopy
 from anvil.milvus import export as exporting
 from anvil.milvus.milvus_client import Client
-from anvil.milvus.milvus_copy import MilvusCollection
+from anvil.milvus.milvus_index import MilvusCollection
 from anvil.milvus.overlay import LayeredReader
 from anvil.requests import SearchRequest
 from anvil.results import Mode
