@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from anvil.context.settings import ArtifactTypes, TaskMarks
-from anvil.context.values import Artifact, Inventory, TaskCounts, TaskItem
 from anvil.documents.document_source import SourceWrapper
 from anvil.formats import patterns
 from anvil.formats.characters import LINE_END
 from anvil.settings.schema import SourceOptions
-from anvil.values import Document, Skipped, Task
+from anvil.values import OPTIONAL, Document, Skipped, Task
 from anvil.wording import counted, first_of
 
 if TYPE_CHECKING:
@@ -27,6 +26,59 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 
 _LOSSY = re.compile(r"[^\w-]+")
 _FEATURE = ("spec", "plan", "tasks")
+
+
+@dataclass(frozen=True, slots=True)
+class TaskCounts:
+    """Numbers of check boxes: not ticked, and ticked."""
+
+    open: int
+    done: int
+
+
+@dataclass(frozen=True, slots=True)
+class Artifact:
+    """A file of the context. ``updated``: ISO 8601, UTC, the time of its last commit; of the file if it is not as in
+    HEAD. ``content``: its whole text, if requested."""
+
+    id: str
+    path: str
+    type: str
+    title: str
+    updated: str
+    tasks: TaskCounts
+    content: str | None = field(default=None, metadata=OPTIONAL)
+
+
+@dataclass(frozen=True, slots=True)
+class ArtifactText(Artifact):
+    """An artifact with its whole text, front matter included."""
+
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class TaskItem:
+    """A check box. ``id`` (``T012``) and ``labels`` (``P``, ``US1``) are read from the beginning of ``text``. Without
+    an id it is the number in an ordered list. ``mark``: the character in the box."""
+
+    artifactPath: str
+    line: int
+    text: str
+    status: str
+    id: str | None
+    labels: tuple[str, ...]
+    heading: str
+    mark: str = " "
+
+
+@dataclass(frozen=True, slots=True)
+class Inventory:
+    """The content of the index. ``artifacts``: type -> number, zeros included."""
+
+    artifacts: Mapping[str, int]
+    chunks: int
+    tasks: TaskCounts
 
 
 def kind_of(path: str, types: ArtifactTypes) -> Kind:
@@ -202,7 +254,7 @@ class StoredArtifacts:
         return Inventory({kind: kinds.count(kind) for kind in KINDS}, self.chunks, self.counts)
 
 
-def contents(
+def stored_artifacts(
     reader: Reader, types: ArtifactTypes, marks: TaskMarks, before: StoredArtifacts | None = None
 ) -> StoredArtifacts:
     """The contents of an index. ``before``: the last contents, for their cache.

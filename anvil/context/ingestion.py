@@ -17,8 +17,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from anvil.context.artifacts import ContextFiles, TaskCounts, TaskedDocuments, stored_artifacts
 from anvil.context.settings import ContextOptions
-from anvil.context.values import Ingestion, TaskCounts
 from anvil.documents.file_selection import is_failure
 from anvil.errors import ArtifactError, BuildError, ConfigError, IndexBusy
 from anvil.formats.data_formats import canonical
@@ -30,7 +30,6 @@ from anvil.system import safe_files
 from anvil.values import BuildReport, Skipped
 
 if TYPE_CHECKING:
-    from anvil.context.artifacts import TaskedDocuments
     from anvil.embedding.provider import EmbeddingProvider
 
 INDEX, STATE, LOG, ERRORS = "index.db", "state.json", "ingestion.log", "errors.log"
@@ -38,6 +37,29 @@ STATE_VERSION = 2
 """Raised when the same files give other tasks or metadata. An index of an older version is built again."""
 MAX_STATE_BYTES = 100_000_000
 """A larger file with the state of the last run is not read: it counts as damaged."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ingestion:
+    """A line of ``ingestion.log``: the result of one run, and the content of the index after it.
+
+    ``outcome``: ``built`` or ``unchanged``. ``skipped``: files that a rule excludes, such as too large ones.
+    ``errors``: files that could not be read. ``seconds``: the duration of the run.
+    """
+
+    timestamp: str
+    outcome: str
+    artifacts: int
+    chunks: int
+    embeddings: int
+    tasks: TaskCounts
+    added: int
+    changed: int
+    removed: int
+    skipped: int
+    errors: int
+    seconds: float
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +168,6 @@ class ContextCorpus:
     @cached_property
     def source(self) -> TaskedDocuments:
         """The files of the configured directories."""
-        from anvil.context.artifacts import ContextFiles, TaskedDocuments
         from anvil.documents.working_tree import WorkingTree
 
         folders = [posixpath.normpath(name.replace("\\", "/")) for name in self.options.directories]
@@ -216,14 +237,12 @@ class ContextCorpus:
 
     def _counted(self, report: BuildReport, last: State) -> State:
         """A state with the hashes and counts of the index as it is; those of the last run where nothing changed."""
-        from anvil.context.artifacts import contents
-
         types, marks = self.options.types, self.options.tasks
         digest = " ".join([report.digest, canonical(asdict(types)), canonical(asdict(marks))])
         if report.outcome == "unchanged" and digest == last.digest:
             return last
         with verify.open_checked(self.records.index) as reader:
-            held = contents(reader, types, marks)
+            held = stored_artifacts(reader, types, marks)
             return State(
                 hashes=reader.blob_ids(),
                 digest=digest,

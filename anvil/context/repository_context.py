@@ -15,15 +15,23 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from anvil.context.artifacts import KINDS
-from anvil.context.ingestion import ContextCorpus
+from anvil.context.artifacts import (
+    KINDS,
+    Artifact,
+    ArtifactText,
+    Inventory,
+    StoredArtifacts,
+    TaskCounts,
+    TaskItem,
+    stored_artifacts,
+)
+from anvil.context.ingestion import ContextCorpus, Ingestion
 from anvil.context.settings import ContextOptions
-from anvil.context.values import Artifact, ArtifactText, Health, Ingestion, Match, RepositoryContext, TaskItem
 from anvil.errors import AnvilError, ConfigError, NotFound
 from anvil.live.live_index import LiveIndex
 from anvil.requests import BuildRequest, OpenRequest, SearchRequest
@@ -34,7 +42,6 @@ from anvil.values import Progress, Skipped, silent
 from anvil.wording import first_of
 
 if TYPE_CHECKING:
-    from anvil.context.artifacts import StoredArtifacts
     from anvil.live.working_copy import WorkingCopy
     from anvil.search.result_texts import SectionSpan
 
@@ -47,6 +54,50 @@ MAX_CHARS = 24_000
 """Characters of all contents of a search answer: a chunk of the usual 800 characters is whole at each rank."""
 
 logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A search result. ``heading``: breadcrumb of the section that matched. ``startLine``: the first line of
+    ``content``. ``title``: the artifact's. ``truncated``: ``content`` is not the whole section."""
+
+    chunkId: str
+    artifactPath: str
+    score: float
+    content: str
+    type: str
+    heading: str
+    startLine: int
+    truncated: bool
+    title: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RepositoryContext:
+    """``context.json``, null when it cannot be read (``notes`` says why), and the inventory."""
+
+    context: Any
+    inventory: Inventory
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """The state of the context. ``status``: ``ok``, or ``degraded`` when files failed or vectors could not be made.
+
+    ``embeddings`` counts vectors; ``lastIngestion`` is ISO 8601 in UTC, null before the first run; ``errors`` counts
+    the files that the last run could not read; ``notes``: sentences on problems.
+    """
+
+    status: str
+    uptimeSeconds: float
+    artifacts: int
+    chunks: int
+    embeddings: int
+    tasks: TaskCounts
+    lastIngestion: str | None
+    errors: int
+    notes: tuple[str, ...]
 
 
 class Context:
@@ -226,14 +277,10 @@ class Context:
 
     def _contents(self, copy: WorkingCopy) -> StoredArtifacts:
         """The contents of the index by artifact, cached until the index changes."""
-        from anvil.context.artifacts import contents
-
         before = self._contents_of[1] if self._contents_of else None
         if self._contents_of is None or self._contents_of[0] is not copy.indexed:
-            self._contents_of = (
-                copy.indexed,
-                contents(copy.reader, self.options.types, self.options.tasks, before),
-            )
+            artifacts = stored_artifacts(copy.reader, self.options.types, self.options.tasks, before)
+            self._contents_of = copy.indexed, artifacts
         return self._contents_of[1]
 
     def _find(self, contents: StoredArtifacts, id: str | None, path: str | None) -> Artifact:

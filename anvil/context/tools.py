@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from anvil.context.artifacts import KINDS
-from anvil.context.repository_context import Context
+from anvil.context.artifacts import KINDS, Artifact, ArtifactText, TaskItem
+from anvil.context.repository_context import Context, Health, Match, RepositoryContext
 from anvil.context.settings import load_context
-from anvil.context.values import Artifact, ArtifactText, Health, Match, RepositoryContext, TaskItem
 from anvil.server.result_json import plain
 from anvil.server.toolset import Parameter, ServeRequest, Tool, Toolset
 from anvil.values import Progress

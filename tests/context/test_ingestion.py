@@ -13,10 +13,9 @@ from typing import Any
 import pytest
 
 from anvil.context.artifacts import TaskedDocuments
-from anvil.context.ingestion import STATE_VERSION
+from anvil.context.ingestion import STATE_VERSION, Ingestion
 from anvil.context.repository_context import Context
 from anvil.context.settings import ContextEmbeddings, ContextOptions
-from anvil.context.values import Ingestion
 from anvil.errors import BuildError, IndexBusy
 from anvil.index_file import publish
 from anvil.requests import BuildRequest

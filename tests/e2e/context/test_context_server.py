@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from anvil.context.values import Artifact, ArtifactText, Health, Match, RepositoryContext, TaskItem
+from anvil.context.artifacts import Artifact, ArtifactText, TaskItem
+from anvil.context.repository_context import Health, Match, RepositoryContext
 from anvil.server.toolset import RunningToolset
 from tests.conftest import PAGES, write
 from tests.support import mcp_servers
