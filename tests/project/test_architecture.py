@@ -93,7 +93,7 @@ DOORS = {
     "ray": ("anvil.ray.driver",),
     "pydantic": ("anvil.server.mcp_app",),  # whose errors the SDK raises; mcp brings it
     "openai": ("anvil.embedding.openai",),
-    "yaml": ("anvil.formats.yaml_values", "anvil.clients.file_formats"),
+    "yaml": ("anvil.formats.data_formats", "anvil.clients.file_formats"),
     "click": ("anvil.cli", *COMMANDS),
     "rich": ("anvil.cli",),
     "numpy": (
