@@ -243,8 +243,8 @@ class Member:
 
     def build(self, request: BuildRequest) -> BuildReport:
         """Bring the index file in line with the documents; see :meth:`anvil.Anvil.index`."""
-        from anvil import wording
         from anvil.build import builder
+        from anvil.documents import file_selection
         from anvil.documents.git_tree import StagedTree
         from anvil.embedding.provider import uncached
         from anvil.index_file import publish
@@ -273,7 +273,7 @@ class Member:
         if self.config.index is None:
             publish.keep_out_of_git(self.location.path.parent)
         staged = source.name == StagedTree.name
-        pageless = wording.no_page(self.folder or "the source", self.config.source.include, staged=staged)
+        pageless = file_selection.no_page(self.folder or "the source", self.config.source.include, staged=staged)
         return build(request, configured=self.configured, pageless=pageless)
 
     def cluster(self, address: str) -> Executor:

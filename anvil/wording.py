@@ -40,14 +40,6 @@ def full_heading(title: str, heading_path: str) -> str:
     return f"{title}{SEPARATOR}{heading_path}"
 
 
-def no_page(folder: object, include: Sequence[str], *, staged: bool = False) -> str:
-    """A message: a folder has no page, and why. ``include``: the globs of pages; ``staged``: only staged files."""
-    found = f"{'Nothing staged' if staged else 'No file'} in {folder} is a page"
-    if not include:
-        return f"{found}: source.include names none."
-    return f"{found}: none fits {', '.join(include)}, or all are left out."
-
-
 MAX_TYPED = 500
 """Characters of a typed path that are compared: the time grows with them, and no path is longer by much."""
 

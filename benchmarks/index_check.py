@@ -17,7 +17,7 @@ from pathlib import Path
 from measuring import heading, table
 
 from anvil.index_file import connection as connections
-from anvil.index_file import verify, verify_values
+from anvil.index_file import verify
 from anvil.index_file.reader import Reader
 from anvil.index_file.writer import checksum, document_digests
 
@@ -52,8 +52,8 @@ def main(path: Path) -> None:
         "SHA-256 of the file, before and after": lambda: [connections.sha256(handle) for _ in range(2)],
         "a copy that FTS5's check can write to": copied,
         "keyword index against the text": lambda: verify._keywords_agree(copy),
-        "types and ranges of values of pages": lambda: verify_values.pages(handle, meta["chunking"]),
-        "windows and vectors": lambda: verify_values.windows(handle, int(meta["embedding_dimensions"]), vector_group),
+        "types and ranges of values of pages": lambda: verify.wrong_pages(handle, meta["chunking"]),
+        "windows and vectors": lambda: verify.wrong_windows(handle, int(meta["embedding_dimensions"]), vector_group),
         "digests of documents": lambda: dict(document_digests(handle)),
         "checksum": lambda: checksum(handle),
     }

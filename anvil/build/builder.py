@@ -281,7 +281,7 @@ def _standing(index: Path, opened: contextlib.ExitStack, force: bool) -> tuple[R
 def _keep_site(standing: Reader | None, index: Path, source: DocumentSource, force: bool) -> None:
     if force or source.excluded_hashes is not None:
         return
-    if verify.is_marked_as_site(index) if standing is None else standing.excluded_hashes() is not None:
+    if connection.is_marked_as_site(index) if standing is None else standing.excluded_hashes() is not None:
         raise BuildError(
             f"{index} was built with a site, by 'mkdocs build'. A build from the {source.name} would lose the site's "
             "page addresses and add pages that the site leaves out. Run 'mkdocs build', or name another file with "

@@ -257,6 +257,6 @@ def print_each(outcomes: Sequence[tuple[str | None, T | None]], value: Callable[
 
 def update_advice(index: Path, build: str, before: str = "Run: ") -> str:
     """How to update the index file: ``before`` and the command ``build``, or :data:`BUILT_WITH_SITE`."""
-    from anvil.index_file import verify
+    from anvil.index_file import connection
 
-    return BUILT_WITH_SITE if verify.is_marked_as_site(index) else f"{before}{build}"
+    return BUILT_WITH_SITE if connection.is_marked_as_site(index) else f"{before}{build}"

@@ -13,10 +13,11 @@ from pathlib import Path
 
 from anvil.context.settings import CONTEXT_NAME, ContextOptions, load_context
 from anvil.doctor.examined_project import ExaminedProject, Result, Verdict
+from anvil.documents.file_selection import no_page
 from anvil.errors import AnvilError, GitError, NotOwned, SourceError
 from anvil.settings.files import nearest_config
 from anvil.settings.layers import variables
-from anvil.wording import counted, no_page
+from anvil.wording import counted
 
 NETWORK_FILE_SYSTEMS = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "fuse.sshfs", "9p", "afs"})
 """File systems of other machines, by the names that Linux gives them."""

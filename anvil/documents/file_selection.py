@@ -7,6 +7,7 @@ is skipped has a reason that a person can act on.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 
 from anvil.formats import patterns
 from anvil.settings.schema import INDEX_FOLDER, SourceOptions
@@ -114,3 +115,11 @@ def _head(pattern: str) -> tuple[str, ...]:
     """The folders of a pattern before its first wildcard."""
     folders = [name for name in pattern.lower().split("/")[:-1] if name not in ("", ".")]
     return tuple(itertools.takewhile(lambda name: not any(c in name for c in "*?[{\\"), folders))
+
+
+def no_page(folder: object, include: Sequence[str], *, staged: bool = False) -> str:
+    """A message: a folder has no page, and why. ``include``: the globs of pages; ``staged``: only staged files."""
+    found = f"{'Nothing staged' if staged else 'No file'} in {folder} is a page"
+    if not include:
+        return f"{found}: source.include names none."
+    return f"{found}: none fits {', '.join(include)}, or all are left out."

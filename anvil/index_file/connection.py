@@ -1,4 +1,4 @@
-"""Opening SQLite files: index files read-only and hardened, working copies writable.
+"""Opening SQLite files: index files read-only and hardened, working copies writable; and what a file says that it is.
 
 SQLite's errors become Anvil's errors here, with the path and the next step.
 """
@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import apsw
 
-from anvil.errors import ArtifactMissing, ArtifactRejected, BuildError, IndexBusy
+from anvil.errors import AnvilError, ArtifactMissing, ArtifactRejected, BuildError, IndexBusy
 from anvil.settings.schema import INDEX_FOLDER, INDEX_NAME, SITE_INDEX
 
 MAGIC = b"SQLite format 3\0"
@@ -62,6 +62,13 @@ def vector_table(dimensions: int, vector_group: int = LARGE.vector_group) -> str
         f"embedding int8[{int(dimensions)}] distance_metric=cosine, chunk_size={int(vector_group)});\n"
     )
 
+
+_OLDER_COLUMNS = {"chunks": {"chunk_id", "heading_path", "content_hash", "ordinal"}, "anvil_meta": {"key", "value"}}
+"""Tables of the older Anvil, a program for Node.js with the same default place -> some of their columns."""
+_OLDER_LOG = "-wal"
+REBUILD = "Build it again with 'anvil build --force', or fetch it again."
+REBUILD_SITE = "Build its site again with 'mkdocs build', or fetch it again."
+MANIFEST_TABLE = "table", "anvil_meta"
 
 NAME_ANOTHER = "Name another, or build one in another place with 'anvil build --index'."
 """The next step for a file that is not an index. Anvil never replaces such a file."""
@@ -227,6 +234,81 @@ def signature(path: Path) -> tuple[int, ...] | None:
     except OSError:
         return None
     return state.st_ino, state.st_size, state.st_mtime_ns
+
+
+@contextlib.contextmanager
+def answering(place: object) -> Iterator[None]:
+    """A context for queries to an index that was checked: what SQLite raises now is damage done to the file since.
+
+    Raises :class:`ArtifactRejected` for it.
+    """
+    try:
+        yield
+    except (apsw.Error, UnicodeDecodeError) as error:
+        advice = rebuild_advice(Path(str(place)))
+        raise ArtifactRejected(f"{place} was damaged since it was opened ({error}).", advice) from error
+
+
+def rebuild_advice(path: Path) -> str:
+    """A sentence: how an index that cannot be used is made again."""
+    return REBUILD_SITE if is_marked_as_site(path) else REBUILD
+
+
+def is_marked_as_site(path: Path) -> bool:
+    """Whether a file says that it was built with a site, as far as it can be read. The file may be damaged."""
+    try:
+        with contextlib.closing(open_artifact(path)) as handle:
+            table = handle.execute("SELECT sql FROM sqlite_schema WHERE type = 'table' AND name = 'anvil_meta'").get
+            if table != expected_definitions(0)[MANIFEST_TABLE]:
+                return False
+            return bool(handle.execute("SELECT count(*) FROM anvil_meta WHERE key = 'left_out'").get)
+    except (AnvilError, apsw.Error, UnicodeDecodeError):
+        return False
+
+
+def definitions(handle: apsw.Connection) -> dict[tuple[str, str], str | None]:
+    """(kind, name) -> its SQL, of all tables and indexes of a database."""
+    return {(kind, name): sql for kind, name, sql in handle.execute("SELECT type, name, sql FROM sqlite_schema")}
+
+
+@lru_cache(maxsize=4)
+def expected_definitions(dimensions: int, vector_group: int = LARGE.vector_group) -> dict[tuple[str, str], str | None]:
+    """The definitions that an index with vectors of so many dimensions has."""
+    with contextlib.closing(open_scratch(":memory:")) as model:
+        lay_out(model, dimensions, vector_group)
+        return definitions(model)
+
+
+def is_of_older_anvil(path: Path) -> bool:
+    """Whether the older Anvil wrote the file at ``path``. It is made from documents, like every index, so a build may
+    replace it. Its tables may still be in the write-ahead log beside it."""
+    if not path.is_file():  # SQLite would wait for a pipe
+        return False
+    address = uri(path.resolve())
+    if _beside(path, _OLDER_LOG).exists():
+        address = address.removesuffix(IMMUTABLE)
+    try:
+        flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+        with contextlib.closing(apsw.Connection(address, flags=flags)) as handle:
+            return not handle.pragma("application_id") and all(
+                columns <= {name for (name,) in handle.execute("SELECT name FROM pragma_table_info(?)", (table,))}
+                for table, columns in _OLDER_COLUMNS.items()
+            )
+    except (apsw.Error, UnicodeDecodeError):
+        return False
+
+
+def clear_older_logs(path: Path) -> None:
+    """Delete the logs of such an index before another file is renamed to ``path``: SQLite would read them as logs of
+    the new file. Raises :class:`OSError`."""
+    logs = [log for log in (_beside(path, _OLDER_LOG), _beside(path, "-shm")) if log.exists()]
+    if logs and is_of_older_anvil(path):
+        for log in logs:
+            log.unlink(missing_ok=True)
+
+
+def _beside(path: Path, suffix: str) -> Path:
+    return path.with_name(path.name + suffix)
 
 
 def versions() -> str:

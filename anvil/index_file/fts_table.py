@@ -8,19 +8,24 @@ https://sqlite.org/fts5.html#fts5_data_structures
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
 import apsw
 
+from anvil.index_file import connection as connections
+from anvil.index_file.reader import Reader
 from anvil.text.query import compound_parts, words
 
 BUFFER_BYTES = 16 << 20
 """Bytes of the keyword index, about 2,000 pages, that are collected before they are written. With SQLite's default of
 one megabyte, parts are written and merged many times."""
 
+_TABLES = ("data", "idx", "docsize", "config")
 _AVERAGES, _STRUCTURE = 1, 10
 """Rows of ``chunks_fts_data`` that are no page of a part."""
 _PART_BITS = 37
@@ -72,7 +77,7 @@ def merge(connection: apsw.Connection) -> None:
 
 def copy(connection: apsw.Connection, schema: str) -> None:
     """Write the merged keyword index of a working copy to the attached database ``schema``, which has an empty one."""
-    for table in ("data", "idx", "docsize", "config"):
+    for table in _TABLES:
         connection.execute(f"DELETE FROM {schema}.chunks_fts_{table}")
     for table, marks in (("data", "?, ?"), ("idx", "?, ?, ?"), ("docsize", "?, ?"), ("config", "?, ?")):
         connection.executemany(f"INSERT INTO {schema}.chunks_fts_{table} VALUES ({marks})", rows(connection, table))
@@ -124,6 +129,47 @@ def _configure(connection: apsw.Connection, key: str, value: int) -> None:
 
 def _command(connection: apsw.Connection, name: str) -> None:
     connection.execute("INSERT INTO chunks_fts (chunks_fts) VALUES (?)", (name,))
+
+
+def agrees(copy: apsw.Connection) -> bool:
+    """Whether FTS5's own check finds the keyword index to be that of the text. It wants a file that can be written.
+
+    FTS5 reads every entry and every text again and compares an exclusive or of hashes, so two entries that are wrong
+    alike can cancel each other out. The manifest's checksum finds such damage, and :func:`agrees_when_rebuilt` finds it
+    when the checksum was written again too.
+    """
+    rows, chunks = copy.execute("SELECT (SELECT count(*) FROM chunks_fts_docsize), (SELECT count(*) FROM chunks)").get
+    try:
+        copy.execute("INSERT INTO chunks_fts (chunks_fts, rank) VALUES ('integrity-check', 1)")
+    except apsw.CorruptError:
+        return False
+    return bool(rows == chunks)
+
+
+def agrees_when_rebuilt(handle: apsw.Connection) -> bool:
+    """Whether the keyword index of a checked file holds what one that is made again from its chunks holds.
+
+    Another version of SQLite may store it in other blocks. Then each word, its place and its chunk are compared.
+    """
+    with contextlib.closing(connections.open_scratch()) as copy:
+        connections.fill(copy, handle)
+        definition = copy.execute("SELECT sql FROM sqlite_schema WHERE name = 'chunks_fts'").get
+        with copy:
+            copy.execute("DROP TABLE chunks_fts")
+            copy.execute(definition)
+        rebuild(copy)
+        stored_rows = {table: handle.execute(f"SELECT * FROM chunks_fts_{table} ORDER BY 1, 2") for table in _TABLES}
+        if all(_alike(stored, rows(copy, table)) for table, stored in stored_rows.items()):
+            return True
+        with (
+            contextlib.closing(Reader(handle).instances()) as stored,
+            contextlib.closing(Reader(copy).instances()) as rebuilt,
+        ):
+            return _alike(stored, rebuilt)
+
+
+def _alike(one: Iterable[Any], other: Iterable[Any]) -> bool:
+    return all(a == b for a, b in itertools.zip_longest(one, other))
 
 
 class Stemmer:

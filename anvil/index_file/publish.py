@@ -123,7 +123,7 @@ def keep_out_of_git(folder: Path) -> None:
     """
     safe_files.ensure_inside_parent(folder)
     ignore_file = folder / ".gitignore"
-    if not folder.exists() or (not ignore_file.exists() and verify.is_of_older_anvil(folder / INDEX_NAME)):
+    if not folder.exists() or (not ignore_file.exists() and connection.is_of_older_anvil(folder / INDEX_NAME)):
         try:
             folder.mkdir(parents=True, exist_ok=True)
             safe_files.write_file(ignore_file, "*\n")
@@ -168,7 +168,7 @@ def copy(file: Path, path: Path, sha256: str | None = None) -> None:
 def replace(fresh: Path, path: Path) -> None:
     """Rename ``fresh`` to ``path``. Raises :class:`BuildError`."""
     try:
-        verify.clear_older_logs(path)
+        connection.clear_older_logs(path)
         safe_files.rename(fresh, path)
     except PermissionError as error:
         raise BuildError(
@@ -353,7 +353,7 @@ def is_foreign(path: Path) -> bool:
         return not tracked_file.is_pointer(path)
     if len(header) < _ID.stop or _is_ours(header):
         return False
-    return not verify.is_of_older_anvil(path)
+    return not connection.is_of_older_anvil(path)
 
 
 def is_index(path: Path) -> bool:

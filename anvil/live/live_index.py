@@ -154,7 +154,7 @@ class LiveIndex:
         if self._background:
             self.start()
         self.ensure_available(wait=not self._background)
-        from anvil.index_file import verify
+        from anvil.index_file import connection
 
         try:
             with self.lock:
@@ -166,7 +166,7 @@ class LiveIndex:
                     self._changes.append(document_source.compare(indexed_before, copy.indexed))
                 if by_meaning or (search is not None and search.mode != "keyword"):
                     self._await_vectors(copy, search)
-                with verify.answering(copy.where):
+                with connection.answering(copy.where):
                     if by_meaning or search is not None:
                         self._semantic = copy.searcher.semantic
                     yield copy

@@ -149,7 +149,7 @@ def test_search_that_misses_a_chunk_says_damage(tmp_path: Path, monkeypatch: pyt
 
 def test_what_sqlite_raises_in_an_answer_is_damage() -> None:
     told = pytest.raises(ArtifactRejected, match=r"docs\.db was damaged since it was opened")
-    with told, verify.answering("docs.db"):
+    with told, connection.answering("docs.db"):
         raise apsw.CorruptError("malformed")
 
 
