@@ -28,6 +28,7 @@ from anvil.formats.data_formats import timestamp
 from anvil.index_file import connection as connections
 from anvil.index_file import table_rows
 from anvil.index_file.writer import INSERT_CHUNK, Writer, chunk_values
+from anvil.library.metadata_filter import source_name
 from anvil.library.values import (
     Deleted,
     FileError,
@@ -37,7 +38,6 @@ from anvil.library.values import (
     Pruned,
     Vanished,
 )
-from anvil.search.metadata_filter import source_name
 from anvil.settings.schema import ChunkingOptions
 from anvil.text.chunks_in_parts import DocumentPart, IncrementalChunker, sliced
 from anvil.values import Chunk, Progress

@@ -11,11 +11,11 @@ from typing import Any
 
 from anvil.errors import AnvilError, ConfigError, DocumentRejected, SourceError
 from anvil.formats.data_formats import json_object
+from anvil.library import metadata_filter
 from anvil.library.ingestion import DocumentInfo, title_of
+from anvil.library.metadata_filter import time_span
 from anvil.library.stored_documents import utc_now
 from anvil.library.values import FileError, Imported, Ingested
-from anvil.search import metadata_filter
-from anvil.search.metadata_filter import time_span
 from anvil.system import installation
 from anvil.values import Progress
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from anvil.build.indexer import Indexer, settings
 from anvil.errors import AnvilError, ConfigError, DocumentRejected, DocumentTooLarge, NotFound, ProviderError
 from anvil.index_file.writer import DEFAULT_LIBRARY
-from anvil.library import ingestion, lancedb_import
+from anvil.library import ingestion, lancedb_import, metadata_filter
 from anvil.library.ingestion import (
     DocumentInfo,
     ensure_unchanged,
@@ -50,7 +50,7 @@ from anvil.library.values import (
     WholeDocument,
 )
 from anvil.requests import checked, checks_arguments, still_wanted
-from anvil.search import metadata_filter, searcher
+from anvil.search import searcher
 from anvil.settings.files import load_config
 from anvil.settings.layers import configured
 from anvil.settings.schema import Config

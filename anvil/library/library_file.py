@@ -25,7 +25,7 @@ from anvil.formats.data_formats import json_object
 from anvil.index_file import connection as connections
 from anvil.index_file import table_rows
 from anvil.index_file.writer import SETTINGS
-from anvil.search.metadata_filter import is_deep
+from anvil.library.metadata_filter import is_deep
 from anvil.system import user_folders
 
 APPLICATION_ID = 0x414E566C  # "ANVl"; an index has "ANVL"

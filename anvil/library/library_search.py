@@ -16,11 +16,11 @@ import numpy as np
 from anvil.index_file import table_rows
 from anvil.index_file.fts_table import Stemmer
 from anvil.library.library_file import Damage
+from anvil.library.metadata_filter import Filter
 from anvil.library.stored_documents import LibraryReader
 from anvil.library.values import Passages
 from anvil.search import confidence, ranking
 from anvil.search.candidates import KeywordTables, VectorIndex, nearness
-from anvil.search.metadata_filter import Filter
 from anvil.search.ranking import CANDIDATES, Nearness
 from anvil.search.searcher import QueryVector, semantic_obstacle, unread_note
 from anvil.text import query as lexicon

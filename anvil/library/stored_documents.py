@@ -21,8 +21,8 @@ from anvil.index_file.table_rows import SearchedText
 from anvil.index_file.writer import INSERT_CHUNK, SETTINGS, Writer
 from anvil.library.ingestion import DocumentInfo, StagedDocument
 from anvil.library.library_file import Damage, metadata, typed, writing
+from anvil.library.metadata_filter import OPERATORS, Filter, different_keys, labels_of, merged_metadata
 from anvil.library.values import LibraryDocument, LibrarySummary, Outcome, Passage, Updated, WholeDocument
-from anvil.search.metadata_filter import OPERATORS, Filter, different_keys, labels_of, merged_metadata
 from anvil.text import visible_text
 
 if TYPE_CHECKING:

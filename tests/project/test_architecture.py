@@ -46,7 +46,7 @@ PURE_NAMES = (
     "anvil.results",
     "anvil.search.confidence",
     "anvil.search.excerpts",
-    "anvil.search.metadata_filter",
+    "anvil.library.metadata_filter",
     "anvil.search.ranking",
     "anvil.search.result_texts",
     "anvil.settings.index_url",

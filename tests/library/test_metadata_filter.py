@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anvil.errors import ConfigError
-from anvil.search.metadata_filter import (
+from anvil.library.metadata_filter import (
     MAX_METADATA_BYTES,
     Condition,
     Filter,
