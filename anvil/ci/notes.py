@@ -12,7 +12,6 @@ from anvil.doc_tests.suite_report import standing
 from anvil.search.pages import page_text
 from anvil.text import markdown_parser
 from anvil.text.includes import source_line
-from anvil.text.text_changes import first_difference
 from anvil.values import Changes, Document
 
 if TYPE_CHECKING:
@@ -104,5 +103,7 @@ def _line(path: str, opened: Anvil, reader: Reader) -> int:
     if indexed is None or not isinstance(document, Document):
         return 1
     page = markdown_parser.parse(document.text)
+    from anvil.doc_tests.comparing import first_difference
+
     line = first_difference(page_text(reader.page_chunks(indexed.id)), page.text, page.first_line)
     return source_line(line, document.inserted)

@@ -7,7 +7,8 @@ smallest set of pages is searched for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Literal, TypeVar
@@ -22,7 +23,6 @@ from anvil.index_file.writer import SETTINGS, Writer
 from anvil.search.candidates import FileIndex
 from anvil.search.pages import page_text
 from anvil.search.searcher import Searcher
-from anvil.text import text_changes
 from anvil.values import Progress, silent
 from anvil.wording import counted, listed
 
@@ -31,6 +31,10 @@ MAX_REPLAYS, MAX_REPLAYS_OF_QUESTION = 160, 32
 """Sets of pages that are restored, in one comparison and for one question; each costs a fraction of a second."""
 MAX_BLAMED = 50
 """Questions that are explained, worse ones first."""
+MIN_SIMILARITY = 0.5
+"""Two pages are one that was moved when they share at least so much of their text; git's own limit."""
+MAX_PAIRS = 20_000
+"""Pairs of pages whose texts are compared; beyond it only equal texts are found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +65,7 @@ def _line(before: Reader, old: str, after: Reader, new: str) -> int | None:
     text = page_text(after.page_chunks(second.id))
     if not all(is_parallel(text[s.start : s.end], s.start_line, s.end_line) for s in sections):
         return None
-    return text_changes.first_difference(
+    return first_difference(
         page_text(before.page_chunks(first.id)),
         text,
         (sections[0].start_line or 1) if sections else 1,
@@ -272,3 +276,58 @@ def _reduced(items: list[Item], suffices: Callable[[Sequence[Item]], bool]) -> l
         else:
             size = size // 2
     return items
+
+
+# --- two texts of a page --------------------------------------------------------------------------------
+
+
+def first_difference(old: str, new: str, first_line: int = 1) -> int:
+    """The 1-based line at which ``new``, which begins at ``first_line``, stops saying what ``old`` says.
+
+    Equal texts differ above: in the front matter, at line 1.
+    """
+    if old == new:
+        return 1
+    lines = new.splitlines() or [""]
+    same = 0
+    for left, right in zip(old.splitlines(), lines, strict=False):
+        if left != right:
+            break
+        same += 1
+    return first_line + min(same, len(lines) - 1)
+
+
+def similarity(old: str, new: str) -> float:
+    """The share of the longer text, in characters of whole lines, that the other one has as well: 0..1."""
+    left, right = Counter(old.splitlines()), Counter(new.splitlines())
+    shared = sum(len(line) * count for line, count in (left & right).items())
+    longest = max(sum(len(line) * count for line, count in each.items()) for each in (left, right))
+    return shared / longest if longest else 1.0
+
+
+def moved(removed: Mapping[str, str], added: Mapping[str, str]) -> dict[str, str]:
+    """New path -> old path of the pages that were moved. Both arguments: path -> text.
+
+    Pages of equal text are paired first, then the most similar ones; each page is in one pair at most.
+    """
+    pairs: dict[str, str] = {}
+    by_text: dict[str, list[str]] = {}
+    for path, text in sorted(removed.items()):
+        by_text.setdefault(text, []).append(path)
+    for path, text in sorted(added.items()):
+        if text.strip() and by_text.get(text):
+            pairs[path] = by_text[text].pop(0)
+    old = {path: text for path, text in removed.items() if path not in pairs.values()}
+    new = {path: text for path, text in added.items() if path not in pairs}
+    if len(old) * len(new) > MAX_PAIRS:
+        return pairs
+    scored = sorted(
+        (-similarity(was, now), path, before)
+        for path, now in new.items()
+        for before, was in old.items()
+        if was.strip() and min(len(was), len(now)) >= MIN_SIMILARITY * max(len(was), len(now))
+    )
+    for score, path, before in scored:
+        if -score >= MIN_SIMILARITY and path not in pairs and before not in pairs.values():
+            pairs[path] = before
+    return pairs

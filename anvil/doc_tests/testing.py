@@ -31,7 +31,6 @@ from anvil.search.pages import page_text
 from anvil.search.searcher import Searcher
 from anvil.settings import index_url
 from anvil.settings.schema import SourceOptions
-from anvil.text import text_changes
 from anvil.values import Progress, silent
 from anvil.wording import counted
 
@@ -166,7 +165,7 @@ def from_history(folder: Path | None, missing: Collection[str], reader: IndexRea
                 if refusal(data, len(data)) is None:
                     old[path.removeprefix(prefix)] = _body(data.decode("utf-8-sig"))
         added = {path: _text(reader, path) for path in reader.identities() if path not in before}
-        renamed |= {was: path for path, was in text_changes.moved(old, added).items()}
+        renamed |= {was: path for path, was in comparing.moved(old, added).items()}
     return renamed
 
 
@@ -175,7 +174,7 @@ def between(before: IndexReader, after: IndexReader) -> dict[str, str]:
     old, new = before.identities(), after.identities()
     removed = {path: _text(before, path) for path in old.keys() - new.keys()}
     added = {path: _text(after, path) for path in new.keys() - old.keys()} if removed else {}
-    return text_changes.moved(removed, added)
+    return comparing.moved(removed, added)
 
 
 def _text(reader: IndexReader, path: str) -> str:

@@ -1,7 +1,7 @@
 """Embedding by OpenAI's API, or by a server with the same API.
 
-A failed request is repeated after a pause. Rows that still fail are reported, and the other rows are kept. The key
-appears in no message, log line or repr.
+OpenAI's library repeats a failed request after a pause. Rows that still fail are reported, and the other rows are kept.
+The key appears in no message, log line or repr.
 """
 
 from __future__ import annotations
@@ -10,10 +10,7 @@ import hashlib
 import os
 import re
 import threading
-import time
-from collections.abc import Callable, Iterator, Sequence
-from datetime import datetime, timezone
-from email.utils import parsedate_to_datetime
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -35,8 +32,6 @@ MAX_REQUEST_TOKENS = 200_000
 """The API accepts about 300,000. The count is an estimate; a rejected request is split in two."""
 
 MAX_ATTEMPTS = 3
-BACKOFF_S = 1.0
-MAX_WAIT_S = 60.0
 TIMEOUT_S = 120.0
 
 # At most four UTF-8 bytes each. A token of a byte-level BPE is at least one byte, so a text of n pieces has
@@ -54,7 +49,7 @@ class OpenAIProvider:
     passages = None
     max_tokens = 8191 // 4
 
-    def __init__(self, settings: EmbeddingSettings, sleep: Callable[[float], None] = time.sleep) -> None:
+    def __init__(self, settings: EmbeddingSettings) -> None:
         """Opens no connection and needs no key yet. Raises ConfigError if the model's dimensions are not known, or for
         an address to which no key should be sent."""
         url = settings.base_url or os.environ.get(BASE_URL, "").strip()
@@ -70,7 +65,6 @@ class OpenAIProvider:
         # Models of other servers have their own size and may refuse the parameter.
         self._shortened = model_dimensions is not None and dimensions != model_dimensions
         self._settings = settings
-        self._sleep = sleep
         self._lock = threading.Lock()
         self._connected: Any = None
         self._key = ""
@@ -150,29 +144,19 @@ class OpenAIProvider:
             vectors[rows.start : rows.stop] = batch
 
     def _request(self, inputs: list[str]) -> Vector:
-        """One batch, (n, dimensions); repeated after rate limits, server errors and lost connections."""
+        """One batch, (n, dimensions). The library repeats it after rate limits, server errors and lost connections."""
         openai = _library()
         extra = {"dimensions": self.dimensions} if self._shortened else {}
-        for attempt in range(1, MAX_ATTEMPTS + 1):
-            try:
-                with unlogged():
-                    answer = self._client().embeddings.create(model=self.model, input=inputs, **extra)
-                return self._vectors(answer.data, len(inputs))
-            except (openai.AuthenticationError, openai.PermissionDeniedError, openai.NotFoundError) as error:
+        try:
+            with unlogged():
+                answer = self._client().embeddings.create(model=self.model, input=inputs, **extra)
+        except (openai.AuthenticationError, openai.PermissionDeniedError, openai.NotFoundError) as error:
+            raise ProviderError(self._reason(error)) from None
+        except openai.RateLimitError as error:
+            if getattr(error, "code", None) == "insufficient_quota":
                 raise ProviderError(self._reason(error)) from None
-            except openai.APIConnectionError:
-                if attempt == MAX_ATTEMPTS:
-                    raise
-                wait = BACKOFF_S * 2 ** (attempt - 1)
-            except openai.APIStatusError as error:
-                if error.status_code == 429 and getattr(error, "code", None) == "insufficient_quota":
-                    raise ProviderError(self._reason(error)) from None
-                if attempt == MAX_ATTEMPTS or not (error.status_code == 429 or error.status_code >= 500):
-                    raise
-                header_wait_s = retry_after(error.response.headers.get("retry-after"))
-                wait = BACKOFF_S * 2 ** (attempt - 1) if header_wait_s is None else header_wait_s
-            self._sleep(wait)
-        raise AssertionError("the last try returns or raises")
+            raise
+        return self._vectors(answer.data, len(inputs))
 
     def _vectors(self, data: Sequence[Any], count: int) -> Vector:
         import numpy as np
@@ -197,7 +181,7 @@ class OpenAIProvider:
                 self._connected = _library().OpenAI(
                     api_key=self._key,
                     base_url=self._url,
-                    max_retries=0,  # _request repeats it
+                    max_retries=MAX_ATTEMPTS - 1,  # with pauses as the server's Retry-After asks, else growing ones
                     timeout=TIMEOUT_S,
                 )
             return self._connected
@@ -219,22 +203,6 @@ class OpenAIProvider:
 def api_key(settings: EmbeddingSettings) -> str:
     """The key, from the settings or the environment; empty when there is none."""
     return settings.api_key or os.environ.get(KEY, "")
-
-
-def retry_after(header: str | None) -> float | None:
-    """Seconds to wait by a Retry-After header, seconds or HTTP date (RFC 9110, 10.2.3), at most a minute."""
-    if header is None:
-        return None
-    try:
-        seconds = float(header)
-    except ValueError:
-        try:
-            until = parsedate_to_datetime(header)
-        except ValueError:
-            return None
-        seconds = (until - datetime.now(timezone.utc)).total_seconds()
-    # NaN is not above 0, so it means no wait.
-    return min(seconds, MAX_WAIT_S) if seconds > 0 else 0.0
 
 
 def _batches(inputs: Sequence[str]) -> Iterator[range]:

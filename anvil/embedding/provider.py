@@ -10,7 +10,7 @@ import hashlib
 import re
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from anvil.errors import ModelError, ProviderError
 from anvil.settings.schema import EmbeddingSettings
@@ -152,42 +152,21 @@ class CachedProvider:
     A cached vector is the int8 row that an index stores. It gives the same bytes again when it is written to an index.
     """
 
+    name: str  # this and what follows is the wrapped provider's
+    model: str
+    digest: str
+    server: str
+    dimensions: int
+    max_tokens: int
+    scripts: frozenset[str] | None
+    passages: PassageScorer | None
+
     def __init__(self, provider: EmbeddingProvider) -> None:
         self.wrapped = provider
         self._cache: VectorCache | None = None
 
-    @property
-    def name(self) -> str:
-        """See :class:`EmbeddingProvider`, as for all below."""
-        return self.wrapped.name
-
-    @property
-    def model(self) -> str:
-        return self.wrapped.model
-
-    @property
-    def digest(self) -> str:
-        return self.wrapped.digest
-
-    @property
-    def server(self) -> str:
-        return self.wrapped.server
-
-    @property
-    def dimensions(self) -> int:
-        return self.wrapped.dimensions
-
-    @property
-    def max_tokens(self) -> int:
-        return self.wrapped.max_tokens
-
-    @property
-    def scripts(self) -> frozenset[str] | None:
-        return self.wrapped.scripts
-
-    @property
-    def passages(self) -> PassageScorer | None:
-        return self.wrapped.passages
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.wrapped, name)
 
     def warm(self) -> None:
         self.wrapped.warm()

@@ -7,13 +7,13 @@ Each character that is not blank and that readers see is in some window.
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from anvil.formats.characters import LINE_END
+from anvil.formats.patterns import lazy_pattern
 from anvil.settings.schema import ChunkingOptions, FixedChunks
 from anvil.text import markdown_parser, visible_text
 from anvil.values import ROOT, SEPARATOR, Block, Chunk, ParsedPage, Section, Window
@@ -142,9 +142,9 @@ def _parents(sections: Sequence[Section]) -> list[int | None]:
     return parents
 
 
-_FENCE = re.compile(r"[ \t>*+\-\d.)]*(`{3,}|~{3,})")
-_ITEM = re.compile(r" {0,3}(?:[-*+]|\d{1,9}[.)])[ \t]")
-_OPTION = re.compile(r"[ \t>]*-{1,2}[A-Za-z?]")
+_FENCE = lazy_pattern(r"[ \t>*+\-\d.)]*(`{3,}|~{3,})")
+_ITEM = lazy_pattern(r" {0,3}(?:[-*+]|\d{1,9}[.)])[ \t]")
+_OPTION = lazy_pattern(r"[ \t>]*-{1,2}[A-Za-z?]")
 """The first line of an option, as programs print their help."""
 
 
@@ -274,8 +274,8 @@ def _safe(text: str, at: int, cut: int) -> int:
 
 MAX_HEADER_TOKENS = 48
 
-_PART_OF = re.compile(r" \[part \d+/\d+\]$")
-_ESTIMATED_WORD = re.compile(r"[^\W_]+|\S")
+_PART_OF = lazy_pattern(r" \[part \d+/\d+\]$")
+_ESTIMATED_WORD = lazy_pattern(r"[^\W_]+|\S")
 
 
 def window_header(title: str, heading_path: str) -> str:

@@ -14,6 +14,7 @@ import unicodedata
 from collections.abc import Container, Iterable
 from dataclasses import dataclass, field
 
+from anvil.formats.patterns import lazy_pattern
 from anvil.settings.schema import Slugs
 from anvil.values import ROOT, SEPARATOR
 
@@ -28,14 +29,14 @@ LONGEST_ATTRIBUTES = 1000
 """Characters of the longest attribute list; a longer one is text."""
 # Each pattern here reads a line once: two repeats that meet never take the same character, and a repeat that a search
 # begins with looks behind itself. tests/text/test_markdown_parser_growth.py grows the input of each.
-_ATTRIBUTE = re.compile(r"""[#.][\w:.-]+|(?<![\w:-])[\w:-]+=(?:"[^"]*"|'[^']*'|[^\s"']+)""")
-_BARE_NAME = re.compile(r"[A-Za-z][\w:-]*")
+_ATTRIBUTE = lazy_pattern(r"""[#.][\w:.-]+|(?<![\w:-])[\w:-]+=(?:"[^"]*"|'[^']*'|[^\s"']+)""")
+_BARE_NAME = lazy_pattern(r"[A-Za-z][\w:-]*")
 """An attribute without a value, as in ``{: hidden }``. Only a colon tells it from text in braces."""
-_COMMENT_ID = re.compile(r"#?([\w.-]+)")
+_COMMENT_ID = lazy_pattern(r"#?([\w.-]+)")
 
 _VALUE = r"""(?:"[^"]*"|'[^']*'|\{(?:[^{}]|\{[^{}]*\})*\}|[^\s"'=<>`{}]+)"""
 _TAG = rf"</?[A-Za-z][\w.:-]*(?:\s+(?:[A-Za-z_:@#][\w.:-]*(?:\s*=\s*{_VALUE})?|\{{[^{{}}]*\}}))*\s*/?>"
-_PIECE = re.compile(
+_PIECE = lazy_pattern(
     r"\\(?P<escape>[!-/:-@\[-`{-~])"
     r"|(?P<ticks>`+)"
     r"|<(?P<auto>[A-Za-z][A-Za-z0-9+.-]{1,31}:[^\s<>]*|[\w.!#$%&'*+/=?^`{|}~-]+@[\w-]+(?:\.[\w-]+)*)>"
@@ -48,18 +49,18 @@ _PIECE = re.compile(
     r"|(?P<entity>&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});)",
     re.DOTALL,
 )
-LINK_TARGET = re.compile(
+LINK_TARGET = lazy_pattern(
     r"\(\s*(?!\s)(?:<[^<>]*>|(?:[^\s()\\<]|\\.|\((?:[^\s()\\]|\\.|\([^\s()]*\))*\))*)"
     r"""(?:\s+(?!\s)(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|\((?:[^()\\]|\\.)*\)))?\s*(?!\s)\)""",
     re.DOTALL,
 )
 _CLOSING = {"<!--": "-->", "{/*": "*/}"}
-LINK_LABEL = re.compile(r"\[([^\[\]]*)\]")
+LINK_LABEL = lazy_pattern(r"\[([^\[\]]*)\]")
 """The label behind a link text: ``[text][label]``. Both match right behind the text's bracket."""
-_MARKS = re.compile(r"[\\`<\[\]{!*_~&]")
+_MARKS = lazy_pattern(r"[\\`<\[\]{!*_~&]")
 """What a piece begins with; text without any is read as it is."""
-_VITEPRESS_SIGNS = re.compile(r"[\s~`!@#$%^&*()\-_+=\[\]{}|\\;:\"'\u201c\u201d\u2018\u2019<>,.?/]+")
-_NOT_IN_ASCII_SLUG = re.compile(r"[^a-z0-9 _-]+")
+_VITEPRESS_SIGNS = lazy_pattern(r"[\s~`!@#$%^&*()\-_+=\[\]{}|\\;:\"'\u201c\u201d\u2018\u2019<>,.?/]+")
+_NOT_IN_ASCII_SLUG = lazy_pattern(r"[^a-z0-9 _-]+")
 
 
 def attributes(source: str) -> tuple[str, str]:

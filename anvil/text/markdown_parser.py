@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from anvil.formats.characters import LINE_END, line_starts
+from anvil.formats.patterns import lazy_pattern
 from anvil.settings.schema import Slugs
 from anvil.text import front_matter
 from anvil.text.headings import UNTITLED, Anchors, attributes, breadcrumbs, plain
@@ -27,7 +28,7 @@ BOM = "\ufeff"
 MAX_HEADINGS = 50_000
 """Headings of one page. What follows the last of them is text of its section. Each heading is a row of the index, and
 half a million of them fit into a megabyte."""
-_FIRST_HEADING = re.compile(r"(?:[ \t]*(?:\r\n?|\n))* {0,3}(#[ \t][^\[\r\n]*)(?:[\r\n]|\Z)")
+_FIRST_HEADING = lazy_pattern(r"(?:[ \t]*(?:\r\n?|\n))* {0,3}(#[ \t][^\[\r\n]*)(?:[\r\n]|\Z)")
 """A heading of the first level above all other text. Without brackets, its text depends on nothing else."""
 _HEADING_SIGNS = {
     1: re.compile(r"(?:\A|[\r\n])[ \t]*(?:#(?!#)|=+[ \t]*(?:[\r\n]|\Z))"),

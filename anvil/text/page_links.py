@@ -17,6 +17,7 @@ from typing import NamedTuple
 from urllib.parse import unquote
 
 from anvil.formats.patterns import lazy_pattern
+from anvil.text.headings import label
 
 MANY_PAGES = 20
 """A page that so many others link to is as popular as can be."""
@@ -135,14 +136,10 @@ def _links(text: str, hidden: str) -> Iterator[tuple[str, str]]:
     for link in _INLINE.finditer(text) if "](" in text else ():
         yield link[1], link[2] or link[3]
     if "]:" in hidden:
-        targets = {_label(definition[1]): definition[2] for definition in _DEFINITION.finditer(hidden)}
+        targets = {label(definition[1]): definition[2] for definition in _DEFINITION.finditer(hidden)}
         for link in _BY_LABEL.finditer(text):
-            if target := targets.get(_label(link[2] or link[1])):
+            if target := targets.get(label(link[2] or link[1])):
                 yield link[1], target
-
-
-def _label(text: str) -> str:
-    return " ".join(text.casefold().split())
 
 
 def _key(path: str) -> str:

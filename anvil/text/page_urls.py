@@ -10,14 +10,15 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
+from anvil.formats.patterns import lazy_pattern
 from anvil.settings.schema import SiteOptions, Slugs
 
 SLUGS: Mapping[str, Slugs] = {"docusaurus": "github", "github": "github", "vitepress": "vitepress", "hugo": "hugo"}
 """Rule -> how that generator makes anchors. For other rules ``chunking.slugs`` is used."""
 
 # Docusaurus removes a number at the beginning of a name, except in a date or a version.
-_NUMBER = re.compile(r"\d+\s*[-_.]+\s*([^-_.\s].*)")
-_NO_NUMBER = re.compile(r"\d+[-_.]\d+.*")
+_NUMBER = lazy_pattern(r"\d+\s*[-_.]+\s*([^-_.\s].*)")
+_NO_NUMBER = lazy_pattern(r"\d+[-_.]\d+.*")
 _SAFE = "/:@!$&'()*+,;=~"
 
 

@@ -15,6 +15,7 @@ from functools import cached_property
 from typing import Literal, NamedTuple
 
 from anvil.formats.characters import LINE_END, line_starts
+from anvil.formats.patterns import lazy_pattern
 from anvil.text.headings import LINK_LABEL, LINK_TARGET, attributes, label, plain
 from anvil.text.visible_text import Span, spans
 
@@ -26,30 +27,30 @@ MAX_BRACKETS = 1000
 """Brackets of a paragraph that may be open at once; of more, the outer ones are text."""
 
 LinkKind = Literal["link", "image", "definition", "wiki", "html link", "html image"]
-_UNSEEN_TAG = re.compile(r"<(?:script|style|svg|template)\b", re.I)
-_IN_LINE = re.compile(r"[^\r\n]+")
-_TOKEN = re.compile(r"\\[^\r\n]|\n[ \t>]*(?=[\r\n])|\r(?!\n)[ \t>]*(?=[\r\n])|!\[|\[|\]")
+_UNSEEN_TAG = lazy_pattern(r"<(?:script|style|svg|template)\b", re.I)
+_IN_LINE = lazy_pattern(r"[^\r\n]+")
+_TOKEN = lazy_pattern(r"\\[^\r\n]|\n[ \t>]*(?=[\r\n])|\r(?!\n)[ \t>]*(?=[\r\n])|!\[|\[|\]")
 """An escape, the end of a paragraph, or a bracket. Each begins with a character, which makes the search fast."""
-_WIKI = re.compile(r"(!?)\[\[([^\[\]\r\n|]{1,400})(?:\|[^\[\]\r\n]{0,400})?\]\](?![\(\[:])")
-_SHORTCODE_TARGET = re.compile(r"\(\s*(\{\{[<%][^{}\r\n]{1,400}[>%]\}\}[^)\s]{0,400})\s*\)")
+_WIKI = lazy_pattern(r"(!?)\[\[([^\[\]\r\n|]{1,400})(?:\|[^\[\]\r\n]{0,400})?\]\](?![\(\[:])")
+_SHORTCODE_TARGET = lazy_pattern(r"\(\s*(\{\{[<%][^{}\r\n]{1,400}[>%]\}\}[^)\s]{0,400})\s*\)")
 """A shortcode of Hugo as a target, such as ``({{< ref "page" >}}#part)``."""
-_DEFINITION = re.compile(r"[ \t>]*\[((?:[^\[\]\\]|\\.)+)\]:\s*(<[^<>\r\n]*>|\S+)", re.DOTALL)
-_TAG = re.compile(
+_DEFINITION = lazy_pattern(r"[ \t>]*\[((?:[^\[\]\\]|\\.)+)\]:\s*(<[^<>\r\n]*>|\S+)", re.DOTALL)
+_TAG = lazy_pattern(
     rf"<([A-Za-z][\w.:-]*)((?:[ \t\r\n/][^<>\"'{{}}]{{0,{MAX_TAG_CHARS}}}"
     rf"(?:(?:\"[^\"]{{0,{MAX_TAG_CHARS}}}\"|'[^']{{0,{MAX_TAG_CHARS}}}'|\{{[^{{}}]{{0,{MAX_TAG_CHARS}}}\}})"
     rf"[^<>\"'{{}}]{{0,{MAX_TAG_CHARS}}})*)?)>"
 )
-_ATTRIBUTE = re.compile(r"""([A-Za-z_:@][\w:.-]*)(?:\s*=\s*("[^"]*"|'[^']*'|\{[^{}]*\}|[^\s"'=<>`{}]+))?""")
-_ATTRIBUTE_LIST = re.compile(r"\{:?([^{}\r\n]{0,400})\}")
-_OWN_ID = re.compile(r"(?:^|[\s:])(?:#|id=[\"']?)([\w:.-]+)")
-_LABELLED = re.compile(r"^\(([\w:.-]+)\)=[ \t]*$", re.M)
-_BLOCK_ID = re.compile(r"^[ \t]+(?:attrs:[ \t]*\{[^{}\r\n]*?)?\bid:[ \t]*[\"']?([\w:.-]+)", re.M)
-_HASHES = re.compile(r"(?<![^\s])#{1,6}(?=[ \t])")
-_BEFORE_HEADING = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*")
-_HTML_HEADING = re.compile(r"<h([1-6])\b[^<>]{0,400}>((?:(?!</?h[1-6]\b)[^\0]){0,600}?)</h\1\s*>", re.I)
-_ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
-_NO_PARAGRAPH = re.compile(r"(?:(?:\r\n|\r(?!\n)|\n)[ \t>]*){2}")
-_COMMENT = re.compile(r"(?:<!--|\{\{?/\*)\s*anvil-lint-([\w-]+)((?:[\s,]+[\w-]+)*)\s*(?:--[^>]*)?(?:-->|\*/\}\}?)")
+_ATTRIBUTE = lazy_pattern(r"""([A-Za-z_:@][\w:.-]*)(?:\s*=\s*("[^"]*"|'[^']*'|\{[^{}]*\}|[^\s"'=<>`{}]+))?""")
+_ATTRIBUTE_LIST = lazy_pattern(r"\{:?([^{}\r\n]{0,400})\}")
+_OWN_ID = lazy_pattern(r"(?:^|[\s:])(?:#|id=[\"']?)([\w:.-]+)")
+_LABELLED = lazy_pattern(r"^\(([\w:.-]+)\)=[ \t]*$", re.M)
+_BLOCK_ID = lazy_pattern(r"^[ \t]+(?:attrs:[ \t]*\{[^{}\r\n]*?)?\bid:[ \t]*[\"']?([\w:.-]+)", re.M)
+_HASHES = lazy_pattern(r"(?<![^\s])#{1,6}(?=[ \t])")
+_BEFORE_HEADING = lazy_pattern(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*")
+_HTML_HEADING = lazy_pattern(r"<h([1-6])\b[^<>]{0,400}>((?:(?!</?h[1-6]\b)[^\0]){0,600}?)</h\1\s*>", re.I)
+_ESCAPE = lazy_pattern(r"\\([!-/:-@\[-`{-~])")
+_NO_PARAGRAPH = lazy_pattern(r"(?:(?:\r\n|\r(?!\n)|\n)[ \t>]*){2}")
+_COMMENT = lazy_pattern(r"(?:<!--|\{\{?/\*)\s*anvil-lint-([\w-]+)((?:[\s,]+[\w-]+)*)\s*(?:--[^>]*)?(?:-->|\*/\}\}?)")
 
 
 class Link(NamedTuple):

@@ -23,6 +23,7 @@ from difflib import SequenceMatcher
 from typing import NamedTuple
 
 from anvil.formats.characters import LINE_END
+from anvil.formats.patterns import lazy_pattern
 from anvil.text import front_matter
 from anvil.values import PAGE_ENDINGS, Chunk, ParsedPage, Section
 
@@ -35,7 +36,7 @@ MAX_EQUAL_PAIRS = 200_000
 MAX_SKIPPED_HEADINGS = 50
 """Headings of a page with more of such pairs that may be skipped to reach the next equal one."""
 _Key = tuple[int, str]
-_ICON = re.compile(r":[a-z0-9_+-]+:")
+_ICON = lazy_pattern(r":[a-z0-9_+-]+:")
 
 
 class Heading(NamedTuple):
@@ -154,19 +155,19 @@ _EXACT, _NAMED = 1.0, 0.75
 """How much a heading of the same text weighs, and one of the same name, anchor or front matter."""
 
 _MARKDOWN = (*PAGE_ENDINGS, ".mdoc", ".qmd", ".ipynb")
-_ATX = re.compile(r"[\s>]*#{1,6}[ \t]+(\S.*)")
-_ASCIIDOC = re.compile(r"[=#]{1,6}[ \t]+(\S.*)")
-_ORG = re.compile(r"\*+[ \t]+(\S.*)")
-_RULER = re.compile(r"[\s>]*([!-/:-@\[-`{-~])\1{2,}\s*")
-_TAG = re.compile(r"<(?:h[1-6]|summary)\b[^>]*>(.*?)(?:</(?:h[1-6]|summary)>|$)", re.I)
-_FENCE = re.compile(r"[\s>]*(`{3,}|~{3,})")
-_TITLE = re.compile(r"title\s*[:=]\s*(\S.*)")
-_DIRECTIVE = re.compile(
+_ATX = lazy_pattern(r"[\s>]*#{1,6}[ \t]+(\S.*)")
+_ASCIIDOC = lazy_pattern(r"[=#]{1,6}[ \t]+(\S.*)")
+_ORG = lazy_pattern(r"\*+[ \t]+(\S.*)")
+_RULER = lazy_pattern(r"[\s>]*([!-/:-@\[-`{-~])\1{2,}\s*")
+_TAG = lazy_pattern(r"<(?:h[1-6]|summary)\b[^>]*>(.*?)(?:</(?:h[1-6]|summary)>|$)", re.I)
+_FENCE = lazy_pattern(r"[\s>]*(`{3,}|~{3,})")
+_TITLE = lazy_pattern(r"title\s*[:=]\s*(\S.*)")
+_DIRECTIVE = lazy_pattern(
     r"\s*(?:\.\.\s+[\w:-]+::|[`:]{3,}\{[\w:-]+\}|:::)\s+(?:(?:async|class|static|abstract)\s+)*([^\s({]+)"
 )
-_CELL = re.compile(r"\s*\"(.*?)(?:\\n)?\",?\s*")
-_ID = re.compile(r"[{\s]#([\w.:-]+)[^{}]*\}\s*$|<a\s[^>]*\b(?:id|name)=[\"']?([\w.:-]+)", re.I)
-_NO_TEXT = re.compile(r"\{\{.*?\}\}|\{[^{}]*\}\s*$|<[^>]+>|\]\([^)]*\)|\]\[[^\]]*\]|:[\w:+-]+:(?=`)|\s<[^>`]*>(?=`)")
+_CELL = lazy_pattern(r"\s*\"(.*?)(?:\\n)?\",?\s*")
+_ID = lazy_pattern(r"[{\s]#([\w.:-]+)[^{}]*\}\s*$|<a\s[^>]*\b(?:id|name)=[\"']?([\w.:-]+)", re.I)
+_NO_TEXT = lazy_pattern(r"\{\{.*?\}\}|\{[^{}]*\}\s*$|<[^>]+>|\]\([^)]*\)|\]\[[^\]]*\]|:[\w:+-]+:(?=`)|\s<[^>`]*>(?=`)")
 
 
 class _Place(NamedTuple):
