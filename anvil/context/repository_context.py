@@ -36,6 +36,7 @@ from anvil.errors import AnvilError, ConfigError, NotFound
 from anvil.live.live_index import LiveIndex
 from anvil.requests import BuildRequest, OpenRequest, SearchRequest
 from anvil.search import excerpts
+from anvil.search.metadata_filter import MAX_DEPTH, is_deep
 from anvil.settings.schema import Config
 from anvil.system import safe_files
 from anvil.values import Progress, Skipped, silent
@@ -350,8 +351,8 @@ def _ensure_known(type: str | None) -> None:
 
 
 NAME = "context.json"
-MAX_BYTES, MAX_LEVELS = 1_000_000, 64
-"""Limits of a file that is returned, since other programs must be able to read it."""
+MAX_BYTES = 1_000_000
+"""Size of a file that is returned, since other programs must be able to read it."""
 
 
 def read(root: Path) -> tuple[Any, tuple[str, ...]]:
@@ -366,8 +367,8 @@ def read(root: Path) -> tuple[Any, tuple[str, ...]]:
             return None, (f"{NAME} is larger than {MAX_BYTES:,} bytes and is not read.",)
         value = json.loads(safe_files.text(path, MAX_BYTES), parse_constant=_refused)
         json.dumps(value, ensure_ascii=False).encode()  # raises for half a surrogate pair
-        if _is_deep(value):
-            return None, (f"{NAME} is nested deeper than {MAX_LEVELS} levels and is not read.",)
+        if is_deep(value):
+            return None, (f"{NAME} is nested deeper than {MAX_DEPTH} levels and is not read.",)
         return value, ()
     except json.JSONDecodeError as error:
         return None, (f"{NAME} is not JSON: {error.msg} in line {error.lineno}, column {error.colno}.",)
@@ -377,17 +378,3 @@ def read(root: Path) -> tuple[Any, tuple[str, ...]]:
 
 def _refused(constant: str) -> None:
     raise ValueError(f"{constant} is not JSON")
-
-
-def _is_deep(value: Any) -> bool:
-    level = [value]
-    for _ in range(MAX_LEVELS):
-        level = [
-            inner
-            for item in level
-            if isinstance(item, (dict, list))
-            for inner in (item.values() if isinstance(item, dict) else item)
-        ]
-        if not level:
-            return False
-    return True

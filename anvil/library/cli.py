@@ -227,16 +227,9 @@ def import_(given: LibraryFileOptions, library: str | None, table: str, as_json:
     """
     with given.open() as library_file, output.progress(quiet) as progress:
         report = library_file.import_lancedb(path, table, library, progress)
-        file = library_file.path
-    if as_json:
-        output.print_json(report)
-    warn_of_problems(report)
-    if not as_json and not quiet:
-        counts = ((report.indexed, "new"), (report.skipped, "there already"), (report.failed, "failed"))
-        counts_text = ", ".join(f"{count} {word}" for count, word in counts if count) or "nothing to import"
-        output.say(f"{counted(report.total_documents, 'document')} of {path}: {counts_text}.")
-        output.say(f"The library is {file}.")
-    return NO if report.failed else OK
+    counts = _counts((report.indexed, "new"), (report.skipped, "there already"), (report.failed, "failed"))
+    line = f"{counted(report.total_documents, 'document')} of {path}: {counts or 'nothing to import'}."
+    return _finished(report, line, library_file, as_json, quiet)
 
 
 def filter_of(conditions: tuple[str, ...]) -> dict[str, Any] | None:
@@ -248,15 +241,12 @@ def filter_of(conditions: tuple[str, ...]) -> dict[str, Any] | None:
             raise click.UsageError(f"--filter {condition!r} is no condition. Write FIELD=VALUE, or FIELD>=VALUE.")
         name, sign, text = parts.groups()
         value = _value(text) if name.startswith("metadata.") or name in ("page", "chunk_index") else text
+        if name in fields and (sign == "=" or not isinstance(fields[name], dict)):
+            raise click.UsageError(f"--filter names {name} twice. Give one value, or a range.")
         if sign == "=":
-            if name in fields:
-                raise click.UsageError(f"--filter names {name} twice. Give one value, or a range.")
             fields[name] = value
         else:
-            bounds = fields.setdefault(name, {})
-            if not isinstance(bounds, dict):
-                raise click.UsageError(f"--filter names {name} twice. Give one value, or a range.")
-            bounds[_OPERATORS[sign]] = value
+            fields.setdefault(name, {})[_OPERATORS[sign]] = value
     return fields or None
 
 
@@ -323,23 +313,26 @@ def ingest_command(
                 report = _report_of_one(opened.ingest_file(str(folder), library))
             else:
                 report = opened.ingest_folder(str(folder), library, None, not no_recursive, max_concurrency, progress)
-        path = opened.path
+    return _finished(report, summary(report), opened, as_json, quiet)
+
+
+def _finished(report: FolderReport | Imported, line: str, library: Library, as_json: bool, quiet: bool) -> int:
+    """Print the report on an ingestion: its failures, the notes on documents, and ``line``. Returns the exit code."""
     if as_json:
         output.print_json(report)
-    warn_of_problems(report)
-    if not as_json and not quiet:
-        output.say(summary(report))
-        output.say(f"The library is {path}.")
-    return NO if report.failed else OK
-
-
-def warn_of_problems(report: FolderReport | Imported) -> None:
-    """Print the failures of an ingestion, and the notes on documents."""
     for failure in report.errors:
         output.warn(f"{failure.file}: {failure.error}")
     for ingested in report.results:
         for note in ingested.notes:
             output.warn(f"{ingested.source}: {note}")
+    if not as_json and not quiet:
+        output.say(line)
+        output.say(f"The library is {library.path}.")
+    return NO if report.failed else OK
+
+
+def _counts(*counts: tuple[int, str]) -> str:
+    return ", ".join(f"{count} {word}" for count, word in counts if count)
 
 
 def _report_of_one(ingested: Ingested) -> FolderReport:
@@ -354,13 +347,6 @@ def summary(report: FolderReport) -> str:
         return f"{report.folder} for library {report.library!r}: {report.results[0].status}."
     if not report.total_files:
         return f"No documents found in {report.folder}."
-    counts = [
-        (report.indexed, "new"),
-        (report.replaced, "replaced"),
-        (report.skipped, "unchanged"),
-        (report.failed, "failed"),
-    ]
-    counts_text = ", ".join(f"{count} {word}" for count, word in counts if count)
-    return (
-        f"{counted(report.total_files, 'document')} of {report.folder} for library {report.library!r}: {counts_text}."
-    )
+    added = (report.indexed, "new"), (report.replaced, "replaced")
+    counts = _counts(*added, (report.skipped, "unchanged"), (report.failed, "failed"))
+    return f"{counted(report.total_files, 'document')} of {report.folder} for library {report.library!r}: {counts}."

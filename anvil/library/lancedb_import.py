@@ -179,17 +179,10 @@ def _documents(rows: Any) -> Iterator[LanceDocument]:
         chunks = list(group)
         first = {key: "" if value is None else value for key, value in chunks[0].items()}
         metadata, problem = _metadata(first["metadata"])
-        yield LanceDocument(
-            library=first["library"],
-            source=first["source"],
-            title=first["title"],
-            text=joined([row["content"] or "" for row in chunks]),
-            file_type=first.get("file_type", ""),
-            last_modified=first.get("last_modified", ""),
-            created_at=first["created_at"],
-            metadata=metadata,
-            problem=problem,
-        )
+        names = ("library", "source", "title", "file_type", "last_modified", "created_at")
+        text = joined([row["content"] or "" for row in chunks])
+        texts = {name: first.get(name, "") for name in names}
+        yield LanceDocument(text=text, metadata=metadata, problem=problem, **texts)
 
 
 def _metadata(text: str) -> tuple[dict[str, Any], str | None]:

@@ -116,15 +116,7 @@ class LibraryReader(Reader):
             "SELECT content, hidden FROM chunks WHERE id BETWEEN ? AND ? ORDER BY id", table_rows.chunk_range(id_)
         )
         content = head + "".join(visible_text.restored(*typed(chunk, "a passage", str, str)) for chunk in chunks)
-        return WholeDocument(
-            doc_id=doc_id,
-            source=source,
-            title=title,
-            library=library,
-            content=content,
-            chunk_count=chunk_count,
-            metadata=metadata(json_text, source),
-        )
+        return WholeDocument(doc_id, source, title, library, content, chunk_count, metadata(json_text, source))
 
     def list_documents(self, library: str | None, limit: int, offset: int) -> list[LibraryDocument]:
         """Up to ``limit`` documents from ``offset`` on, by library and source. The order is that of an SQL index."""
@@ -140,18 +132,8 @@ class LibraryReader(Reader):
             doc_id, source, title, name, content_hash, created_at, json_text, chunk_count = typed(
                 row, _ENTRY, str, str, str, str, str, str, str, int
             )
-            documents.append(
-                LibraryDocument(
-                    doc_id=doc_id,
-                    source=source,
-                    title=title,
-                    library=name,
-                    content_hash=content_hash,
-                    created_at=created_at,
-                    metadata=metadata(json_text, source),
-                    chunk_count=chunk_count,
-                )
-            )
+            kept = metadata(json_text, source)
+            documents.append(LibraryDocument(doc_id, source, title, name, content_hash, created_at, kept, chunk_count))
         return documents
 
     def resolve(self, reference: str, library: str | None) -> list[DocumentName]:
@@ -187,12 +169,8 @@ class LibraryReader(Reader):
 
     def changed_since(self, version: int) -> list[int]:
         """Row ids of documents that were added, deleted or changed after ``version``."""
-        return [
-            id_
-            for (id_,) in self.connection.execute(
-                "SELECT document_id FROM changes WHERE number > ? ORDER BY document_id", (version,)
-            )
-        ]
+        sql = "SELECT document_id FROM changes WHERE number > ? ORDER BY document_id"
+        return [id_ for (id_,) in self.connection.execute(sql, (version,))]
 
     def searched_text(self, rows: Iterable[int]) -> dict[int, SearchedText]:
         """As in any index; the types are checked here, because no library file is checked whole when it is opened."""
@@ -281,21 +259,12 @@ class LibraryReader(Reader):
 
 def _passage(row: Sequence[Any]) -> Passage:
     kinds = (int, str, str, str, str, str, str, int, str, int, str)
-    _, doc_id, source, title, library, file_type, last_modified, page, content, ordinal, json_text = typed(
+    _, doc_id, source, title, library, file_type, last_modified, page, content, chunk_index, json_text = typed(
         row, "a passage", *kinds
     )
+    content, kept = visible_text.shown(content), metadata(json_text, source)
     return Passage(
-        doc_id=doc_id,
-        source=source,
-        title=title,
-        library=library,
-        file_type=file_type,
-        last_modified=last_modified,
-        page=page,
-        content=visible_text.shown(content),
-        chunk_index=ordinal,
-        metadata=metadata(json_text, source),
-        score=0.0,
+        doc_id, source, title, library, file_type, last_modified, page, content, chunk_index, kept, score=0.0
     )
 
 

@@ -261,10 +261,7 @@ class _Files:
             data = safe_files.data(file, MAX_HTML_BYTES)
             new = change(data)
             if new is None:
-                self._problem(
-                    html,
-                    _NO_LINK,
-                )
+                self._problem(html, _NO_LINK)
                 return False
             if new != data:
                 safe_files.write_file(file, new, flush=False)

@@ -161,25 +161,24 @@ class Answers:
         version = member(params, "protocolVersion", str)
         client = member(params, "clientInfo", dict)
         member(client, "name", str), member(client, "version", str), member(params, "capabilities", dict)
-        pages = {"completions": {}, "resources": {"listChanged": True, "subscribe": True}} if self.resources else {}
         return {
             "protocolVersion": version if version in HANDSHAKE_VERSIONS else HANDSHAKE_VERSIONS[-1],
-            "capabilities": {**pages, "logging": {}, "tools": {"listChanged": False}},
+            "capabilities": self._capabilities(tools_change=False),
             "serverInfo": self.server_info(),
             "instructions": self.instructions,
         }
 
+    def _capabilities(self, tools_change: bool) -> dict[str, Any]:
+        pages = {"completions": {}, "resources": {"listChanged": True, "subscribe": True}} if self.resources else {}
+        return {**pages, "logging": {}, "tools": {"listChanged": tools_change}}
+
     def discover(self) -> dict[str, Any]:
         """The answer to ``server/discover`` on a connection that stays open."""
         has_pages = self.resources is not None
-        pages = {
-            "completions": {},
-            "resources": {"listChanged": True, "subscribe": True},
-            "extensions": {SKILLS_EXTENSION: {}},
-        }
+        extensions: dict[str, Any] = {"extensions": {SKILLS_EXTENSION: {}}} if has_pages else {}
         return {
             "supportedVersions": [MODERN_VERSION],
-            "capabilities": {**(pages if has_pages else {}), "logging": {}, "tools": {"listChanged": has_pages}},
+            "capabilities": self._capabilities(tools_change=has_pages) | extensions,
             "instructions": self.instructions,
             "resultType": "complete",
             "ttlMs": DISCOVER_TTL_MS,

@@ -141,10 +141,10 @@ REPORT_PAGE = Tool(
 )
 
 
-def configured(opened: Anvil) -> tuple[Tool, ...]:
-    """The tools, as the configuration switches the log and the reports on; with ``collection`` and ``version`` where
-    there are several collections."""
-    tools = list(TOOLS)
+def configured(toolset: Toolset, opened: Anvil) -> Toolset:
+    """The toolset, as the configuration switches the log and the reports on, and with what is known of the topics; with
+    ``collection`` and ``version`` where there are several collections."""
+    tools = list(toolset.tools)
     if opened.config.table(ServeOptions).question_log:
         tools[0] = replace(tools[0], description=tools[0].description + LOGGED)
     if opened.config.table(ServeOptions).report_page:
@@ -157,10 +157,11 @@ def configured(opened: Anvil) -> tuple[Tool, ...]:
             else tool
             for number, tool in enumerate(tools)
         ]
-    return tuple(tools)
+    toolset = replace(toolset, tools=tuple(tools), instructions=_instructions(opened))
+    return toolset.about(opened.topics(wait=False))
 
 
-def instructions_for(opened: Anvil) -> str:
+def _instructions(opened: Anvil) -> str:
     """The instructions; with the names of the collections where there are several."""
     if not opened.is_several:
         return INSTRUCTIONS
@@ -240,8 +241,6 @@ TOOLSET = Toolset(
     health,
     has_pages=True,
     configured=configured,
-    instructions_for=instructions_for,
     topics=lambda opened: opened.topics(),
-    known_topics=lambda opened: opened.topics(wait=False),
     optional=(REPORT_PAGE,),
 )

@@ -195,10 +195,10 @@ class Toolset:
     an object with ``status`` ``ok`` or ``degraded``. ``routes`` makes further HTTP routes, which call the target
     through the bridge. Those in ``public_paths`` need no token. ``has_pages``: the target is an :class:`anvil.Anvil`,
     whose pages become resources. ``errors_as_values``: an error is ``{"status": "error", "error": message}``, as
-    structured content and as text, instead of the message alone. ``configured``: the tools for an open object, where
-    they depend on its configuration; ``optional``: those that this may add. ``instructions_for``: the instructions
-    for an open object. ``render``: the text of a result, in place of JSON and structured content. ``topics``: what the
-    object is about, a sentence that the instructions begin with; ``known_topics``: the same without waiting, or "".
+    structured content and as text, instead of the message alone. ``configured``: the toolset for an open object, where
+    tools or instructions depend on it; ``optional``: tools that this may add. ``topics``: what the object is about, a
+    sentence that the instructions begin with. ``render``: the text of a result, in place of JSON and structured
+    content.
     """
 
     name: str
@@ -210,11 +210,9 @@ class Toolset:
     public_paths: tuple[str, ...] = ()
     has_pages: bool = False
     errors_as_values: bool = False
-    configured: Callable[[Any], tuple[Tool, ...]] | None = None
+    configured: Callable[[Toolset, Any], Toolset] | None = None
     topics: Callable[[Any], str] | None = None
-    known_topics: Callable[[Any], str] | None = None
     optional: tuple[Tool, ...] = ()
-    instructions_for: Callable[[Any], str] | None = None
     render: Callable[[Any], str] | None = None
 
     def about(self, topics: str) -> Toolset:
@@ -231,14 +229,8 @@ class RunningToolset:
 
     @classmethod
     def of(cls, toolset: Toolset, target: Any) -> RunningToolset:
-        """A toolset with the tools that the configuration of its object asks for."""
-        if toolset.configured is not None:
-            toolset = replace(toolset, tools=toolset.configured(target))
-        if toolset.instructions_for is not None:
-            toolset = replace(toolset, instructions=toolset.instructions_for(target))
-        if toolset.known_topics is not None:
-            toolset = toolset.about(toolset.known_topics(target))
-        return cls(toolset, target)
+        """A toolset as it is for this object."""
+        return cls(toolset if toolset.configured is None else toolset.configured(toolset, target), target)
 
 
 @contextmanager
