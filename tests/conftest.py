@@ -189,6 +189,7 @@ def remembered_model(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyP
     """The bundled model runs once for each text, except where it is the subject."""
     if "tests/embedding" not in request.path.as_posix():
         monkeypatch.setattr(embedding_local, "_Session", model_memory.session)
+        monkeypatch.setattr(embedding_local, "_Tokenizer", model_memory.tokenizer)
         monkeypatch.setattr(embedding_local, "PassageScorer", model_memory.RememberingScorer)
 
 

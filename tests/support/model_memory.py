@@ -1,4 +1,4 @@
-"""The bundled model in the process of the tests: it is loaded once, and it runs once for each text.
+"""The bundled model in the process of the tests: it and its tokenizer are loaded once, and it runs once for each text.
 
 Hundreds of tests index the same pages with the real model. Its vector of a text is always the same, which the tests of
 ``tests/embedding`` show with a model of their own; there, and in other processes, nothing is remembered.
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _Session = local._Session
+_Tokenizer = local._Tokenizer
 _lock = threading.Lock()
 
 
@@ -53,6 +54,16 @@ class RememberingScorer(PassageScorer):
             _scores[self._folder, question, passage] = score
         return np.array([_scores[self._folder, question, passage] for passage in passages], np.float64)
 
+    def _run(self, ids: Sequence[int]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """The last texts are remembered: most questions are about the same pages."""
+        key = (self._folder, tuple(ids))
+        if (states := _states.pop(key, None)) is None:
+            states = super()._run(ids)
+        _states[key] = states
+        while len(_states) > MAX_STATES:
+            _states.pop(next(iter(_states)), None)
+        return states
+
     @property
     def _loaded(self) -> Any:
         with _lock:
@@ -61,9 +72,13 @@ class RememberingScorer(PassageScorer):
             return _scorers[self._folder]
 
 
+MAX_STATES = 500
+"""Texts that are remembered as the scorer sees them; 200 kB each at most."""
+_states: dict[tuple[Path, tuple[int, ...]], tuple[NDArray[np.float32], NDArray[np.float32]]] = {}
 _scores: dict[tuple[Path, str, HeadedText], float] = {}
 _scorers: dict[Path, Any] = {}
 _loaded: dict[str, _Remembering] = {}
+_tokenizers: dict[str, local._Tokenizer] = {}
 
 
 def session(directory: ModelDirectory) -> local._Session:
@@ -75,3 +90,14 @@ def session(directory: ModelDirectory) -> local._Session:
         if key not in _loaded:
             _loaded[key] = _Remembering(directory)
         return _loaded[key]
+
+
+def tokenizer(directory: ModelDirectory) -> local._Tokenizer:
+    """The tokenizer of a folder: of the bundled model, that which is loaded already."""
+    if directory.path != BUNDLED:
+        return _Tokenizer(directory)
+    with _lock:
+        key = str(directory)
+        if key not in _tokenizers:
+            _tokenizers[key] = _Tokenizer(directory)
+        return _tokenizers[key]
