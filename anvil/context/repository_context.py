@@ -33,10 +33,10 @@ from anvil.context.artifacts import (
 from anvil.context.ingestion import ContextCorpus, Ingestion
 from anvil.context.settings import ContextOptions
 from anvil.errors import AnvilError, ConfigError, NotFound
+from anvil.formats.data_formats import is_deep
 from anvil.live.live_index import LiveIndex
 from anvil.requests import BuildRequest, OpenRequest, SearchRequest
 from anvil.search import excerpts
-from anvil.search.metadata_filter import MAX_DEPTH, is_deep
 from anvil.settings.schema import Config
 from anvil.system import safe_files
 from anvil.values import Progress, Skipped, silent
@@ -351,8 +351,8 @@ def _ensure_known(type: str | None) -> None:
 
 
 NAME = "context.json"
-MAX_BYTES = 1_000_000
-"""Size of a file that is returned, since other programs must be able to read it."""
+MAX_BYTES, MAX_LEVELS = 1_000_000, 64
+"""Limits of a file that is returned, since other programs must be able to read it."""
 
 
 def read(root: Path) -> tuple[Any, tuple[str, ...]]:
@@ -367,8 +367,8 @@ def read(root: Path) -> tuple[Any, tuple[str, ...]]:
             return None, (f"{NAME} is larger than {MAX_BYTES:,} bytes and is not read.",)
         value = json.loads(safe_files.text(path, MAX_BYTES), parse_constant=_refused)
         json.dumps(value, ensure_ascii=False).encode()  # raises for half a surrogate pair
-        if is_deep(value):
-            return None, (f"{NAME} is nested deeper than {MAX_DEPTH} levels and is not read.",)
+        if is_deep(value, MAX_LEVELS):
+            return None, (f"{NAME} is nested deeper than {MAX_LEVELS} levels and is not read.",)
         return value, ()
     except json.JSONDecodeError as error:
         return None, (f"{NAME} is not JSON: {error.msg} in line {error.lineno}, column {error.colno}.",)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping
 from datetime import datetime, timedelta, timezone
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
@@ -54,6 +55,21 @@ def json_object(text: str | bytes) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
+
+
+def is_deep(value: Any, levels: int) -> bool:
+    """Whether a JSON value has more than so many nested levels."""
+    level = [value]
+    for _ in range(levels):
+        level = [
+            inner
+            for value in level
+            if isinstance(value, (Mapping, list, tuple))
+            for inner in (value.values() if isinstance(value, Mapping) else value)
+        ]
+        if not level:
+            return False
+    return True
 
 
 def objects(value: Any, key: str) -> list[dict[str, Any]]:

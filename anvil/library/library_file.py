@@ -21,11 +21,11 @@ from typing import Any, TypeVar
 import apsw
 
 from anvil.errors import AnvilError, ArtifactRejected, BuildError, FormatTooNew
-from anvil.formats.data_formats import json_object
+from anvil.formats.data_formats import is_deep, json_object
 from anvil.index_file import connection as connections
 from anvil.index_file import table_rows
 from anvil.index_file.writer import SETTINGS
-from anvil.library.metadata_filter import is_deep
+from anvil.library.metadata_filter import MAX_DEPTH
 from anvil.system import user_folders
 
 APPLICATION_ID = 0x414E566C  # "ANVl"; an index has "ANVL"
@@ -200,7 +200,7 @@ def typed(row: Any, what: str, *kinds: type) -> Any:
 def metadata(text: str, source: str) -> dict[str, Any]:
     """A document's metadata from its JSON. Raises :class:`Damage`."""
     values = json_object(text)
-    if values is None or is_deep(values):
+    if values is None or is_deep(values, MAX_DEPTH):
         raise Damage(f"the metadata of {source[:200]!r} is no JSON object that could have been kept")
     return values
 

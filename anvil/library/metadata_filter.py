@@ -13,7 +13,7 @@ from datetime import datetime, timedelta, timezone
 from typing import Any, NamedTuple
 
 from anvil.errors import ConfigError
-from anvil.formats.data_formats import canonical
+from anvil.formats.data_formats import canonical, is_deep
 
 TIMES = ("last_modified", "created_at")
 NUMBERS = ("page", "chunk_index")
@@ -166,7 +166,7 @@ def checked_metadata(value: Any) -> dict[str, Any]:
         raise ConfigError("metadata must be a JSON object, of strings, numbers, lists and objects.") from None
     if size > MAX_METADATA_BYTES:
         raise ConfigError(f"metadata has {size:,} bytes as JSON; the limit is {MAX_METADATA_BYTES:,}. Send less of it.")
-    if is_deep(value):
+    if is_deep(value, MAX_DEPTH):
         raise ConfigError(f"metadata has more than {MAX_DEPTH} nested levels. Send fewer levels.")
     metadata: dict[str, Any] = json.loads(text)
     return metadata
@@ -182,21 +182,6 @@ def merged_metadata(old: Mapping[str, Any], given: Mapping[str, Any]) -> dict[st
 def different_keys(old: Mapping[str, Any], given: Mapping[str, Any]) -> list[str]:
     """The keys of ``given`` that have another value in ``old``, or are not there, sorted. None is as no key."""
     return sorted(key for key in given if canonical(old.get(key)) != canonical(given[key]))
-
-
-def is_deep(value: Any) -> bool:
-    """Whether a JSON value has more than ``MAX_DEPTH`` nested levels."""
-    level = [value]
-    for _ in range(MAX_DEPTH):
-        level = [
-            inner
-            for value in level
-            if isinstance(value, (Mapping, list, tuple))
-            for inner in (value.values() if isinstance(value, Mapping) else value)
-        ]
-        if not level:
-            return False
-    return True
 
 
 def labels_of(metadata: Mapping[str, Any]) -> list[tuple[str, str]]:
