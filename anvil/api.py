@@ -81,7 +81,7 @@ class Anvil(PageQueries):
             if self._closed.is_set():
                 return
             with suppress(AnvilError), member.live.query() as copy:  # each question raises the error again
-                copy.searcher.warm()
+                copy.searcher.index.warm()
 
     def on_change(self, callback: Callable[[Changes], None]) -> Callable[[], None]:
         """Call ``callback`` with the changed, added and removed pages after each refresh that found any; of several

@@ -416,7 +416,7 @@ class LiveIndex:
             self.embed_query(SearchRequest("warm"))
             with self.lock:
                 if self._semantic and not self.closed:
-                    copy.searcher.warm()
+                    copy.searcher.index.warm()
             passages = self._corpus.provider.passages
             if self._semantic and passages is not None and not self.closed:
                 passages.warm()

@@ -327,7 +327,7 @@ class WorkingCopy:
         self._retry_at = time.monotonic() + RETRY_S
         self._pending = None
         if self._searcher is not None:
-            self._searcher.forget_vectors()
+            self._searcher.index.forget_vectors()
 
     def embed_missing(self) -> None:
         """Make all missing vectors in this thread; after a failure not again for a while."""
@@ -384,7 +384,7 @@ class WorkingCopy:
                 self._copy.put_vectors((i, v) for i, v in zip(ids, vectors, strict=False) if v is not None)
         self._pending = None
         if self._searcher is not None:
-            self._searcher.forget_vectors()
+            self._searcher.index.forget_vectors()
 
     def close(self) -> None:
         for reader in (self._artifact, self._copy):

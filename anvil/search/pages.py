@@ -147,7 +147,7 @@ def get_section(
     address = _address(heading_path, document.title, sections, chunks) if bounded else None
     if address is None:
         sharing = [
-            full_heading(document.title, each.heading_path) for each in filter(_is_anchor(heading_path), sections)
+            full_heading(document.title, each.heading_path) for each in sections if _is_anchor(each, heading_path)
         ]
         if sharing:
             raise NotFound(
@@ -210,8 +210,8 @@ def _address(
             if chunk is not None:
                 return by_path[part[1]], chunk
     for path in spelled:
-        for fits in (_is_listed(path), _is_anchor(path), _is_titled(path), _is_end(path)):
-            fitting = [section for section in sections if fits(section)]
+        for fits in _ADDRESSES:
+            fitting = [section for section in sections if fits(section, path)]
             if len(fitting) == 1:
                 return fitting[0], None
             if fitting:  # ambiguous: the next kind of address would pick one of them
@@ -219,24 +219,19 @@ def _address(
     return None
 
 
-def _is_listed(text: str) -> Callable[[Section], bool]:
-    """Whether a section is the h1 or h2 of that text: as in the list of pages, where smaller headings do not count."""
-    return lambda section: section.heading_level in (1, 2) and section.title == text
-
-
-def _is_anchor(anchor: str) -> Callable[[Section], bool]:
+def _is_anchor(section: Section, anchor: str) -> bool:
     name = anchor.removeprefix("#")
-    return lambda section: bool(name) and section.anchor == name
+    return bool(name) and section.anchor == name
 
 
-def _is_titled(text: str) -> Callable[[Section], bool]:
-    return lambda section: section.heading_level > 0 and section.title == text
-
-
-def _is_end(path: str) -> Callable[[Section], bool]:
-    return lambda section: section.heading_path.endswith(SEPARATOR + path)
-
-
+_ADDRESSES: tuple[Callable[[Section, str], bool], ...] = (
+    # as in the list of pages, where smaller headings do not count
+    lambda section, text: section.heading_level in (1, 2) and section.title == text,
+    _is_anchor,
+    lambda section, text: section.heading_level > 0 and section.title == text,
+    lambda section, text: section.heading_path.endswith(SEPARATOR + text),
+)
+"""What an address may be where it is no breadcrumb, the most exact first."""
 _PART = re.compile(r"(.*) \[part \d+/\d+\]", re.DOTALL)
 
 

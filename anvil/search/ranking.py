@@ -27,6 +27,8 @@ from anvil.text.page_weights import PageFactors, asks_for_records
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+Counts = tuple[Mapping[str, int], Mapping[str, int], Mapping[str, int], Mapping[str, int]]
+"""Token -> number of times in a title, breadcrumb, content and derived terms, at least for the tokens of a query."""
 FIELD_WEIGHTS = (2.0, 2.0, 1.0, 0.5)
 """Of title, breadcrumb, content, and derived terms with the words of the path."""
 K1, B = 1.2, 0.75
@@ -56,15 +58,6 @@ of .15 to .35 and 8 to 20 passages find as much; see docs/performance-method.md.
 
 
 @dataclass(frozen=True, slots=True)
-class Fields:
-    """A candidate's words: token counts of title, breadcrumb, content and derived terms, at least for the tokens of the
-    query; and its number of words."""
-
-    counts: tuple[Mapping[str, int], Mapping[str, int], Mapping[str, int], Mapping[str, int]]
-    length: int
-
-
-@dataclass(frozen=True, slots=True)
 class ScoreParts:
     """The summands of a hit's score. ``words`` and ``heading`` are those of the keyword search, ``vectors`` that of the
     semantic one, ``links`` that of the links to the page, ``passage`` that of the passage when it is read again, and
@@ -84,16 +77,18 @@ def idf(frequency: int, total: int) -> float:
     return math.log(1 + (total - frequency + 0.5) / (frequency + 0.5))
 
 
-def bm25f(fields: Fields, weights: Mapping[str, float], average: float, phrases: float) -> tuple[float, float]:
-    """(score, heading coverage) of one candidate.
+def bm25f(
+    counts: Counts, length: int, weights: Mapping[str, float], average: float, phrases: float
+) -> tuple[float, float]:
+    """(score, heading coverage) of one candidate, which has ``length`` words.
 
     The score is BM25F (Robertson, Zaragoza and Taylor 2004): field-weighted term counts, saturated once.
     ``weights``: token -> idf times its weight in the query. ``phrases``: the sum of the weights of the phrases in the
     candidate, each as one occurrence. Heading coverage: the share of ``weights`` in the breadcrumb or the title.
     """
-    norm = K1 * (1 - B + B * fields.length / max(average, 1.0))
+    norm = K1 * (1 - B + B * length / max(average, 1.0))
     score, covered = phrases * (K1 + 1) / (1 + norm), 0.0
-    in_title, in_heading, in_content, in_terms = fields.counts
+    in_title, in_heading, in_content, in_terms = counts
     of_title, of_heading, of_content, of_terms = FIELD_WEIGHTS
     for token, weight in weights.items():  # without an inner loop: this is the hottest loop of a search
         is_in_heading = token in in_heading or token in in_title
@@ -441,10 +436,9 @@ def _keyword_scores(
     scores = []
     for row in rows:
         text = texts[row]
-        columns = (headings(text.title), headings(text.heading_path), counts(text.content), counts(text.terms))
+        of_columns = headings(text.title), headings(text.heading_path), counts(text.content), counts(text.terms)
         phrase_weight = sum(weight for holders, weight in phrases if row in holders)
-        fields = Fields(columns, text.length)
-        scores.append(bm25f(fields, tokens, index.average_length, phrase_weight))
+        scores.append(bm25f(of_columns, text.length, tokens, index.average_length, phrase_weight))
     pairs = np.array(scores, np.float64).reshape(-1, 2)
     return pairs[:, 0], pairs[:, 1]
 

@@ -10,7 +10,7 @@ text, too.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from anvil.index_file.fts_table import Stemmer
@@ -44,22 +44,16 @@ class SectionSpan:
         return self.line + excerpts.lines_before(section, offset) if self.line and self.parallel else self.line
 
 
-@dataclass(frozen=True, slots=True)
-class QueryWeights:
-    """The weights of a question's tokens and phrases, and the mean number of words in a chunk."""
-
-    tokens: dict[str, float]
-    phrases: dict[str, float]
-    average_length: float
-
-
 class SectionChooser:
-    """Chooses sections for one question."""
+    """Chooses sections for one question, by the weights of its tokens and phrases."""
 
-    def __init__(self, weights: QueryWeights, stem: Stemmer) -> None:
-        self._weights, self._stem = weights, stem
-        self._counts = stem.counter(weights.tokens)
-        self._phrases = [(f" {' '.join(stem(text))} ", weight) for text, weight in weights.phrases.items()]
+    def __init__(
+        self, tokens: Mapping[str, float], phrases: Mapping[str, float], average_length: float, stem: Stemmer
+    ) -> None:
+        """``average_length``: the mean number of words in a chunk."""
+        self._tokens, self._average_length, self._stem = tokens, average_length, stem
+        self._counts = stem.counter(tokens)
+        self._phrases = [(f" {' '.join(stem(text))} ", weight) for text, weight in phrases.items()]
 
     def score(self, heading: str, text: str) -> float:
         """How well a section fits the words; 0 when it holds none of them."""
@@ -67,12 +61,13 @@ class SectionChooser:
         if self._phrases:
             padded = f" {' '.join(self._stem(text))} "
             phrase_weight = sum(weight for phrase, weight in self._phrases if phrase in padded)
-        weights, lowered = self._weights.tokens, text.lower()
+        lowered = text.lower()
         in_heading, in_text = self._stem.heading_counts(heading), self._counts(text)
-        within = any(token not in in_text and (token[:-1] or token) in lowered for token in weights)
+        within = any(token not in in_text and (token[:-1] or token) in lowered for token in self._tokens)
         derived = self._counts(lexicon.derived_terms(text)) if within else {}  # parts of longer words
-        fields = ranking.Fields(({}, in_heading, in_text, derived), len(text.split()))
-        return round(ranking.bm25f(fields, weights, self._weights.average_length, phrase_weight)[0], DIGITS)
+        counts: ranking.Counts = {}, in_heading, in_text, derived
+        length = len(text.split())
+        return round(ranking.bm25f(counts, length, self._tokens, self._average_length, phrase_weight)[0], DIGITS)
 
     def choose(
         self, chunk: StoredChunk, sections: Sequence[SectionPlace], window: Callable[[], tuple[int, int] | None]

@@ -26,7 +26,7 @@ from anvil.search import confidence, pages, ranking, result_texts
 from anvil.search.confidence import MatchEvidence
 from anvil.search.pages import Versions
 from anvil.search.ranking import CANDIDATES, ENOUGH, SCORE_DIGITS, CandidateIndex, Near, Ranked, ScoreParts, Weights
-from anvil.search.result_texts import QueryWeights, SectionChooser, SectionSpan
+from anvil.search.result_texts import SectionChooser, SectionSpan
 from anvil.text import query as lexicon
 from anvil.text.chunker import window_header
 from anvil.values import address
@@ -167,7 +167,8 @@ class Searcher:
         self.index = index
         self.provider = provider
         meta = index.reader.meta()
-        self._obstacle = semantic_obstacle(meta, provider)
+        self.obstacle = semantic_obstacle(meta, provider)
+        """Why queries cannot be compared with the vectors here: a sentence; None where they can."""
         self.fits = confidence.fits_for(meta["embedding_model_digest"])
 
     @cached_property
@@ -176,22 +177,9 @@ class Searcher:
         return pages.of_index(self.index.reader)
 
     @property
-    def obstacle(self) -> str | None:
-        """Why queries cannot be compared with the vectors here: a sentence; None where they can."""
-        return self._obstacle
-
-    @property
     def semantic(self) -> bool:
         """Whether queries can be compared with the vectors here."""
-        return self._obstacle is None
-
-    def warm(self) -> None:
-        """Read what the first query would wait for."""
-        self.index.warm()
-
-    def forget_vectors(self) -> None:
-        """Read the vectors again: the same chunks have other ones."""
-        self.index.forget_vectors()
+        return self.obstacle is None
 
     def search(self, request: SearchRequest, question: QueryVector | None = None) -> RankedHits:
         """The best chunks of this index. ``question``: the embedded query; None: it is embedded here. Raises
@@ -199,8 +187,8 @@ class Searcher:
         found = self.candidates(request, question)
         results = [Result(0, ranked.score, ranked) for ranked in found.results]
         hits = answer([self], request, {0: found}, found.total, results)
-        if self._obstacle and request.mode == "hybrid":
-            return replace(hits, notes=(self._obstacle, *hits.notes))
+        if self.obstacle and request.mode == "hybrid":
+            return replace(hits, notes=(self.obstacle, *hits.notes))
         return hits
 
     def select(self, request: SearchRequest) -> Any:
@@ -213,13 +201,13 @@ class Searcher:
     def candidates(self, request: SearchRequest, question: QueryVector | None = None) -> Candidates:
         """The candidates of :meth:`search`, without its limits; in semantic mode ``top_k`` of them."""
         query, mode = request.query, request.mode
-        if mode == "semantic" and self._obstacle:
-            raise ConfigError(self._obstacle)
+        if mode == "semantic" and self.obstacle:
+            raise ConfigError(self.obstacle)
         selection = self.select(request)
         total = self.index.count(selection)
         weights = ranking.weights(self.index, query)
         vector, failure = None, None
-        if mode != "keyword" and not self._obstacle and total:
+        if mode != "keyword" and not self.obstacle and total:
             question = question or embed_query(query, self.provider)
             vector = question.vector
             if question.error is not None:
@@ -311,7 +299,7 @@ class Searcher:
         query, tokens = weights.query, weights.tokens
         rarest = ranking.idf(1, self.index.count())
         phrases = {phrase: weight * rarest for phrase, weight in query.phrases.items()}
-        return SectionChooser(QueryWeights(tokens, phrases, self.index.average_length), self.index.stem)
+        return SectionChooser(tokens, phrases, self.index.average_length, self.index.stem)
 
     def _nearest_span(self, row: int, vector: NDArray[np.float32] | None) -> tuple[int, int] | None:
         """The span of the window of a chunk that is nearest to a query; None where it has no vectors."""
