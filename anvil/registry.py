@@ -74,12 +74,12 @@ PARTS = {
     # what builds, check and status do besides
     "agent files": "anvil.agents.cli",
     "MCP clients": "anvil.clients.setup",
-    "unrun plugin": "anvil.doctor.mkdocs_project:find",
+    "unrun plugin": "anvil.doctor.integrations:unrun_plugin",
     # what one capability uses of another that uses it
     "notes of a CI job": "anvil.ci.notes:lint_notes",
     "impact notes of a CI job": "anvil.ci.notes:impact_notes",
     "runner of a CI job": "anvil.ci.runners:GitHub",
-    "indexes that hooks name": "anvil.doctor.pre_commit_hooks:named_indexes",
+    "indexes that hooks name": "anvil.doctor.integrations:named_indexes",
     # where pages and indexes come from
     "site": "anvil.sites.site_folder:SiteFolder",
     "site cache": "anvil.sites.page_cache:cache_folder",

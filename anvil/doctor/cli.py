@@ -14,15 +14,7 @@ import click
 
 from anvil.cli import options, output
 from anvil.cli.output import ERROR, NO, OK
-from anvil.doctor import (
-    client_entries,
-    examined_project,
-    folders,
-    index_state,
-    installed_parts,
-    mkdocs_project,
-    pre_commit_hooks,
-)
+from anvil.doctor import examined_project, installed_parts, integrations, project_state
 from anvil.doctor.examined_project import ExaminedProject, Finding, Result, Verdict, worst
 from anvil.requests import OpenRequest
 from anvil.wording import counted
@@ -41,18 +33,18 @@ EXAMINATIONS: dict[str, Examination] = {
     "sqlite": installed_parts.sqlite,
     "sqlite-vec": installed_parts.sqlite_vec,
     "model": installed_parts.embedding_model,
-    "configuration": folders.configuration,
-    "documents": folders.documents,
-    "git": folders.examine,
-    "index": index_state.examine,
-    "index in git": index_state.in_git,
-    "folders": folders.writable,
-    "file events": folders.events,
-    "clients": client_entries.examine,
-    "pre-commit": pre_commit_hooks.examine,
-    "mkdocs": mkdocs_project.examine,
-    "context": folders.examine_context,
-    "library": index_state.examine_library,
+    "configuration": project_state.configuration,
+    "documents": project_state.documents,
+    "git": project_state.git,
+    "index": project_state.index,
+    "index in git": project_state.index_in_git,
+    "folders": project_state.writable,
+    "file events": project_state.events,
+    "clients": integrations.clients,
+    "pre-commit": integrations.pre_commit,
+    "mkdocs": integrations.mkdocs,
+    "context": project_state.context,
+    "library": project_state.library,
 }
 """Subject -> examination, in the order of the report: what a check depends on is checked before it."""
 

@@ -18,7 +18,6 @@ from anvil.embedding.local import runtime
 from anvil.errors import ConfigError, ModelError, ProviderError
 from anvil.settings.schema import EmbeddingSettings
 from anvil.system import installation
-from anvil.system import installation as programs
 from anvil.text import query
 from anvil.wording import listed
 
@@ -52,9 +51,11 @@ def python(project: ExaminedProject) -> Iterator[Result]:
 
 def program(project: ExaminedProject) -> Iterator[Result]:
     """Whether ``anvil`` in a shell, a hook or a client starts this installation."""
-    own, on_path = programs.script(), programs.on_path()
+    own, on_path = installation.script(), installation.on_path()
     if own is None:
-        command = None if programs.checkout() else programs.line(programs.reinstall(programs.DISTRIBUTION))
+        command = (
+            None if installation.checkout() else installation.line(installation.reinstall(installation.DISTRIBUTION))
+        )
         yield Result("note", "This Python has no 'anvil' program, only 'python -m anvil'.", command)
     elif on_path is None:
         text = f"{own} is not on the PATH: hooks and clients that call 'anvil' do not find it."
@@ -86,11 +87,11 @@ def packages(project: ExaminedProject) -> Iterator[Result]:
             continue
         needed.append(f"{name}>={least}")
     if needed:
-        yield Result("wrong", f"{listed(problems)}.", programs.line(programs.install(needed)))
+        yield Result("wrong", f"{listed(problems)}.", installation.line(installation.install(needed)))
     elif required:
         yield Result("ok", f"All {len(required)} required packages are installed and new enough.")
     else:
-        yield Result("note", f"{programs.DISTRIBUTION} is not installed; its code runs from the checkout.")
+        yield Result("note", f"{installation.DISTRIBUTION} is not installed; its code runs from the checkout.")
     for name in NATIVE:
         if any(requirement.startswith(f"{name}>=") for requirement in needed):
             continue
@@ -98,7 +99,7 @@ def packages(project: ExaminedProject) -> Iterator[Result]:
             runtime() if name == "onnxruntime" else importlib.import_module(name)
         except Exception as error:  # a damaged package can raise anything
             text = f"{name} cannot be loaded ({_brief(error)})."
-            yield Result("wrong", text, programs.line(programs.reinstall(name)))
+            yield Result("wrong", text, installation.line(installation.reinstall(name)))
 
 
 def extras(project: ExaminedProject) -> Iterator[Result]:
@@ -112,7 +113,7 @@ def extras(project: ExaminedProject) -> Iterator[Result]:
         return
     for name in missing:
         text += f" {name} is not; it is {EXTRAS[name]}."
-    yield Result("ok", f"{text} To add one: {programs.install_extras('NAME')}")
+    yield Result("ok", f"{text} To add one: {installation.install_extras('NAME')}")
 
 
 def sqlite(project: ExaminedProject) -> Iterator[Result]:
@@ -123,7 +124,7 @@ def sqlite(project: ExaminedProject) -> Iterator[Result]:
         connection.keyword_index()
     except Exception as error:  # apsw has many exception classes
         text = f"This SQLite, {connection.versions()}, has no keyword index, FTS5 ({_brief(error)})."
-        yield Result("wrong", text, programs.line(programs.reinstall("apsw")))
+        yield Result("wrong", text, installation.line(installation.reinstall("apsw")))
     else:
         yield Result("ok", f"{connection.versions()}, with the keyword index FTS5.")
 
@@ -136,7 +137,7 @@ def sqlite_vec(project: ExaminedProject) -> Iterator[Result]:
         version = connection.vectors()
     except Exception as error:  # as above, and an AnvilError if the package is missing
         text = f"sqlite-vec cannot be loaded into SQLite ({_brief(error)})."
-        yield Result("wrong", text, programs.line(programs.reinstall("sqlite-vec")))
+        yield Result("wrong", text, installation.line(installation.reinstall("sqlite-vec")))
     else:
         yield Result("ok", f"{version} loads and compares vectors.")
 
@@ -144,7 +145,7 @@ def sqlite_vec(project: ExaminedProject) -> Iterator[Result]:
 def _required() -> dict[str | None, dict[str, str]]:
     """Extra (None: Anvil itself) -> distribution -> least version; empty when Anvil is not installed."""
     versions: dict[str | None, dict[str, str]] = {}
-    for line in _fields(programs.DISTRIBUTION, "Requires-Dist"):
+    for line in _fields(installation.DISTRIBUTION, "Requires-Dist"):
         parts = _REQUIREMENT.fullmatch(line)
         name, least, marker = parts.groups() if parts else (line, None, None)
         extra_marker = _EXTRA.search(marker or "")

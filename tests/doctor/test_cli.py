@@ -20,7 +20,7 @@ import anvil
 from anvil.clients import client_files
 from anvil.clients.client_files import client_file, default_name
 from anvil.clients.known_clients import CLIENTS
-from anvil.doctor import cli, examined_project, folders
+from anvil.doctor import cli, examined_project, project_state
 from anvil.doctor.examined_project import Finding, Result
 from anvil.index_file.writer import checksum
 from anvil.requests import OpenRequest
@@ -380,12 +380,12 @@ def system(folder: Path, mounts: str, watches: int) -> Path:
 def test_folders_that_cannot_be_watched(project: Path, tmp_path: Path) -> None:
     where = examined_project.find(OpenRequest())
     local = "/dev/sda / ext4 rw 0 0\n"
-    (few,) = folders.events(where, system(tmp_path / "few", local, 2))
+    (few,) = project_state.events(where, system(tmp_path / "few", local, 2))
     assert few.verdict == "note" and few.fix == "sudo sysctl fs.inotify.max_user_watches=6"
     shell("sysctl -n fs.inotify.max_user_watches")  # the key is one
-    assert next(folders.events(where, system(tmp_path / "many", local, 3))).verdict == "ok"
+    assert next(project_state.events(where, system(tmp_path / "many", local, 3))).verdict == "ok"
     mounts = f"{local}host:/x {project.parent} nfs4 rw 0 0\n/dev/sdb {str(project)[:-1]} ext4 rw 0 0\n"
-    (far,) = folders.events(where, system(tmp_path / "far", mounts, 9))
+    (far,) = project_state.events(where, system(tmp_path / "far", mounts, 9))
     assert far.verdict == "note" and "(nfs4)" in far.text
 
 

@@ -149,7 +149,7 @@ def test_properdocs_runs_the_plugin(tmp_path: Path) -> None:
 
 def test_zensical_does_not_run_the_plugin_and_anvil_says_it(tmp_path: Path) -> None:
     """What ``anvil build`` says is true, and the line that it prints does both builds."""
-    from anvil.doctor import mkdocs_project
+    from anvil.doctor import integrations
     from tests.support.in_process import program
 
     root = generators.copied(tmp_path, "mkdocs")
@@ -158,7 +158,7 @@ def test_zensical_does_not_run_the_plugin_and_anvil_says_it(tmp_path: Path) -> N
     (root / "requirements.txt").write_text("zensical\n", encoding="utf-8")
     with (root / "mkdocs.yml").open("a", encoding="utf-8") as file:
         file.write("  - anvil:\n      embedding: {provider: none}\n")
-    unrun = mkdocs_project.find(root / "docs")
+    unrun = integrations.unrun_plugin(root / "docs")
     assert unrun is not None
     site_build, _, index_build = unrun.command.partition(" && ")
     output = generators.run([generators.program("zensical"), *site_build.split()[1:]], root)

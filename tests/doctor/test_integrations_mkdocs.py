@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from anvil.doctor import mkdocs_project
+from anvil.doctor import integrations
 from tests.conftest import write
 from tests.support.in_process import program
 
@@ -40,9 +40,9 @@ NO_VECTORS = '[embedding]\nprovider = "none"\n'
     ],
 )
 def test_what_shows_that_zensical_builds_the_site(project: Path, file: str, text: str, evidence: str) -> None:
-    assert mkdocs_project.find(project / "docs") is None
+    assert integrations.unrun_plugin(project / "docs") is None
     write(project, {file: text})
-    unrun = mkdocs_project.find(project / "docs")
+    unrun = integrations.unrun_plugin(project / "docs")
     assert unrun is not None and unrun.evidence == evidence
     assert unrun.command == "zensical build && anvil build --site site --docs docs"
 
@@ -64,7 +64,7 @@ def test_what_does_not(project: Path, file: str, text: str) -> None:
     if file != "requirements.txt":
         write(project, {"requirements.txt": "zensical\n"})
     write(project, {file: text})
-    assert mkdocs_project.find(project / "docs") is None
+    assert integrations.unrun_plugin(project / "docs") is None
 
 
 def test_a_project_inside_a_repository(project: Path) -> None:
@@ -74,18 +74,18 @@ def test_a_project_inside_a_repository(project: Path) -> None:
         {".git/HEAD": "", "site/mkdocs.yml": f"docs_dir: pages\nsite_dir: out\n{PLUGIN}", "site/pages/a.md": "# A\n"},
     )
     write(project, {".github/workflows/docs.yml": "- run: cd site && zensical build\n"})
-    unrun = mkdocs_project.find(project / "site/pages")
+    unrun = integrations.unrun_plugin(project / "site/pages")
     assert unrun is not None and unrun.command == "zensical build && anvil build --site out --docs pages"
     (project / "mkdocs.yml").unlink()
-    assert mkdocs_project.find(project / "docs") is None  # the search ends at the repository's root
+    assert integrations.unrun_plugin(project / "docs") is None  # the search ends at the repository's root
 
 
 def test_an_environment_with_zensical_alone(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mkdocs_project, "find_spec", lambda name: object() if name == "zensical" else None)
-    unrun = mkdocs_project.find(project / "docs")
+    monkeypatch.setattr(integrations, "find_spec", lambda name: object() if name == "zensical" else None)
+    unrun = integrations.unrun_plugin(project / "docs")
     assert unrun is not None and unrun.evidence == "it is installed here, and MkDocs is not"
-    monkeypatch.setattr(mkdocs_project, "find_spec", lambda name: object())
-    assert mkdocs_project.find(project / "docs") is None
+    monkeypatch.setattr(integrations, "find_spec", lambda name: object())
+    assert integrations.unrun_plugin(project / "docs") is None
 
 
 def test_build_and_check_warn(project: Path) -> None:

@@ -1,0 +1,373 @@
+"""What starts Anvil in a project: MCP clients, pre-commit and MkDocs. Can they start it, and does it do what it should?
+
+A build asks for the plugin that does not run, so the modules about clients are imported by their examination only.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+import shutil
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from importlib.util import find_spec
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from anvil.doctor import examined_project
+from anvil.doctor.examined_project import ExaminedProject, Result
+from anvil.errors import ConfigError, GitError, SourceError
+from anvil.formats.data_formats import objects
+from anvil.settings.files import CONFIG_NAME
+from anvil.settings.schema import INDEX_FOLDER
+from anvil.system import installation, safe_files
+
+if TYPE_CHECKING:
+    from anvil.clients.client_files import ClientFile
+    from anvil.git.tracked_file import TrackedIndex
+
+
+def clients(project: ExaminedProject) -> Iterator[Result]:
+    """A finding for each entry of Anvil in a client's file, or one finding if there are none."""
+    count = 0
+    for name, file in _existing(project):
+        for finding in _client_file(project, name, file):
+            count += 1
+            yield finding
+    if not count:
+        text = "No MCP client of this project or user is set up for Anvil. To set up one, such as Claude Code:"
+        yield Result("ok", text, _init(project, "claude-code"))
+
+
+def _existing(project: ExaminedProject) -> Iterator[tuple[str, ClientFile]]:
+    from anvil.clients.client_files import client_files
+
+    with suppress(RuntimeError):  # there is no home folder
+        yield from client_files(project.base)
+
+
+def _init(project: ExaminedProject, name: str, *more: str) -> str:
+    """The command that puts the server into a client's file."""
+    options = () if (project.base / CONFIG_NAME).is_file() else ("--docs",)
+    return project.at(project.base, project.anvil("init", "--client", name, *more, options=options))
+
+
+def _client_file(project: ExaminedProject, name: str, file: ClientFile) -> Iterator[Result]:
+    from anvil.clients.client_files import default_name, is_ours, listed, other_project
+
+    client, shown = file.client, project.shown(file.path)
+    scope = () if file.scope == client.scopes[0] else ("--scope", file.scope)
+    try:
+        data = safe_files.data(file.path)
+        servers = listed(data.decode(), client)
+    except (ConfigError, UnicodeDecodeError) as error:
+        text = f"{shown} cannot be read: {error}. Correct it"
+        if not client.has_other_settings:
+            renewal = f"{_aside(project, file.path)} && {_init(project, name, *scope)}"
+            yield Result("wrong", f"{text}, or move it away and write a new one:", renewal)
+        elif b"anvil" in data:
+            yield Result("wrong", f"{text}.")
+        return
+    except OSError as error:
+        yield Result("wrong", f"{shown} cannot be read ({error.strerror}).")
+        return
+    own = default_name(file, project.base)
+    ours = {title: server for title, server in servers.items() if is_ours(client, server)}
+    here = any(other_project(file, project.base, server) is None for server in ours.values())
+    for title, server in ours.items():
+        problem = _entry_problem(project, file, server)
+        away = other_project(file, project.base, server)
+        named = () if title == own else ("--name", title)
+        if problem is not None:
+            command = None if away is not None and away.exists() else _init(project, name, *scope, *named)
+            if file.is_shared and problem.startswith("there is no program anvil on"):  # 'init' would write the same
+                command = installation.install_tool()
+            yield Result("wrong", f"{client.title} cannot start {title!r} of {shown}: {problem}.", command)
+        elif away is None:
+            yield Result("ok", f"{client.title} can start {title!r} of {shown}.")
+        elif title == own and not here:
+            text = f"{title!r} of {client.title} ({shown}) serves {away}, not this project. To add this project:"
+            free_name = next(free for number in itertools.count(2) if (free := f"{own}-{number}") not in servers)
+            yield Result("note", text, _init(project, name, *scope, "--name", free_name))
+
+
+def _aside(project: ExaminedProject, file: Path) -> str:
+    shown = project.shown(file)
+    return installation.line(["move" if os.name == "nt" else "mv", shown, f"{shown}.broken"])
+
+
+def _entry_problem(project: ExaminedProject, file: ClientFile, server: Mapping[str, Any]) -> str | None:
+    """Why an entry cannot be started; None when it can."""
+    from anvil.clients.client_files import paths_of
+    from anvil.clients.known_clients import FOLDER, words
+
+    started = words(file.client, server)
+    command = started[0].replace(FOLDER, f"{project.base}/") if started else ""
+    if not command:
+        return "it has no command"
+    if os.sep in command and file.is_shared and "${" not in command:
+        command = str(project.base / command)  # a client starts the servers of a project in its folder
+    if "${" not in command and installation.outside_environments(command) is None:
+        if os.sep in command:
+            return f"there is no program {command}"
+        inside = ": it is in a virtual environment, which a client does not activate" if shutil.which(command) else ""
+        return f"there is no program {command} on the PATH{inside}"
+    for option, value in paths_of(file.client, server):
+        if "${" in value.replace(FOLDER, ""):
+            continue
+        path = project.base / value.replace(FOLDER, "")
+        if not file.is_shared and not Path(value).is_absolute():
+            return f"{option} {value} is not an absolute path, and the folder that it starts from is not known"
+        if not path.exists():
+            return f"{option} names {path}, which does not exist"
+    return None
+
+
+NEED_TRACKED_INDEX = ("anvil-check", "anvil-build")
+"""The hooks that compare or write an index in git."""
+HOOKS = (*NEED_TRACKED_INDEX, "anvil-lint", "anvil-test")
+PRE_COMMIT = ".pre-commit-config.yaml"
+
+
+def pre_commit(project: ExaminedProject) -> Iterator[Result]:
+    """The configured hooks of Anvil: whether they run, and whether they can pass."""
+    from anvil.git.repository import Repository
+    from anvil.git.tracked_file import TrackedIndex
+
+    try:
+        repository = Repository.discover(project.base)
+    except GitError:  # a finding of "git"
+        return
+    file = repository.root / PRE_COMMIT if repository else None
+    if repository is None or file is None or not file.is_file():
+        return
+    try:
+        written = examined_project.read(file)
+    except ConfigError as error:
+        yield Result("wrong", f"{project.shown(file)} {error}")
+        return
+    configured = [hook.get("id") for repo in objects(written, "repos") for hook in objects(repo, "hooks")]
+    ours = [name for name in HOOKS if name in configured]
+    if not ours:
+        return
+    is_installed = True
+    elsewhere = repository.configured("core.hooksPath")
+    folder = repository.root / Path(elsewhere).expanduser() if elsewhere else repository.common_dir / "hooks"
+    hook = folder / "pre-commit"
+    if not hook.is_file() or "pre-commit" not in safe_files.text(hook, errors="replace"):
+        text = f"{project.shown(file)} has {' and '.join(ours)}, but pre-commit is not set up in this clone."
+        yield Result("wrong", text, _install_hooks(project, repository.root))
+        is_installed = False
+    need_index = [name for name in ours if name in NEED_TRACKED_INDEX]
+    running = Result("ok", f"{' and '.join(ours)} run before each commit.")
+    if not need_index:
+        if is_installed:
+            yield running
+        return
+    if project.remote:
+        text = f"{need_index[0]} needs an index in git, but the configured one is published elsewhere."
+        yield Result("note", f"{text} Name a file for the hook: args: [--index, FILE].")
+        return
+    try:
+        tracked = TrackedIndex(project.index, project.folder)
+        ignored = tracked.ignored and tracked.repository.entry(tracked.path) is None
+    except SourceError as error:
+        yield Result("wrong", f"{need_index[0]} cannot pass: {error}")
+        return
+    if ignored:
+        text = f"{need_index[0]} needs the index in git, but {tracked.path} is ignored."
+        yield Result("wrong", text, _let_in(project, tracked))
+    elif is_installed:
+        yield running
+
+
+def named_indexes(root: Path) -> list[str]:
+    """The indexes that the arguments of Anvil's hooks name, relative to ``root``, the repository."""
+    try:
+        written = examined_project.read(root / PRE_COMMIT)
+    except ConfigError:  # none, or a finding of the doctor
+        return []
+    hooks = [hook for repo in objects(written, "repos") for hook in objects(repo, "hooks") if hook.get("id") in HOOKS]
+    named = set()
+    for hook in hooks:
+        words = [str(word) for word in hook.get("args") or ()] if isinstance(hook.get("args"), list) else []
+        named |= {after for word, after in pairwise(words) if word == "--index"}
+        named |= {word.removeprefix("--index=") for word in words if word.startswith("--index=")}
+    inside = (os.path.normpath(name).replace(os.sep, "/") for name in named if not os.path.isabs(name))
+    return sorted(path for path in inside if not path.startswith(".."))
+
+
+def _let_in(project: ExaminedProject, tracked: TrackedIndex) -> str:
+    """The commands that add the index to git. Outside of ``.anvil``: the command that shows which rule ignores it."""
+    if project.index.parent.name != INDEX_FOLDER:
+        return project.at(tracked.repository.root, installation.line(["git", "check-ignore", "-v", tracked.path]))
+    docs = ["--docs", os.path.abspath(project.folder)] if "--docs" in dict(project.given) else []
+    init = project.anvil("init", "--commit-index", *docs)
+    if (
+        "--config" in dict(project.given) and project.base != Path.cwd()
+    ):  # a subshell: the next commands run in this folder
+        init = f"({project.at(project.base, init)})"
+    return f"{init} && {project.build()} && {installation.line(['git', 'add', project.shown(project.index.parent)])}"
+
+
+def _install_hooks(project: ExaminedProject, root: Path) -> str:
+    """The command that sets up pre-commit in this clone."""
+    if shutil.which("pre-commit"):
+        return project.at(root, "pre-commit install")
+    run = installation.line([sys.executable, "-m", "pre_commit", "install"])
+    if find_spec("pre_commit"):
+        return project.at(root, run)
+    return project.at(root, f"{installation.line(installation.install(['pre-commit']))} && {run}")
+
+
+def mkdocs(project: ExaminedProject) -> Iterator[Result]:
+    """The plugin, where ``mkdocs.yml`` names it."""
+    file = project.base / "mkdocs.yml"
+    if not file.is_file():
+        return
+    try:
+        written = examined_project.read(file)
+    except ConfigError as error:
+        yield Result("wrong", f"{project.shown(file)} {error}")
+        return
+    if not has_plugin(written):
+        return
+    unrun = unrun_plugin(project.folder)
+    if unrun is not None:
+        yield Result("wrong", unrun.text, project.at(unrun.config.parent, unrun.command))
+        return
+    missing = find_spec("mkdocs") is None
+    if missing:
+        text = f"{project.shown(file)} names the plugin, but mkdocs is not installed here."
+        yield Result("note", text, installation.install_extras("mkdocs"))
+    folder = file.parent / str(written.get("docs_dir") or "docs")
+    if folder.resolve() != project.folder.resolve():
+        site, named = project.shown(folder), project.shown(project.folder)
+        text = f"The site is built from {site}, but the configuration names {named}. Set both to the same folder."
+        yield Result("note", text)
+    elif not missing:
+        yield Result("ok", f"{project.shown(file)} names the plugin, and it can run.")
+
+
+MKDOCS_CONFIGS = ("mkdocs.yml", "mkdocs.yaml")
+ZENSICAL_CONFIG = "zensical.toml"
+MAX_BUILD_FILE_BYTES = 200_000
+"""Files of builds that are larger are not read."""
+_BUILD_FILES = (
+    "requirements*.txt",
+    "requirements/*.txt",
+    "docs/requirements*.txt",
+    "pyproject.toml",
+    "tox.ini",
+    "noxfile.py",
+    "Makefile",
+    "justfile",
+    "package.json",
+    ".readthedocs.yml",
+    ".readthedocs.yaml",
+    ".gitlab-ci.yml",
+    "netlify.toml",
+    ".github/workflows/*.yml",
+    ".github/workflows/*.yaml",
+)
+"""Files that say how a site is built."""
+_NAMED = re.compile(r"(?<![\w./-])zensical(?![\w/-])")
+_RUN = re.compile(r"(?<![\w./-])zensical\s+(?:build|serve)\b")
+_MKDOCS_RUN = re.compile(r"(?<![\w./-])(?:mkdocs\s+(?:build|gh-deploy)|mike\s+deploy)\b")
+_COMMENT = re.compile(r"(?:^|\s)#.*")
+_SITE_BUILD = re.compile(r"\banvil(?:-docs)?\b.*\s--site\b|anvil-docs/anvil@[\s\S]*?\n\s+site:")
+
+
+class UnrunPlugin(NamedTuple):
+    """A plugin that does not run: the configuration that names it, what shows that Zensical builds the site, and the
+    command that does both builds."""
+
+    config: Path
+    evidence: str
+    command: str
+
+    @property
+    def text(self) -> str:
+        """What is wrong, and what to do."""
+        return (
+            f"{self.config.name} has the plugin 'anvil', but Zensical builds this site ({self.evidence}) and does not "
+            "run the plugin: the site has no index. Remove the plugin, and build the index after the site."
+        )
+
+
+def unrun_plugin(docs: Path) -> UnrunPlugin | None:
+    """The plugin that does not run, of the project that a documentation folder belongs to.
+
+    None where there is no such plugin, where nothing shows that Zensical builds the site, where MkDocs still does, and
+    where a build of the index after the site is configured.
+    """
+    folder = _mkdocs_folder(docs)
+    if folder is None:
+        return None
+    config = next(folder / name for name in MKDOCS_CONFIGS if (folder / name).is_file())
+    try:
+        written = examined_project.read(config)
+    except ConfigError:  # `anvil doctor` reports it
+        return None
+    if not has_plugin(written):
+        return None
+    texts = dict(_build_files(folder))
+    if any(_SITE_BUILD.search(text) for text in texts.values()):
+        return None
+    evidence = _evidence(folder, texts)
+    if evidence is None:
+        return None
+    site = str(written.get("site_dir") or "site")
+    sources = os.path.relpath(docs, folder).replace(os.sep, "/")
+    command = f"zensical build && anvil build --site {site} --docs {sources}"
+    return UnrunPlugin(config, evidence, command)
+
+
+def has_plugin(written: Any) -> bool:
+    """Whether a configuration of MkDocs names Anvil's plugin."""
+    plugins = written.get("plugins") if isinstance(written, dict) else None
+    names = [name for plugin in plugins or () for name in (plugin if isinstance(plugin, dict) else [plugin])]
+    return "anvil" in names
+
+
+def _mkdocs_folder(docs: Path) -> Path | None:
+    """The nearest folder with a configuration of MkDocs, not above the repository's root."""
+    start = Path(os.path.abspath(docs))
+    for folder in (start, *start.parents):
+        if any((folder / name).is_file() for name in MKDOCS_CONFIGS):
+            return folder
+        if (folder / ".git").exists():
+            return None
+    return None
+
+
+def _build_files(folder: Path) -> Iterator[tuple[str, str]]:
+    """(path, text without comments) of the files that say how a site is built: in its folder, and at the root of the
+    repository."""
+    root = next((above for above in (folder, *folder.parents) if (above / ".git").exists()), folder)
+    for base in dict.fromkeys((folder, root)):
+        for pattern in _BUILD_FILES:
+            for file in sorted(base.glob(pattern)):
+                try:
+                    text = safe_files.text(file, MAX_BUILD_FILE_BYTES, "replace")
+                except OSError:  # such as a broken link: it shows nothing
+                    continue
+                lines = (_COMMENT.sub("", line) for line in text.splitlines())
+                yield file.relative_to(base).as_posix(), "\n".join(lines)
+
+
+def _evidence(folder: Path, texts: Mapping[str, str]) -> str | None:
+    """What shows that Zensical builds the site of a folder."""
+    if (folder / ZENSICAL_CONFIG).is_file():
+        return f"there is {ZENSICAL_CONFIG}"
+    if any(map(_MKDOCS_RUN.search, texts.values())) and not any(map(_RUN.search, texts.values())):
+        return None  # the package is there to be tried, or for tests
+    named = next((path for path, text in texts.items() if _NAMED.search(text)), None)
+    if named is not None:
+        return f"{named} names it"
+    if find_spec("zensical") is not None and find_spec("mkdocs") is None:
+        return "it is installed here, and MkDocs is not"
+    return None
