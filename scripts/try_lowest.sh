@@ -10,12 +10,12 @@ sdist=$(cd "$(dirname "$2")" && pwd)/$(basename "$2")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 tests=(
-  tests/fetch/test_attestation_check_sigstore.py
+  tests/fetch/test_attestation_sigstore.py
   tests/embedding/test_{local,openai}.py
   tests/library/test_web_page.py
   tests/git/test_{libgit2,repository}.py
-  tests/documents/test_watcher.py
-  tests/index_file/test_{lock,publish,verify}.py
+  tests/documents/test_file_changes_watcher.py
+  tests/index_file/test_{publish,publish_lock,verify}.py
   tests/text/test_{front_matter,markdown_parser}.py
   tests/sites/test_html_page_fragment.py
   tests/e2e/mcp/test_tools.py

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from anvil.context.settings import CONTEXT_NAME, ContextOptions, load_context
 from anvil.doctor.examined_project import ExaminedProject, Result, Verdict
+from anvil.documents.file_selection import no_page
 from anvil.errors import (
     AnvilError,
     ArtifactError,
@@ -31,7 +32,7 @@ from anvil.settings import index_url
 from anvil.settings.files import nearest_config
 from anvil.settings.layers import variables
 from anvil.system import installation
-from anvil.wording import counted, no_page
+from anvil.wording import counted
 
 if TYPE_CHECKING:
     from anvil.git.tracked_file import TrackedIndex
