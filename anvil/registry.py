@@ -76,8 +76,8 @@ PARTS = {
     "MCP clients": "anvil.clients.setup",
     "unrun plugin": "anvil.doctor.integrations:unrun_plugin",
     # what one capability uses of another that uses it
-    "notes of a CI job": "anvil.ci.notes:lint_notes",
-    "impact notes of a CI job": "anvil.ci.notes:impact_notes",
+    "notes of a CI job": "anvil.ci.runners:lint_notes",
+    "impact notes of a CI job": "anvil.ci.runners:impact_notes",
     "runner of a CI job": "anvil.ci.runners:GitHub",
     "indexes that hooks name": "anvil.doctor.integrations:named_indexes",
     # where pages and indexes come from

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from anvil.ci import pull_request
-from anvil.ci.notes import shown
-from anvil.ci.runners import Runner
+from anvil.ci.runners import Runner, shown
 from anvil.errors import AnvilError, ArtifactError
 from anvil.git.tracked_file import TrackedIndex
 from anvil.settings.schema import INDEX_NAME, LOCK_NAME

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Literal
 from urllib.parse import quote
 
 from anvil.ci import previous_indexes, pull_request, summary
-from anvil.ci.notes import impact_notes, in_checkout, lint_notes, question_notes, shown, stale_notes
-from anvil.ci.runners import Runner
+from anvil.ci.runners import Runner, impact_notes, in_checkout, lint_notes, question_notes, shown, stale_notes
 from anvil.cli.options import option_words
 from anvil.cli.output import ProgressLines
 from anvil.errors import BuildError, ConfigError
