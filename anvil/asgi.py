@@ -20,6 +20,7 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from anvil.errors import AnvilError, ConfigError
 from anvil.server import docs_toolset, http_transport, logs
@@ -28,7 +29,7 @@ from anvil.server.oauth import OAuthSettings
 from anvil.server.progress import ProgressReporter
 from anvil.server.rate_limit import Rate, RateLimitMiddleware
 from anvil.server.result_json import plain, text
-from anvil.server.security import Access, AccessMiddleware, Application, Receive, Scope, Send, read_token
+from anvil.server.security import Access, AccessMiddleware, read_token
 from anvil.server.threads import ThreadBridge
 from anvil.server.toolset import InvalidArguments, ServeRequest, open_toolset
 
@@ -122,7 +123,7 @@ class AnvilApplication:
 
     def __init__(self, environment: Mapping[str, str] | None = None) -> None:
         self._environment = os.environ if environment is None else environment
-        self._application: Application | None = None
+        self._application: ASGIApp | None = None
         self._running: asyncio.Task[None] | None = None
         self._ready: asyncio.Future[None] | None = None
         self._stop: asyncio.Event | None = None
@@ -190,8 +191,8 @@ class AnvilApplication:
             ready.set_exception(error)
 
 
-def _guarded(routes: Starlette, public_paths: Sequence[str], settings: AsgiSettings) -> Application:
-    application: Application = AccessMiddleware(routes, settings.access, public_paths)
+def _guarded(routes: Starlette, public_paths: Sequence[str], settings: AsgiSettings) -> ASGIApp:
+    application: ASGIApp = AccessMiddleware(routes, settings.access, public_paths)
     if settings.rate is not None:
         application = RateLimitMiddleware(application, settings.rate)
     if settings.origins:

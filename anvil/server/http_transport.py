@@ -26,6 +26,7 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Mount, Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from anvil._version import __version__
@@ -35,17 +36,7 @@ from anvil.server.logs import event
 from anvil.server.mcp_app import App, running_app
 from anvil.server.oauth import METADATA_CACHE
 from anvil.server.progress import ProgressReporter
-from anvil.server.security import (
-    TOO_MANY,
-    Access,
-    AccessMiddleware,
-    Application,
-    Message,
-    Receive,
-    Scope,
-    Send,
-    refuse,
-)
+from anvil.server.security import TOO_MANY, Access, AccessMiddleware, refuse
 from anvil.server.signals import handling, is_repeated
 from anvil.server.threads import ThreadBridge
 from anvil.server.toolset import RunningToolset, Toolset
@@ -251,7 +242,7 @@ def streamable(app: App, access: Access, more: Sequence[Route] = ()) -> Starlett
 class _Reworded:
     """The SDK's application. What it refuses as no JSON or no message has the code and the words of stdio."""
 
-    def __init__(self, application: Application) -> None:
+    def __init__(self, application: ASGIApp) -> None:
         self._application = application
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

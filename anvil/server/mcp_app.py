@@ -8,6 +8,7 @@ import logging
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
+from functools import partial
 from typing import Any
 
 import mcp.types as types
@@ -247,13 +248,11 @@ class App:
 
     async def _answer(self, ctx: RequestContext, _: types.RequestParams) -> dict[str, Any]:
         client = self._connections.get(ctx.lifespan_context)
-        unwatch = self._watch(ctx)
-        try:
-            with _errors():
-                async with client.request() if client is not None else contextlib.nullcontext():
-                    return await self._bridge.run(lambda answers: answers.answer(ctx.method, dict(ctx.params or {})))
-        finally:
-            unwatch()
+        token = ctx.meta.get("progress_token") if ctx.meta else None
+        send = partial(_in_loop, asyncio.get_running_loop(), self._sender(ctx.session, ctx.request_id))
+        with self._reporter.sent(token, send), _errors():
+            async with client.request() if client is not None else contextlib.nullcontext():
+                return await self._bridge.run(lambda answers: answers.answer(ctx.method, dict(ctx.params or {})))
 
     async def _reworded(self, ctx: RequestContext, call_next: CallNext) -> HandlerResult:
         """What ``call_next`` returns, with errors that say what to do. The SDK would answer an unexpected exception
@@ -272,19 +271,11 @@ class App:
         except Exception as error:
             raise _of_sdk(unexpected(ctx.method, error)) from error
 
-    def _watch(self, ctx: RequestContext) -> Callable[[], None]:
-        """Send progress to the caller, if the request has a progress token. Returns the function that ends it."""
-        token = ctx.meta.get("progress_token") if ctx.meta else None
-        if token is None:
-            return lambda: None
-        loop, send = asyncio.get_running_loop(), self._sender(ctx.session, ctx.request_id)
 
-        def notify(done: float, total: float, message: str) -> None:
-            params = {"progressToken": token, "progress": done, "total": total, "message": message}
-            with contextlib.suppress(RuntimeError):  # the loop has ended, and with it all connections
-                loop.call_soon_threadsafe(send, "notifications/progress", params)
-
-        return self._reporter.watch(notify)
+def _in_loop(loop: asyncio.AbstractEventLoop, function: Callable[..., object], *arguments: Any) -> None:
+    """Call a function in the event loop, from any thread."""
+    with contextlib.suppress(RuntimeError):  # the loop has ended, and with it all connections
+        loop.call_soon_threadsafe(function, *arguments)
 
 
 @contextlib.contextmanager
@@ -313,12 +304,7 @@ async def running_app(
 ) -> AsyncIterator[App]:
     """The app for the toolsets ``served``, in the running event loop. ``standing``: its connections stay open."""
     app = App(served, reporter, standing)
-    loop = asyncio.get_running_loop()
-
-    def in_loop(function: Callable[..., object], *arguments: Any) -> None:
-        with contextlib.suppress(RuntimeError):  # the loop ended meanwhile, and with it all connections
-            loop.call_soon_threadsafe(function, *arguments)
-
+    in_loop = partial(_in_loop, asyncio.get_running_loop())
     reporter.log_to_clients = lambda message: in_loop(app.log_to_clients, message)
     describing = asyncio.ensure_future(app.describe())
     with contextlib.ExitStack() as listening:

@@ -5,24 +5,26 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
 
 from anvil.server.logs import event
 
-Watcher = Callable[[float, float, str], object]
-"""Called with (done, total, message) from any thread; it must not block. ``done`` never decreases."""
+Send = Callable[[str, dict[str, Any]], object]
+"""Sends a notification: its method and params. It is called from any thread, and must not block."""
 
 LOG_INTERVAL_S, NOTIFY_INTERVAL_S = 5.0, 0.25
 """Time between two log lines, and between two messages to a client."""
 
 
 class ProgressReporter:
-    """A :data:`anvil.values.Progress` that reports to the log, to :meth:`watch`-ing requests, and to
-    :attr:`log_to_clients`."""
+    """A :data:`anvil.values.Progress` that reports to the log, to requests with a progress token, and to
+    :attr:`log_to_clients`. The progress of a request never decreases."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._watchers: set[Watcher] = set()
+        self._watchers: set[Callable[[float, float, str], None]] = set()
         self.log_to_clients: Callable[[str], object] | None = None
         self._stage, self._base, self._done, self._total = "", 0, 0, 0
         self._logged = time.monotonic() - LOG_INTERVAL_S + 1.0
@@ -48,13 +50,21 @@ class ProgressReporter:
             if self.log_to_clients is not None:
                 self.log_to_clients(message)
 
-    def watch(self, watcher: Watcher) -> Callable[[], None]:
-        """Call ``watcher`` with the progress until the returned function is called."""
+    @contextmanager
+    def sent(self, token: Any, send: Send) -> Iterator[None]:
+        """A context in which progress is sent as notifications, if the request has a progress token."""
+        if type(token) not in (int, str):
+            yield
+            return
+
+        def watcher(done: float, total: float, message: str) -> None:
+            params = {"progressToken": token, "progress": done, "total": total, "message": message}
+            send("notifications/progress", params)
+
         with self._lock:
             self._watchers.add(watcher)
-
-        def stop() -> None:
+        try:
+            yield
+        finally:
             with self._lock:
                 self._watchers.discard(watcher)
-
-        return stop

@@ -6,10 +6,13 @@ import math
 import re
 import time
 from collections import OrderedDict
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from anvil.errors import ConfigError
-from anvil.server.security import Application, Receive, Scope, Send, refuse
+from anvil.server.security import refuse
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
 MAX_CLIENTS = 10_000
 """Clients that are remembered; the one that was quiet for longest is forgotten first."""
@@ -37,7 +40,7 @@ class Rate(NamedTuple):
 class RateLimitMiddleware:
     """Refuses the requests of a client, by its address, that are over a rate: status 429 with ``Retry-After``."""
 
-    def __init__(self, application: Application, rate: Rate) -> None:
+    def __init__(self, application: ASGIApp, rate: Rate) -> None:
         self._application, self._rate = application, rate
         self._clients: OrderedDict[str, tuple[float, float]] = OrderedDict()
         """Address -> (requests that it may still send, as of a monotonic time)."""

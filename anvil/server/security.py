@@ -10,21 +10,18 @@ import hmac
 import ipaddress
 import json
 import re
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from anvil.errors import ConfigError
 from anvil.server.oauth import OAuthSettings, Refusal, TokenGuard
 from anvil.settings.index_url import LOOPBACK
 
-Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 _AFTER_BRACKET = re.compile(r"(?::\d*)?")
 MAX_CONCURRENT_REQUESTS = 256
@@ -130,7 +127,7 @@ def host_name(value: str) -> str | None:
 class AccessMiddleware:
     """ASGI middleware that passes on the requests that :class:`Access` allows, and refuses the others."""
 
-    def __init__(self, application: Application, access: Access, public_paths: Iterable[str] = ()) -> None:
+    def __init__(self, application: ASGIApp, access: Access, public_paths: Iterable[str] = ()) -> None:
         """``public_paths`` need no token."""
         self._application, self._access, self._open = application, access, frozenset(public_paths)
         self._running = 0

@@ -293,7 +293,7 @@ class Conversation:
         def run() -> None:
             token = (params.get("_meta") or {}).get("progressToken")
             try:
-                with self._watching(token):
+                with self._reporter.sent(token, self._notify):
                     result = self._shaped(method, self._answers.answer(method, params))
                 line = _line({"id": request, "result": result})
             except ProtocolError as error:
@@ -330,23 +330,6 @@ class Conversation:
         if method.startswith("skills/"):  # an extension: its members are its own
             return result
         return {name: value for name, value in result.items() if name not in NEWER_MEMBERS}
-
-    @contextlib.contextmanager
-    def _watching(self, token: Any) -> Iterator[None]:
-        """A context in which progress is sent, if the request has a progress token."""
-        if type(token) not in (int, str):
-            yield
-            return
-
-        def notify(done: float, total: float, message: str) -> None:
-            params = {"progressToken": token, "progress": done, "total": total, "message": message}
-            self._notify("notifications/progress", params)
-
-        unwatch = self._reporter.watch(notify)
-        try:
-            yield
-        finally:
-            unwatch()
 
     def _notify(self, method: str, params: dict[str, Any]) -> None:
         self._pipe.offer(_line({"method": method, **({"params": params} if params else {})}))
