@@ -453,7 +453,7 @@ def open_index(request: OpenRequest) -> Anvil:
         names = None if request.collections == "all" else request.collections
         return _several(settings, base, _chosen(settings, base, names), request)
     if not request.names_index and settings.collections:
-        return _of_collection(settings, base, _own(settings, base), request)
+        return _one(_member(settings, base, _own(settings, base), request))
     if (opened := _of_folder(settings, base, request)) is not None:
         return opened
     is_elsewhere = request.index is not None or _has_index_elsewhere(settings)
@@ -477,7 +477,7 @@ def open_project(request: OpenRequest) -> Anvil:
     [only] = chosen
     if only.missing and only.index and not Path(only.index).is_file():
         raise ArtifactMissing(only.missing)
-    return _of_collection(settings, base, only, request)
+    return _one(_member(settings, base, only, request))
 
 
 def _chosen(config: Config, base: Path, names: Iterable[str] | None) -> tuple[Collection, ...]:
@@ -505,17 +505,12 @@ def _of_folder(config: Config, base: Path, request: OpenRequest) -> Anvil | None
     folder = (base / config.docs).resolve()
     for collection in config.collections:
         if collection.docs is not None and (base / collection.docs).resolve() == folder:
-            return _of_collection(*_settings(replace(request, docs=None)), collection, request)
+            return _one(_member(*_settings(replace(request, docs=None)), collection, request))
     return None
 
 
 def _one(member: Member) -> Anvil:
     return Anvil([member], member.config)
-
-
-def _of_collection(config: Config, base: Path, collection: Collection, request: OpenRequest) -> Anvil:
-    """One collection of a project by itself."""
-    return _one(_member(config, base, collection, request))
 
 
 def _member(

@@ -15,7 +15,7 @@ from sphinx.errors import ExtensionError
 from sphinx.util import logging
 
 from anvil._version import __version__
-from anvil.cli.output import StageLines
+from anvil.cli.output import ProgressLines
 from anvil.errors import AnvilError
 from anvil.formats.characters import log_line
 from anvil.values import BuildReport
@@ -112,7 +112,7 @@ def _built(app: Sphinx) -> BuildReport:
         config=nearest_config(Path(app.confdir)),
         site=app.outdir,
         site_url=app.config.html_baseurl or None,
-        progress=StageLines(_info),
+        progress=ProgressLines(_info),
     ) as opened:
         previous = [Path(app.confdir, path) for path in app.config.anvil_previous]
         report = opened.index(previous=previous)

@@ -25,7 +25,7 @@ from mkdocs.structure.pages import Page
 import anvil
 from anvil.agents import skill
 from anvil.agents.documentation_pointer import SiteAccess
-from anvil.cli.output import StageLines
+from anvil.cli.output import ProgressLines
 from anvil.doc_tests import suite_report
 from anvil.errors import AnvilError, BuildError
 from anvil.formats.characters import log_line
@@ -176,7 +176,7 @@ class AnvilPlugin(BasePlugin[options.AnvilConfig]):  # type: ignore[no-untyped-c
                 kept.parent.mkdir(parents=True)
                 safe_files.write_file(kept.parent / ".gitignore", "*\n")
         if self._opened is None:
-            self._opened = anvil.open(config=self._settings, progress=StageLines(log.info))
+            self._opened = anvil.open(config=self._settings, progress=ProgressLines(log.info))
         assert self._opened.tree is not None
         source = pages.PagesSource(
             documents,

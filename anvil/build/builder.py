@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
 from anvil._version import __version__
 from anvil.build.indexer import Indexer, adapt, settings, without
@@ -55,6 +55,9 @@ class _Plan:
     """Further indexes whose vectors may be reused."""
     scan: Scan = field(default_factory=lambda: Scan({}))
     reasons: list[str] = field(default_factory=list)
+    changes: Changes = field(default_factory=Changes)
+    remade: bool = False
+    """Whether another model than before makes all vectors."""
 
     @property
     def about_pages(self) -> tuple[str, ...]:
@@ -142,24 +145,14 @@ def _copy_of_older(plan: _Plan, read: contextlib.ExitStack) -> BuildReport | Non
     return replace(report, outcome="built", index_path=str(plan.index), reused=report.windows, reasons=reasons)
 
 
-class _Update(NamedTuple):
-    """The new text in a scratch file, ready for its vectors. ``changes``: of the pages; ``remade``: whether another
-    model than before makes all vectors."""
-
-    indexer: Indexer
-    changes: Changes
-    remade: bool
-
-
-def _update(plan: _Plan, writer: Writer, opened: contextlib.ExitStack) -> _Update:
-    """Bring the text of a copy of the index in line with the documents."""
+def _update(plan: _Plan, writer: Writer, opened: contextlib.ExitStack) -> Indexer:
+    """Bring the text of a copy of the index in line with the documents: it is ready for its vectors."""
     force, standing, provider = plan.request.force, plan.standing, plan.provider
-    remade = False
     if standing and not force:
         connection.fill(writer.connection, standing.connection)
         before = writer.reader.meta()["embedding_model_digest"]
         plan.reasons += adapt(writer, plan.wanted)
-        remade = before != provider.digest
+        plan.remade = before != provider.digest
     else:
         connection.lay_out(writer.connection, provider.dimensions)
         writer.set_meta(plan.wanted)
@@ -175,8 +168,8 @@ def _update(plan: _Plan, writer: Writer, opened: contextlib.ExitStack) -> _Updat
         executor=request.executor,
         spare=standing if force else None,
     )
-    first = changes = document_source.compare(writer.reader.identities(), plan.scan.entries)
-    if provider.dimensions and (first.added or first.changed):
+    plan.changes = changes = document_source.compare(writer.reader.identities(), plan.scan.entries)
+    if provider.dimensions and (changes.added or changes.changed):
         opened.enter_context(_warming(provider))
     # The tree may change while it is read. It is listed again until it is as the index says, or a person keeps typing.
     for _ in range(MAX_ROUNDS):
@@ -185,12 +178,12 @@ def _update(plan: _Plan, writer: Writer, opened: contextlib.ExitStack) -> _Updat
         changes = document_source.compare(writer.reader.identities(), without(indexer.unfit, plan.scan.entries))
         if not changes:
             break
-    return _Update(indexer, first, remade)
+    return indexer
 
 
-def _publish(plan: _Plan, update: _Update, read: contextlib.ExitStack) -> BuildReport:
+def _publish(plan: _Plan, indexer: Indexer, read: contextlib.ExitStack) -> BuildReport:
     """Make the vectors, and put the new file in place."""
-    indexer, request, reasons = update.indexer, plan.request, plan.reasons
+    request, reasons = plan.request, plan.reasons
     publication = publish.Publication(indexer.writer, plan.index)
     publication.write_text()  # before the vectors: the model loads meanwhile, in the thread of _warming
     indexer.embed()
@@ -201,7 +194,7 @@ def _publish(plan: _Plan, update: _Update, read: contextlib.ExitStack) -> BuildR
     publication.finish()
     request.progress("writing", 1, 1)
     tally = indexer.tally
-    if update.remade and tally.embedded and not tally.reused and not tally.failed:
+    if plan.remade and tally.embedded and not tally.reused and not tally.failed:
         reasons.append("All vectors were made again.")
     if tally.kept:
         again = counted(tally.kept, "passage", "could")
@@ -210,7 +203,7 @@ def _publish(plan: _Plan, update: _Update, read: contextlib.ExitStack) -> BuildR
         report_on("built", plan.index, digest, indexer.writer.reader.counts(), plan.started),
         embedded=tally.embedded,
         reused=tally.reused,
-        changes=update.changes,
+        changes=plan.changes,
         skipped=(*plan.scan.skipped, *tally.skipped),
         failed=tuple(tally.failed),
         reasons=(*plan.about_pages, *reasons),

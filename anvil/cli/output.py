@@ -148,7 +148,7 @@ def progress(quiet: bool = False) -> Iterator[Progress]:
         with _Bar() as bar:
             yield bar
     else:
-        yield ProgressLines(lambda line: say(f"anvil: {line}", err=True), first_s=1.0, interval_s=5.0)
+        yield ProgressLines(lambda line: say(f"anvil: {line}", err=True), first_s=1.0)
 
 
 class _Bar:
@@ -199,34 +199,18 @@ ERROR = 2
 
 
 class ProgressLines:
-    """A :data:`anvil.values.Progress` that writes ``reading 3 of 9`` from time to time."""
+    """A :data:`anvil.values.Progress` that writes ``reading 3 of 9`` from time to time while a stage takes long."""
 
-    def __init__(self, write: Callable[[str], None], first_s: float, interval_s: float) -> None:
-        """``first_s``: time before the first line. ``interval_s``: time between two."""
+    def __init__(self, write: Callable[[str], None], first_s: float = 5.0, interval_s: float = 5.0) -> None:
+        """``first_s``: time from the begin of a stage to its first line. ``interval_s``: time between two."""
         self._write = write
-        self._next = time.monotonic() + first_s
-        self._interval_s = interval_s
+        self._first_s, self._interval_s = first_s, interval_s
+        self._stage, self._next = "", 0.0
 
     def __call__(self, stage: str, done: int, total: int) -> None:
         now = time.monotonic()
-        if total > 1 and now >= self._next:
+        if stage != self._stage:
+            self._stage, self._next = stage, now + self._first_s
+        elif total > 1 and now >= self._next:
             self._write(f"{stage} {done} of {total}")
             self._next = now + self._interval_s
-
-
-class StageLines:
-    """A :data:`anvil.values.Progress` that writes ``reading: 3 of 9`` while a stage takes long."""
-
-    def __init__(self, write: Callable[[str], None], interval_s: float = 5.0) -> None:
-        """``interval_s``: time from the begin of a stage to its first line, and between two."""
-        self._write = write
-        self._interval_s = interval_s
-        self._written_at = time.monotonic()
-
-    def __call__(self, stage: str, done: int, total: int) -> None:
-        now = time.monotonic()
-        if not done:
-            self._written_at = now
-        elif now - self._written_at > self._interval_s:
-            self._written_at = now
-            self._write(f"{stage}: {done} of {total}")

@@ -183,11 +183,8 @@ class Stemmer:
         """Token -> number of times in a title or breadcrumb, with a cache, because each query scores them. The parts of
         a compound word count too, so ``TableOfContents`` is a heading with "table" and "contents"."""
 
-    def __call__(self, word: str) -> list[str]:
-        """The tokens of a word, mostly one."""
-        return self._tokens(word)
-
-    def _tokens(self, text: str) -> list[str]:
+    def __call__(self, text: str) -> list[str]:
+        """The tokens of a text; of a word, mostly one."""
         tokens: Any = self._tokenizer(
             text.encode("utf-8", "replace"),
             apsw.FTS5_TOKENIZE_DOCUMENT,
@@ -237,9 +234,9 @@ class Stemmer:
         token_of = self._token_of
         new = list(set(occurrences).difference(token_of))
         if new:
-            tokens = self._tokens("\n".join(new))  # one call, because a call costs as much as many words
+            tokens = self("\n".join(new))  # one call, because a call costs as much as many words
             if len(tokens) != len(new):
-                tokens = [next(iter(self._tokens(word)), "") for word in new]
+                tokens = [next(iter(self(word)), "") for word in new]
             token_of.update(zip(new, tokens, strict=True))
         counts: dict[str, int] = {}
         for word in occurrences:  # mostly a few words, for which collections.Counter is slower
