@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -21,19 +20,22 @@ from anvil.text import includes
 from anvil.values import Document, Scan, Skipped
 
 
-class _Tree(ABC):
-    """The base class of the staged tree and of commits, whose blob ids git has."""
+class _Tree:
+    """The staged tree, or that of a commit, whose blob ids git has."""
 
+    name: str
     problem: str | None = None
     excluded_hashes: frozenset[str] | None = None
 
-    def __init__(self, docs: Path, options: SourceOptions = SourceOptions()) -> None:
+    def __init__(self, docs: Path, options: SourceOptions, revision: str | None) -> None:
         repository = Repository.discover(docs)
         if repository is None:
             raise SourceError(f"{docs} is not in a git repository. Leave out --staged and --ref, or run `git init`.")
         self._git = repository
         self._docs = docs
         self.root_path = repository.relative(docs)
+        self._revision = None if revision is None else repository.resolve(revision)
+        self._committed = None if self._revision is None else repository.tree(self._revision, self.root_path)
         self._options = options
         self._selection = Selection(options)
         self._lock = RLock()
@@ -43,17 +45,18 @@ class _Tree(ABC):
         self._found: dict[str, Entry | None] = {}
         self._times: dict[str, str] = {}
 
-    @abstractmethod
     def _listing(self) -> dict[str, Entry]:
         """All entries, by path relative to the folder."""
+        return self._git.staging.folder(self.root_path) if self._committed is None else self._committed
 
-    @abstractmethod
     def _look_up(self, paths: Collection[str]) -> dict[str, Entry | None]:
         """The entries at paths from the repository's root."""
+        return self._git.entries(paths, self._revision)
 
-    @abstractmethod
     def commit(self) -> str | None:
         """See :class:`anvil.documents.document_source.DocumentSource`."""
+        with self._lock:
+            return self._revision or self._git.head()
 
     def scan(self, indexed: Mapping[str, str] | None = None) -> Scan:
         with self._lock:
@@ -65,10 +68,9 @@ class _Tree(ABC):
             self._links.clear()
             included: dict[str, dict[str, str] | None] = {}
             if self._options.includes:
-                fingerprints = {path: document_source.included(identity) for path, identity in known.items()}
                 included = {
-                    path: includes.files(fingerprint) if fingerprint else {}
-                    for path, fingerprint in fingerprints.items()
+                    path: includes.files(fingerprint) if (fingerprint := document_source.included(identity)) else {}
+                    for path, identity in known.items()
                 }
                 self._found |= self._look_up(sorted({file for files in included.values() for file in files or ()}))
             for path, entry in sorted(self._listing().items()):
@@ -137,7 +139,7 @@ class _Tree(ABC):
                 self.scan()
             identity = (self._entries or {}).get(path)
             if identity is None:
-                return Skipped(printable(path), f"not a document of the {getattr(self, 'name', 'tree')}")
+                return Skipped(printable(path), f"not a document of the {self.name}")
             blob, _ = document_source.parts(identity)
             data = self._git.read_blob(blob)
             reason = self._refused[blob] = refusal(data, self._options.max_file_bytes)
@@ -212,37 +214,16 @@ class StagedTree(_Tree):
     name = "staged tree"
 
     def __init__(self, docs: Path, options: SourceOptions = SourceOptions()) -> None:
-        super().__init__(docs, options)
+        super().__init__(docs, options, None)
         if not docs.is_dir() and not self._listing():
             raise SourceError(f"Nothing is staged under {docs}, and there is no such folder. Name the docs folder.")
-
-    def _listing(self) -> dict[str, Entry]:
-        return self._git.staging.folder(self.root_path)
-
-    def _look_up(self, paths: Collection[str]) -> dict[str, Entry | None]:
-        return self._git.entries(paths)
-
-    def commit(self) -> str | None:
-        with self._lock:
-            return self._git.head()
 
 
 class CommitTree(_Tree):
     """The files of a folder in a commit, a :class:`anvil.documents.document_source.DocumentSource`."""
 
     def __init__(self, docs: Path, revision: str, options: SourceOptions = SourceOptions()) -> None:
-        super().__init__(docs, options)
-        self._commit = self._git.resolve(revision)
-        self.name = f"commit {self._git.short(self._commit)}"
-        self._all = self._git.tree(self._commit, self.root_path)
-        if not self._all:
+        super().__init__(docs, options, revision)
+        self.name = f"commit {self._git.short(self.commit() or revision)}"
+        if not self._listing():
             raise SourceError(f"The {self.name} has no folder {self.root_path}. Name another folder or commit.")
-
-    def _listing(self) -> dict[str, Entry]:
-        return self._all
-
-    def _look_up(self, paths: Collection[str]) -> dict[str, Entry | None]:
-        return self._git.entries(paths, self._commit)
-
-    def commit(self) -> str | None:
-        return self._commit

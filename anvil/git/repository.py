@@ -6,21 +6,19 @@ The library is imported on first use.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 import unicodedata
-from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from anvil.errors import GitError, SourceError
 from anvil.formats.data_formats import timestamp
-from anvil.git.libgit2 import configure, failures, index_class, merge, merge_texts, open_repository
-from anvil.git.objects import Commits, Entry, Trees, blob_id, kind, last_touched, start_of
+from anvil.git.libgit2 import StagingArea, failures, open_repository
+from anvil.git.objects import Commits, Entry, Trees, blob_id, last_touched, start_of
 from anvil.settings.schema import INDEX_FOLDER
 
 if TYPE_CHECKING:
@@ -394,16 +392,68 @@ class Repository:
     def merge(
         self, base: Mapping[str, str], ours: Mapping[str, str], theirs: Mapping[str, str]
     ) -> tuple[dict[str, str], tuple[str, ...]]:
-        """Three states of a folder (path -> blob id) merged as git merges them; see :func:`libgit2.merge`."""
-        return merge(self._git, base, ours, theirs)
+        """Merge three states of a folder (path -> blob id) as git does; the result, and the paths with a conflict.
+
+        Renames are followed. Texts that changed on both sides in different places are combined to new blobs, which are
+        written to the repository. For a path with a conflict, or with missing blobs, one side is used.
+        """
+        import pygit2
+
+        sides = {path: (base.get(path), ours.get(path), theirs.get(path)) for path in {*base, *ours, *theirs}}
+        merged = {path: ids[0] for path, ids in sides.items() if ids[0] and len(set(ids)) == 1}
+        moved = {path: ids for path, ids in sides.items() if path not in merged}
+        with failures("The pages cannot be merged"):
+            here = {item for ids in moved.values() for item in ids if item is None or item in self._git}
+
+            def tree(side: int) -> pygit2.Oid:
+                index = pygit2.Index()
+                for path, ids in sorted(moved.items()):
+                    blob = ids[side]
+                    if blob is not None and here.issuperset(ids):
+                        index.add(pygit2.IndexEntry(path, pygit2.Oid(hex=blob), pygit2.enums.FileMode.BLOB))
+                return index.write_tree(self._git)
+
+            merged_index = self._git.merge_trees(tree(0), tree(1), tree(2))
+            torn = {side.path for item in merged_index.conflicts or () for side in item if side is not None}
+            merged |= {item.path: str(item.id) for item in merged_index if item.path not in torn}
+        for path, (before, own, other) in moved.items():
+            if path in torn or not here.issuperset((before, own, other)):
+                if path not in torn and own == before and other in here:
+                    chosen = other
+                elif path not in torn and other in (before, own):
+                    chosen = own
+                else:
+                    torn.add(path)
+                    chosen = own or (other if other in here else None)
+                if chosen is not None:
+                    merged[path] = chosen
+        return merged, tuple(sorted(torn))
 
     def merge_texts(self, base: str, ours: str, theirs: str, path: str) -> tuple[str, bool]:
-        """Three versions of a file merged as git merges them, with marks of conflicts, and whether it has none."""
-        return merge_texts(self._git, base, ours, theirs, path)
+        """Merge three versions of a file as git does; the text with marks of conflicts, and whether it has none. The
+        versions are written to the repository as blobs."""
+        import pygit2
+
+        with failures(f"{path} cannot be merged"):
+
+            def entry(text: str) -> pygit2.IndexEntry:
+                return pygit2.IndexEntry(path, self._git.create_blob(text.encode()), pygit2.enums.FileMode.BLOB)
+
+            result = self._git.merge_file_from_index(entry(base), entry(ours), entry(theirs))
+        return result.contents, result.automergeable
 
     def configure(self, values: Mapping[str, str | None]) -> None:
         """Set keys of the repository's configuration, for all its work trees; None removes one."""
-        configure(self.common_dir / "config", values)
+        import pygit2
+
+        file = self.common_dir / "config"
+        with failures(f"{file} cannot be written"):
+            config = pygit2.Config(str(file))
+            for key, value in values.items():
+                if value is not None:
+                    config[key] = value
+                elif key in config:
+                    del config[key]
 
     # --- index and work tree -----------------------------------------------------------------------
 
@@ -490,108 +540,3 @@ def _text(file: Path) -> str | None:
         return file.read_text("utf-8")
     except FileNotFoundError:
         return None
-
-
-class StagingArea:
-    """The index of the work tree whose git folder is ``git_dir``. Not thread-safe."""
-
-    def __init__(self, git_dir: Path) -> None:
-        self.git_dir = git_dir
-        self._index: tuple[object, pygit2.Index] | None = None
-
-    @property
-    def file(self) -> Path:
-        """Git's index: ``GIT_INDEX_FILE`` if git set it for this repository, as for hooks of a partial commit
-        (``git commit -a``, ``git commit FILE``), else the repository's own."""
-        own = self.git_dir / "index"
-        named = os.environ.get("GIT_INDEX_FILE")
-        if not named:
-            return own
-        other = Path(os.path.realpath(named))
-        elsewhere = os.environ.get("GIT_DIR")
-        foreign = Path(os.path.realpath(elsewhere)) != self.git_dir if elsewhere else (other.parent / "HEAD").exists()
-        # A hook of the outer repository of a submodule passes its own index, which is not that of the submodule.
-        return own if foreign and other.parent != self.git_dir else other
-
-    @property
-    def temporary(self) -> Literal["all", "named"] | None:
-        """The kind of a temporary index: ``all`` for ``git commit -a``, ``named`` for ``git commit FILE``; None for the
-        repository's own index."""
-        name = self.file.name
-        if self.file.parent != self.git_dir or not name.endswith(".lock"):
-            return None
-        return "named" if name.startswith("next-index") else "all"
-
-    def folder(self, prefix: str) -> dict[str, Entry]:
-        """The staged files of a folder: path relative to ``prefix`` -> entry. The work tree is not read."""
-        with failures("The git index cannot be read"):
-            index = self._current()
-            head = start_of(prefix)
-            entries: dict[str, Entry] = {}
-            for at in range(self._first(index, head), len(index)):
-                item = index[at]
-                path = os.fspath(item.path)
-                if not path.startswith(head):
-                    break
-                entries[path[len(head) :]] = Entry(str(item.id), kind(int(item.mode)))
-            for sides in index.conflicts or ():
-                for side in sides:
-                    if side is not None and side.path.startswith(head):
-                        entries[side.path[len(head) :]] = Entry(str(side.id), "conflict")
-            return entries
-
-    def entries(self, paths: Collection[str]) -> dict[str, Entry | None]:
-        """The staged entries at paths relative to the root; None where there is none."""
-        entries: dict[str, Entry | None] = {}
-        with failures("The git index cannot be read"):
-            index = self._current()
-            sides = [side for conflict in index.conflicts or () for side in conflict if side is not None]
-            conflicts = {side.path: Entry(str(side.id), "conflict") for side in reversed(sides)}
-            for path in paths:
-                entries[path] = conflicts.get(path)
-                if path not in conflicts:
-                    with contextlib.suppress(KeyError):
-                        item = index[path]
-                        entries[path] = Entry(str(item.id), kind(int(item.mode)))
-            return entries
-
-    def reload(self) -> None:
-        """Read git's index again if it changed. ``holds`` uses the one that was read last, because it is called
-        often."""
-        try:
-            with failures("The git index cannot be read"):
-                self._current()
-        except GitError:
-            self._index = None
-
-    def holds(self, path: str) -> bool:
-        """Whether a file, or one in a folder (with a trailing ``/``), was in the index at the last :meth:`reload`."""
-        if self._index is None:
-            return False
-        index = self._index[1]
-        if not path.endswith("/"):
-            return path in index
-        at = self._first(index, path)
-        return at < len(index) and os.fspath(index[at].path).startswith(path)
-
-    def current(self) -> pygit2.Index:
-        """Git's index as it is now. Raises :class:`GitError`."""
-        with failures("The git index cannot be read"):
-            return self._current()
-
-    def _current(self) -> pygit2.Index:
-        """Git's index, opened as a file: unlike the repository's own object, its entries are always in byte order."""
-        file = self.file
-        try:
-            stat = file.stat()
-            signature: object = (file, stat.st_mtime_ns, stat.st_size, stat.st_ino)
-        except FileNotFoundError:
-            signature = (file, None)
-        if self._index is None or self._index[0] != signature:
-            self._index = (signature, index_class()(file))
-        return self._index[1]
-
-    @staticmethod
-    def _first(index: pygit2.Index, prefix: str) -> int:
-        """The position of the first entry from ``prefix`` on, in git's byte order."""
-        return bisect_left(range(len(index)), os.fsencode(prefix), key=lambda at: os.fsencode(index[at].path))

@@ -255,10 +255,7 @@ def test_a_worker_that_is_not_what_was_asked_for_says_so(
 
 
 def test_a_worker_imports_no_ray() -> None:
-    code = (
-        "import sys\nfrom anvil.ray import cluster as ray_cluster\n"
-        "assert 'ray' not in sys.modules\n"
-    )
+    code = "import sys\nfrom anvil.ray import cluster as ray_cluster\nassert 'ray' not in sys.modules\n"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 

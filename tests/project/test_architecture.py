@@ -83,7 +83,7 @@ DOORS = {
         "anvil.library.stored_documents",
     ),
     "sqlite_vec": ("anvil.index_file",),
-    "pygit2": ("anvil.git.repository", "anvil.git.libgit2", "anvil.git.repository"),
+    "pygit2": ("anvil.git.libgit2", "anvil.git.repository"),
     "selectolax": ("anvil.sites.html_tree",),
     "sphinx": ("anvil.sphinx",),
     "mistletoe": ("anvil.text.markdown_parser", "anvil.text.markdown_blocks"),
