@@ -26,6 +26,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -144,17 +145,16 @@ def fill(library: Library, chunks: int) -> None:
     chance, noise = random.Random(2), np.random.default_rng(2)
     for number in range(chunks // PER_DOCUMENT):
         vectors = noise.standard_normal((PER_DOCUMENT, library.provider.dimensions)).astype(np.float32)
-        with StagedDocument(library.ensure_writable()) as stage, library._write() as writer:
-            source = f"/documents/{number}.md"
-            stage.add(passages(chance), source, f"Document {number}", 0)
+        source, kind, metadata = f"/documents/{number}.md", ("md", "pdf")[number % 2], {"team": f"t{number % 50}"}
+        info = DocumentInfo(
+            source, f"library{number % 10}", f"Document {number}", kind, str(number), 1, utc_now(), metadata
+        )
+        with closing(StagedDocument(library.ensure_writable(), info)) as stage, library._write() as writer:
+            stage.add(passages(chance), 0)
             for row, vector in enumerate(quantized(vectors)):
                 (window,) = stage.rows.put_windows(row, [Window(0, 1, f"{number} {row}")])
                 stage.rows.put_vectors([(window, vector)])
-            kind, metadata = ("md", "pdf")[number % 2], {"team": f"t{number % 50}"}
-            info = DocumentInfo(
-                source, f"library{number % 10}", f"Document {number}", kind, str(number), 1, utc_now(), metadata
-            )
-            writer.store(stage, info, "")
+            writer.store(stage)
 
 
 def asked(questions: list[str], ask: Callable[[str], Any]) -> list[float]:

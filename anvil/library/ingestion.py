@@ -17,6 +17,7 @@ import re
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -44,8 +45,6 @@ from anvil.values import Chunk, Progress
 from anvil.wording import counted
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
-
     from anvil.embedding.provider import EmbeddingProvider
 
 logger = logging.getLogger(__name__)
@@ -70,23 +69,26 @@ class DocumentInfo:
 
 
 class StagedDocument:
-    """The chunks, windows and vectors of one document; a context manager."""
+    """The chunks, windows and vectors of one document. ``info``: with its own title, once that is read. ``head``: text
+    before the first chunk. ``notes``: what failed."""
 
-    def __init__(self, settings: Mapping[str, str]) -> None:
+    def __init__(self, settings: Mapping[str, str], info: DocumentInfo) -> None:
         """``settings``: the library's manifest."""
-        self.settings = settings
+        self.settings, self.info = settings, info
+        self.head = ""
+        self.notes: tuple[str, ...] = ()
         self.rows = Writer(connections.open_scratch())
         """The scratch index."""
         connections.lay_out(self.rows.connection, int(settings["embedding_dimensions"]))
         self.rows.set_meta(settings)
         self._chunk_count = 0
 
-    def add(self, chunks: Iterable[Chunk], source: str, title: str, page: int) -> None:
+    def add(self, chunks: Iterable[Chunk], page: int) -> None:
         """Add chunks, numbered in the order of the calls. Raises :class:`DocumentTooLarge`."""
         chunk_rows = []
         for chunk in chunks:
-            key = table_rows.chunk_key(source, chunk.heading_path, self._chunk_count)
-            chunk_rows.append(chunk_values(self._chunk_count, key, 0, title, chunk, page))
+            key = table_rows.chunk_key(self.info.source, chunk.heading_path, self._chunk_count)
+            chunk_rows.append(chunk_values(self._chunk_count, key, 0, self.info.title, chunk, page))
             self._chunk_count += 1
             if self._chunk_count > MAX_PASSAGES:
                 raise DocumentTooLarge(
@@ -95,21 +97,14 @@ class StagedDocument:
         with self.rows.atomic():
             self.rows.connection.executemany(INSERT_CHUNK, chunk_rows)
 
-    def add_placeholder(self, source: str) -> None:
+    def add_placeholder(self) -> None:
         """A row for the document itself, from which failures take its name."""
-        self.rows.connection.execute(
-            "INSERT INTO documents VALUES (0, '', ?, '', '', '', '', x'', 0, '', NULL, NULL, '{}', x'')", (source,)
-        )
+        sql = "INSERT INTO documents VALUES (0, '', ?, '', '', '', '', x'', 0, '', NULL, NULL, '{}', x'')"
+        self.rows.connection.execute(sql, (self.info.source,))
 
     def close(self) -> None:
         """Drop the scratch index."""
         self.rows.connection.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 _NAME = re.compile(r"[^\\/]*$")
@@ -189,17 +184,8 @@ def text_parts(data: bytes) -> Iterator[DocumentPart]:
     return (DocumentPart(text) for text in sliced(data.decode("utf-8")))
 
 
-@dataclass(frozen=True, slots=True)
-class PreparedDocument:
-    """A document that can be stored. ``head``: text before the first chunk. ``notes``: what failed."""
-
-    staged: StagedDocument
-    info: DocumentInfo
-    head: str
-    notes: tuple[str, ...]
-
-
-def prepare(
+@contextmanager
+def prepared(
     parts: Iterable[DocumentPart],
     info: DocumentInfo,
     *,
@@ -208,8 +194,8 @@ def prepare(
     settings: Mapping[str, str],
     previous: ReusableVectors | None,
     is_halted: Callable[[], bool],
-) -> PreparedDocument:
-    """Cut a document into chunks and embed them. The caller closes ``staged`` of the result.
+) -> Iterator[StagedDocument]:
+    """A context with a document that can be stored: cut into chunks and embedded.
 
     ``info.title`` is used when the document has no title; ``settings``: the library's manifest; ``previous``: the
     stored version, whose vectors can be reused. Raises :class:`Interrupted` soon after ``is_halted()`` is true.
@@ -219,33 +205,23 @@ def prepare(
         if is_halted():
             raise Interrupted("It was cancelled, and nothing was stored. Ingest it again.")
 
-    staged = StagedDocument(settings)
-    try:
+    with closing(StagedDocument(settings, info)) as staged:
         chunker = IncrementalChunker(chunking)
         for number, part in enumerate(parts):
             check()
             chunks = chunker.cut(part.text)
             if number == 0:
-                info = replace(info, title=" ".join((chunker.title or "").split()) or info.title)
-            staged.add(chunks, info.source, info.title, part.page)
-        staged.add_placeholder(info.source)
-        indexer = Indexer(
-            staged.rows,
-            provider,
-            chunking,
-            caches=[previous] if previous else [],
-            progress=check,
-            executor=LocalExecutor(provider, BATCH_WINDOWS),
-        )
+                staged.info = replace(info, title=" ".join((chunker.title or "").split()) or info.title)
+            staged.add(chunks, part.page)
+        staged.add_placeholder()
+        caches, executor = [previous] if previous else [], LocalExecutor(provider, BATCH_WINDOWS)
+        indexer = Indexer(staged.rows, provider, chunking, caches=caches, progress=check, executor=executor)
         indexer.embed()
-    except BaseException:
-        staged.close()
-        raise
-    notes: tuple[str, ...] = ()
-    if failed := indexer.tally.failed:
-        passages = counted(len(failed), "passage", "could")
-        notes = (f"{passages} not be embedded, found by keyword only: {failed[0].reason}",)
-    return PreparedDocument(staged, info, chunker.head or "", notes)
+        staged.head = chunker.head or ""
+        if failed := indexer.tally.failed:
+            passages = counted(len(failed), "passage", "could")
+            staged.notes = (f"{passages} not be embedded, found by keyword only: {failed[0].reason}",)
+        yield staged
 
 
 # --- folders --------------------------------------------------------------------------------------------------------

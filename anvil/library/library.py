@@ -25,7 +25,7 @@ from anvil.library.ingestion import (
     file_fingerprint,
     file_name,
     path_of,
-    prepare,
+    prepared,
     text_parts,
     title_of,
     type_of,
@@ -347,7 +347,7 @@ class Library:
             if stored is not None and stored.content_hash == info.content_hash:
                 return _skipped(stored, info)
             previous = reader.previous_version(stored.id) if stored else None
-        prepared = prepare(
+        ready = prepared(
             parts,
             info,
             provider=self.provider,
@@ -356,15 +356,15 @@ class Library:
             previous=previous,
             is_halted=self._halted.is_set,
         )
-        with prepared.staged as staged, self._write() as writer:
-            result = writer.store(staged, prepared.info, prepared.head)
+        with ready as staged, self._write() as writer:
+            result = writer.store(staged)
         if result is None:  # another process stored the same content
             with self._read() as reader:
                 stored = reader.find(info.source, info.library)
             if stored is None:
                 raise DocumentRejected("It was deleted while it was read. Ingest it again.")
             return _skipped(stored, info)
-        notes = prepared.notes
+        notes = staged.notes
         if not result.chunk_count:
             notes = (*notes, "It has no text, so no search finds it.")
         if result.changed_keys:

@@ -322,13 +322,14 @@ class LibraryWriter:
         """Close the connection."""
         self.connection.close()
 
-    def store(self, staged: StagedDocument, info: DocumentInfo, head: str) -> StoreResult | None:
+    def store(self, staged: StagedDocument) -> StoreResult | None:
         """Add a document, or replace the one with its source and library, which keeps its metadata: new keys are
         added to it.
 
         None, and nothing is written, when another process stored the same content first.
         Raises :class:`ConfigError` when the library's embedding model was changed meanwhile.
         """
+        info = staged.info
         with writing(self.connection):
             meta = self.reader.meta()  # not earlier: the process that had the lock may have changed the model
             if any(meta[key] != staged.settings[key] for key in SETTINGS if key.startswith("embedding_")):
@@ -347,7 +348,7 @@ class LibraryWriter:
             chunk_count = self._insert(id_, staged, info)
             self.connection.execute(
                 "INSERT INTO holdings VALUES (?, ?, ?, ?, ?, ?)",
-                (id_, doc_id, info.content_hash, created_at, chunk_count, head),
+                (id_, doc_id, info.content_hash, created_at, chunk_count, staged.head),
             )
             self._add_labels(id_, info.metadata)
             self._mark_changed(id_)

@@ -34,7 +34,7 @@ from anvil.errors import (
     NotFound,
     ProviderError,
 )
-from anvil.library.ingestion import DocumentInfo, Fingerprint, PreparedDocument, prepare
+from anvil.library.ingestion import DocumentInfo, Fingerprint, StagedDocument, prepared
 from anvil.library.library import Library
 from anvil.library.library_file import open_library as open_file
 from anvil.library.library_file import writing
@@ -548,10 +548,10 @@ class Namesake(Counting):
     name, model, digest, server = "local", "namesake", "0" * 64, ""
 
 
-def staged(library: Library, source: str) -> PreparedDocument:
+def staged(library: Library, source: str) -> contextlib.AbstractContextManager[StagedDocument]:
     """A document that is ready to be kept in a library."""
     info = DocumentInfo(source, "default", "T", "md", "h", 4, "2026-01-01T00:00:00Z", {})
-    return prepare(
+    return prepared(
         [DocumentPart("# T\n\ntext\n")],
         info,
         provider=library.provider,
@@ -578,11 +578,11 @@ def another_writer(library: Library, waiting: threading.Event) -> Iterator[Libra
 
 
 def test_no_vectors_of_a_model_that_was_changed_meanwhile(meaning: Library, local: EmbeddingProvider) -> None:
-    ready, waiting = staged(meaning, "a.md"), threading.Event()
-    with ready.staged as stage, ThreadPoolExecutor() as threads:
+    waiting = threading.Event()
+    with staged(meaning, "a.md") as stage, ThreadPoolExecutor() as threads:
         with another_writer(meaning, waiting) as other:
             with meaning._write() as own:
-                keeping = threads.submit(own.store, stage, ready.info, ready.head)
+                keeping = threads.submit(own.store, stage)
                 assert waiting.wait(30)
             other.change_model(settings(Namesake(local), meaning.config.chunking))
         with pytest.raises(ConfigError, match="model was changed by another process"):
@@ -591,12 +591,12 @@ def test_no_vectors_of_a_model_that_was_changed_meanwhile(meaning: Library, loca
 
 
 def test_no_model_is_adopted_once_there_is_a_document(meaning: Library, local: EmbeddingProvider) -> None:
-    ready, waiting = staged(meaning, "a.md"), threading.Event()
+    waiting = threading.Event()
     with Library(meaning.path, Config(), Namesake(local)) as late, ThreadPoolExecutor() as threads:
-        with ready.staged as stage, another_writer(late, waiting) as other:
+        with staged(meaning, "a.md") as stage, another_writer(late, waiting) as other:
             taking = threads.submit(late.ingest_content, "text", "b.md")
             assert waiting.wait(30)
-            other.store(stage, ready.info, ready.head)
+            other.store(stage)
         with pytest.raises(ConfigError, match="made with all-MiniLM-L6-v2; the configured model is namesake"):
             taking.result(30)
     assert rows(meaning)["windows"] == 1 and is_semantic(meaning)
