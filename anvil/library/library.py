@@ -364,12 +364,7 @@ class Library:
             if stored is None:
                 raise DocumentRejected("It was deleted while it was read. Ingest it again.")
             return _skipped(stored, info)
-        notes = staged.notes
-        if not result.chunk_count:
-            notes = (*notes, "It has no text, so no search finds it.")
-        if result.changed_keys:
-            notes = (*notes, f"Its metadata has new values for {', '.join(result.changed_keys)}.")
-        return Ingested(result.status, result.doc_id, info.source, info.library, result.chunk_count, notes)
+        return result
 
     def ensure_writable(self) -> dict[str, str]:
         """The manifest for new documents; an empty library is changed to the current model.

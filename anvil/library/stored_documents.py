@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -22,7 +22,7 @@ from anvil.index_file.writer import INSERT_CHUNK, SETTINGS, Writer
 from anvil.library.ingestion import DocumentInfo, StagedDocument
 from anvil.library.library_file import Damage, metadata, typed, writing
 from anvil.library.metadata_filter import OPERATORS, Filter, different_keys, labels_of, merged_metadata
-from anvil.library.values import LibraryDocument, LibrarySummary, Outcome, Passage, Updated, WholeDocument
+from anvil.library.values import Ingested, LibraryDocument, LibrarySummary, Passage, Updated, WholeDocument
 from anvil.text import visible_text
 
 if TYPE_CHECKING:
@@ -298,17 +298,6 @@ a digit or a minus, true and false with a letter. A range compares only values o
 DOC_ID_CHARACTERS = 20
 
 
-@dataclass(frozen=True, slots=True)
-class StoreResult:
-    """A document that was stored, and whether it is new or replaced another. ``changed_keys``: those of the other's
-    metadata that have new values."""
-
-    status: Outcome
-    doc_id: str
-    chunk_count: int
-    changed_keys: Sequence[str] = ()
-
-
 class LibraryWriter:
     """Changes to one library file. A change waits for other writers, and is done whole or not at all."""
 
@@ -322,7 +311,7 @@ class LibraryWriter:
         """Close the connection."""
         self.connection.close()
 
-    def store(self, staged: StagedDocument) -> StoreResult | None:
+    def store(self, staged: StagedDocument) -> Ingested | None:
         """Add a document, or replace the one with its source and library, which keeps its metadata: new keys are
         added to it.
 
@@ -352,7 +341,12 @@ class LibraryWriter:
             )
             self._add_labels(id_, info.metadata)
             self._mark_changed(id_)
-        return StoreResult("replaced" if stored else "indexed", doc_id, chunk_count, changed)
+        notes = staged.notes
+        if not chunk_count:
+            notes = (*notes, "It has no text, so no search finds it.")
+        if changed:
+            notes = (*notes, f"Its metadata has new values for {', '.join(changed)}.")
+        return Ingested("replaced" if stored else "indexed", doc_id, info.source, info.library, chunk_count, notes)
 
     def change_model(self, settings: Mapping[str, str]) -> None:
         """Set the embedding model in the manifest, and delete all vectors."""

@@ -6,6 +6,7 @@ Names, parameters, defaults and result fields are a contract: clients depend on 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import anvil
@@ -186,12 +187,9 @@ def in_markdown(toolset: Toolset) -> Toolset:
     """A toolset whose answers are Markdown alone."""
     from anvil.server.markdown_text import render
 
-    tools = tuple(replace(tool, call=_search_more) if tool.name == "search_docs" else tool for tool in toolset.tools)
+    search = partial(_search, more_chars=MORE_IN_MARKDOWN)
+    tools = tuple(replace(tool, call=search) if tool.name == "search_docs" else tool for tool in toolset.tools)
     return replace(toolset, tools=tools, render=render)
-
-
-def _search_more(opened: Anvil, given: dict[str, Any]) -> SearchResult:
-    return _search(opened, given, MORE_IN_MARKDOWN)
 
 
 def _search(opened: Anvil, given: dict[str, Any], more_chars: int = 0) -> SearchResult:

@@ -1,7 +1,8 @@
 """A toolset: tools over one object that answers them. Plain data, independent of the protocol.
 
 The modules in :data:`anvil.registry.TOOLSETS` each have a :class:`Toolset` named ``TOOLSET``, and a function ``open``
-that makes its object from the options of the command line. One process can serve several toolsets.
+that makes its object from the options of the command line. An object has the methods ``start``, which begins slow work
+in the background, and ``close``; tools call it from any thread. One process can serve several toolsets.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
 from anvil.errors import ConfigError
 from anvil.formats.patterns import lazy_pattern
@@ -113,16 +114,6 @@ def _clamped(value: int, parameter: Parameter) -> int:
     return value
 
 
-class ToolTarget(Protocol):
-    """The object that a toolset's tools call, from any thread: an :class:`anvil.Anvil`, a library or a context."""
-
-    def start(self, progress: Progress | None = None) -> None:
-        """Start in the background what the first query needs. Returns at once."""
-
-    def close(self) -> None:
-        """Stop the background work, and close files."""
-
-
 @dataclass(frozen=True, slots=True)
 class ServeRequest(OpenRequest):
     """What a server opens: an index, and a repository or library beside it. None: not given."""
@@ -182,11 +173,6 @@ class Tool:
         return lambda target: call(target, values)
 
 
-def no_routes(bridge: ThreadBridge) -> Sequence[Route]:
-    """The routes of a toolset without HTTP routes of its own."""
-    return ()
-
-
 @dataclass(frozen=True, slots=True)
 class Toolset:
     """Tools over one object, with the server's title, instructions, health and HTTP routes.
@@ -206,7 +192,7 @@ class Toolset:
     instructions: str
     tools: tuple[Tool, ...]
     health: Callable[[Any], Mapping[str, Any]]
-    routes: Callable[[ThreadBridge], Sequence[Route]] = no_routes
+    routes: Callable[[ThreadBridge], Sequence[Route]] = lambda bridge: ()
     public_paths: tuple[str, ...] = ()
     has_pages: bool = False
     errors_as_values: bool = False
@@ -240,7 +226,7 @@ def open_toolset(name: str, options: ServeRequest, progress: Progress) -> Iterat
     ``progress`` gets the progress of long work. Raises :class:`AnvilError`.
     """
     module = load(TOOLSETS[name])
-    target: ToolTarget = module.open(options, progress)
+    target = module.open(options, progress)
     try:
         yield RunningToolset.of(module.TOOLSET, target)
     finally:
