@@ -38,9 +38,9 @@ def command(ctx: click.Context, config: str | None, everything: bool, as_json: b
                 f"Write the options after the command: anvil deps {ctx.invoked_subcommand} --config FILE"
             )
         return
-    from anvil.dependencies import project_packages
+    from anvil.dependencies import lockfiles
 
-    listed = project_packages.overview(_base(config))
+    listed = lockfiles.overview(_base(config))
     is_main = any(row.direct for row in listed)  # without pyproject.toml or package.json nothing tells them apart
     shown = [row for row in listed if everything or not is_main or row.direct or row.locked is not None]
     if as_json:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from anvil.dependencies import anvil_lock, docs_cache, package_names, project_packages
+from anvil.dependencies import anvil_lock, docs_cache, lockfiles, package_names
 from anvil.dependencies.values import Dependency, DocsReport, LockedDocs, report_on
 from anvil.errors import AnvilError, ConfigError
 from anvil.fetch.fetched_cache import FetchedCache
@@ -40,7 +40,7 @@ def add(
     looked up; then nothing is written.
     """
     entries = anvil_lock.read_lock(base)
-    known = project_packages.dependencies(base)
+    known = lockfiles.dependencies(base)
     chosen = [package_names.matching(known, text) for text in wanted]
     reports = []
     for dependency in dict.fromkeys(chosen):
@@ -63,7 +63,7 @@ def update(finder: DocsFinder, base: Path, wanted: Sequence[str] = ()) -> list[D
     """
     entries = read_entries(base)
     chosen = _named(entries, wanted)
-    known = project_packages.dependencies(base)
+    known = lockfiles.dependencies(base)
     reports: list[DocsReport] = []
     for entry in chosen:
         version = _current(known, entry, entries)
@@ -98,7 +98,7 @@ def remove(base: Path, wanted: Sequence[str]) -> list[DocsReport]:
 def outdated(base: Path) -> list[Outdated]:
     """The entries whose version is not the one that the project uses. Nothing is requested from the network."""
     entries = read_entries(base)
-    known = project_packages.dependencies(base)
+    known = lockfiles.dependencies(base)
     found = []
     for entry in entries:
         version = _current(known, entry, entries)

@@ -1,4 +1,5 @@
-"""Names and versions in the lockfiles of Python and JavaScript projects.
+"""The packages of a project: names and versions in the lockfiles of Python and JavaScript, what is installed here, and
+the state of their documentation. Only files of this machine are read.
 
 Lockfiles come with a checkout and are not trusted: size, nesting, types, names and versions are checked, and what is
 wrong is one error. Packages without a version of a registry (a folder, a workspace, a git address) are left out.
@@ -7,15 +8,22 @@ wrong is one error. Packages without a version of a registry (a folder, a worksp
 from __future__ import annotations
 
 import json
+import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any
 
+from anvil.dependencies import anvil_lock, docs_cache, package_files
+from anvil.dependencies.package_files import PythonEnvironment, installed
 from anvil.dependencies.package_names import is_name, is_version, normalized
-from anvil.dependencies.values import Dependency, Ecosystem
+from anvil.dependencies.project_urls import ProjectUrls
+from anvil.dependencies.values import Dependency, Ecosystem, LockedDocs
 from anvil.errors import ConfigError
 from anvil.formats import data_formats
+from anvil.wording import counted
 
 MAX_CHARACTERS = 50_000_000
 """Characters of the longest lockfile that is read."""
@@ -43,17 +51,12 @@ def parse(name: str, text: str, place: str) -> list[Dependency]:
     ecosystem, read = _format(name)
     with _refusing(text, place, "Write it again with its tool."):
         packages, direct = read(text)
-        return _checked(ecosystem, packages, direct, place)
+        return _checked(ecosystem, packages, direct, name)
 
 
 def is_lockfile(name: str) -> bool:
     """Whether files of this name are read."""
     return name in _FORMATS or bool(re.fullmatch(r"requirements[\w.-]*\.txt|pylock(?:\.[^.]+)?\.toml", name))
-
-
-def ecosystem_of(name: str) -> Ecosystem:
-    """The ecosystem of a lockfile, by its name."""
-    return _format(name)[0]
 
 
 def direct_names(name: str, text: str, place: str) -> tuple[Ecosystem, list[str]]:
@@ -62,7 +65,7 @@ def direct_names(name: str, text: str, place: str) -> tuple[Ecosystem, list[str]
         if name == "package.json":
             found: Iterable[str] = _named_by_package_json(_json(text))
             return "npm", sorted({each for each in found if is_name("npm", each)})
-        found = _named_by_pyproject(_toml(text))
+        found = _named_by_pyproject(data_formats.read_toml(text))
         return "pypi", sorted({normalized("pypi", each) for each in found if is_name("pypi", each)})
 
 
@@ -85,7 +88,7 @@ def _format(name: str) -> tuple[Ecosystem, Callable[[str], Packages]]:
 
 
 def _checked(
-    ecosystem: Ecosystem, packages: list[tuple[str, object]], direct: set[str], place: str
+    ecosystem: Ecosystem, packages: list[tuple[str, object]], direct: set[str], origin: str
 ) -> list[Dependency]:
     if len(packages) > MAX_PACKAGES:
         raise ValueError(f"it has more than {MAX_PACKAGES:,} packages")
@@ -99,7 +102,7 @@ def _checked(
         if not is_version(version):
             raise ValueError(f"{str(version)[:80]!r} is not the version of {_TABLES[ecosystem]}")
         plain = normalized(ecosystem, name)
-        found.add(Dependency(ecosystem, plain, str(version), plain in wanted, place))
+        found.add(Dependency(ecosystem, plain, str(version), plain in wanted, origin))
     return sorted(found)
 
 
@@ -109,7 +112,7 @@ def _checked(
 def _uv(text: str) -> Packages:
     packages: list[tuple[str, object]] = []
     direct: set[str] = set()
-    for row in _rows(_toml(text), "package"):
+    for row in _rows(data_formats.read_toml(text), "package"):
         source = row.get("source")
         kinds = set(source) if isinstance(source, dict) else set()
         if kinds & {"editable", "virtual", "directory"}:
@@ -130,7 +133,7 @@ def _uv(text: str) -> Packages:
 def _package_tables(text: str) -> Packages:
     """``poetry.lock`` and ``pdm.lock``."""
     packages: list[tuple[str, object]] = []
-    for row in _rows(_toml(text), "package"):
+    for row in _rows(data_formats.read_toml(text), "package"):
         source = row.get("source")
         is_elsewhere = isinstance(source, dict) and source.get("type") in ("git", "directory", "file")
         if not is_elsewhere and not row.keys() & {"git", "path"}:
@@ -140,7 +143,7 @@ def _package_tables(text: str) -> Packages:
 
 def _pylock(text: str) -> Packages:
     """PEP 751."""
-    rows = _rows(_toml(text), "packages")
+    rows = _rows(data_formats.read_toml(text), "packages")
     return [(_name(row), row.get("version")) for row in rows if not row.keys() & {"vcs", "directory"}], set()
 
 
@@ -267,10 +270,6 @@ def _berry(text: str) -> list[tuple[str, object]]:
 # --- formats ---------------------------------------------------------------------------------------------------------
 
 
-def _toml(text: str) -> dict[str, Any]:
-    return data_formats.read_toml(text)
-
-
 def _json(text: str) -> dict[str, Any]:
     table = json.loads(text)
     if not isinstance(table, dict):
@@ -314,9 +313,118 @@ _FORMATS: Mapping[str, tuple[Ecosystem, Callable[[str], Packages]]] = {
     "uv.lock": ("pypi", _uv),
     "poetry.lock": ("pypi", _package_tables),
     "pdm.lock": ("pypi", _package_tables),
+    "pylock.toml": ("pypi", _pylock),
     "package-lock.json": ("npm", _package_lock),
     "npm-shrinkwrap.json": ("npm", _package_lock),
     "pnpm-lock.yaml": ("npm", _pnpm),
     "yarn.lock": ("npm", _yarn),
 }
-"""File name -> format."""
+"""File name -> format. Of several lockfiles of one ecosystem the first in this order is read: others are exports of it,
+or left over."""
+
+
+# --- a project -------------------------------------------------------------------------------------------------------
+
+
+def dependencies(base: Path) -> list[Dependency]:
+    """All packages that the project in ``base`` uses, sorted; direct ones are marked. Raises :class:`ConfigError`."""
+    direct: dict[Ecosystem, set[str]] = {"npm": set(), "pypi": set()}
+    for name in ("pyproject.toml", "package.json"):
+        text = anvil_lock.project_text(base / name)
+        if text is not None:
+            ecosystem, named = direct_names(name, text, str(base / name))
+            direct[ecosystem] |= set(named)
+    locked: list[Dependency] = []
+    for name in _chosen(base):
+        text = anvil_lock.project_text(base / name)
+        if text is not None:
+            locked += parse(name, text, str(base / name))
+    locked += _installed(base, direct["pypi"], {each.name for each in locked if each.ecosystem == "pypi"})
+    known = {(each.ecosystem, each.name) for each in locked}
+    bare = [_unlocked(base, ecosystem, name) for ecosystem, names in direct.items() for name in names]
+    locked += [each for each in bare if (each.ecosystem, each.name) not in known]
+    marked = {replace(each, direct=each.direct or each.name in direct[each.ecosystem]) for each in locked}
+    return sorted(marked, key=lambda each: (each.ecosystem, each.name, each.version or "", each.origin))
+
+
+def _chosen(base: Path) -> list[str]:
+    """The lockfiles to read: one for each ecosystem, or all ``requirements*.txt``. Raises :class:`ConfigError`."""
+    try:
+        names = {entry.name for entry in base.iterdir() if is_lockfile(entry.name)}
+    except OSError as error:
+        raise ConfigError(f"The folder {base} cannot be listed ({error.strerror}). Name another one.") from None
+    chosen: dict[Ecosystem, list[str]] = {}
+    for name in [*filter(names.__contains__, _FORMATS), *sorted(names - _FORMATS.keys())]:
+        group = chosen.setdefault(_format(name)[0], [])
+        if not group or (group[0] not in _FORMATS and name not in _FORMATS):
+            group.append(name)
+    return [name for group in chosen.values() for name in group]
+
+
+def _unlocked(base: Path, ecosystem: Ecosystem, name: str) -> Dependency:
+    """A package that the project names and no lockfile has. Python's are known from the environment already."""
+    version = package_files.installed_npm_version(base, name) if ecosystem == "npm" else None
+    origin = "node_modules" if version else "package.json" if ecosystem == "npm" else "pyproject.toml"
+    return Dependency(ecosystem, name, version, True, origin)
+
+
+def _installed(base: Path, direct: set[str], locked: set[str]) -> list[Dependency]:
+    """Packages of the environment: those that the project names and no lockfile has; without a lockfile all."""
+    environment = PythonEnvironment.of_project(base)
+    packages = [] if environment is None else environment.packages()
+    return [each for each in packages if each.name not in locked and (each.name in direct or not locked)]
+
+
+@dataclass(frozen=True, slots=True)
+class DependencyState(Dependency):
+    """A package and its documentation. ``locked``: its entry in ``anvil.lock``, None without one. ``documentation``:
+    what is known of it from the installed package; None when it is not installed here. ``is_here``: whether the index
+    of ``locked`` is on this machine."""
+
+    locked: LockedDocs | None = None
+    documentation: str | None = None
+    is_here: bool | None = None
+
+
+def overview(base: Path) -> list[DependencyState]:
+    """All dependencies of the project in ``base``, direct ones first. Raises :class:`ConfigError`."""
+    entries = {entry.key: entry for entry in anvil_lock.read_lock(base)}
+    environment = PythonEnvironment.of_project(base)
+    known = dependencies(base)
+    rows = [
+        _state(each, entries.pop((each.ecosystem, each.name, each.version or ""), None), base, environment)
+        for each in known
+    ]
+    rows += [  # of versions that the project does not use any more
+        _state(Dependency(entry.ecosystem, entry.name, entry.version, origin="anvil.lock"), entry, base, None)
+        for entry in entries.values()
+    ]
+    return sorted(rows, key=lambda row: (not row.direct, row.ecosystem, row.name, row.version or ""))
+
+
+def _state(
+    dependency: Dependency, locked: LockedDocs | None, base: Path, environment: PythonEnvironment | None
+) -> DependencyState:
+    if locked is None:
+        return DependencyState(**asdict(dependency), documentation=_documentation(dependency, base, environment))
+    is_here = docs_cache.path(docs_cache.cache(), locked).is_file()  # its bytes are not read
+    return DependencyState(**asdict(dependency), locked=locked, is_here=is_here)
+
+
+def _documentation(dependency: Dependency, base: Path, environment: PythonEnvironment | None) -> str | None:
+    if dependency.version is None:
+        return None
+    found = installed(base, environment, dependency.ecosystem, dependency.name, dependency.version)
+    return None if found is None else _described(*found)
+
+
+def _described(urls: ProjectUrls, files: Mapping[str, Path]) -> str:
+    there = package_files.carried_docs(files.keys())
+    if there.index is not None:
+        return f"carries {there.index}"
+    if there.pages:
+        place = posixpath.commonpath(there.pages)
+        return f"carries {counted(len(there.pages), 'page')}{f' in {place}' if place else ''}"
+    if there.llms is not None:
+        return f"carries {there.llms}"
+    return f"repository {urls.repository}" if urls.repository else "names no repository"

@@ -22,7 +22,6 @@ PURE_NAMES = (
     "anvil.bundle.pointer",
     "anvil.clients.file_formats",
     "anvil.clients.known_clients",
-    "anvil.dependencies.lockfiles",
     "anvil.dependencies.package_names",
     "anvil.dependencies.project_urls",
     "anvil.dependencies.values",
