@@ -37,7 +37,7 @@ from measuring import heading, percentile, table
 
 import anvil
 from anvil.impact import ranking
-from anvil.impact.assessment import gathered
+from anvil.impact.assessment import assess
 from anvil.impact.change import file_kind
 from anvil.impact.ranking import KIND_OF_CHANGE
 from anvil.impact.settings import ImpactOptions
@@ -131,16 +131,14 @@ def gather_one(clone: Path, project: Project, commit: Commit, folder: Path, prov
     with anvil.open(docs, folder / "index.db", provider) as opened:
         opened.index()
         started = time.process_time()
-        with gathered(
-            diff, opened, title=commit.title, repository=clone, before=commit.parent, docs_path=project.docs
-        ) as found:
-            of_page = defaultdict(list)
-            for each in found.evidence:
-                of_page[each.path].append(each)
-            seconds = time.process_time() - started
-            pages = tuple(sorted(found.docs.titles))
-            features = {page: ranking.features(evidence) for page, evidence in of_page.items()}
-            change = dict(found.change)
+        found = assess(diff, opened, title=commit.title, repository=clone, before=commit.parent, docs_path=project.docs)
+        seconds = time.process_time() - started
+        of_page = defaultdict(list)
+        for each in found.evidence:
+            of_page[each.path].append(each)
+        pages = tuple(sorted(path.relative_to(docs).as_posix() for path in docs.rglob("*") if path.is_file()))
+        features = {page: ranking.features(evidence) for page, evidence in of_page.items()}
+        change = dict(found.change)
         hits = opened.search(commit.title, top_k=20).results if any(map(str.isalnum, commit.title)) else ()
     return Record(
         commit.id,

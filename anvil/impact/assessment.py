@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -64,44 +62,6 @@ def assess(
     the folder of ``anvil_`` is. ``kinds``: the evidence that counts. Raises :class:`AnvilError`, such as
     :class:`ConfigError` for a text that is no diff.
     """
-    with gathered(
-        diff_text, anvil_, title=title, repository=repository, before=before, docs_path=docs_path, kinds=kinds
-    ) as found:
-        return found.impact(kinds)
-
-
-@dataclass(frozen=True)
-class Gathered:
-    """All evidence of a change, while its index is open. ``change``: the features of the change as a whole. ``edited``:
-    page -> breadcrumbs of the sections that the change edits. ``undocumented`` and ``notes``: as in :class:`Impact`.
-    ``files``: number of changed files that were examined."""
-
-    evidence: tuple[Evidence, ...]
-    change: Mapping[ChangeFeature, float]
-    docs: IndexedPages
-    edited: Mapping[str, frozenset[str]]
-    undocumented: tuple[Undocumented, ...]
-    notes: tuple[str, ...]
-    files: int
-
-    def impact(self, kinds: frozenset[EvidenceKind] = KINDS) -> Impact:
-        """What follows from the evidence of these kinds."""
-        findings, done = ranking.findings(self.evidence, self.change, self.docs, self.edited, kinds)
-        return Impact(findings, self.undocumented, done, self.notes, self.files)
-
-
-@contextlib.contextmanager
-def gathered(
-    diff_text: str,
-    anvil_: Anvil,
-    *,
-    title: str = "",
-    repository: Path | None = None,
-    before: str | None = None,
-    docs_path: str | None = None,
-    kinds: frozenset[EvidenceKind] = KINDS,
-) -> Iterator[Gathered]:
-    """The evidence of a change, to be read inside of the ``with``. Arguments and errors: see :func:`assess`."""
     files = parse_diff(diff_text)
     git, notes = _repository(repository or anvil_.folder)
     docs_folder = _docs_folder(anvil_, git) if docs_path is None else docs_path.strip("/")
@@ -132,9 +92,8 @@ def gathered(
         found = [each for each in found if not change.is_left_out(each.path)]
         features |= ranking.evidence_features(found)
         new = tuple(additions(named.names, docs, change.added_prose)) if change.code else ()
-        yield Gathered(
-            tuple(found), features, docs, change.edited(docs), new, tuple(dict.fromkeys(notes)), len(change.code)
-        )
+        findings, done = ranking.findings(found, features, docs, change.edited(docs), kinds)
+        return Impact(findings, new, done, tuple(dict.fromkeys(notes)), len(change.code), tuple(found), features)
 
 
 def _collect(
@@ -147,15 +106,15 @@ def _collect(
 ) -> Iterator[Evidence]:
     """The evidence that needs no history."""
     if "names" in kinds:
-        yield from evidence.of_names(named.names, docs, still_wanted)
+        yield from evidence.of_names(named.names, docs)
     if "texts" in kinds:
-        yield from evidence.of_texts(named.texts, docs, still_wanted)
+        yield from evidence.of_texts(named.texts, docs)
     if "paths" in kinds:
         yield from evidence.of_paths(change.code_paths, docs)
     if "links" in kinds:
-        yield from evidence.of_links(change.all_paths, docs, still_wanted)
+        yield from evidence.of_links(change.all_paths, docs)
     if "title" in kinds and title.strip():
-        yield from evidence.of_title(title[:MAX_TITLE_CHARS], docs, still_wanted)
+        yield from evidence.of_title(title[:MAX_TITLE_CHARS], docs)
         yield from _searched("title search", title[:MAX_TITLE_CHARS], "answers the title of the change", copy)
     if "prose" in kinds:
         for sentence in named.prose[:MAX_PROSE_SEARCHES]:
@@ -276,7 +235,7 @@ def _history(git: Repository, change: _Change, before: str | None, notes: list[s
     if start is None:
         return co_change.History()
     try:
-        history = co_change.read(git, start, change.code_paths, change.docs, change.is_page, still_wanted)
+        history = co_change.read(git, start, change.code_paths, change.docs, change.is_page)
     except GitError as error:
         notes.append(f"The history could not be read: {error}")
         return co_change.History()

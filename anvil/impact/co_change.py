@@ -13,6 +13,8 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from anvil.requests import still_wanted
+
 MAX_STEPS = 2_000
 """Steps of the history that are read."""
 MAX_FILES = 40
@@ -66,12 +68,11 @@ def read(
     files: Sequence[str],
     docs: str,
     is_page: Callable[[str], bool],
-    check: Callable[[], None] = lambda: None,
 ) -> History:
     """What the history up to the commit ``start`` says of these files of code, and of the folders that they are in.
 
     ``docs``: the documentation folder from the root, ``""`` for the root itself. ``is_page``: whether a path from that
-    folder is a page. ``check`` is called for each step, and may raise to cancel.
+    folder is a page.
     """
     sources = list(dict.fromkeys(files[:MAX_FILES]))
     folders = {posixpath.dirname(file) for file in sources} - {"", docs}
@@ -85,7 +86,7 @@ def read(
     newer: tuple[str, tuple[object, ...]] | None = None
     paths = [docs, *(source.rstrip("/") for source in sources)]
     for older in past.steps(start, MAX_STEPS + 1, paths):
-        check()
+        still_wanted()
         step, newer = newer, older
         if step is None:
             continue

@@ -7,7 +7,7 @@ import math
 import posixpath
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
 from typing import NamedTuple
@@ -18,6 +18,7 @@ from anvil.impact.names import How, Name, Text
 from anvil.impact.values import Evidence, Feature
 from anvil.index_file.reader import Reader
 from anvil.index_file.table_rows import is_parallel
+from anvil.requests import still_wanted
 from anvil.text import query as lexicon
 from anvil.values import Section
 
@@ -115,9 +116,6 @@ def page_words(path: str) -> list[str]:
     return [word.lower() for word in lexicon.words(posixpath.splitext(path)[0])]
 
 
-Check = Callable[[], None]
-"""Called in long loops; it may raise to cancel."""
-
 # How much a way of naming says, 0 to 1. Guesses; ``benchmarks/impact.py`` measures them.
 AS_WRITTEN, RESPELLED, BY_WORDS, PLAIN_WORD = 1.0, 0.8, 0.35, 0.12
 """A name as the code writes it; with other separators or case (``max_size`` for ``--max-size``); as words of a
@@ -152,10 +150,10 @@ def rarity(holders: int, all_passages: int) -> float:
     return max(0.0, share) * math.sqrt(max(0.0, share))
 
 
-def of_names(names: Iterable[Name], docs: IndexedPages, check: Check = lambda: None) -> Iterator[Evidence]:
+def of_names(names: Iterable[Name], docs: IndexedPages) -> Iterator[Evidence]:
     """Sections that have a name of the changed lines: as it is written, respelled, or by its words."""
     for name in names:
-        check()
+        still_wanted()
         reason = f"which the change {_VERBS[name.how]} ({name.path}:{name.line})"
         is_shown = name.kind in ("flag", "variable", "route")
         for path, spot, degree in _places(name.text, docs, anything=is_shown):
@@ -202,11 +200,11 @@ def _places(name: str, docs: IndexedPages, *, anything: bool) -> Iterator[tuple[
         yield path, spot, degree * common
 
 
-def of_title(title: str, docs: IndexedPages, check: Check = lambda: None) -> Iterator[Evidence]:
+def of_title(title: str, docs: IndexedPages) -> Iterator[Evidence]:
     """Sections that have a name in the title, and pages whose path and title have its words."""
     names = list(dict.fromkeys(match[0].strip(".:") for match in _TITLE_NAME.finditer(title)))
     for name in names[:MAX_TITLE_NAMES]:
-        check()
+        still_wanted()
         is_marked = name.startswith("-") or f"`{name}`" in title or len(naming.parts(name)) > 1
         if not is_marked and (len(name) < 4 or name.lower() in lexicon.STOP):
             continue
@@ -288,10 +286,10 @@ def _is_marked(text: str, start: int, end: int) -> bool:
     )
 
 
-def of_texts(texts: Iterable[Text], docs: IndexedPages, check: Check = lambda: None) -> Iterator[Evidence]:
+def of_texts(texts: Iterable[Text], docs: IndexedPages) -> Iterator[Evidence]:
     """Sections that quote a message or help text of the changed lines."""
     for text in texts:
-        check()
+        still_wanted()
         said = lexicon.words(text.text)[:12]
         passages = docs.holding([" ".join(said)])
         if not passages:
@@ -374,12 +372,12 @@ def _singular(word: str) -> str:
     return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
 
 
-def of_links(files: Sequence[str], docs: IndexedPages, check: Check = lambda: None) -> Iterator[Evidence]:
+def of_links(files: Sequence[str], docs: IndexedPages) -> Iterator[Evidence]:
     """Pages that name a changed file: that include it, link to its source, or have it in a directive."""
     hidden = docs.hidden()
     all_hidden = "\n".join(text for _, text in hidden)
     for file in files[:MAX_LINKED_FILES]:
-        check()
+        still_wanted()
         base = posixpath.basename(file)
         for said, strength, phrase in _spellings(file):
             passages = docs.holding([" ".join(lexicon.words(said))])

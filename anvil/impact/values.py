@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 EvidenceKind = Literal["names", "texts", "title", "paths", "links", "co-change", "prose"]
@@ -127,7 +128,8 @@ class Impact:
 
     ``findings``: sections that it probably makes wrong, best first. ``undocumented``: additions that no page has.
     ``done``: sections that the same change edits. ``notes``: sentences on what could not be examined. ``files``: number
-    of changed files that were examined.
+    of changed files that were examined. ``evidence``: all that the findings are made of. ``change``: the features of
+    the change as a whole.
     """
 
     findings: tuple[AffectedSection, ...]
@@ -135,6 +137,8 @@ class Impact:
     done: tuple[AffectedSection, ...] = ()
     notes: tuple[str, ...] = ()
     files: int = 0
+    evidence: tuple[Evidence, ...] = field(default=(), compare=False)
+    change: Mapping[ChangeFeature, float] = field(default_factory=dict, compare=False)
 
     def at_least(self, confidence: float) -> tuple[AffectedSection, ...]:
         """The findings of this confidence and above."""
