@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -19,33 +19,20 @@ from anvil.wording import counted
 
 if TYPE_CHECKING:
     from anvil.documents.document_source import DocumentSource
-    from anvil.fetch.attestation import Attestation
     from anvil.fetch.fetch_index import FetchResult
     from anvil.values import Changes
 
 
 @dataclass(frozen=True, slots=True)
 class Pulled:
-    """The report of a pull. ``differs``: how the documents differ from the index, None without documents. ``of_site``:
-    whether the index was built with a site. ``attestation``: who built it, where that is proven."""
+    """An index in place. ``differs``: how the documents differ from it, None without documents. ``of_site``: whether it
+    was built with a site."""
 
+    fetched: FetchResult
     outcome: Literal["pulled", "unchanged"]
-    index_path: str
-    origin: str
-    commit: str | None
-    distance: int | None
-    digest: str
-    sha256: str
-    size_bytes: int
-    pages: int
-    chunks: int
-    fetched_at: str | None
-    checked_at: str | None
-    from_cache: str | None
+    path: Path
     differs: Changes | None
     of_site: bool
-    notes: tuple[str, ...]
-    attestation: Attestation | None = None
 
 
 def digest(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
@@ -135,12 +122,12 @@ def command(
                 output.warn(str(error))
             return NO
     if as_json:
-        output.print_json(pulled)
+        output.print_json(_report(pulled))
         return OK
-    for note in pulled.notes:
+    for note in fetched.notes:
         output.warn(note)
-    if pulled.from_cache:
-        output.warn(f"The cached index of {pulled.checked_at} is used: {pulled.from_cache}")
+    if fetched.from_cache:
+        output.warn(f"The cached index of {fetched.checked_at} is used: {fetched.from_cache}")
     if not quiet:
         output.say(_rendered(pulled, options.build_command(OpenRequest(docs, to, config))))
     return OK
@@ -165,39 +152,45 @@ def _placed(fetched: FetchResult, target: Path | None, private: bool, tree: Docu
     with verify.open_checked(path) as reader:
         differs = None if tree is None else site_view.compared(reader, tree)
         of_site = reader.excluded_hashes() is not None
-    manifest = fetched.manifest
-    return Pulled(
-        outcome="unchanged" if same or (target is None and not fetched.downloaded) else "pulled",
-        index_path=str(path),
-        origin=fetched.origin,
-        commit=fetched.commit,
-        distance=fetched.distance,
-        digest=manifest.digest,
-        sha256=manifest.sha256,
-        size_bytes=manifest.size,
-        pages=manifest.pages,
-        chunks=manifest.chunks,
-        fetched_at=fetched.fetched_at,
-        checked_at=fetched.checked_at,
-        from_cache=fetched.from_cache,
-        differs=differs,
-        of_site=of_site,
-        notes=fetched.notes,
-        attestation=fetched.attestation,
-    )
+    is_new = target is not None or fetched.downloaded
+    return Pulled(fetched, "pulled" if is_new and not same else "unchanged", path, differs, of_site)
+
+
+def _report(pulled: Pulled) -> dict[str, Any]:
+    fetched, manifest = pulled.fetched, pulled.fetched.manifest
+    return {
+        "outcome": pulled.outcome,
+        "index_path": str(pulled.path),
+        "origin": fetched.origin,
+        "commit": fetched.commit,
+        "distance": fetched.distance,
+        "digest": manifest.digest,
+        "sha256": manifest.sha256,
+        "size_bytes": manifest.size,
+        "pages": manifest.pages,
+        "chunks": manifest.chunks,
+        "fetched_at": fetched.fetched_at,
+        "checked_at": fetched.checked_at,
+        "from_cache": fetched.from_cache,
+        "differs": pulled.differs,
+        "of_site": pulled.of_site,
+        "notes": fetched.notes,
+        "attestation": fetched.attestation,
+    }
 
 
 def _rendered(pulled: Pulled, build: str) -> str:
     """What was pulled, from where, its commit, and how it differs from the working tree."""
-    size = f"{counted(pulled.pages, 'page')}, {counted(pulled.chunks, 'chunk')}, {pulled.size_bytes / 1e6:.1f} MB"
+    fetched, manifest = pulled.fetched, pulled.fetched.manifest
+    size = f"{counted(manifest.pages, 'page')}, {counted(manifest.chunks, 'chunk')}, {manifest.size / 1e6:.1f} MB"
     done = "is up to date" if pulled.outcome == "unchanged" else "pulled"
-    lines = [f"{output.relative(pulled.index_path)} {done}: {size}, from {pulled.origin}."]
-    if pulled.attestation is not None:
-        lines.append(f"Its attestation is valid: built by {pulled.attestation.shown}.")
-    if pulled.commit:
-        behind = f", {counted(pulled.distance or 0, 'commit')} before HEAD"
-        distance = {None: "", 0: ", which is HEAD"}.get(pulled.distance, behind)
-        lines.append(f"Built from commit {pulled.commit[:12]}{distance}.")
+    lines = [f"{output.relative(pulled.path)} {done}: {size}, from {fetched.origin}."]
+    if fetched.attestation is not None:
+        lines.append(f"Its attestation is valid: built by {fetched.attestation.shown}.")
+    if fetched.commit:
+        behind = f", {counted(fetched.distance or 0, 'commit')} before HEAD"
+        distance = {None: "", 0: ", which is HEAD"}.get(fetched.distance, behind)
+        lines.append(f"Built from commit {fetched.commit[:12]}{distance}.")
     if pulled.differs is not None:
         count = len(pulled.differs)
         advice = (
