@@ -17,26 +17,13 @@ from anvil.impact.co_change import History
 from anvil.impact.names import How, Name, Text
 from anvil.impact.values import Evidence, Feature
 from anvil.index_file.reader import Reader
-from anvil.index_file.table_rows import is_parallel
+from anvil.index_file.table_rows import StoredChunk, is_parallel
 from anvil.requests import still_wanted
 from anvil.text import query as lexicon
 from anvil.values import Section
 
 MAX_HOLDERS = 400
 """Passages with a phrase that are read. A phrase that more have says nothing."""
-
-
-class IndexedChunk(NamedTuple):
-    """A chunk of a page. ``start``: where its text begins in that of the page."""
-
-    row: int
-    document: int
-    path: str
-    text: str
-    heading_path: str
-    start: int
-    first_line: int | None
-    last_line: int | None
 
 
 class SectionLine(NamedTuple):
@@ -55,11 +42,11 @@ class IndexedPages:
         self.passages = reader.counts()["chunks"]
         self._documents = {document.file_path: document for document in reader.documents()}
         self.titles = {path: document.title for path, document in self._documents.items()}
-        self._passages: dict[int, IndexedChunk] = {}
+        self._passages: dict[int, StoredChunk] = {}
         self._sections: dict[int, tuple[Section, ...]] = {}
         self._starts: dict[int, list[int]] = {}
 
-    def holding(self, phrases: Sequence[str]) -> list[IndexedChunk] | None:
+    def holding(self, phrases: Sequence[str]) -> list[StoredChunk] | None:
         """The passages with any of these phrases, by words and their stems; None for more than :data:`MAX_HOLDERS`."""
         expression = lexicon.any_of(phrase for phrase in phrases if phrase)
         if not expression:
@@ -68,31 +55,20 @@ class IndexedPages:
         if len(rows) > MAX_HOLDERS:
             return None
         new = [row for row in rows if row not in self._passages]
-        for chunk in self._reader.chunks(new).values() if new else ():
-            place = chunk.metadata
-            self._passages[chunk.row] = IndexedChunk(
-                chunk.row,
-                chunk.document_id,
-                place.file_path,
-                chunk.content,
-                place.heading_path,
-                chunk.start,
-                place.start_line,
-                place.end_line,
-            )
+        self._passages |= self._reader.chunks(new) if new else {}
         return [self._passages[row] for row in sorted(rows)]
 
-    def spot(self, passage: IndexedChunk, offset: int) -> SectionLine:
+    def spot(self, passage: StoredChunk, offset: int) -> SectionLine:
         """The section and line at a character of a passage."""
-        sections = self._of(passage.document)
-        starts = self._starts[passage.document]
+        sections, place = self._of(passage.document_id), passage.metadata
+        starts = self._starts[passage.document_id]
         section = sections[max(0, bisect.bisect_right(starts, passage.start + offset) - 1)] if sections else None
-        line = passage.first_line
-        if line is not None and is_parallel(passage.text, passage.first_line, passage.last_line):
-            line += passage.text.count("\n", 0, offset)
+        line = place.start_line
+        if line is not None and is_parallel(passage.content, line, place.end_line):
+            line += passage.content.count("\n", 0, offset)
         elif section is not None:
             line = section.start_line
-        return SectionLine(section.heading_path if section is not None else passage.heading_path, line)
+        return SectionLine(section.heading_path if section is not None else place.heading_path, line)
 
     def sections(self, path: str) -> Sequence[Section]:
         """The sections of a page, in order; none of an unknown page."""
@@ -137,7 +113,7 @@ _BESIDE_CODE = frozenset("`'\"./-_<[(:=$@#")
 
 
 class _Match(NamedTuple):
-    passage: IndexedChunk
+    passage: StoredChunk
     offset: int
     degree: float
 
@@ -192,7 +168,7 @@ def _places(name: str, docs: IndexedPages, *, anything: bool) -> Iterator[tuple[
     for match in matches:
         spot = docs.spot(match.passage, match.offset)
         degree = match.degree * (IN_HEADING if _is_in(parts, spot.heading_path) else 1.0)
-        key = (match.passage.path, spot.heading_path)
+        key = (match.passage.metadata.file_path, spot.heading_path)
         if key not in best or degree > best[key][0]:
             best[key] = (degree, spot)
     ranked = sorted(best.items(), key=lambda item: (-item[1][0], item[0]))
@@ -249,7 +225,7 @@ def find(name: str, docs: IndexedPages, *, anything: bool = False) -> list[_Matc
     is_plain = not several and name.isalpha() and name.islower() and not anything
     matches: list[_Match] = []
     for passage in passages:
-        text = passage.text
+        text = passage.content
         places = _exact(name, text)
         if places:
             for start in places:
@@ -298,7 +274,7 @@ def of_texts(texts: Iterable[Text], docs: IndexedPages) -> Iterator[Evidence]:
         common = rarity(len(passages), docs.passages)
         length = min(1.0, len(said) / 6)
         for passage in passages[:MAX_SPOTS_OF_NAME]:
-            match = pattern.search(passage.text)
+            match = pattern.search(passage.content)
             if match is None:
                 continue
             spot = docs.spot(passage, match.start())
@@ -306,7 +282,7 @@ def of_texts(texts: Iterable[Text], docs: IndexedPages) -> Iterator[Evidence]:
             shown = text.text if len(text.text) <= 60 else f"{text.text[:57]}..."
             yield Evidence(
                 "text",
-                passage.path,
+                passage.metadata.file_path,
                 spot.heading_path,
                 strength,
                 f'quotes "{shown}" ({text.path}:{text.line})',
@@ -382,14 +358,20 @@ def of_links(files: Sequence[str], docs: IndexedPages) -> Iterator[Evidence]:
         for said, strength, phrase in _spellings(file):
             passages = docs.holding([" ".join(lexicon.words(said))])
             pattern = re.compile(rf"(?<![\w-]){re.escape(said)}(?![\w-])")
-            hits = [(passage, match) for passage in passages or () if (match := pattern.search(passage.text))]
+            hits = [(passage, match) for passage in passages or () if (match := pattern.search(passage.content))]
             common = rarity(len(hits), docs.passages)
             for passage, match in hits[:MAX_SPOTS_OF_NAME]:
                 spot = docs.spot(passage, match.start())
-                is_directive = passage.text.rfind(":::", max(0, match.start() - 8), match.start()) >= 0
+                is_directive = passage.content.rfind(":::", max(0, match.start() - 8), match.start()) >= 0
                 value = 1.0 if is_directive else strength * common
                 yield Evidence(
-                    "link", passage.path, spot.heading_path, value, f"names {phrase} {said}", spot.line, file
+                    "link",
+                    passage.metadata.file_path,
+                    spot.heading_path,
+                    value,
+                    f"names {phrase} {said}",
+                    spot.line,
+                    file,
                 )
         if "." in base and base in all_hidden:
             tail = "/".join(file.split("/")[-2:])

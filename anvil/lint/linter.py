@@ -19,9 +19,10 @@ from anvil.lint import generator_settings, linted_page, rules
 from anvil.lint.built_site import BuiltSite
 from anvil.lint.link_targets import Site
 from anvil.lint.linted_page import LintPage, PageHeading
-from anvil.lint.rules import Documentation, LintReport, SimilarPair
+from anvil.lint.rules import Documentation, LintReport
 from anvil.lint.settings import RULE_NAMES, LintOptions
 from anvil.search import content_health
+from anvil.search.content_health import Pair
 from anvil.settings.schema import Config
 from anvil.system import installation, safe_files
 from anvil.text import front_matter, includes, markdown_parser, references
@@ -146,7 +147,7 @@ def _from_line(text: str, line: int) -> str:
     return ""
 
 
-def _similar(reader: Reader | None, fresh: set[str], pages: int, notes: list[str]) -> tuple[SimilarPair, ...]:
+def _similar(reader: Reader | None, fresh: set[str], pages: int, notes: list[str]) -> tuple[Pair, ...]:
     """Pairs of near duplicates among the pages that did not change since they were indexed."""
     pairs = None if reader is None else content_health.near_duplicates(reader, MAX_PAIRS)
     build = installation.line([*installation.typed(), "build"])
@@ -156,20 +157,16 @@ def _similar(reader: Reader | None, fresh: set[str], pages: int, notes: list[str
     if len(fresh) < pages:
         notes.append(STALE.format(pages=counted(pages - len(fresh), "page"), build=build))
     return tuple(
-        SimilarPair(_place(pair.first), _place(pair.second), pair.similarity)
+        pair
         for pair in pairs
         if pair.first.file_path in fresh and pair.second.file_path in fresh and _is_worth_reporting(pair)
     )
 
 
-def _is_worth_reporting(pair: content_health.Pair) -> bool:
+def _is_worth_reporting(pair: Pair) -> bool:
     """Whether both chunks have text in addition to their headings, and not only similar headings."""
     sizes = (spot.chars - len(spot.heading_path.rpartition(SEPARATOR)[2]) for spot in (pair.first, pair.second))
     return min(sizes) >= MIN_DUPLICATE_CHARS
-
-
-def _place(spot: content_health.Spot) -> tuple[str, int, str]:
-    return spot.file_path, spot.line or 1, spot.heading_path
 
 
 def _linked_around(site: Site) -> frozenset[str]:

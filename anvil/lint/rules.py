@@ -17,6 +17,7 @@ from anvil.lint.built_site import BuiltSite, Lookup
 from anvil.lint.link_targets import LinkTarget, Site
 from anvil.lint.linted_page import LintPage
 from anvil.lint.settings import LEVELS, Level, LintOptions
+from anvil.search.content_health import Pair
 from anvil.text.headings import UNTITLED, slug
 from anvil.text.references import Link
 from anvil.values import MIN_DUPLICATE_CHARS, PAGE_ENDINGS
@@ -88,14 +89,6 @@ class Issue(NamedTuple):
     seen: bool = False
 
 
-class SimilarPair(NamedTuple):
-    """Two sections of different pages, as (path, line of the file, heading), and the cosine of their vectors."""
-
-    first: tuple[str, int, str]
-    second: tuple[str, int, str]
-    similarity: float
-
-
 class Use(NamedTuple):
     """A link of a page, its line in the page's file, and its target."""
 
@@ -115,7 +108,7 @@ class Documentation:
 
     site: Site
     options: LintOptions
-    similar: Sequence[SimilarPair] = ()
+    similar: Sequence[Pair] = ()
     linked: frozenset[str] = frozenset()
     moved: Callable[[Sequence[str]], Mapping[str, str]] = lambda paths: {}
     built: BuiltSite | None = None
@@ -388,14 +381,15 @@ def near_duplicate(documentation: Documentation) -> Iterator[Issue]:
     """Sections of different pages that say the same, or whose vectors are near."""
     site = documentation.site
     for pair in documentation.similar:
-        first, second = pair.first[0], pair.second[0]
-        if _are_editions(first, second) or site.is_excluded(second) or _files(site, first) & _files(site, second):
+        first, second = pair.first, pair.second
+        path, other = first.file_path, second.file_path
+        if _are_editions(path, other) or site.is_excluded(other) or _files(site, path) & _files(site, other):
             continue
-        if _is_dynamic(site, site.pages[first]) and _is_dynamic(site, site.pages[second]):
+        if _is_dynamic(site, site.pages[path]) and _is_dynamic(site, site.pages[other]):
             continue  # the texts may differ after the build
-        (path, start, heading), (other, other_start, other_heading) = pair.first, pair.second
-        about = f"{_code(heading)} says nearly the same as {_code(other_heading)} at {other}:{other_start}"
-        yield Issue(path, start, f"{about} (similarity {pair.similarity:.2f}).")
+        about = f"{_code(first.heading_path)} says nearly the same as {_code(second.heading_path)}"
+        where = f"at {other}:{second.line or 1} (similarity {pair.similarity:.2f})"
+        yield Issue(path, first.line or 1, f"{about} {where}.")
     bodies: dict[bytes, list[tuple[LintPage, int, str]]] = {}
     for page in documentation.site.pages.values():
         for index, (at, _, title) in enumerate(page.headings):
