@@ -155,11 +155,10 @@ def _origin(contents: Contents) -> str:
 def _numbers(contents: Contents) -> str:
     after, before, health, report = contents.after, contents.before, contents.health, contents.report
     rows = [
-        ("Pages", f"{after.pages:,}", _grown(after.pages, before.pages if before else None)),
-        ("Sections", f"{after.sections:,}", _grown(after.sections, before.sections if before else None)),
-        ("Chunks", f"{after.chunks:,}", _grown(after.chunks, before.chunks if before else None)),
-        ("Size", size(after.bytes), _grown(after.bytes, before.bytes if before else None, in_bytes=True)),
+        (name.title(), f"{now:,}", _grown(now, getattr(before, name, None)))
+        for name, now in (("pages", after.pages), ("sections", after.sections), ("chunks", after.chunks))
     ]
+    rows.append(("Size", size(after.bytes), _grown(after.bytes, before.bytes if before else None, in_bytes=True)))
     if report:
         if health.windows:
             rows.append(("Passages embedded", f"{report.embedded:,}", ""))
