@@ -146,7 +146,7 @@ class Anvil(PageQueries):
         ``ray://head:10001``: the cluster that embeds them. ``version``: of what the documents describe, such as
         ``1.2.0``; the index says it to ``anvil deps``. Raises :class:`BuildError`.
         """
-        from anvil.documents.document_source import Shard
+        from anvil.documents.shards import Shard
 
         member = self.only
         request = BuildRequest(

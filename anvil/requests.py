@@ -23,7 +23,8 @@ from anvil.values import LOCK_TIMEOUT_S, Progress, silent
 from anvil.wording import listed
 
 if TYPE_CHECKING:
-    from anvil.documents.document_source import DocumentSource, Shard
+    from anvil.documents.document_source import DocumentSource
+    from anvil.documents.shards import Shard
     from anvil.embedding.provider import Executor
     from anvil.results import Mode
     from anvil.settings.schema import Config

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal
 from anvil._version import __version__
 from anvil.build.indexer import Indexer, adapt, settings, without
 from anvil.documents import document_source
-from anvil.documents.document_source import Shard, ShardSource
+from anvil.documents.shards import Shard, ShardSource
 from anvil.errors import AnvilError, ArtifactError, ArtifactMissing, BuildError, FormatTooNew
 from anvil.index_file import connection, fts_table, publish, verify
 from anvil.index_file.connection import signature

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from anvil.build.builder import build, is_unchanged, report_on
 from anvil.documents import document_source
-from anvil.documents.document_source import Shard
 from anvil.documents.file_selection import refusal
+from anvil.documents.shards import Shard
 from anvil.errors import ArtifactMissing, ArtifactRejected, ConfigError
 from anvil.git.repository import Repository
 from anvil.index_file import connection, publish, verify

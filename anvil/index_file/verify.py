@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import apsw
 
 from anvil._version import __version__
-from anvil.documents.document_source import Shard
+from anvil.documents.shards import Shard
 from anvil.errors import AnvilError, ArtifactMissing, ArtifactRejected, ConfigError, FormatTooNew, OlderIndex
 from anvil.formats.data_formats import canonical
 from anvil.formats.patterns import OBJECT_ID, SHA256, lazy_pattern

@@ -19,7 +19,7 @@ import pytest
 import anvil
 from anvil.build import builder
 from anvil.documents import document_source
-from anvil.documents.document_source import Shard
+from anvil.documents.shards import Shard
 from anvil.documents.working_tree import WorkingTree
 from anvil.embedding.provider import Embedded, EmbeddingProvider, Vector
 from anvil.errors import BuildError, FormatTooNew, SourceError

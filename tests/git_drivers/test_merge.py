@@ -11,8 +11,9 @@ import pytest
 import anvil
 from anvil.build import builder
 from anvil.documents import document_source
-from anvil.documents.document_source import Shard, SourceWrapper
+from anvil.documents.document_source import SourceWrapper
 from anvil.documents.git_tree import CommitTree, StagedTree
+from anvil.documents.shards import Shard
 from anvil.documents.working_tree import WorkingTree
 from anvil.embedding.provider import EmbeddingProvider
 from anvil.errors import AnvilError, ArtifactRejected, BuildError, ConfigError

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from anvil.build.builder import build
-from anvil.documents.document_source import Shard
+from anvil.documents.shards import Shard
 from anvil.documents.working_tree import WorkingTree
 from anvil.embedding.provider import EmbeddingProvider
 from anvil.errors import ArtifactMissing, ArtifactRejected, FetchError, FormatTooNew

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from anvil.documents.document_source import Shard
+from anvil.documents.shards import Shard
 from anvil.errors import ConfigError
 
 
