@@ -203,7 +203,7 @@ def _built_site(site: SiteFolder) -> BuiltSite:
             pages[path] = read_links(safe_files.data(site.folder / path, MAX_PAGE_BYTES), site.rules())
         except (OSError, html_tree.Unreadable):
             continue  # it counts as missing from the site that the index has
-    sources = {page: file for page, file in site.html_of_pages().items() if file in pages}
+    sources = {path: page.file for path, page in site.pages().items() if page.file in pages}
 
     def has_file(address: str) -> bool:
         return reader_processes.is_inside(site.folder, address)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -215,10 +215,10 @@ class Content(NamedTuple):
     skipped: frozenset[int]
 
 
-def validate(rules: PageRules) -> None:
+def validate(selectors: Iterable[str]) -> None:
     """Raises :class:`ConfigError` for a selector that cannot be read."""
     tree = html_tree.parse("")
-    for selector in (*rules.content, *rules.ignore):
+    for selector in selectors:
         html_tree.select(tree, selector)
 
 

@@ -31,8 +31,8 @@ def cache_folder(site: Path) -> Path:
 
 
 class KnownFile(NamedTuple):
-    """An HTML file that was read: its signature, the digest of it and of its Markdown
-    (:func:`anvil.sites.reader_processes.digest_of`), and the path and signature of this Markdown if the site has it.
+    """An HTML file that was read: its signature, the digest of it and of its Markdown, and the path and signature of
+    this Markdown if the site has it.
     ``linked``: the paths at which the Markdown may be that the page links to, also if the site has none of them yet."""
 
     signature: Signature

@@ -20,7 +20,7 @@ from urllib.parse import quote, unquote, urljoin, urlsplit
 from anvil.formats.data_formats import canonical
 from anvil.sites import content_words, html_tree, page_addresses, page_choice
 from anvil.sites.generators import PageRules
-from anvil.sites.html_page import read_page
+from anvil.sites.html_page import PageContent, read_page
 from anvil.sites.page_choice import PageFacts
 from anvil.sites.site_listing import recorded_paths
 from anvil.system.child_process import ChildProcess, take_over_pipes, write_message
@@ -47,7 +47,11 @@ class Loaded(NamedTuple):
 
     @property
     def digest(self) -> str:
-        return digest_of(self.data, self.said)
+        """The SHA-256 (hex) of the file, with the Markdown that the site has of it."""
+        digest = hashlib.sha256(self.data)
+        if self.said is not None:
+            digest.update(b"\0twin" + self.said)
+        return digest.hexdigest()
 
 
 class AnsweredFile(NamedTuple):
@@ -96,13 +100,9 @@ def read_one(folder: Path, path: str, twin: str | None, rules: PageRules) -> Ans
         return AnsweredFile(path, "", PageFacts(problem="it was deleted while the site was read"))
     except OSError as error:
         return AnsweredFile(path, "", PageFacts(problem=f"it cannot be read ({error.strerror})"))
-    read = read_file(loaded.data, loaded.said, rules)
-    text = _packed(read) if read.markdown else b""
-    return AnsweredFile(path, loaded.digest, read.facts, loaded.linked, loaded.twin, text)
-
-
-def _packed(read: ReadFile) -> bytes:
-    return zlib.compress(json.dumps([read.markdown, read.headings]).encode("ascii"), 1)
+    markdown, headings, facts = read_file(loaded.data, loaded.said, rules)
+    text = zlib.compress(json.dumps([markdown, headings]).encode("ascii"), 1) if markdown else b""
+    return AnsweredFile(path, loaded.digest, facts, loaded.linked, loaded.twin, text)
 
 
 def unpacked(text: bytes) -> tuple[str, tuple[Heading, ...]]:
@@ -163,14 +163,6 @@ def main() -> None:
         write_message(pipe, {}, b"".join((line.encode("ascii"), b"\n", *(answer.text for answer in answers))))
 
 
-class ReadFile(NamedTuple):
-    """What an HTML file says. ``markdown`` is empty for a page without text."""
-
-    facts: PageFacts
-    markdown: str
-    headings: tuple[Heading, ...]
-
-
 _TWIN_LINK = re.compile(rb"<link\b[^>]{0,500}\btext/markdown\b[^>]{0,500}>", re.I)
 _HREF = re.compile(rb"\shref\s*=\s*(?:\"([^\">]*)\"|'([^'>]*)'|([^\s\"'>]+))", re.I)
 MIN_PASSAGE_WORDS = 8
@@ -200,28 +192,19 @@ def linked_twins(data: bytes, path: str) -> tuple[str, ...]:
     return tuple("/".join(parts[above:]) for above in range(min(len(parts), MAX_FOLDERS_ABOVE + 1)))
 
 
-def digest_of(data: bytes, twin: bytes | None) -> str:
-    """The SHA-256 (hex) of a file, with the Markdown that the site has of it."""
-    digest = hashlib.sha256(data)
-    if twin is not None:
-        digest.update(b"\0twin" + twin)
-    return digest.hexdigest()
-
-
-def read_file(data: bytes, twin: bytes | None, rules: PageRules) -> ReadFile:
-    """Read an HTML file. ``twin``: the Markdown that the site has of this page, which is used if it says the same."""
+def read_file(data: bytes, twin: bytes | None, rules: PageRules) -> PageContent:
+    """Read an HTML file. ``twin``: the Markdown that the site has of this page, which is used if it says the same. A
+    page without text has no Markdown."""
     try:
-        page = read_page(data, rules)
+        markdown, headings, facts = read_page(data, rules)
     except html_tree.Unreadable as error:
-        return ReadFile(PageFacts(problem=str(error)), "", ())
-    markdown = page.markdown
-    facts = page.facts
+        return PageContent("", (), PageFacts(problem=str(error)))
     if twin is not None and (same := _said_by(twin, markdown)) is not None:
         markdown, facts = same, facts._replace(images=())  # it has its images in the text
-    values = [markdown, page.headings, facts.title, facts.description, facts.language]
+    values = [markdown, headings, facts.title, facts.description, facts.language]
     digest = hashlib.sha256(canonical(values).encode("utf-8", "surrogatepass")).hexdigest()
     facts = facts._replace(digest=digest, passages=_passages(markdown))
-    return ReadFile(facts, markdown if facts.word_count else "", page.headings)
+    return PageContent(markdown if facts.word_count else "", headings, facts)
 
 
 def _passages(markdown: str) -> str:

@@ -18,7 +18,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, NamedTuple
+from typing import IO, TYPE_CHECKING
 
 from anvil.documents import document_source
 from anvil.documents.document_source import DocumentSource, hash_path
@@ -54,13 +54,6 @@ MIN_SHARE_MAPPED = 0.5
 """The share of pages that must have a source in a documentation folder that nobody named."""
 
 
-class _Text(NamedTuple):
-    """Where the Markdown and headings of a page are in the temporary file."""
-
-    start: int
-    size: int
-
-
 class SiteFolder:
     """The pages of a built site.
 
@@ -87,11 +80,10 @@ class SiteFolder:
                 "such as site, build, public or _build/html."
             )
         if options.content or options.ignore:
-            from anvil.sites import generators
+            from anvil.sites.generators import validate
 
-            generators.validate(generators.PageRules(options.content, options.ignore))
-        self.folder = folder
-        self._options = options
+            validate((*options.content, *options.ignore))
+        self.folder, self._options = folder, options
         self._tree = tree
         self._docs = docs
         self._is_certain = is_certain
@@ -102,7 +94,8 @@ class SiteFolder:
         self._listing: SiteListing | None = None
         self._files: Mapping[str, KnownFile] = self._cache.files
         self._missed = 0
-        self._texts: dict[str, _Text] = {}
+        self._texts: dict[str, tuple[int, int]] = {}
+        """Start and size of the Markdown and headings of a page in the temporary file."""
         self._spool: IO[bytes] | None = None
         self._pages: dict[str, SitePage] = {}
         self._entries: dict[str, tuple[str, str]] = {}
@@ -273,10 +266,6 @@ class SiteFolder:
         """The paths of all HTML files of the last scan, also of those that are no pages."""
         return sorted(self._listing.html) if self._listing else []
 
-    def html_of_pages(self) -> dict[str, str]:
-        """Path of a page of the last scan -> that of its HTML."""
-        return {path: page.file for path, page in self._pages.items()}
-
     def pages(self) -> Mapping[str, SitePage]:
         """Path of a page of the last scan -> the page."""
         return self._pages
@@ -294,7 +283,7 @@ class SiteFolder:
         if self._spool is None:
             self._spool = tempfile.TemporaryFile(prefix="anvil-site-")  # noqa: SIM115 - closed by close()
         if text:
-            self._texts[path] = _Text(self._spool.seek(0, os.SEEK_END), len(text))
+            self._texts[path] = self._spool.seek(0, os.SEEK_END), len(text)
             self._spool.write(text)
 
     def _text_of(self, path: str) -> tuple[str, tuple[Heading, ...]] | None:
@@ -312,12 +301,12 @@ class SiteFolder:
                     self._store(answer.path, answer.text)
             if path not in self._texts:
                 return None
-        at = self._texts[path]
+        start, size = self._texts[path]
         assert self._spool is not None
-        self._spool.seek(at.start)
+        self._spool.seek(start)
         from anvil.sites import reader_processes
 
-        return reader_processes.unpacked(self._spool.read(at.size))
+        return reader_processes.unpacked(self._spool.read(size))
 
     def close(self) -> None:
         """Delete the temporary file."""
