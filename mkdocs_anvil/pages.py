@@ -106,24 +106,22 @@ def document(page: Page, headings: tuple[Heading, ...], text: str, in_nav: bool,
 
 def _file_text(page: Page, text: str) -> str | None:
     """The text of a page's file where ``text`` is another; empty for a page that a plugin made."""
-    if getattr(page.file, "generated_by", None):
-        return ""
-    try:
-        source = page.file.content_string
-    except (OSError, ValueError):  # it was deleted, or is no text
-        return ""
+    source = "" if getattr(page.file, "generated_by", None) else _content(page)
     return None if source == text else source
+
+
+def _content(page: Page) -> str:
+    """The content of a page's file; empty if it was deleted, is no text, or a plugin read the page from elsewhere."""
+    try:
+        return page.file.content_string
+    except (OSError, ValueError):
+        return ""
 
 
 def source_text(page: Page, expand: Expand) -> str:
     """The page's Markdown after all plugins, with the front matter of its file, so that line numbers stay the same."""
     text = expand(page.markdown or "")
-    if not page.meta:
-        return text
-    try:
-        source = page.file.content_string
-    except (OSError, ValueError):  # a plugin read it from elsewhere
-        return text
+    source = _content(page) if page.meta else ""
     if not source.startswith("---"):
         return text
     _, begin = front_matter.split(source)
@@ -164,12 +162,6 @@ _EXPANDING = {"pymdownx.snippets": "snippet", "markdown_include.include": "inclu
 # --- a source of documents -------------------------------------------------------------------------------------------
 
 
-def fingerprint(page: Document) -> str:
-    """SHA-256 (hex) of the values from the generator."""
-    values = [page.text, page.title, page.url, page.nav_path, page.metadata, page.headings]
-    return hashlib.sha256(canonical(values).encode("utf-8", "surrogatepass")).hexdigest()
-
-
 class PagesSource(SourceWrapper):
     """The pages of a site as a source of documents.
 
@@ -198,9 +190,9 @@ class PagesSource(SourceWrapper):
                 self._skipped.append(Skipped(page.path, reason))
                 continue
             blob, included = document_source.parts(blobs.get(page.path, ""))
-            self._pages[page.path] = replace(
-                page, blob_id=blob, size=len(data), fingerprint=fingerprint(page) + included
-            )
+            values = [page.text, page.title, page.url, page.nav_path, page.metadata, page.headings]
+            fingerprint = hashlib.sha256(canonical(values).encode("utf-8", "surrogatepass")).hexdigest() + included
+            self._pages[page.path] = replace(page, blob_id=blob, size=len(data), fingerprint=fingerprint)
         self.excluded_hashes = self._without(frozenset())
 
     def scan(self, indexed: Mapping[str, str] | None = None) -> Scan:

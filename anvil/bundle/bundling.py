@@ -58,6 +58,7 @@ class BundledPage(NamedTuple):
 
     document: Document
     file: str
+    title: str
     text: str
 
 
@@ -94,10 +95,10 @@ def collect(
         document = documents.pop(path)
         page = page_file.page_of(document, file, images=links.images(path))
         text = page_file.render(page, links.of_page(path))
-        pages.append(BundledPage(replace(document, text="", page=None, source=None), file, text))
+        pages.append(BundledPage(replace(document, text="", page=None, source=None), file, page.title, text))
     notes += links.notes()
     content = {page.file: _bytes(page) for page in pages}
-    pointed = [PointedPage(page.file, _title(page)) for page in pages]
+    pointed = [PointedPage(page.file, page.title) for page in pages]
     published = member.config.site.url or links.start(pointer.start_page(pointed))
     content[POINTER] = pointer.text(project, pointed, published, with_index).encode()
     if with_index:
@@ -246,11 +247,6 @@ class _Links:
 
 
 _PLAIN = "".join(map(chr, range(33, 127))).translate({ord(character): None for character in "%#?"})
-
-
-def _title(page: BundledPage) -> str:
-    title = front_matter.split(page.text)[0].get("title")
-    return title if isinstance(title, str) else ""
 
 
 def _index(

@@ -15,7 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
@@ -175,15 +175,8 @@ class Context:
         document = self._corpus.source.plain(artifact.path)
         if isinstance(document, Skipped):
             raise NotFound(f"{artifact.path} cannot be read now: {document.reason}.")
-        return ArtifactText(
-            id=artifact.id,
-            path=artifact.path,
-            type=artifact.type,
-            title=artifact.title,
-            updated=artifact.updated,
-            tasks=artifact.tasks,
-            content=document.text,
-        )
+        known = {each.name: getattr(artifact, each.name) for each in fields(Artifact)}
+        return ArtifactText(**{**known, "content": document.text})
 
     def search(self, query: str, top_k: int = 5, type: str | None = None) -> tuple[Match, ...]:
         """The chunks that match ``query`` best: by keywords, and by meaning if there are vectors.
