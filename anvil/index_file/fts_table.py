@@ -1,4 +1,4 @@
-"""The keyword index: its tokens, and its canonical form, which is one part, as FTS5 writes it when it merges parts.
+"""The keyword index: its tokenizer, and its canonical form, which is one part, as FTS5 writes it when it merges parts.
 
 Merging gives the same bytes for the same text, however the parts were made: at once, or by many changes. So a build
 changes the entries of edited pages only, which is four times as fast as making the keyword index of a thousand pages.
@@ -10,16 +10,14 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any
 
 import apsw
 
 from anvil.index_file import connection as connections
 from anvil.index_file.reader import Reader
-from anvil.text.query import compound_parts, words
 
 BUFFER_BYTES = 16 << 20
 """Bytes of the keyword index, about 2,000 pages, that are collected before they are written. With SQLite's default of
@@ -33,8 +31,13 @@ _PART_BITS = 37
 _PAGE_BITS = 31
 """The lowest of them, which number a page; those between are 0 for a page of entries."""
 _NO_CHUNK = -1
-_BEYOND_ASCII = re.compile(r"[^\W\x00-\x7f]|[\u0300-\u0331]")
-"""A letter, number or mark outside ASCII. The tokenizer folds these, so a search by ASCII prefix would miss them."""
+
+
+def tokenizer(connection: apsw.Connection) -> Callable[[bytes], list[str]]:
+    """The tokenizer of the keyword index: UTF-8 -> tokens."""
+    tokenize: Any = connection.fts5_tokenizer("porter", ["unicode61", "remove_diacritics", "2"])
+    as_document = {"flags": apsw.FTS5_TOKENIZE_DOCUMENT, "locale": None}
+    return partial(tokenize, **as_document, include_offsets=False, include_colocated=False)
 
 
 def begin(connection: apsw.Connection) -> None:
@@ -170,76 +173,3 @@ def agrees_when_rebuilt(handle: apsw.Connection) -> bool:
 
 def _alike(one: Iterable[Any], other: Iterable[Any]) -> bool:
     return all(a == b for a, b in itertools.zip_longest(one, other))
-
-
-class Stemmer:
-    """Words to tokens, with a cache: by the tokenizer of the keyword index, so that a query and a text give equal
-    tokens."""
-
-    def __init__(self, connection: apsw.Connection) -> None:
-        self._tokenizer = connection.fts5_tokenizer("porter", ["unicode61", "remove_diacritics", "2"])
-        self._token_of: dict[str, str] = {}
-        self.heading_counts = lru_cache(maxsize=8192)(self._heading_counts)
-        """Token -> number of times in a title or breadcrumb, with a cache, because each query scores them. The parts of
-        a compound word count too, so ``TableOfContents`` is a heading with "table" and "contents"."""
-
-    def __call__(self, text: str) -> list[str]:
-        """The tokens of a text; of a word, mostly one."""
-        tokens: Any = self._tokenizer(
-            text.encode("utf-8", "replace"),
-            apsw.FTS5_TOKENIZE_DOCUMENT,
-            None,
-            include_offsets=False,
-            include_colocated=False,
-        )
-        return list(tokens)
-
-    def counts(self, text: str) -> dict[str, int]:
-        """Token -> number of times in ``text``."""
-        return self._counted(words(text.lower()))
-
-    def _heading_counts(self, text: str) -> dict[str, int]:
-        heading_words = words(text)
-        parts = [part for word in heading_words if word.isascii() for part in compound_parts(word)]
-        return self._counted([word.lower() for word in (*heading_words, *parts)])
-
-    def counter(self, tokens: Collection[str]) -> Callable[[str], dict[str, int]]:
-        """A faster ``counts`` for these tokens only: words that cannot give one of them are skipped.
-
-        Porter's rules cut endings and change at most the last letter of the rest (``filing`` -> ``file``, ``policy`` ->
-        ``polici``). So a word begins with its token without the last letter.
-        """
-        if not all(token.isascii() and token.isalnum() for token in tokens):
-            return self.counts
-        starts = {token[:-1] or token for token in tokens}
-        shortest = sorted(
-            start for start in starts if not any(start != other and start.startswith(other) for other in starts)
-        )
-        # The check for the word's first letter is behind it: a pattern that begins with plain letters is much faster.
-        patterns = [(start, re.compile(f"{start}(?<![a-z0-9]{start})[a-z0-9]*")) for start in shortest]
-
-        def counts(text: str) -> dict[str, int]:
-            if not text:  # every second section has no derived terms
-                return {}
-            if not text.isascii() and _BEYOND_ASCII.search(text):
-                return self.counts(text)
-            lowered = text.lower()
-            return self._counted(
-                [word for start, pattern in patterns if start in lowered for word in pattern.findall(lowered)]
-            )
-
-        return counts
-
-    def _counted(self, occurrences: Sequence[str]) -> dict[str, int]:
-        token_of = self._token_of
-        new = list(set(occurrences).difference(token_of))
-        if new:
-            tokens = self("\n".join(new))  # one call, because a call costs as much as many words
-            if len(tokens) != len(new):
-                tokens = [next(iter(self(word)), "") for word in new]
-            token_of.update(zip(new, tokens, strict=True))
-        counts: dict[str, int] = {}
-        for word in occurrences:  # mostly a few words, for which collections.Counter is slower
-            token = token_of[word]
-            counts[token] = counts.get(token, 0) + 1
-        return counts

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from anvil.index_file import table_rows
-from anvil.index_file.fts_table import Stemmer
+from anvil.index_file.fts_table import tokenizer
 from anvil.library.library_file import Damage
 from anvil.library.metadata_filter import Filter
 from anvil.library.stored_documents import LibraryReader
@@ -24,6 +24,7 @@ from anvil.search.candidates import KeywordTables, VectorIndex, nearness
 from anvil.search.ranking import CANDIDATES, Nearness
 from anvil.search.searcher import QueryVector, semantic_obstacle, unread_note
 from anvil.text import query as lexicon
+from anvil.text.query import Stemmer
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -51,7 +52,7 @@ class LibraryIndex(KeywordTables):
     def __init__(self, reader: LibraryReader) -> None:
         super().__init__(reader)
         self.reader = reader
-        self.stem = Stemmer(reader.connection)
+        self.stem = Stemmer(tokenizer(reader.connection))
         self.average_length = reader.average_length()
         self._selections: dict[Filter, SelectedPassages] = {}
         self._changes = 0

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from anvil.index_file import table_rows, verify
-from anvil.index_file.fts_table import Stemmer
+from anvil.index_file.fts_table import tokenizer
 from anvil.index_file.reader import Reader
 from anvil.index_file.table_rows import SearchedText, StoredChunk, StoredDocument
 from anvil.milvus import generation_reader as reading
@@ -23,7 +23,7 @@ from anvil.milvus.generations import Generation
 from anvil.milvus.milvus_client import Client
 from anvil.search.candidates import VectorIndex
 from anvil.text.page_links import links_of
-from anvil.text.query import path_words
+from anvil.text.query import Stemmer, path_words
 from anvil.values import Progress, silent
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ class _Export:
     def __init__(self, reader: Reader, target: Generation, progress: Progress) -> None:
         self._reader, self._target, self._progress = reader, target, progress
         self._meta, self._counts = reader.meta(), reader.counts()
-        self._stem = Stemmer(reader.connection)
+        self._stem = Stemmer(tokenizer(reader.connection))
         self._rows: NDArray[np.int64] = np.empty(0, np.int64)
 
     def run(self) -> None:

@@ -18,7 +18,7 @@ import numpy as np
 from anvil.build.indexer import Indexer
 from anvil.formats import patterns
 from anvil.index_file import connection, table_rows
-from anvil.index_file.fts_table import Stemmer
+from anvil.index_file.fts_table import tokenizer
 from anvil.index_file.table_rows import SearchedText
 from anvil.index_file.writer import SETTINGS, Writer
 from anvil.live import site_view
@@ -38,6 +38,7 @@ from anvil.text import page_weights
 from anvil.text import query as lexicon
 from anvil.text.page_links import PageLinks
 from anvil.text.page_weights import PageFactors, factors
+from anvil.text.query import Stemmer
 from anvil.values import Changes, Progress, silent
 
 if TYPE_CHECKING:
@@ -198,7 +199,7 @@ class MilvusIndex:
 
     def __init__(self, reader: LayeredReader) -> None:
         self.reader = reader
-        self.stem = Stemmer(connection.open_scratch(":memory:"))
+        self.stem = Stemmer(tokenizer(connection.open_scratch(":memory:")))
         self.average_length = reader.average_length()
         self.has_vectors = reader.counts()["vectors"] > 0
         self._texts = TextCache(reader.searched_text)

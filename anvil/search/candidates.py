@@ -18,7 +18,7 @@ import numpy as np
 from anvil.errors import ArtifactRejected
 from anvil.formats import patterns
 from anvil.index_file import table_rows
-from anvil.index_file.fts_table import Stemmer
+from anvil.index_file.fts_table import tokenizer
 from anvil.index_file.reader import Reader
 from anvil.index_file.table_rows import SearchedText
 from anvil.search import ranking
@@ -27,6 +27,7 @@ from anvil.text import page_weights
 from anvil.text import query as lexicon
 from anvil.text.page_links import PageLinks, PossibleLink, links_of
 from anvil.text.page_weights import NO_FACTORS, PageFactors, factors
+from anvil.text.query import Stemmer
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -298,7 +299,7 @@ class FileIndex(KeywordTables):
         super().__init__(reader)
         self.reader = reader
         self._link_cache: LinkCache = {} if link_cache is None else link_cache
-        self.stem = Stemmer(reader.connection)
+        self.stem = Stemmer(tokenizer(reader.connection))
         self.average_length = reader.average_length()
         flat = np.fromiter(chain.from_iterable(reader.places()), np.int64)  # without an object for each chunk
         self.rows, self._documents = np.ascontiguousarray(flat.reshape(-1, 2).T)

@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 
 from anvil.index_file import table_rows
-from anvil.index_file.fts_table import Stemmer
 from anvil.index_file.table_rows import SearchedText
 from anvil.search.confidence import MatchEvidence
 from anvil.text import query as lexicon
 from anvil.text.page_links import PageLinks
 from anvil.text.page_weights import PageFactors, asks_for_records
+from anvil.text.query import Stemmer
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -13,13 +13,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from anvil.index_file.fts_table import Stemmer
 from anvil.index_file.table_rows import SectionPlace, StoredChunk, is_parallel, section_url
 from anvil.results import Hit, Place
 from anvil.search import excerpts, ranking
 from anvil.search.excerpts import Sought
 from anvil.text import query as lexicon
 from anvil.text import visible_text
+from anvil.text.query import Stemmer
 from anvil.values import SEPARATOR
 
 DIGITS = 6

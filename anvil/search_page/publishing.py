@@ -17,13 +17,13 @@ from urllib.parse import quote
 
 from anvil.errors import BuildError, ConfigError
 from anvil.index_file import connection, table_rows, verify
-from anvil.index_file.fts_table import Stemmer
 from anvil.index_file.reader import Reader
 from anvil.requests import MAX_RESULTS, SearchRequest
 from anvil.search import confidence, pages, ranking, searcher
 from anvil.search.candidates import MAX_PHRASE_ROWS, FileIndex
 from anvil.system import safe_files
 from anvil.text import page_weights, query
+from anvil.text.query import Stemmer
 
 FOLDER, PAGE, DATA = "search", "index.html", "search.json"
 """The folder next to the index, its page, and what the scripts need."""

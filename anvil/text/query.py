@@ -1,4 +1,4 @@
-"""Query parsing, the derived terms of a text for the keyword index, and the scripts of a question.
+"""Query parsing, words as tokens, the derived terms of a text for the keyword index, and the scripts of a question.
 
 SQLite's tokenizer folds case and diacritics and stems English. It does not split ``camelCase``, and it reads a run of
 Chinese, Japanese or Korean as one word. So derived terms, parts of compounds and pairs of characters, are added to the
@@ -7,10 +7,12 @@ text and to the query.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import islice
 
 from anvil.formats.patterns import lazy_pattern
@@ -37,6 +39,8 @@ CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af"
 """Ranges of Chinese, Japanese and Korean characters, for a character class."""
 _WORD = lazy_pattern(r"[^\W_]+(?:[\u0300-\u0331]+[^\W_]*)*")  # combining marks belong to their letter
 _ASCII_WORD = lazy_pattern(r"[A-Za-z0-9]+")  # the same for ASCII, twice as fast
+_BEYOND_ASCII = lazy_pattern(r"[^\W\x00-\x7f]|[\u0300-\u0331]")
+"""A letter, number or mark outside ASCII. The tokenizer folds these, so a search by ASCII prefix would miss them."""
 _RUN = lazy_pattern(f"[{CJK}]+")
 _CAMEL = lazy_pattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _QUOTED = lazy_pattern(r'["\u201c]([^"\u201c\u201d]+)["\u201d]')
@@ -199,3 +203,69 @@ def is_unread(text: str, known: Collection[str] | None) -> bool:
 def script_names(scripts: Collection[str]) -> str:
     """Scripts for people: ``Cyrillic, Latin``; ``CJK``, the Chinese characters, stays as it is."""
     return ", ".join(sorted(name if name == "CJK" else name.capitalize() for name in scripts))
+
+
+class Stemmer:
+    """Words to tokens, with a cache. A query and a text give equal tokens."""
+
+    def __init__(self, tokenize: Callable[[bytes], list[str]]) -> None:
+        """``tokenize``: that of the keyword index, :func:`anvil.index_file.fts_table.tokenizer`."""
+        self._tokenize = tokenize
+        self._token_of: dict[str, str] = {}
+        self.heading_counts = lru_cache(maxsize=8192)(self._heading_counts)
+        """Token -> number of times in a title or breadcrumb, with a cache, because each query scores them. The parts of
+        a compound word count too, so ``TableOfContents`` is a heading with "table" and "contents"."""
+
+    def __call__(self, text: str) -> list[str]:
+        """The tokens of a text; of a word, mostly one."""
+        return self._tokenize(text.encode("utf-8", "replace"))
+
+    def counts(self, text: str) -> dict[str, int]:
+        """Token -> number of times in ``text``."""
+        return self._counted(words(text.lower()))
+
+    def _heading_counts(self, text: str) -> dict[str, int]:
+        heading_words = words(text)
+        parts = [part for word in heading_words if word.isascii() for part in compound_parts(word)]
+        return self._counted([word.lower() for word in (*heading_words, *parts)])
+
+    def counter(self, tokens: Collection[str]) -> Callable[[str], dict[str, int]]:
+        """A faster ``counts`` for these tokens only: words that cannot give one of them are skipped.
+
+        Porter's rules cut endings and change at most the last letter of the rest (``filing`` -> ``file``, ``policy`` ->
+        ``polici``). So a word begins with its token without the last letter.
+        """
+        if not all(token.isascii() and token.isalnum() for token in tokens):
+            return self.counts
+        starts = {token[:-1] or token for token in tokens}
+        shortest = sorted(
+            start for start in starts if not any(start != other and start.startswith(other) for other in starts)
+        )
+        # The check for the word's first letter is behind it: a pattern that begins with plain letters is much faster.
+        patterns = [(start, re.compile(f"{start}(?<![a-z0-9]{start})[a-z0-9]*")) for start in shortest]
+
+        def counts(text: str) -> dict[str, int]:
+            if not text:  # every second section has no derived terms
+                return {}
+            if not text.isascii() and _BEYOND_ASCII.search(text):
+                return self.counts(text)
+            lowered = text.lower()
+            return self._counted(
+                [word for start, pattern in patterns if start in lowered for word in pattern.findall(lowered)]
+            )
+
+        return counts
+
+    def _counted(self, occurrences: Sequence[str]) -> dict[str, int]:
+        token_of = self._token_of
+        new = list(set(occurrences).difference(token_of))
+        if new:
+            tokens = self("\n".join(new))  # one call, because a call costs as much as many words
+            if len(tokens) != len(new):
+                tokens = [next(iter(self(word)), "") for word in new]
+            token_of.update(zip(new, tokens, strict=True))
+        counts: dict[str, int] = {}
+        for word in occurrences:  # mostly a few words, for which collections.Counter is slower
+            token = token_of[word]
+            counts[token] = counts.get(token, 0) + 1
+        return counts

@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from anvil.index_file import connection
-from anvil.index_file.fts_table import Stemmer
-from anvil.text.query import words
+from anvil.index_file.fts_table import tokenizer
+from anvil.text.query import Stemmer, words
 
 ENDINGS = """
     ational tional enci anci izer abli alli entli eli ousli ization ation ator alism iveness fulness ousness aliti
@@ -27,7 +27,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 def stem() -> Iterator[Stemmer]:
     handle = connection.open_scratch(":memory:")
     connection.lay_out(handle, 0)
-    yield Stemmer(handle)
+    yield Stemmer(tokenizer(handle))
     handle.close()
 
 
