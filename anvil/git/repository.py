@@ -184,19 +184,16 @@ class Repository:
     def last_with(self, paths: Collection[str], limit: int) -> dict[str, tuple[str, str]]:
         """Path -> (newest commit that contains it, its blob there), along the first parents of HEAD, ``limit`` commits
         at most. ``paths`` are relative to ``root``; paths in none of these commits are left out."""
-        commit, missing = self.head(), set(paths)
+        missing = set(paths)
         last: dict[str, tuple[str, str]] = {}
         with failures("The history cannot be read"):
-            for _ in range(limit):
-                if commit is None or not missing:
-                    break
-                _, parents, tree = self._commit(commit)
-                for path in tuple(missing):
-                    entry = self._trees.entries(tree, [path])[path]
+            for commit in self._first_parents(self.head(), limit):
+                for path, entry in self._trees.entries(str(commit.tree_id), missing).items():
                     if entry is not None and entry.kind == "file":
-                        last[path] = (commit, entry.id)
-                        missing.discard(path)
-                commit = parents[0] if parents and self._git.get(parents[0]) is not None else None
+                        last[path] = (str(commit.id), entry.id)
+                missing -= last.keys()
+                if not missing:
+                    break
         return last
 
     def steps(self, start: str, limit: int, paths: Sequence[str]) -> Iterator[tuple[str, tuple[object, ...]]]:
@@ -205,17 +202,9 @@ class Repository:
 
         Of a shallow clone, those commits that it has.
         """
-        import pygit2
-
         with failures("The history cannot be read"):
-            commit: str | None = start
-            for _ in range(limit):
-                if commit is None or self._git.get(commit) is None:
-                    return
-                _, parents, root = self._commit(commit)
-                tree = self._git[root].peel(pygit2.Tree)
-                yield root, tuple(_at(tree, path) for path in paths)
-                commit = parents[0] if parents else None
+            for commit in self._first_parents(start, limit):
+                yield str(commit.tree_id), tuple(_at(commit.tree, path) for path in paths)
 
     def changed(self, old: object, new: object) -> set[str]:
         """The paths in the folder ``new`` that are not in ``old``, or have another content there. Both are ids as
@@ -255,18 +244,12 @@ class Repository:
     def subjects(self, head: str, base: str, limit: int) -> list[str]:
         """The first lines of the messages of commits along the first parents from ``head`` back to ``base``, which is
         left out; ``limit`` at most."""
-        import pygit2
-
         subjects: list[str] = []
         with failures("The history cannot be read"):
-            commit: str | None = head
-            while commit is not None and commit != base and len(subjects) < limit:
-                found = self._git.get(commit)
-                if found is None:
+            for commit in self._first_parents(head, limit):
+                if str(commit.id) == base:
                     break
-                message = found.peel(pygit2.Commit).message
-                subjects.append(next((line.strip() for line in message.splitlines() if line.strip()), ""))
-                commit = next(map(str, found.peel(pygit2.Commit).parent_ids), None)
+                subjects.append(next((line.strip() for line in commit.message.splitlines() if line.strip()), ""))
         return subjects
 
     def short(self, commit: str) -> str:
@@ -515,6 +498,18 @@ class Repository:
         with failures("The attributes cannot be read"):
             value = self._git.get_attr(path, name)
             return value if isinstance(value, str) else None
+
+    def _first_parents(self, start: str | None, limit: int) -> Iterator[pygit2.Commit]:
+        """The commits along the first parents from ``start`` back; of a shallow clone, those that it has."""
+        import pygit2
+
+        for _ in range(limit):
+            found = self._git.get(start) if start else None
+            if found is None:
+                return
+            commit = found.peel(pygit2.Commit)
+            yield commit
+            start = next(map(str, commit.parent_ids), None)
 
     def _commit(self, commit: str) -> tuple[int, tuple[str, ...], str]:
         import pygit2
