@@ -121,11 +121,15 @@ def _is_available(format_: Format, options: LibraryOptions) -> bool:
 
 
 class Converter:
-    """Files to parts of Markdown. Thread-safe; each running conversion has a process."""
+    """Files to parts of Markdown. At most ``processes`` of its own are at work; more conversions wait. Thread-safe."""
 
     def __init__(self, options: LibraryOptions, processes: int) -> None:
         self._options = options
-        self._pool = Pool(options, processes)
+        self._slots = threading.BoundedSemaphore(processes)
+        self._lock = threading.Lock()
+        self._idle: list[_Process] = []
+        self._busy: set[_Process] = set()
+        self._closed = False
 
     def parts(self, path: Path, file_type: str, name: str) -> Iterator[DocumentPart]:
         """The Markdown of the file at ``path``, in order; each part is converted when it is read.
@@ -137,8 +141,13 @@ class Converter:
         return self._text(path) if format_ is TEXT else self._converted(path, file_type, name, format_)
 
     def close(self) -> None:
-        """End the processes; running conversions fail."""
-        self._pool.close()
+        """Kill all processes; running conversions fail."""
+        with self._lock:
+            self._closed = True
+            processes = [*self._idle, *self._busy]
+            self._idle.clear()
+        for process in processes:
+            process.kill()
 
     def _text(self, path: Path) -> Iterator[DocumentPart]:
         try:
@@ -154,7 +163,7 @@ class Converter:
 
     def _converted(self, path: Path, file_type: str, name: str, format_: Format) -> Iterator[DocumentPart]:
         empty = True
-        for part in self._pool.convert(path, file_type, name):
+        for part in self._by_process(path, file_type, name):
             text = part.text.strip()
             if text:
                 empty = False
@@ -162,55 +171,14 @@ class Converter:
         if empty:
             raise DocumentRejected(f"It holds no text. {format_.when_empty}".strip())
 
-
-def unreadable(path: Path, error: OSError) -> DocumentRejected:
-    """Why a file cannot be read, for people."""
-    if isinstance(error, FileNotFoundError):
-        return DocumentRejected(f"There is no file {path}. Paths are those of the machine that Anvil runs on.")
-    return DocumentRejected(f"{path} cannot be read ({error.strerror or type(error).__name__}). Check its permissions.")
-
-
-MAX_FILES_PER_PROCESS = 500
-"""A process is replaced after this number of files, so that memory leaks of libraries do not add up."""
-MAX_LINE_BYTES = 4096
-MAX_ERROR_CHARACTERS = 1000
-START_TIMEOUT_S = 60.0
-EXIT_TIMEOUT_S = 5.0
-_INHERITED_VARIABLES = ("PATH", "SYSTEMROOT", "TEMP", "TMP", "TMPDIR", "LANG", "LC_ALL", "HOME", "USERPROFILE")
-"""The environment without keys, tokens and proxies."""
-_OWN_VARIABLES = {**dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"), **QUIET}
-"""Numeric libraries otherwise reserve memory for each processor; onnxruntime, which MarkItDown imports, would send
-telemetry."""
-
-
-class Pool:
-    """At most ``processes`` converter processes at work; more conversions wait. Thread-safe."""
-
-    def __init__(self, options: LibraryOptions, processes: int) -> None:
-        self._options = options
-        self._slots = threading.BoundedSemaphore(processes)
-        self._lock = threading.Lock()
-        self._idle: list[_Process] = []
-        self._busy: set[_Process] = set()
-        self._closed = False
-
-    def convert(self, path: Path, file_type: str, name: str) -> Iterator[DocumentPart]:
-        """The parts of a file. Raises :class:`DocumentRejected`; a process that caused it is killed."""
+    def _by_process(self, path: Path, file_type: str, name: str) -> Iterator[DocumentPart]:
+        """The parts of a file. A process that caused an error is killed."""
         with self._slots:
             process = self._take()
             try:
                 yield from process.convert(path, file_type, name)
             finally:  # unread parts would be read as those of the next file
                 self._give_back(process)
-
-    def close(self) -> None:
-        """Kill all processes, also running ones."""
-        with self._lock:
-            self._closed = True
-            processes = [*self._idle, *self._busy]
-            self._idle.clear()
-        for process in processes:
-            process.kill()
 
     def _take(self) -> _Process:
         with self._lock:
@@ -232,6 +200,26 @@ class Pool:
                 self._idle.append(process)
                 return
         process.kill()
+
+
+def unreadable(path: Path, error: OSError) -> DocumentRejected:
+    """Why a file cannot be read, for people."""
+    if isinstance(error, FileNotFoundError):
+        return DocumentRejected(f"There is no file {path}. Paths are those of the machine that Anvil runs on.")
+    return DocumentRejected(f"{path} cannot be read ({error.strerror or type(error).__name__}). Check its permissions.")
+
+
+MAX_FILES_PER_PROCESS = 500
+"""A process is replaced after this number of files, so that memory leaks of libraries do not add up."""
+MAX_LINE_BYTES = 4096
+MAX_ERROR_CHARACTERS = 1000
+START_TIMEOUT_S = 60.0
+EXIT_TIMEOUT_S = 5.0
+_INHERITED_VARIABLES = ("PATH", "SYSTEMROOT", "TEMP", "TMP", "TMPDIR", "LANG", "LC_ALL", "HOME", "USERPROFILE")
+"""The environment without keys, tokens and proxies."""
+_OWN_VARIABLES = {**dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"), **QUIET}
+"""Numeric libraries otherwise reserve memory for each processor; onnxruntime, which MarkItDown imports, would send
+telemetry."""
 
 
 class _Process:

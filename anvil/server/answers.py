@@ -234,20 +234,19 @@ def called(result: Any, render: Callable[[Any], str] | None = None) -> dict[str,
     """A result as structured content, and the same JSON as text. In the text, an array is not wrapped in an object.
     ``render``: its text, which is then all that is sent."""
     if render is not None:
-        return {"content": [{"type": "text", "text": render(result)}], "isError": False, "resultType": "complete"}
+        return _said(render(result))
     value = plain(result, lean=True)
-    return {
-        "content": [{"type": "text", "text": text(value)}],
-        "structuredContent": structured(value),
-        "isError": False,
-        "resultType": "complete",
-    }
+    return {**_said(text(value)), "structuredContent": structured(value)}
+
+
+def _said(message: str, is_error: bool = False) -> dict[str, Any]:
+    return {"content": [{"type": "text", "text": message}], "isError": is_error, "resultType": "complete"}
 
 
 def refusal(message: str, toolset: Toolset | None = None) -> dict[str, Any]:
     """An error as a result of the call, which the model reads (SEP-1303)."""
     if toolset is None or not toolset.errors_as_values:
-        return {"content": [{"type": "text", "text": message}], "isError": True, "resultType": "complete"}
+        return _said(message, is_error=True)
     return {**called({"status": "error", "error": message}, toolset.render), "isError": True}
 
 

@@ -68,10 +68,8 @@ def _is_relevant(record: logging.LogRecord) -> bool:
         logger = logger.parent
     kind = record.exc_info[0].__name__ if record.exc_info and record.exc_info[0] else ""
     if not record.name.startswith("anvil"):
-        if kind == "ValidationError" and record.name.startswith(
-            "mcp"
-        ):  # of the protocol's messages: where the SDK noticed it tells nothing
-            record.exc_info = None
+        if kind == "ValidationError" and record.name.startswith("mcp"):
+            record.exc_info = None  # of the protocol's messages: where the SDK noticed it tells nothing
         if len(message := record.getMessage()) > MAX_FOREIGN_CHARACTERS:
             record.msg, record.args = message[:MAX_FOREIGN_CHARACTERS] + "...", None
     return kind not in ("ClientDisconnect", "CancelledError")

@@ -181,12 +181,8 @@ def _typed(parameters: tuple[Parameter, ...], query: Mapping[str, str]) -> dict[
     """The values of a query string, in the types of the parameters. :func:`validated` turns digits into numbers, and
     refuses text where another type belongs. An empty value counts as not given.
     """
-    kinds = {parameter.name: parameter.kind for parameter in parameters}
-    values: dict[str, Any] = {}
-    for name, value in query.items():
-        kind = kinds.get(name)
-        if kind == "boolean" and value in ("true", "false"):
-            values[name] = value == "true"
-        else:
-            values[name] = value or None
-    return values
+    booleans = {parameter.name for parameter in parameters if parameter.kind == "boolean"}
+    known = {"true": True, "false": False}
+    return {
+        name: known[value] if name in booleans and value in known else value or None for name, value in query.items()
+    }

@@ -34,7 +34,7 @@ def converted(converter: Converter, path: Path) -> str:
 
 
 def process_ids(converter: Converter) -> set[int]:
-    return {each._process.pid for each in converter._pool._idle}
+    return {each._process.pid for each in converter._idle}
 
 
 # --- each format, by real files ----------------------------------------------------------------------------------
@@ -327,7 +327,7 @@ def test_a_process_that_dies_is_one_error(converter: Converter, tmp_path: Path) 
     with pytest.raises(DocumentRejected, match="broke the converter"):
         for number, _ in enumerate(converter.parts(path, "pdf", "a.pdf")):
             if number == 0:
-                (process,) = converter._pool._busy
+                (process,) = converter._busy
                 process._process.kill()
     assert converted(converter, tmp_path / "good.docx")
 
@@ -348,7 +348,7 @@ def test_nobody_is_left_when_it_is_closed(tmp_path: Path) -> None:
     thread = threading.Thread(target=work)
     thread.start()
     assert begun.wait(60)
-    (process,) = converter._pool._busy
+    (process,) = converter._busy
     converter.close()
     thread.join(10)
     assert failed and not process.alive
