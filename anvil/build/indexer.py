@@ -22,7 +22,7 @@ from anvil.settings.schema import SiteOptions
 from anvil.text import chunker, page_urls
 from anvil.text.chunker import Chunking, cut_windows, window_header, window_text
 from anvil.text.includes import source_line
-from anvil.values import Changes, Chunk, ParsedPage, Progress, Section, Skipped, Window, silent
+from anvil.values import Changes, Chunk, ParsedPage, Progress, Skipped, Window, silent
 from anvil.wording import full_heading
 
 if TYPE_CHECKING:
@@ -275,20 +275,17 @@ def _on_source_lines(
     """The page and its chunks with line numbers of the source file. An included line has the number of the line that
     includes it."""
 
-    def lines(part: Section | Chunk) -> tuple[int | None, int | None]:
-        first, last = part.start_line, part.end_line
-        return first and source_line(first, inserted), last and source_line(last, inserted)
+    def of_source(line: int | None) -> int | None:
+        return line and source_line(line, inserted)
 
-    def renumbered_section(section: Section) -> Section:
-        start, end = lines(section)
-        return section._replace(start_line=start, end_line=end)
-
-    def renumbered_chunk(chunk: Chunk) -> Chunk:
-        start, end = lines(chunk)
-        return replace(chunk, start_line=start, end_line=end)
-
-    sections = tuple(map(renumbered_section, page.sections))
-    return replace(page, sections=sections), tuple(map(renumbered_chunk, chunks))
+    sections = (
+        each._replace(start_line=of_source(each.start_line), end_line=of_source(each.end_line))
+        for each in page.sections
+    )
+    renumbered = (
+        replace(chunk, start_line=of_source(chunk.start_line), end_line=of_source(chunk.end_line)) for chunk in chunks
+    )
+    return replace(page, sections=tuple(sections)), tuple(renumbered)
 
 
 def without(unfit: Mapping[str, str], entries: Mapping[str, str]) -> Mapping[str, str]:

@@ -232,13 +232,6 @@ class Publication:
             source.execute("DETACH fresh")
         self._put_in_place()
 
-    @contextlib.contextmanager
-    def _check_errors(self) -> Iterator[None]:
-        try:
-            yield
-        except AnvilError as error:
-            raise BuildError(f"The new index did not pass its check and was not put in place: {error}") from error
-
     def _copy(self, table: str) -> None:
         """Copy a table into an empty one. SQLite copies its rows and indexes in their order as they are stored, which
         leaves no free space in their pages; with ORDER BY it would insert row by row."""
@@ -281,9 +274,10 @@ class Publication:
         try:
             with ThreadPoolExecutor(1, "anvil-flush") as executor:  # the disk works while the file is checked
                 flushed = executor.submit(_flush, self.fresh)
-                with self._check_errors():
-                    verify.check_written(self.fresh, self._text_check)
+                verify.check_written(self.fresh, self._text_check)
                 flushed.result()
+        except AnvilError as error:
+            raise BuildError(f"The new index did not pass its check and was not put in place: {error}") from error
         except OSError as error:
             raise BuildError(f"{path} cannot be written ({error.strerror}).") from error
         replace(self.fresh, path)

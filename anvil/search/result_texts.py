@@ -148,6 +148,7 @@ class _Entry:
     needed: int = 0
     """Characters of the definition that matches, in a list of them."""
     wanted: int = 0
+    """Characters of all that it can use."""
 
     @property
     def own(self) -> str:
@@ -178,7 +179,8 @@ def within_budget(
     for entry in every:
         entry.wanted = len(entry.hit.content)
     for entry in entries:  # of a further section a line is enough
-        entry.needed, entry.wanted = _wanted(entry, sought, max_chars)
+        if definition := excerpts.definition(entry.own, sought, max(max_chars, 1)):
+            entry.needed, entry.wanted = definition
     _divide(every, max_chars)
     return _shortened(entries, beside, sought)
 
@@ -200,12 +202,6 @@ def _shortened(
         cut.append(replace(hit, also=also) if also else hit)
         spans.append(span)
     return tuple(cut), tuple(spans)
-
-
-def _wanted(entry: _Entry, sought: Sought, budget: int) -> tuple[int, int]:
-    """The characters of the definition that matches, and all that an entry can use."""
-    definition = excerpts.definition(entry.own, sought, max(budget, 1))
-    return definition or (0, len(entry.hit.content))
 
 
 def _is_heading_alone(hit: Hit, span: SectionSpan) -> bool:
