@@ -206,24 +206,21 @@ def read(files: Iterable[FileChange]) -> Named:
 
     for file, hunk, new, old in spots:
         renames, valued = _pairs(hunk)
-        for spot in old:
-            if spot.text in renames:
-                how: How = "renamed"
-            elif spot.text not in added:
-                how = "removed"
-            else:
-                how = "value" if spot.text in valued else "touched"
-            keep(Name(spot.text, spot.kind, how, file.path, spot.line, renames.get(spot.text), spot.defined))
         sources = {value: key for key, value in renames.items()}
-        for spot in new:
-            if spot.text in sources:
-                how = "renamed"
-            elif spot.text not in removed:
-                how = "added"
-            else:
-                how = "value" if spot.text in valued else "touched"
-            is_new = spot.text not in removed
-            keep(Name(spot.text, spot.kind, how, file.path, spot.line, sources.get(spot.text), spot.defined, is_new))
+        sides: tuple[tuple[How, list[_Spot], Counter[str], dict[str, str]], ...] = (
+            ("removed", old, added, renames),
+            ("added", new, removed, sources),
+        )
+        for alone, side, elsewhere, others in sides:
+            for spot in side:
+                is_alone, how = spot.text not in elsewhere, alone
+                if spot.text in others:
+                    how = "renamed"
+                elif not is_alone:
+                    how = "value" if spot.text in valued else "touched"
+                is_new = is_alone and side is new
+                other = others.get(spot.text)
+                keep(Name(spot.text, spot.kind, how, file.path, spot.line, other, spot.defined, is_new))
         for spot in _around(hunk, file.path):
             if spot.text not in added and spot.text not in removed:
                 keep(Name(spot.text, spot.kind, "near", file.path, spot.line, None, spot.defined))

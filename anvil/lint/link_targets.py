@@ -281,11 +281,8 @@ class Site:
                     content = posixpath.normpath(join(self.rules.content, joined))
                     if target := self._at(content, fragment) or self._asset(joined):
                         return target
-        if self.rules.generator in ("docusaurus", "vitepress", "hugo", "unknown"):
-            return self._as_page_file(file, fragment)
-        if self.rules.wiki:
-            return self._as_page_file(file, fragment)
-        return None
+        is_by_name = self.rules.wiki or self.rules.generator in ("docusaurus", "vitepress", "hugo", "unknown")
+        return self._as_page_file(file, fragment) if is_by_name else None
 
     def _is_unknowable(self, page: LintPage, path: str, file: str) -> bool:
         """Whether a relative link may lead to a page that only the generator makes."""

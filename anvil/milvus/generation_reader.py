@@ -261,18 +261,9 @@ class MilvusReader:
         if len(self._sections) + len(documents) > BATCH_ROWS:
             self._sections.clear()
         for id_, text in self._texts(generations.SECTIONS, documents - self._sections.keys()).items():
-            places = (Section(*row) for row in json.loads(text))
+            sections = (Section(*row) for row in json.loads(text))
             self._sections[id_] = [
-                SectionPlace(
-                    heading_path=s.heading_path,
-                    heading_level=s.heading_level,
-                    anchor=s.anchor,
-                    start=s.start,
-                    end=s.end,
-                    start_line=s.start_line,
-                    end_line=s.end_line,
-                )
-                for s in places
+                SectionPlace(*(getattr(section, name) for name in SectionPlace._fields)) for section in sections
             ]
         return [
             tuple(s for s in self._sections[document] if s.start < end and s.end > start)
@@ -403,14 +394,8 @@ class MilvusReader:
     def searched_text(self, rows: Iterable[int]) -> dict[int, SearchedText]:
         """Row id -> searched texts."""
         return {
-            row: SearchedText(
-                title=c["title"],
-                heading_path=c["heading_path"],
-                content=c["content"],
-                terms=c["terms"],
-                length=c["length"],
-            )
-            for row, c in self.entities(rows).items()
+            row: SearchedText(*(fields[name] for name in SearchedText._fields))
+            for row, fields in self.entities(rows).items()
         }
 
     def chunks(self, rows: Iterable[int]) -> dict[int, StoredChunk]:
