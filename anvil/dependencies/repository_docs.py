@@ -20,7 +20,7 @@ from anvil.documents.git_tree import CommitTree
 from anvil.errors import FetchError, NotFound, SourceError
 from anvil.git.objects import Entry
 from anvil.git.repository import Repository
-from anvil.settings.schema import Rule, Slugs, SourceOptions
+from anvil.settings.schema import Slugs, SourceOptions
 from anvil.text import includes
 from anvil.values import PAGE_ENDINGS
 from anvil.wording import counted
@@ -213,12 +213,6 @@ class DocsFolder:
     include: tuple[str, ...] = tuple(f"**/*{ending}" for ending in PAGE_ENDINGS)
     exclude: tuple[str, ...] = ()
     notes: tuple[str, ...] = field(default=())
-
-    @property
-    def rule(self) -> Rule:
-        """The rule of the pages' addresses."""
-        rules: dict[str, Rule] = {"docusaurus": "docusaurus", "vitepress": "vitepress"}
-        return rules.get(self.generator, "directory")
 
 
 def configurations(paths: Collection[str], directory: str | None = None) -> list[str]:

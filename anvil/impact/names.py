@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -107,15 +107,13 @@ _STOP = frozenset(
 @dataclass(frozen=True, slots=True)
 class Name:
     """A name in a change. ``path`` and ``line``: where it is, in the new file or, when removed, in the old one.
-    ``other``: of a rename, the name on the other side. ``defined``: the line defines it, so that users can meet it.
-    ``is_new``: no removed line has it."""
+    ``defined``: the line defines it, so that users can meet it. ``is_new``: no removed line has it."""
 
     text: str
     kind: NameKind
     how: How
     path: str
     line: int
-    other: str | None = None
     defined: bool = False
     is_new: bool = False
 
@@ -206,24 +204,22 @@ def read(files: Iterable[FileChange]) -> Named:
 
     for file, hunk, new, old in spots:
         renames, valued = _pairs(hunk)
-        sources = {value: key for key, value in renames.items()}
-        sides: tuple[tuple[How, list[_Spot], Counter[str], dict[str, str]], ...] = (
-            ("removed", old, added, renames),
-            ("added", new, removed, sources),
+        sides: tuple[tuple[How, list[_Spot], Counter[str], Collection[str]], ...] = (
+            ("removed", old, added, renames.keys()),
+            ("added", new, removed, set(renames.values())),
         )
-        for alone, side, elsewhere, others in sides:
+        for alone, side, elsewhere, renamed in sides:
             for spot in side:
                 is_alone, how = spot.text not in elsewhere, alone
-                if spot.text in others:
+                if spot.text in renamed:
                     how = "renamed"
                 elif not is_alone:
                     how = "value" if spot.text in valued else "touched"
                 is_new = is_alone and side is new
-                other = others.get(spot.text)
-                keep(Name(spot.text, spot.kind, how, file.path, spot.line, other, spot.defined, is_new))
+                keep(Name(spot.text, spot.kind, how, file.path, spot.line, spot.defined, is_new))
         for spot in _around(hunk, file.path):
             if spot.text not in added and spot.text not in removed:
-                keep(Name(spot.text, spot.kind, "near", file.path, spot.line, None, spot.defined))
+                keep(Name(spot.text, spot.kind, "near", file.path, spot.line, spot.defined))
     ranked = sorted(names.values(), key=lambda name: (_rank(name), name.path, name.line, name.text))
     return Named(tuple(ranked[:MAX_NAMES]), tuple(_texts(changes))[:MAX_TEXTS], tuple(_prose(changes))[:MAX_PROSE])
 
