@@ -238,13 +238,10 @@ class IdentityProvider:
         entries = _json(address, deadline).get("keys") if isinstance(address, str) else None
         keys = {}
         for entry in entries[:MAX_KEYS] if isinstance(entries, list) else []:
-            if (
-                isinstance(entry, dict)
-                and entry.get("kty") in ("RSA", "EC", "OKP")
-                and entry.get("use", "sig") == "sig"
-            ):
+            is_key = isinstance(entry, dict) and entry.get("kty") in ("RSA", "EC", "OKP")
+            if is_key and entry.get("use", "sig") == "sig":
                 try:
-                    keys[str(entry.get("kid", ""))] = jwt.PyJWK(entry, entry.get("alg") or _algorithm(entry)).key
+                    keys[str(entry.get("kid", ""))] = jwt.PyJWK(entry).key
                 except Exception:  # whatever the parsers raise: a key of a kind that this version does not know
                     continue
         if not keys:
@@ -263,13 +260,6 @@ class IdentityProvider:
             if metadata.get("issuer") == self.issuer:
                 return metadata
         raise FetchError(f"{self.issuer} publishes no metadata with this issuer. Check --oauth-issuer.")
-
-
-def _algorithm(entry: Mapping[str, Any]) -> str:
-    """An algorithm of a key that names none; the key is the same for all of its kind."""
-    curves = {"P-256": "ES256", "P-384": "ES384", "P-521": "ES512"}
-    kind = entry.get("kty")
-    return "RS256" if kind == "RSA" else "EdDSA" if kind == "OKP" else curves.get(str(entry.get("crv")), "ES256")
 
 
 def _json(address: str, deadline: float) -> Mapping[str, Any]:

@@ -77,9 +77,9 @@ MAX_DIFFERENT_SHARE = 0.02
 
 def say_the_same(left: str, right: str) -> bool:
     """Whether two pieces of Markdown have the same words, nearly."""
-    first, second = of_markdown(left), of_markdown(right)
-    lost, invented = difference(first, second)
-    return sum(lost.values()) + sum(invented.values()) <= MAX_DIFFERENT_SHARE * (len(first) + len(second)) / 2
+    first, second = Counter(of_markdown(left)), Counter(of_markdown(right))
+    different = (first - second) + (second - first)
+    return different.total() <= MAX_DIFFERENT_SHARE * (first.total() + second.total()) / 2
 
 
 MAX_MISSING_WORDS = 20
@@ -116,9 +116,3 @@ def _without_marks(line: str) -> str:
         bare = unmarked
     first, *others = bare.split(_PLACEHOLDER)
     return first + "".join(code + text for code, text in zip(spans, others, strict=False))
-
-
-def difference(left: Iterable[str], right: Iterable[str]) -> tuple[Counter[str], Counter[str]]:
-    """The words that only the left has, and those that only the right has, each with how often."""
-    a, b = Counter(left), Counter(right)
-    return a - b, b - a

@@ -51,7 +51,8 @@ class SiteCache:
         self._head = [__version__, READER_VERSION, list(options.content), list(options.ignore)]
         self._known: dict[str, PageFacts] = {}
         self._used: dict[str, PageFacts] = {}
-        self._files: dict[str, KnownFile] = {}
+        self.files: dict[str, KnownFile] = {}
+        """The files whose signature tells their content."""
         self._load()
 
     def _load(self) -> None:
@@ -59,19 +60,14 @@ class SiteCache:
             stored = json.loads(self._file.read_bytes())
             if stored["head"] == self._head:
                 self._known = {digest: _facts(values) for digest, values in stored["pages"].items()}
-                self._files = {path: _file(values) for path, values in stored["files"].items()}
+                self.files = {path: _file(values) for path, values in stored["files"].items()}
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
-            self._known, self._files = {}, {}  # missing, of another version, or damaged: the pages are read
+            self._known, self.files = {}, {}  # missing, of another version, or damaged: the pages are read
 
     @property
     def is_empty(self) -> bool:
         """Whether no page is known."""
         return not self._known and not self._used
-
-    @property
-    def files(self) -> Mapping[str, KnownFile]:
-        """The files whose signature tells their content."""
-        return self._files
 
     def get(self, digest: str) -> PageFacts | None:
         """What is known of a file with these bytes."""
@@ -86,8 +82,8 @@ class SiteCache:
     def save(self, files: Mapping[str, KnownFile]) -> None:
         """Write what was used since the last call and the signatures, if they differ. A folder that cannot be written
         has no cache."""
-        is_same = self._used.keys() == self._known.keys() and files == self._files
-        self._known, self._used, self._files = self._used, {}, dict(files)
+        is_same = self._used.keys() == self._known.keys() and files == self.files
+        self._known, self._used, self.files = self._used, {}, dict(files)
         if is_same:
             return
         stored = {"head": self._head, "pages": dict(sorted(self._known.items())), "files": dict(sorted(files.items()))}

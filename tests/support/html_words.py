@@ -25,6 +25,6 @@ def lost_and_invented(html: bytes | str) -> tuple[Counter[str], Counter[str]]:
         if name != " ".join(content_words.spaced_text(entry, content.skipped).split())
         for word in content_words.words(name)
     ]
-    return content_words.difference(
-        content_words.of_content(content) + names, content_words.of_markdown(converted.markdown)
-    )
+    left = Counter(content_words.of_content(content) + names)
+    right = Counter(content_words.of_markdown(converted.markdown))
+    return left - right, right - left
