@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Mapping
-from typing import Protocol
+from typing import Any, Protocol
 
 from anvil.values import Changes, Document, Scan, Skipped
 
@@ -63,30 +63,18 @@ class DocumentSource(Protocol):
 
 
 class SourceWrapper:
-    """A :class:`DocumentSource` that passes each call to another one. Subclasses override some of them."""
+    """A :class:`DocumentSource` that passes to another one what a subclass does not define."""
+
+    name: str
+    root_path: str
+    problem: str | None
+    excluded_hashes: frozenset[str] | None
 
     def __init__(self, source: DocumentSource) -> None:
         self._source = source
 
-    @property
-    def name(self) -> str:
-        """See :class:`DocumentSource`, as for all below."""
-        return self._source.name
-
-    def text(self, path: str) -> Document | Skipped:
-        return self._source.text(path)
-
-    @property
-    def root_path(self) -> str:
-        return self._source.root_path
-
-    @property
-    def problem(self) -> str | None:
-        return self._source.problem
-
-    @property
-    def excluded_hashes(self) -> frozenset[str] | None:
-        return self._source.excluded_hashes
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._source, name)
 
     def commit(self) -> str | None:
         return self._source.commit()
@@ -96,6 +84,9 @@ class SourceWrapper:
 
     def read(self, path: str) -> Document | Skipped:
         return self._source.read(path)
+
+    def text(self, path: str) -> Document | Skipped:
+        return self._source.text(path)
 
     def last_modified(
         self, paths: Collection[str], known: Mapping[str, tuple[str, str]], since: str | None

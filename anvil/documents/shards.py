@@ -51,10 +51,7 @@ class ShardSource(SourceWrapper):
     def __init__(self, source: DocumentSource, shard: Shard) -> None:
         super().__init__(source)
         self._shard = shard
-
-    @property
-    def name(self) -> str:
-        return f"{self._source.name}, shard {self._shard}"
+        self.name = f"{source.name}, shard {shard}"
 
     def scan(self, indexed: Mapping[str, str] | None = None) -> Scan:
         whole = self._source.scan(indexed)
