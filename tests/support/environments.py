@@ -21,6 +21,8 @@ from filelock import FileLock
 
 from tests.support.programs import ROOT
 
+EPOCH = "1700000000"
+"""``SOURCE_DATE_EPOCH`` of the packages that tests build."""
 _REQUIREMENT = re.compile(r"([\w.-]+)(?:\[([^\]]*)\])?")
 
 
@@ -38,7 +40,8 @@ def wheel(base: Path) -> Path:
 def _build_wheel(folder: Path) -> None:
     folder.mkdir()
     command = [sys.executable, "-I", "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "--no-index"]
-    subprocess.run([*command, "-w", str(folder), str(ROOT)], check=True, timeout=120, cwd=folder)
+    environment = {**os.environ, "SOURCE_DATE_EPOCH": EPOCH}
+    subprocess.run([*command, "-w", str(folder), str(ROOT)], check=True, timeout=120, cwd=folder, env=environment)
 
 
 class Installation:
