@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import functools
 import json
 import threading
 import time
@@ -20,6 +21,12 @@ SECRETS = {"agent": "agent-secret"}
 """Client id -> secret."""
 
 
+@functools.cache
+def _made(key_id: str, kind: str) -> Any:
+    """A key, which is made once for all providers: one of RSA takes 50 ms."""
+    return rsa.generate_private_key(65537, 2048) if kind == "RSA" else ec.generate_private_key(ec.SECP256R1())
+
+
 class Provider:
     """The provider's keys, what it was asked for, and tokens of any kind."""
 
@@ -31,8 +38,7 @@ class Provider:
 
     def rotate(self, key_id: str, kind: str = "RSA") -> None:
         """Replace the signing key."""
-        key: Any = rsa.generate_private_key(65537, 2048) if kind == "RSA" else ec.generate_private_key(ec.SECP256R1())
-        self.keys = {key_id: key}
+        self.keys = {key_id: _made(key_id, kind)}
 
     def public_keys(self) -> dict[str, Any]:
         """The JSON Web Key Set."""
