@@ -1,20 +1,26 @@
-"""A page of a site: what its HTML says about it, and its content as Markdown."""
+"""A page of a site: what its HTML says about it, and its content as Markdown, made from the HTML or by the site."""
 
 from __future__ import annotations
 
+import hashlib
+import posixpath
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from html import unescape
 from typing import NamedTuple
+from urllib.parse import quote, unquote, urljoin, urlsplit
 
+from anvil.formats.data_formats import canonical
 from anvil.sites import content_words as word_lists
 from anvil.sites import html_to_markdown as markdown
-from anvil.sites import html_tree
+from anvil.sites import html_tree, page_addresses
 from anvil.sites.generators import GENERIC, INERT, NO_RULES, Content, PageRules, content_of, generator_of
 from anvil.sites.html_elements import headings_of
 from anvil.sites.html_tree import Element, Tree
-from anvil.sites.page_choice import PageFacts
+from anvil.sites.page_choice import DIGEST_CHARACTERS, PageFacts
+from anvil.text import front_matter
 from anvil.text.headings import says_nothing
 from anvil.text.rendered_sections import Heading
 
@@ -176,3 +182,72 @@ def read_links(html: bytes | str, rules: PageRules = NO_RULES) -> HtmlLinks:
     ids = frozenset(value for each in attributes_of for name in ("id", "name") if (value := each.get(name)))
     text = " ".join(" ".join(root.text() for root in roots).split())
     return HtmlLinks(ids, tuple(links), text, html_tree.first(tree, "meta[http-equiv=refresh i]") is not None)
+
+
+# --- the Markdown that a site has of a page --------------------------------------------------------------------------
+
+_TWIN_LINK = re.compile(rb"<link\b[^>]{0,500}\btext/markdown\b[^>]{0,500}>", re.I)
+_HREF = re.compile(rb"\shref\s*=\s*(?:\"([^\">]*)\"|'([^'>]*)'|([^\s\"'>]+))", re.I)
+MIN_PASSAGE_WORDS = 8
+"""Words of a passage that is looked for in other pages."""
+_HEADING_LINE = re.compile(r"^#{1,6} .*\n?", re.M)
+MAX_FOLDERS_ABOVE = 4
+"""Folders of an address in which the site may be published."""
+
+
+def linked_twins(data: bytes, path: str) -> tuple[str, ...]:
+    """The paths at which the Markdown may be that an HTML file names: ``<link rel=alternate type="text/markdown">``.
+
+    The address may begin with folders in which the site is published, so there are several.
+    """
+    link = _TWIN_LINK.search(data) if b"text/markdown" in data else None
+    target = _HREF.search(link[0]) if link else None
+    if target is None:
+        return ()
+    href = unescape((target[1] or target[2] or target[3] or b"").decode("utf-8", "replace"))
+    try:
+        address = unquote(urlsplit(urljoin(f"https://site.invalid/{quote(path)}", href)).path)
+    except ValueError:
+        return ()
+    parts = posixpath.normpath(address).strip("/").split("/")
+    if not parts[-1].endswith(".md") or not page_addresses.is_plain("/".join(parts)):
+        return ()
+    return tuple("/".join(parts[above:]) for above in range(min(len(parts), MAX_FOLDERS_ABOVE + 1)))
+
+
+def read_with_twin(data: bytes, twin: bytes | None, rules: PageRules) -> PageContent:
+    """Read an HTML file. ``twin``: the Markdown that the site has of this page, which is used if it says the same. A
+    page without text has no Markdown."""
+    try:
+        markdown, headings, facts = read_page(data, rules)
+    except html_tree.Unreadable as error:
+        return PageContent("", (), PageFacts(problem=str(error)))
+    if twin is not None and (same := _said_by(twin, markdown)) is not None:
+        markdown, facts = same, facts._replace(images=())  # it has its images in the text
+    values = [markdown, headings, facts.title, facts.description, facts.language]
+    digest = hashlib.sha256(canonical(values).encode("utf-8", "surrogatepass")).hexdigest()
+    facts = facts._replace(digest=digest, passages=_passages(markdown))
+    return PageContent(markdown if facts.word_count else "", headings, facts)
+
+
+def _passages(markdown: str) -> str:
+    """The texts between the headings of a page, in short: the number of all their words, then digest and number of
+    words of each that is long enough to be looked for."""
+    total = 0
+    found = []
+    for body in _HEADING_LINE.split(markdown):
+        own = word_lists.of_markdown(body)
+        total += len(own)
+        if len(own) >= MIN_PASSAGE_WORDS:
+            digest = hashlib.sha256(" ".join(own).encode("utf-8", "surrogatepass")).hexdigest()
+            found.append(f"{digest[:DIGEST_CHARACTERS]}{len(own)}")
+    return " ".join((str(total), *found))
+
+
+def _said_by(twin: bytes, markdown: str) -> str | None:
+    try:
+        text = twin.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return None
+    _, begin = front_matter.split(text)
+    return text[begin:] if word_lists.say_the_same(markdown, text[begin:]) else None

@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 import hashlib
-import html
 import json
 import os
-import posixpath
 import queue
-import re
 import zlib
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import NamedTuple
-from urllib.parse import quote, unquote, urljoin, urlsplit
 
-from anvil.formats.data_formats import canonical
-from anvil.sites import content_words, html_tree, page_addresses, page_choice
+from anvil.sites import page_addresses
 from anvil.sites.generators import PageRules
-from anvil.sites.html_page import PageContent, read_page
+from anvil.sites.html_page import linked_twins, read_with_twin
 from anvil.sites.page_choice import PageFacts
 from anvil.sites.site_listing import recorded_paths
 from anvil.system.child_process import ChildProcess, take_over_pipes, write_message
-from anvil.text import front_matter
 from anvil.text.rendered_sections import Heading
 
 MIN_FILES = 400
@@ -100,7 +94,7 @@ def read_one(folder: Path, path: str, twin: str | None, rules: PageRules) -> Ans
         return AnsweredFile(path, "", PageFacts(problem="it was deleted while the site was read"))
     except OSError as error:
         return AnsweredFile(path, "", PageFacts(problem=f"it cannot be read ({error.strerror})"))
-    markdown, headings, facts = read_file(loaded.data, loaded.said, rules)
+    markdown, headings, facts = read_with_twin(loaded.data, loaded.said, rules)
     text = zlib.compress(json.dumps([markdown, headings]).encode("ascii"), 1) if markdown else b""
     return AnsweredFile(path, loaded.digest, facts, loaded.linked, loaded.twin, text)
 
@@ -161,70 +155,3 @@ def main() -> None:
         answers = [read_one(folder, path, twin, rules) for path, twin in request["files"]]
         line = json.dumps([[*answer[:-1], len(answer.text)] for answer in answers])
         write_message(pipe, {}, b"".join((line.encode("ascii"), b"\n", *(answer.text for answer in answers))))
-
-
-_TWIN_LINK = re.compile(rb"<link\b[^>]{0,500}\btext/markdown\b[^>]{0,500}>", re.I)
-_HREF = re.compile(rb"\shref\s*=\s*(?:\"([^\">]*)\"|'([^'>]*)'|([^\s\"'>]+))", re.I)
-MIN_PASSAGE_WORDS = 8
-"""Words of a passage that is looked for in other pages."""
-_HEADING_LINE = re.compile(r"^#{1,6} .*\n?", re.M)
-MAX_FOLDERS_ABOVE = 4
-"""Folders of an address in which the site may be published."""
-
-
-def linked_twins(data: bytes, path: str) -> tuple[str, ...]:
-    """The paths at which the Markdown may be that an HTML file names: ``<link rel=alternate type="text/markdown">``.
-
-    The address may begin with folders in which the site is published, so there are several.
-    """
-    link = _TWIN_LINK.search(data) if b"text/markdown" in data else None
-    target = _HREF.search(link[0]) if link else None
-    if target is None:
-        return ()
-    href = html.unescape((target[1] or target[2] or target[3] or b"").decode("utf-8", "replace"))
-    try:
-        address = unquote(urlsplit(urljoin(f"https://site.invalid/{quote(path)}", href)).path)
-    except ValueError:
-        return ()
-    parts = posixpath.normpath(address).strip("/").split("/")
-    if not parts[-1].endswith(".md") or not page_addresses.is_plain("/".join(parts)):
-        return ()
-    return tuple("/".join(parts[above:]) for above in range(min(len(parts), MAX_FOLDERS_ABOVE + 1)))
-
-
-def read_file(data: bytes, twin: bytes | None, rules: PageRules) -> PageContent:
-    """Read an HTML file. ``twin``: the Markdown that the site has of this page, which is used if it says the same. A
-    page without text has no Markdown."""
-    try:
-        markdown, headings, facts = read_page(data, rules)
-    except html_tree.Unreadable as error:
-        return PageContent("", (), PageFacts(problem=str(error)))
-    if twin is not None and (same := _said_by(twin, markdown)) is not None:
-        markdown, facts = same, facts._replace(images=())  # it has its images in the text
-    values = [markdown, headings, facts.title, facts.description, facts.language]
-    digest = hashlib.sha256(canonical(values).encode("utf-8", "surrogatepass")).hexdigest()
-    facts = facts._replace(digest=digest, passages=_passages(markdown))
-    return PageContent(markdown if facts.word_count else "", headings, facts)
-
-
-def _passages(markdown: str) -> str:
-    """The texts between the headings of a page, in short: the number of all their words, then digest and number of
-    words of each that is long enough to be looked for."""
-    total = 0
-    found = []
-    for body in _HEADING_LINE.split(markdown):
-        own = content_words.of_markdown(body)
-        total += len(own)
-        if len(own) >= MIN_PASSAGE_WORDS:
-            digest = hashlib.sha256(" ".join(own).encode("utf-8", "surrogatepass")).hexdigest()
-            found.append(f"{digest[: page_choice.DIGEST_CHARACTERS]}{len(own)}")
-    return " ".join((str(total), *found))
-
-
-def _said_by(twin: bytes, markdown: str) -> str | None:
-    try:
-        text = twin.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        return None
-    _, begin = front_matter.split(text)
-    return text[begin:] if content_words.say_the_same(markdown, text[begin:]) else None

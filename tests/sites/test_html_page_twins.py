@@ -6,13 +6,11 @@ import ntpath
 
 import pytest
 
-from anvil.sites import reader_processes
+from anvil.sites import html_page
 
 
 def named(href: str) -> tuple[str, ...]:
-    return reader_processes.linked_twins(
-        f'<link rel="alternate" type="text/markdown" href="{href}">'.encode(), "a/b.html"
-    )
+    return html_page.linked_twins(f'<link rel="alternate" type="text/markdown" href="{href}">'.encode(), "a/b.html")
 
 
 @pytest.mark.parametrize(
