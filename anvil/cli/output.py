@@ -145,8 +145,11 @@ def progress(quiet: bool = False) -> Iterator[Progress]:
 
         yield silent
     elif sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
-        with _Bar() as bar:
+        bar = _Bar()
+        try:
             yield bar
+        finally:
+            bar.stop()
     else:
         yield ProgressLines(lambda line: say(f"anvil: {line}", err=True), first_s=1.0)
 
@@ -159,10 +162,8 @@ class _Bar:
         self._rich: Any = None
         self._task: Any = None
 
-    def __enter__(self) -> _Bar:
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def stop(self) -> None:
+        """Take the bar away."""
         if self._rich is not None:
             self._rich.stop()
 

@@ -8,7 +8,6 @@ not part of it, because they may differ between machines. Two indexes with one d
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 from collections import Counter
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
@@ -96,11 +95,9 @@ class Writer:
         """Close the connection."""
         self.connection.close()
 
-    @contextlib.contextmanager
-    def atomic(self) -> Iterator[None]:
-        """A transaction: all changes inside it are made, or none."""
-        with self.connection:
-            yield
+    def atomic(self) -> apsw.Connection:
+        """A transaction, for ``with``: all changes inside it are made, or none."""
+        return self.connection
 
     def set_meta(self, values: Mapping[str, object]) -> None:
         """Set keys of the manifest; None removes one."""

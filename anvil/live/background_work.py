@@ -22,6 +22,8 @@ LOCK_POLL_S = 1.0
 """Wait for another process's build between two checks whether to stop."""
 CHUNKS_PER_STEP = 16
 """Chunks embedded between two checks whether to stop."""
+QUIET_S = 60.0
+"""How long no page must have changed before the index file is written."""
 JOIN_TIMEOUT_S = 60.0
 """How long closing waits for a thread."""
 
@@ -299,12 +301,6 @@ class VectorWorker:
             for row, windows in zip(rows, windows_of_rows, strict=True)
             if any(window_key(window.text) in vectors for window in windows)
         ], failure
-
-
-QUIET_S = 60.0
-"""How long no page must have changed before the file is written."""
-
-logger = logging.getLogger(__name__)
 
 
 class IndexSaver:
