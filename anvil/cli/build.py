@@ -165,11 +165,7 @@ def _ensure_whole_site(option: str, is_site: bool, shard: str | None) -> None:
 def _print(built: Built, before: str, quiet: bool) -> None:
     """Print a build. ``before``: the collection that each message begins with, where there are several."""
     report = built.report
-    for reason in report.reasons:
-        output.warn(f"{before}{reason}")
-    for line in built.left_out:
-        output.warn(f"{before}{line}")
-    for note in built.markdown.notes if built.markdown else ():
+    for note in (*report.reasons, *built.left_out, *(built.markdown.notes if built.markdown else ())):
         output.warn(f"{before}{note}")
     for failure in report.failed[:MAX_FAILURES_SHOWN]:
         output.warn(f"{before}not embedded, found by keyword only: {failure.path}: {failure.reason}")
