@@ -145,35 +145,23 @@ def cut(text: str) -> str:
 
 def junit(report: TestReport) -> str:
     """The outcomes as JUnit XML, as CI systems show it: a test case a question."""
-    lines = [
-        '<?xml version="1.0" encoding="UTF-8"?>',
-        f'<testsuites tests="{len(report.outcomes)}" failures="{len(report.failed)}" time="{report.seconds:.3f}">',
-        f'  <testsuite name={_attribute(report.suite)} tests="{len(report.outcomes)}" '
-        f'failures="{len(report.failed)}" errors="0" '
-        f'skipped="{sum(outcome.status in ("new", "unjudged") for outcome in report.outcomes)}" '
-        f'time="{report.seconds:.3f}">',
-    ]
+    from xml.etree import ElementTree as xml
+
+    counts = {"tests": str(len(report.outcomes)), "failures": str(len(report.failed))}
+    root = xml.Element("testsuites", counts | {"time": f"{report.seconds:.3f}"})
+    skipped = sum(outcome.status in ("new", "unjudged") for outcome in report.outcomes)
+    more = {"name": _plain(report.suite), "errors": "0", "skipped": str(skipped)}
+    suite = xml.SubElement(root, "testsuite", root.attrib | more)
     for outcome in report.outcomes:
-        lines.append(
-            f"    <testcase name={_attribute(outcome.ask)} classname={_attribute(outcome.expected or 'new')} "
-            f'file={_attribute(report.suite)} line="{outcome.line}">'
-        )
+        case = xml.SubElement(suite, "testcase", name=_plain(outcome.ask), classname=_plain(outcome.expected or "new"))
+        case.attrib |= {"file": _plain(report.suite), "line": str(outcome.line)}
         if outcome.status == "fail":
-            from xml.sax.saxutils import escape
-
-            text = "\n".join(_details(outcome, lambda plain, *_: plain))
-            message = f"expected {outcome.expected}{_where(outcome)}"
-            lines.append(f"      <failure message={_attribute(message)}>{escape(_plain(text))}</failure>")
+            failure = xml.SubElement(case, "failure", message=_plain(f"expected {outcome.expected}{_where(outcome)}"))
+            failure.text = _plain("\n".join(_details(outcome, lambda plain, *_: plain)))
         elif outcome.status != "pass":
-            lines.append(f"      <skipped message={_attribute(outcome.note or 'It has no expect yet.')}/>")
-        lines.append("    </testcase>")
-    return "\n".join([*lines, "  </testsuite>", "</testsuites>"]) + "\n"
-
-
-def _attribute(text: str) -> str:
-    from xml.sax.saxutils import quoteattr  # imports the HTTP client
-
-    return quoteattr(_plain(text))
+            xml.SubElement(case, "skipped", message=_plain(outcome.note or "It has no expect yet."))
+    xml.indent(root)
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{xml.tostring(root, encoding="unicode")}\n'
 
 
 def _plain(text: str) -> str:
