@@ -90,7 +90,7 @@ def write(
     layout = links.layout
     files = _Files(folder)
     listed: list[MarkdownPage] = []
-    full = _Full(site)
+    full, full_size = [llms.head(site)], 0  # llms-full.txt, empty when it is too large
     linked: list[tuple[SitePlace, str]] = []
     for done, (place, page) in enumerate(pages):
         progress("writing Markdown", done, len(layout.files))
@@ -103,42 +103,25 @@ def write(
             files.want(path, by_folder[above])
         listed.append(replace(page, text=""))
         if not partial:
-            full.add(page, references.with_targets(page.text, spans, links.of(place.base, llms.FULL)))
+            text = references.with_targets(page.text, spans, links.of(place.base, llms.FULL))
+            full.append(llms.part_of_full(page, text))
+            full_size += len(full[-1].encode(errors="replace"))
+            if full_size > llms.MAX_FULL_BYTES:
+                full.clear()
         linked.append((place, page.path))
+    notes = _collisions(layout)
     if not partial:
-        text = full.text()
-        if text is not None:
-            files.want(llms.FULL, text)
-        files.want(llms.LIST, llms.list_file(site, listed, text is not None))
+        if full:
+            files.want(llms.FULL, "".join(full))
+        else:
+            size = f"{llms.MAX_FULL_BYTES // 1_000_000} MB"
+            notes.append(f"{llms.FULL} is not written: the text of all pages is larger than {size}.")
+        files.want(llms.LIST, llms.list_file(site, listed, bool(full)))
     files.finish(partial)
     html = files.link_html([each for each in linked if each[1] in files.own] if link_html else [], partial)
     files.save(html)
-    return MarkdownReport(
-        len(listed), len(files.own), files.written, files.removed, (*_collisions(layout), *full.notes, *files.notes())
-    )
-
-
-class _Full:
-    """``llms-full.txt``, page by page, up to its limit."""
-
-    def __init__(self, site: PublishedSite) -> None:
-        self._pieces: list[str] = [llms.head(site)]
-        self._size = 0
-        self.notes: list[str] = []
-
-    def add(self, page: MarkdownPage, text: str) -> None:
-        part = llms.part_of_full(page, text)
-        self._size += len(part.encode(errors="replace"))
-        if self._size <= llms.MAX_FULL_BYTES:
-            self._pieces.append(part)
-        elif self._pieces:
-            self._pieces.clear()
-            size = f"{llms.MAX_FULL_BYTES // 1_000_000} MB"
-            self.notes.append(f"{llms.FULL} is not written: the text of all pages is larger than {size}.")
-
-    def text(self) -> str | None:
-        """The file; None for a larger site."""
-        return "".join(self._pieces) or None
+    notes += files.notes()
+    return MarkdownReport(len(listed), len(files.own), files.written, files.removed, tuple(notes))
 
 
 def _collisions(layout: Layout) -> list[str]:
