@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 from anvil import registry
 from anvil.errors import AnvilError, ArtifactError, ArtifactMissing, ConfigError, SourceError
 from anvil.live.location import IndexLocation
-from anvil.member import Member
+from anvil.opened_index import OpenedIndex
 from anvil.page_queries import PageQueries
 from anvil.requests import BuildRequest, OpenRequest, checked, checks_arguments
 from anvil.settings import index_url
@@ -47,7 +47,7 @@ class Anvil(PageQueries):
     :class:`ConfigError`; :meth:`alone` gives each of them.
     """
 
-    def alone(self, member: Member) -> Anvil:
+    def alone(self, member: OpenedIndex) -> Anvil:
         """One of the indexes by itself. It is closed with this object."""
         return Anvil([member], member.config, owns_members=False) if self.is_several else self
 
@@ -76,7 +76,7 @@ class Anvil(PageQueries):
             self._opener = threading.Thread(target=self._open_files, args=(files,), name="anvil-open", daemon=True)
             self._opener.start()
 
-    def _open_files(self, members: Sequence[Member]) -> None:
+    def _open_files(self, members: Sequence[OpenedIndex]) -> None:
         for member in members:
             if self._closed.is_set():
                 return
@@ -457,7 +457,7 @@ def open_index(request: OpenRequest) -> Anvil:
     if (opened := _of_folder(settings, base, request)) is not None:
         return opened
     is_elsewhere = request.index is not None or _has_index_elsewhere(settings)
-    return _one(Member(settings, base, request, index_only=request.docs is None and is_elsewhere))
+    return _one(OpenedIndex(settings, base, request, index_only=request.docs is None and is_elsewhere))
 
 
 def open_project(request: OpenRequest) -> Anvil:
@@ -470,7 +470,7 @@ def open_project(request: OpenRequest) -> Anvil:
     settings, base = _settings(request)
     if request.names_index:
         opened = _of_folder(settings, base, request)
-        return opened or _one(Member(settings, base, request, index_only=request.docs is None))
+        return opened or _one(OpenedIndex(settings, base, request, index_only=request.docs is None))
     chosen = _chosen(settings, base, request.collections or None)
     if len(chosen) > 1:
         return _several(settings, base, chosen, request)
@@ -509,7 +509,7 @@ def _of_folder(config: Config, base: Path, request: OpenRequest) -> Anvil | None
     return None
 
 
-def _one(member: Member) -> Anvil:
+def _one(member: OpenedIndex) -> Anvil:
     return Anvil([member], member.config)
 
 
@@ -519,14 +519,14 @@ def _member(
     collection: Collection,
     request: OpenRequest,
     provider: EmbeddingProvider | None = None,
-) -> Member:
+) -> OpenedIndex:
     """One collection of a project."""
     if collection.of_project:
         settings, index_only, has_folder = replace(config, collections=()), _has_index_elsewhere(config), True
     else:
         has_folder = collection.docs is not None
         settings, index_only = of_collection(config, collection), not has_folder
-    return Member(settings, base, request, index_only=index_only, has_folder=has_folder, provider=provider)
+    return OpenedIndex(settings, base, request, index_only=index_only, has_folder=has_folder, provider=provider)
 
 
 def _several(config: Config, base: Path, collections: Sequence[Collection], request: OpenRequest) -> Anvil:

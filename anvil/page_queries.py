@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from anvil import registry
 from anvil.errors import AnvilError, ArtifactError, ArtifactMissing, ConfigError, NotFound
-from anvil.member import Member
+from anvil.opened_index import OpenedIndex
 from anvil.requests import checks_arguments
 from anvil.wording import counted, first_of
 
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from anvil.settings.schema import Collection, Config
     from anvil.status import Status
 
-    Opened = list[tuple[Member, WorkingCopy]]
-    Problems = list[tuple[Member, AnvilError]]
+    Opened = list[tuple[OpenedIndex, WorkingCopy]]
+    Problems = list[tuple[OpenedIndex, AnvilError]]
 
 MAX_NAMED = 5
 """Collections that one sentence names."""
@@ -57,7 +57,7 @@ class PageQueries:
 
     def __init__(
         self,
-        members: Sequence[Member],
+        members: Sequence[OpenedIndex],
         config: Config,
         provider: EmbeddingProvider | None = None,
         *,
@@ -93,11 +93,11 @@ class PageQueries:
         """The names of the collections, each once."""
         return tuple(self._default)
 
-    def is_default(self, member: Member) -> bool:
+    def is_default(self, member: OpenedIndex) -> bool:
         """Whether this version answers questions that name none."""
         return member.collection is None or self._default[member.collection.name] is member.collection
 
-    def selected(self, collection: str | None = None, version: str | None = None) -> tuple[Member, ...]:
+    def selected(self, collection: str | None = None, version: str | None = None) -> tuple[OpenedIndex, ...]:
         """The members that a question is for. Raises :class:`ConfigError`, with what there is."""
         if not self._default:
             if collection is not None or version is not None:
@@ -121,20 +121,20 @@ class PageQueries:
                 )
         return tuple(member for member in self.members if member.collection in wanted)
 
-    def _labelled(self, part: P, member: Member) -> P:
+    def _labelled(self, part: P, member: OpenedIndex) -> P:
         """A part of an answer; of several, with the collection that it is from."""
         if not self.is_several:
             return part
         return replace(part, collection=member.collection_name, version=member.version)
 
-    def _notes(self, member: Member, notes: Sequence[str] | None) -> list[str]:
+    def _notes(self, member: OpenedIndex, notes: Sequence[str] | None) -> list[str]:
         """Notes of a member; of several, with its label."""
         return [f"{member.label}: {note}" if self.is_several else note for note in notes or ()]
 
     # --- the only index ------------------------------------------------------------------------------------
 
     @property
-    def only(self) -> Member:
+    def only(self) -> OpenedIndex:
         """The only index. Raises :class:`ConfigError` where there are several."""
         if self.is_several:
             labels = ", ".join(member.label for member in self.members)
@@ -264,7 +264,7 @@ class PageQueries:
         )
         return self._search_several(members, request) if self.is_several else members[0].live.search(request)
 
-    def _search_several(self, members: Sequence[Member], request: SearchRequest) -> Explained:
+    def _search_several(self, members: Sequence[OpenedIndex], request: SearchRequest) -> Explained:
         """One search of members that answer together. Their locks are taken in their order, so two questions never wait
         for each other."""
         started_at = time.perf_counter()
@@ -315,7 +315,7 @@ class PageQueries:
         skipped, is_full = request.offset, False
         left, chars_left = request.max_matches, request.max_chars
 
-        def of(member: Member) -> GrepResult:
+        def of(member: OpenedIndex) -> GrepResult:
             nonlocal skipped, is_full, left, chars_left
             limit = 1 if is_full else left  # the matches of the others are only counted
             own = replace(request, max_matches=limit, offset=skipped, max_chars=chars_left)
@@ -407,7 +407,7 @@ class PageQueries:
         from anvil.results import PageList
         from anvil.search import pages
 
-        def of(member: Member) -> PageList:
+        def of(member: OpenedIndex) -> PageList:
             with member.live.query() as copy:
                 return replace(pages.list_pages(copy.reader, prefix), notes=tuple(member.live.missing_pages(copy)))
 
@@ -443,7 +443,7 @@ class PageQueries:
         """The state of the server, the index, the embedding and the repository, and of each collection where there are
         several; those that cannot answer have a note. Errors of git do not make it fail."""
 
-        def of(member: Member) -> Status:
+        def of(member: OpenedIndex) -> Status:
             with member.live.query() as copy:
                 return member.status(copy)
 
@@ -459,7 +459,7 @@ class PageQueries:
         )
         return replace(first, collections=tuple(listed))
 
-    def _holder(self, file_path: str, collection: str | None, version: str | None) -> Member:
+    def _holder(self, file_path: str, collection: str | None, version: str | None) -> OpenedIndex:
         """The member that has a page. Raises :class:`NotFound` where none or several have it."""
         members = self.selected(collection, version)
         if len(members) == 1:
@@ -487,16 +487,20 @@ class PageQueries:
         raise NotFound(_no_page(file_path, paths, problems))
 
     @contextmanager
-    def _holding(self, file_path: str, collection: str | None, version: str | None) -> Iterator[tuple[Member, Reader]]:
+    def _holding(
+        self, file_path: str, collection: str | None, version: str | None
+    ) -> Iterator[tuple[OpenedIndex, Reader]]:
         """The member that has a page, and its index."""
         member = self._holder(file_path, collection, version)
         with member.live.query(page=member.path_of(file_path)) as copy:
             yield member, copy.reader
 
 
-def _call_each(members: Iterable[Member], call: Callable[[Member], T]) -> tuple[list[tuple[Member, T]], Problems]:
+def _call_each(
+    members: Iterable[OpenedIndex], call: Callable[[OpenedIndex], T]
+) -> tuple[list[tuple[OpenedIndex, T]], Problems]:
     """(member, result) of each call that succeeds, and (member, error) of the others. Raises if all fail."""
-    results: list[tuple[Member, T]] = []
+    results: list[tuple[OpenedIndex, T]] = []
     problems: Problems = []
     for member in members:
         try:
@@ -511,7 +515,7 @@ def _call_each(members: Iterable[Member], call: Callable[[Member], T]) -> tuple[
     return results, problems
 
 
-def _problem(member: Member, error: AnvilError) -> str:
+def _problem(member: OpenedIndex, error: AnvilError) -> str:
     """A sentence on a collection that cannot answer."""
     return f"{member.label} cannot answer: {error}"
 

@@ -38,7 +38,7 @@ from anvil.wording import counted
 
 if TYPE_CHECKING:
     from anvil.documents.document_source import DocumentSource
-    from anvil.member import Member
+    from anvil.opened_index import OpenedIndex
     from anvil.settings.schema import Config
     from anvil.sites.page_choice import PageImage
     from anvil.sites.site_folder import SiteFolder
@@ -63,7 +63,7 @@ class BundledPage(NamedTuple):
 
 
 def collect(
-    member: Member,
+    member: OpenedIndex,
     project: BundledProject,
     exclude: Collection[str] = (),
     with_index: bool = False,
@@ -106,7 +106,7 @@ def collect(
     return Bundle(project, dict(sorted(content.items())), len(pages), tuple(notes))
 
 
-def ensure_apart(out: Path, member: Member) -> None:
+def ensure_apart(out: Path, member: OpenedIndex) -> None:
     """Raise :class:`ConfigError` where the pages of a bundle in ``out`` would be among those that it is made from."""
     pages = Path(os.path.realpath(out / PAGES))
     for folder in (member.folder, member.site_folder):
@@ -164,7 +164,7 @@ def _documents(source: DocumentSource, config: Config, progress: Progress) -> tu
     return documents, [*_first(f"{item.path} is left out: {item.reason}." for item in skipped), *_first(invalid)]
 
 
-def _targets(member: Member, documents: Mapping[str, Document]) -> SourceTargets | SiteTargets:
+def _targets(member: OpenedIndex, documents: Mapping[str, Document]) -> SourceTargets | SiteTargets:
     if member.site_folder is not None:
         site = member.site_pages()
         places = {path: twins.place_of(page) for path, page in site.pages().items()}
@@ -250,7 +250,7 @@ _PLAIN = "".join(map(chr, range(33, 127))).translate({ord(character): None for c
 
 
 def _index(
-    member: Member, pages: Sequence[BundledPage], version: str | None, commit: str | None, progress: Progress
+    member: OpenedIndex, pages: Sequence[BundledPage], version: str | None, commit: str | None, progress: Progress
 ) -> bytes:
     """An index of the files of the pages: its results lead to these files. Raises :class:`BuildError`."""
     from anvil.build import builder

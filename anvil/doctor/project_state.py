@@ -282,7 +282,7 @@ def _shortcomings(project: ExaminedProject, reader: Reader) -> Iterator[Result]:
     from anvil.documents import document_source
     from anvil.index_file.writer import OPTIONAL_SETTINGS
     from anvil.live import site_view
-    from anvil.member import configured
+    from anvil.opened_index import configured
 
     meta, shown = reader.meta(), project.shown(project.index)
     of_site = reader.excluded_hashes() is not None  # such an index has settings of its own

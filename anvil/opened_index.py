@@ -44,7 +44,7 @@ def configured(config: Config) -> dict[str, str | None]:
     return {"site": page_urls.recorded(config.site), "weights": page_weights.recorded(config.search.weights)}
 
 
-class Member:
+class OpenedIndex:
     """One index: the corpus of a live index, a folder or a built site, or an index alone.
 
     ``folder``: the documentation folder; None when there is only an index. ``site_folder``: the built site whose pages
