@@ -17,6 +17,8 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import IO, Any, BinaryIO
 
+from anvil.formats.data_formats import json_object
+
 
 def write_message(pipe: IO[bytes], message: Mapping[str, Any], data: bytes | None = None) -> None:
     """Send a message, with data after it. Raises :class:`OSError` when the pipe is closed."""
@@ -76,11 +78,8 @@ class ChildProcess:
         line = self._stdout.readline(max_line_bytes)
         if not line:
             raise EOFError("the process ended")
-        try:
-            message = json.loads(line)
-        except RecursionError:
-            message = None
-        if not isinstance(message, dict):
+        message = json_object(line)
+        if message is None:
             raise ValueError("a message is not a JSON object")
         if "bytes" not in message:
             return message, None

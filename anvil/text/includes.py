@@ -8,7 +8,6 @@ Nothing else of the page is changed. Supported are ``{* path ln[1:5] *}`` and ``
 
 from __future__ import annotations
 
-import json
 import posixpath
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from anvil.formats.characters import backticks
+from anvil.formats.data_formats import canonical, json_object
 from anvil.formats.patterns import lazy_pattern
 from anvil.text import front_matter
 from anvil.values import PAGE_ENDINGS
@@ -129,21 +129,14 @@ def expand(text: str, page: str, root: str, look: Look) -> Expanded:
 
 def fingerprint(files: Mapping[str, str]) -> str:
     """The fingerprint of included files, for the index; empty without them."""
-    if not files:
-        return ""
-    return f"+{VERSION}" + json.dumps(files, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return f"+{VERSION}{canonical(files)}" if files else ""
 
 
 def files(fingerprint: str) -> dict[str, str] | None:
     """Path -> blob id of a fingerprint; None for another version."""
-    head = f"+{VERSION}" + "{"
-    if not fingerprint.startswith(head):
-        return None
-    try:
-        values = json.loads(fingerprint[len(head) - 1 :])
-    except ValueError:
-        return None
-    return values if isinstance(values, dict) and all(isinstance(value, str) for value in values.values()) else None
+    head = f"+{VERSION}"
+    values = json_object(fingerprint[len(head) :]) if fingerprint.startswith(head + "{") else None
+    return values if values is not None and all(isinstance(value, str) for value in values.values()) else None
 
 
 def source_line(line: int, inserted: Sequence[tuple[int, int]]) -> int:

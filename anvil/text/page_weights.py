@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from anvil.formats import patterns
+from anvil.formats.data_formats import canonical
 from anvil.formats.patterns import lazy_pattern
 
 RECORD_SHARE = 0.7
@@ -62,7 +63,7 @@ def asks_for_records(question: str) -> bool:
 
 def recorded(weights: Mapping[str, float]) -> str | None:
     """The weights as text for the manifest, in their order; None where there are none."""
-    return json.dumps(list(weights.items()), ensure_ascii=False, separators=(",", ":")) if weights else None
+    return canonical(list(weights.items())) if weights else None
 
 
 def recalled(text: str | None) -> dict[str, float]:
