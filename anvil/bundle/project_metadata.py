@@ -12,6 +12,9 @@ from anvil.bundle.pointer import BundledProject
 from anvil.formats import data_formats
 from anvil.system import safe_files
 
+_METADATA = (("pyproject.toml", "project", True), ("package.json", "", True), ("Cargo.toml", "package", False))
+"""File, its table with name and version, and whether ``anvil deps add`` finds packages of this language."""
+
 
 def find_project(out: Path, base: Path) -> BundledProject:
     """The project that the folder ``out`` belongs to: its metadata is in that folder, above it up to ``base``, or in
@@ -27,22 +30,12 @@ def find_project(out: Path, base: Path) -> BundledProject:
 
 def _described(folder: Path) -> Iterator[BundledProject]:
     """What the files of a folder say. One that cannot be read says nothing."""
-    with suppress(OSError, ValueError, RecursionError):
-        table = data_formats.read_toml(safe_files.text(folder / "pyproject.toml")).get("project")
-        if project := _project(table, is_package=True):
-            yield project
-    with suppress(OSError, ValueError, RecursionError):
-        if project := _project(json.loads(safe_files.text(folder / "package.json")), is_package=True):
-            yield project
-    with suppress(OSError, ValueError, RecursionError):
-        table = data_formats.read_toml(safe_files.text(folder / "Cargo.toml")).get("package")
-        if project := _project(table, is_package=False):
-            yield project
-
-
-def _project(table: Any, is_package: bool) -> BundledProject | None:
-    name, version = (_line(table.get(key)) for key in ("name", "version")) if isinstance(table, dict) else (None, None)
-    return None if name is None else BundledProject(name, version, name if is_package else None)
+    for file, key, is_package in _METADATA:
+        with suppress(OSError, ValueError, RecursionError):
+            text = safe_files.text(folder / file)
+            table = data_formats.read_toml(text).get(key) if key else json.loads(text)
+            if isinstance(table, dict) and (name := _line(table.get("name"))) is not None:
+                yield BundledProject(name, _line(table.get("version")), name if is_package else None)
 
 
 def _line(value: Any) -> str | None:

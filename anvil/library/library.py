@@ -430,7 +430,7 @@ class Library:
         names = [each.library for each in reader.libraries()]
         if not names:
             yield "There is no document yet. Add some, as with 'anvil ingest FOLDER' or ingest_file."
-        elif library is not None and metadata_filter.library_name(library) not in names:
+        elif library is not None and library not in names:
             yield f"There is no library {library!r}. There are: {first_of(names, MAX_NAMED)}."
         elif is_filtered:
             yield "No passage fits the question and the filter. Search without the filter, or see list_documents."
