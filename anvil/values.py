@@ -260,38 +260,6 @@ class Changes:
         return tuple(sorted((*self.changed, *self.added, *self.removed)))
 
 
-@dataclass(frozen=True, slots=True)
-class ModelIdentity:
-    """The model of an index's vectors. ``dimensions``: 0 without vectors."""
-
-    provider: str
-    name: str
-    digest: str
-    dimensions: int
-
-
-@dataclass(frozen=True, slots=True)
-class Manifest:
-    """The manifest that is published with an index. Clients read it before they download the index.
-
-    ``file`` is the index's name in the same folder, ``sha256`` the hash of its bytes, ``size`` in bytes. ``digest`` is
-    the hash of its text and configuration. ``last_modified`` is the time of its newest page.
-    """
-
-    format: int
-    file: str
-    sha256: str
-    size: int
-    digest: str
-    commit: str | None
-    last_modified: str
-    anvil_version: str
-    model: ModelIdentity
-    pages: int
-    chunks: int
-    vectors: int
-
-
 Progress = Callable[[str, int, int], None]
 """A callback for long operations: (stage, done, total)."""
 

@@ -18,9 +18,10 @@ from anvil.errors import ArtifactRejected, FetchError, Unreachable
 from anvil.fetch.fetched_cache import CacheState
 from anvil.http.client import HttpClient, Reply, body_errors
 from anvil.index_file import manifest
+from anvil.index_file.manifest import Manifest
 from anvil.settings import index_url
 from anvil.settings.index_url import WebAddress
-from anvil.values import Manifest, Progress
+from anvil.values import Progress
 
 
 @dataclass(frozen=True, slots=True)

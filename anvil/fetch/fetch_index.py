@@ -36,11 +36,12 @@ from anvil.git.repository import Repository
 from anvil.http.allowed_servers import HttpPolicy
 from anvil.http.client import HttpClient, Limits, http_date, origin
 from anvil.index_file import manifest
+from anvil.index_file.manifest import Manifest
 from anvil.settings import index_url
 from anvil.settings.index_url import Address, GitHubAddress, LocalPath, WebAddress
 from anvil.settings.schema import INDEX_FOLDER, INDEX_NAME, Config
 from anvil.system import safe_files
-from anvil.values import LOCK_TIMEOUT_S, Manifest, Progress, silent
+from anvil.values import LOCK_TIMEOUT_S, Progress, silent
 
 UNPUBLISHED = "It is published without a manifest, so the download is checked against its own checksums only."
 

@@ -25,8 +25,8 @@ from pathlib import Path
 
 from anvil.errors import AnvilError
 from anvil.index_file import manifest, publish
+from anvil.index_file.manifest import Manifest
 from anvil.system import safe_files, user_folders
-from anvil.values import Manifest
 
 MAX_ENTRIES = 12
 """Limit for objects and for sources. The least recently used ones are removed first."""

@@ -25,9 +25,9 @@ from anvil.formats.patterns import OBJECT_ID
 from anvil.git.repository import Repository
 from anvil.http.client import HttpClient, Reply, origin
 from anvil.index_file import manifest
+from anvil.index_file.manifest import Manifest
 from anvil.settings import index_url
 from anvil.settings.index_url import GitHubAddress
-from anvil.values import Manifest
 
 API = "https://api.github.com"
 _NEXT = re.compile(r'<([^>]*)>\s*;[^,]*\brel="?next"?')

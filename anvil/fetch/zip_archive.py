@@ -18,8 +18,8 @@ from typing import IO
 
 from anvil.errors import ArtifactRejected
 from anvil.index_file import manifest
+from anvil.index_file.manifest import Manifest
 from anvil.settings import index_url
-from anvil.values import Manifest
 
 MAX_COMPRESSION_RATIO = 200
 """Uncompressed bytes for each compressed byte. An index has about 3, an empty one about 60."""

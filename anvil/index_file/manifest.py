@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,12 +15,43 @@ from anvil.errors import ArtifactRejected
 from anvil.formats.patterns import OBJECT_ID, SHA256
 from anvil.index_file import connection, verify
 from anvil.system import safe_files
-from anvil.values import Manifest, ModelIdentity
 
 T = TypeVar("T")
 MAX_CHARACTERS = 100_000
 """Characters of the longest manifest that is read."""
 _NAME = re.compile(r"(?!\.)[^/\\\x00-\x1f:?#%]{1,200}")
+
+
+@dataclass(frozen=True, slots=True)
+class ModelIdentity:
+    """The model of an index's vectors. ``dimensions``: 0 without vectors."""
+
+    provider: str
+    name: str
+    digest: str
+    dimensions: int
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """The manifest that is published with an index. Clients read it before they download the index.
+
+    ``file`` is the index's name in the same folder, ``sha256`` the hash of its bytes, ``size`` in bytes. ``digest`` is
+    the hash of its text and configuration. ``last_modified`` is the time of its newest page.
+    """
+
+    format: int
+    file: str
+    sha256: str
+    size: int
+    digest: str
+    commit: str | None
+    last_modified: str
+    anvil_version: str
+    model: ModelIdentity
+    pages: int
+    chunks: int
+    vectors: int
 
 
 def describe(path: Path) -> Manifest:

@@ -11,8 +11,8 @@ import pytest
 import anvil
 from anvil.errors import ArtifactMissing, ArtifactRejected
 from anvil.index_file import manifest
+from anvil.index_file.manifest import Manifest, ModelIdentity
 from anvil.system import safe_files
-from anvil.values import Manifest, ModelIdentity
 
 SOUND = Manifest(
     format=1,
