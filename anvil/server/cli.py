@@ -168,15 +168,14 @@ def command(
             pipe = stdio.StdioPipe.take_over_stdio()
             stdio.serve(running, reporter, pipe, shutdown)
         else:
+            import asyncio
+
             from anvil.server import http_transport
 
             for toolset in running:
                 toolset.target.start(reporter)
-            sse = given.transport == "sse"
-            if not ui:
-                http_transport.serve(running, reporter, access, sse)
-                return
-            http_transport.serve(running, reporter, access, sse, playground.log_address)
+            ready = playground.log_address if ui else None
+            asyncio.run(http_transport.serve(running, reporter, access, given.transport == "sse", ready))
 
 
 @click.command("ui", epilog="Example: anvil ui --docs docs")
@@ -187,6 +186,7 @@ def command(
 @options.folder
 def ui_command(given: ServeRequest, port: int, no_browser: bool) -> None:
     """Search, read and check the index in your browser, until Ctrl+C. Only this machine can open the page."""
+    import asyncio
     import webbrowser
 
     output.say("Starting the playground.", err=True)  # what it needs takes some seconds to load
@@ -212,5 +212,5 @@ def ui_command(given: ServeRequest, port: int, no_browser: bool) -> None:
     with exit_on_signal(), ShutdownDeadline() as shutdown, open_toolset("docs", given, reporter) as running:
         served = playground.with_playground(running)
         running.target.start(reporter)
-        http_transport.serve([served], reporter, access, ready=ready)
+        asyncio.run(http_transport.serve([served], reporter, access, ready=ready))
         shutdown.begin()

@@ -58,7 +58,7 @@ NO_MESSAGE = ("Validation error:", "Body must be")
 NO_SDK_CHECKS = TransportSecuritySettings(enable_dns_rebinding_protection=False)
 
 
-def serve(
+async def serve(
     served: Sequence[RunningToolset],
     reporter: ProgressReporter,
     access: Access,
@@ -70,40 +70,10 @@ def serve(
 
     Raises :class:`ConfigError` when the port cannot be used.
     """
-    with listening(access) as sock:
-        asyncio.run(_serve(served, reporter, access, sock, sse, ready))
-
-
-@contextlib.contextmanager
-def listening(access: Access) -> Iterator[socket.socket]:
-    """The socket, bound."""
-    try:
-        family, kind, _, _, address = socket.getaddrinfo(
-            access.host or None, access.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
-        sock = socket.socket(family, kind)
-    except OSError as error:
-        raise ConfigError(f"{access.host} is not an address of this machine ({error}). Give another --host.") from None
-    with sock:
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            sock.bind(address)
-        except OSError as error:
-            raise ConfigError(
-                f"{access.host} port {access.port} cannot be used ({error.strerror}). Give another --port or --host."
-            ) from None
-        yield sock
-
-
-async def _serve(
-    served: Sequence[RunningToolset],
-    reporter: ProgressReporter,
-    access: Access,
-    sock: socket.socket,
-    sse: bool,
-    ready: Callable[[str], None] | None,
-) -> None:
-    async with running_app(served, reporter, standing=sse) as app, stop_on_signal() as stop_request:
+    async with contextlib.AsyncExitStack() as stack:
+        sock = stack.enter_context(listening(access))
+        app = await stack.enter_async_context(running_app(served, reporter, standing=sse))
+        stop_request = await stack.enter_async_context(stop_on_signal())
         limit = connection_limit()
         server = _Server(
             uvicorn.Config(
@@ -142,6 +112,27 @@ async def _serve(
             await server.serve([sock])
         finally:
             waiting.cancel()
+
+
+@contextlib.contextmanager
+def listening(access: Access) -> Iterator[socket.socket]:
+    """The socket, bound."""
+    try:
+        family, kind, _, _, address = socket.getaddrinfo(
+            access.host or None, access.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        sock = socket.socket(family, kind)
+    except OSError as error:
+        raise ConfigError(f"{access.host} is not an address of this machine ({error}). Give another --host.") from None
+    with sock:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            sock.bind(address)
+        except OSError as error:
+            raise ConfigError(
+                f"{access.host} port {access.port} cannot be used ({error.strerror}). Give another --port or --host."
+            ) from None
+        yield sock
 
 
 class StopRequest:
