@@ -185,7 +185,7 @@ class Converter:
             if self._closed:
                 raise DocumentRejected("It was not converted: Anvil is being closed.")
             process = self._idle.pop() if self._idle else None
-            if process is not None and not process.alive:
+            if process is not None and process.exit_code is not None:
                 process.kill()  # closes its pipes
                 process = None
             process = process or _Process(self._options)
@@ -195,7 +195,7 @@ class Converter:
     def _give_back(self, process: _Process) -> None:
         with self._lock:
             self._busy.discard(process)
-            reusable = process.ready and process.alive and process.file_count < MAX_FILES_PER_PROCESS
+            reusable = process.ready and process.exit_code is None and process.file_count < MAX_FILES_PER_PROCESS
             if reusable and not self._closed:
                 self._idle.append(process)
                 return
@@ -222,26 +222,18 @@ _OWN_VARIABLES = {**dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "M
 telemetry."""
 
 
-class _Process:
+class _Process(ChildProcess):
     """One process, which converts one file at a time."""
 
     def __init__(self, options: LibraryOptions) -> None:
         inherited = {name: os.environ[name] for name in _INHERITED_VARIABLES if name in os.environ}
         self._options = options
-        self._process = ChildProcess(
+        super().__init__(
             "anvil.library.converter_process", str(options.convert_memory_bytes), env={**inherited, **_OWN_VARIABLES}
         )
         self.file_count = 0
         self.ready = True
         """Whether it waits for a file, and all that it sent was read."""
-
-    @property
-    def alive(self) -> bool:
-        return self._process.exit_code is None
-
-    def kill(self) -> None:
-        """Kill it, and all that it started."""
-        self._process.kill()
 
     def convert(self, path: Path, file_type: str, name: str) -> Iterator[DocumentPart]:
         """The parts of a file, within the limits. The time between two parts is not counted."""
@@ -249,11 +241,11 @@ class _Process:
         self.file_count += 1
         options = self._options
         start_s = START_TIMEOUT_S if self.file_count == 1 else 0.0
-        watchdog = Watchdog(self._process, options.convert_seconds + start_s)
+        watchdog = Watchdog(self, options.convert_seconds + start_s)
         bytes_left = 4 * options.max_characters + 4
         try:
             with watchdog:
-                self._process.send(
+                self.send(
                     {
                         "path": str(path),
                         "type": file_type,
@@ -266,7 +258,7 @@ class _Process:
                 )
             while True:
                 with watchdog:
-                    message, text = self._process.receive(MAX_LINE_BYTES, bytes_left)
+                    message, text = self.receive(MAX_LINE_BYTES, bytes_left)
                 if text is None:
                     break
                 bytes_left -= len(text)
@@ -285,8 +277,8 @@ class _Process:
 
     def _raise_broken(self, watchdog: Watchdog) -> NoReturn:
         """Raise for a process that stopped or violates the protocol."""
-        options, code = self._options, self._process.wait(EXIT_TIMEOUT_S)
-        self._process.kill()
+        options, code = self._options, self.wait(EXIT_TIMEOUT_S)
+        self.kill()
         if watchdog.expired or code == -getattr(signal, "SIGXCPU", 0):
             raise DocumentTooLarge(
                 f"Converting it took longer than {options.convert_seconds:g} s (library.convert_seconds). "

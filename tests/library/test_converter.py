@@ -34,7 +34,7 @@ def converted(converter: Converter, path: Path) -> str:
 
 
 def process_ids(converter: Converter) -> set[int]:
-    return {each._process.pid for each in converter._idle}
+    return {each.pid for each in converter._idle}
 
 
 # --- each format, by real files ----------------------------------------------------------------------------------
@@ -328,7 +328,7 @@ def test_a_process_that_dies_is_one_error(converter: Converter, tmp_path: Path) 
         for number, _ in enumerate(converter.parts(path, "pdf", "a.pdf")):
             if number == 0:
                 (process,) = converter._busy
-                process._process.kill()
+                process.kill()
     assert converted(converter, tmp_path / "good.docx")
 
 
@@ -351,7 +351,7 @@ def test_nobody_is_left_when_it_is_closed(tmp_path: Path) -> None:
     (process,) = converter._busy
     converter.close()
     thread.join(10)
-    assert failed and not process.alive
+    assert failed and process.exit_code is not None
     with pytest.raises(DocumentRejected, match="being closed"):
         converted(converter, documents.docx(tmp_path / "a.docx", "A", "b"))
 
