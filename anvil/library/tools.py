@@ -181,9 +181,9 @@ def routes(bridge: ThreadBridge) -> Sequence[Route]:
     """``POST /upload``."""
     from starlette.routing import Route
 
-    from anvil.library.upload import Upload
+    from anvil.library import upload
 
-    return [Route("/upload", Upload(bridge).answer, methods=["POST"])]
+    return [Route("/upload", functools.partial(upload.answer, bridge), methods=["POST"])]
 
 
 TOOLSET = Toolset("library", "Anvil library", INSTRUCTIONS, TOOLS, health, routes, errors_as_values=True)

@@ -37,46 +37,39 @@ STATUSES: tuple[tuple[type[AnvilError], int], ...] = (
 )
 
 
-class Upload:
-    """The route, over one library."""
+async def answer(bridge: ThreadBridge, request: Request) -> JSONResponse:
+    """The result of ``ingest_file`` of the bridge's library, or an error with a status of :data:`STATUSES`."""
+    library: Library = bridge.target
+    try:
+        limit = library.config.table(LibraryOptions).max_upload_bytes
+        return JSONResponse(plain(await _ingested(bridge, request, limit)))
+    except AnvilError as error:
+        status = next(status for kind, status in STATUSES if isinstance(error, kind))
+        return _refusal(status, str(error))
+    except HTTPException as error:  # Starlette could not parse the form
+        return _refusal(400, f"The form cannot be read: {error.detail}")
+    except Exception as error:
+        log.exception("upload failed")
+        return _refusal(500, f"The upload failed inside the server ({type(error).__name__}). Its log says where.")
 
-    def __init__(self, bridge: ThreadBridge) -> None:
-        self._bridge = bridge
 
-    async def answer(self, request: Request) -> JSONResponse:
-        """The result of ``ingest_file``, or an error with a status of :data:`STATUSES`."""
-        library: Library = self._bridge.target
-        try:
-            limit = library.config.table(LibraryOptions).max_upload_bytes
-            return JSONResponse(plain(await self._ingested(request, limit)))
-        except AnvilError as error:
-            status = next(status for kind, status in STATUSES if isinstance(error, kind))
-            return _refusal(status, str(error))
-        except HTTPException as error:  # Starlette could not parse the form
-            return _refusal(400, f"The form cannot be read: {error.detail}")
-        except Exception as error:
-            log.exception("upload failed")
-            return _refusal(500, f"The upload failed inside the server ({type(error).__name__}). Its log says where.")
-
-    async def _ingested(self, request: Request, max_bytes: int) -> Any:
-        length = request.headers.get("content-length", "")
-        if length.isdigit() and int(length) > max_bytes + FORM_OVERHEAD_BYTES:
+async def _ingested(bridge: ThreadBridge, request: Request, max_bytes: int) -> Any:
+    length = request.headers.get("content-length", "")
+    if length.isdigit() and int(length) > max_bytes + FORM_OVERHEAD_BYTES:
+        raise _too_large(max_bytes)
+    bounded = Request(request.scope, _bounded(request.receive, max_bytes))
+    async with bounded.form(max_files=1, max_fields=8, max_part_size=4 * MAX_METADATA_BYTES) as form:
+        file = form.get("file")
+        if file is None or isinstance(file, str) or not file_name(file.filename or ""):
+            raise ConfigError("The form has no file. Send multipart/form-data with a field 'file'.")
+        if (file.size or 0) > max_bytes:
             raise _too_large(max_bytes)
-        bounded = Request(request.scope, _bounded(request.receive, max_bytes))
-        async with bounded.form(max_files=1, max_fields=8, max_part_size=4 * MAX_METADATA_BYTES) as form:
-            file = form.get("file")
-            if file is None or isinstance(file, str) or not file_name(file.filename or ""):
-                raise ConfigError("The form has no file. Send multipart/form-data with a field 'file'.")
-            if (file.size or 0) > max_bytes:
-                raise _too_large(max_bytes)
-            if _is_blank(file.file):
-                raise ConfigError(
-                    "The file is empty. Send a file with text, or delete the document with delete_document."
-                )
-            library = _text(form.get("library")) if "library" in form else DEFAULT_LIBRARY
-            metadata = _object(_text(form.get("metadata")))
-            name, content = file_name(file.filename or ""), file.file
-            return await self._bridge.call("upload", lambda target: _ingest(target, content, name, library, metadata))
+        if _is_blank(file.file):
+            raise ConfigError("The file is empty. Send a file with text, or delete the document with delete_document.")
+        library = _text(form.get("library")) if "library" in form else DEFAULT_LIBRARY
+        metadata = _object(_text(form.get("metadata")))
+        name, content = file_name(file.filename or ""), file.file
+        return await bridge.call("upload", lambda target: _ingest(target, content, name, library, metadata))
 
 
 def _is_blank(content: BinaryIO) -> bool:
