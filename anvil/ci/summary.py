@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+from anvil import wording
 from anvil.ci.runners import visible
 from anvil.dependencies.values import DocsReport
 from anvil.doc_tests.suite_report import standing
@@ -354,7 +355,7 @@ def questions_headline(report: TestReport) -> str:
     if comparison is not None and comparison.worse:
         pages = Counter(page.file_path for difference in comparison.worse for page in difference.blame[:1])
         named = [path for path, _ in pages.most_common(MAX_NAMED_PAGES)]
-        because = f" because of {_and(named)}" if named else ""
+        because = f" because of {wording.listed(named)}" if named else ""
         return f"{counted(len(comparison.worse), 'question')} got worse{because}"
     if report.failed:
         return f"{counted(len(report.failed), 'question', 'are')} not answered as expected"
@@ -426,10 +427,6 @@ def _instead(outcome: Outcome) -> str:
         return "no result"
     first = outcome.answers[0]
     return code(f"{first.file_path}#{first.anchor}" if first.anchor else first.file_path)
-
-
-def _and(names: list[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def _escaped(text: str) -> str:

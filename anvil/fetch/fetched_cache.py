@@ -22,6 +22,7 @@ import time
 from collections.abc import Collection, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import get_type_hints
 
 from anvil.errors import AnvilError
 from anvil.index_file import manifest, publish
@@ -60,14 +61,8 @@ class CacheState:
     @property
     def is_sound(self) -> bool:
         """Whether each value has its type, and times are numbers of a calendar."""
-        texts = (self.shown, self.place, self.sha256)
-        optional = (self.etag, self.modified, self.revision, self.commit, self.file)
-        return (
-            all(isinstance(each, str) for each in texts)
-            and all(each is None or isinstance(each, str) for each in optional)
-            and isinstance(self.vouched, bool)
-            and all(type(each) in (int, float) and math.isfinite(each) for each in (self.fetched, self.checked))
-        )
+        has_types = all(isinstance(getattr(self, name), kind) for name, kind in get_type_hints(CacheState).items())
+        return has_types and math.isfinite(self.fetched) and math.isfinite(self.checked)
 
 
 class FetchedCache:
