@@ -22,11 +22,12 @@ def program_folder(folder: Path) -> Path:
     """A folder for PATH with an ``anvil`` that runs the package under test, installed or not."""
     paths = shlex.quote(environment()["PYTHONPATH"])
     variables = f"PYTHONPATH={paths} PYTHONWARNINGS=error PYTHONSAFEPATH=1"
-    _script(folder / "anvil", f'{variables} exec {shlex.join(fork_server.command_line("anvil"))} "$@"')
+    script(folder / "anvil", f'{variables} exec {shlex.join(fork_server.command_line("anvil"))} "$@"')
     return folder
 
 
-def _script(file: Path, line: str) -> None:
+def script(file: Path, line: str) -> None:
+    """Write a program of the shell."""
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(f"#!/bin/sh\n{line}\n", encoding="utf-8")
     file.chmod(0o755)
@@ -63,14 +64,28 @@ def pre_commit(where: Path, *arguments: str, code: int | None = 0, **more: str) 
     return call(where, sys.executable, "-m", "pre_commit", *arguments, code=code, **more)
 
 
+_installed: dict[tuple[str, ...], dict[str, str]] = {}
+"""Kinds of hooks -> the text of each as ``pre-commit install`` wrote it into a repository without hooks."""
+
+
 def install_hooks(where: Path, *types: str) -> None:
-    """``pre-commit install``; git then starts pre-commit as :mod:`fork_server` does."""
-    pre_commit(where, "install", *(word for each in types for word in ("-t", each)))
+    """``pre-commit install``, which runs once for each choice of hooks; git then starts pre-commit as
+    :mod:`fork_server` does."""
+    names = types or ("pre-commit",)
+    hooks = {name: where / ".git/hooks" / name for name in names}
+    is_new = not any(hook.exists() for hook in hooks.values())
+    if not is_new or types not in _installed:
+        pre_commit(where, "install", *(word for each in types for word in ("-t", each)))
+        texts = {name: hook.read_text(encoding="utf-8") for name, hook in hooks.items()}
+        if is_new:
+            _installed[types] = texts
+    else:
+        texts = _installed[types]
     python = where / ".git/python"  # called by the hooks with -mpre_commit and more
-    _script(python, f'shift; exec {shlex.join(fork_server.command_line("pre_commit"))} "$@"')
-    for name in types or ("pre-commit",):
-        hook = where / ".git/hooks" / name
-        text = hook.read_text(encoding="utf-8")
+    script(python, f'shift; exec {shlex.join(fork_server.command_line("pre_commit"))} "$@"')
+    for name, text in texts.items():
         forking = re.sub(r"^INSTALL_PYTHON=.*$", f"INSTALL_PYTHON={shlex.quote(str(python))}", text, flags=re.MULTILINE)
         assert forking != text
-        hook.write_text(forking, encoding="utf-8")
+        hooks[name].parent.mkdir(exist_ok=True)
+        hooks[name].write_text(forking, encoding="utf-8")
+        hooks[name].chmod(0o755)
