@@ -132,7 +132,7 @@ def pytest_collection(session: pytest.Session) -> Generator[None, object, object
     gc.disable()
     alone = contextlib.ExitStack()
     with alone:
-        if "PYTEST_XDIST_WORKER" in os.environ and not _are_compiled():
+        if hasattr(session.config, "workerinput") and not _are_compiled():  # in a process of xdist
             from filelock import FileLock  # a part of what Anvil requires; without xdist it is not needed
 
             done = Path(session.config.option.basetemp).parent / "compiled"
