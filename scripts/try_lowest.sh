@@ -13,7 +13,7 @@ tests=(
   tests/fetch/test_attestation_sigstore.py
   tests/embedding/test_{local,openai}.py
   tests/library/test_web_page.py
-  tests/git/test_{libgit2,repository}.py
+  tests/git/test_{repository,repository_merge}.py
   tests/documents/test_file_changes_watcher.py
   tests/index_file/test_{publish,publish_lock,verify}.py
   tests/text/test_{front_matter,markdown_parser}.py

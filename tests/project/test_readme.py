@@ -116,9 +116,7 @@ def asks(place: Place, body: str) -> None:
 
 
 def suite(place: Place, body: str) -> None:
-    said = place.shell(
-        body, PYTEST_ADDOPTS="tests/documents/test_document_source_shards.py", PYTEST_XDIST_AUTO_NUM_WORKERS="1"
-    )
+    said = place.shell(body, PYTEST_ADDOPTS="tests/documents/test_shards.py", PYTEST_XDIST_AUTO_NUM_WORKERS="1")
     assert "[100%]" in said and "does not provide the extra" not in said, said
 
 
