@@ -13,7 +13,7 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Literal, TypeVar
 
-from anvil.doc_tests.asking import Asker, ExpectedParts, QuestionVectors, hit_rate, mean_reciprocal_rank
+from anvil.doc_tests.judging import Asker, ExpectedParts, QuestionVectors, hit_rate, mean_reciprocal_rank
 from anvil.doc_tests.values import ChangedPage, Comparison, Difference, Outcome, Question
 from anvil.documents import document_source
 from anvil.index_file import connection, writer

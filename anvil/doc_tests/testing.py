@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from anvil.doc_tests import comparing
-from anvil.doc_tests.asking import (
+from anvil.doc_tests.judging import (
     Asker,
     ExpectedParts,
     QuestionVectors,

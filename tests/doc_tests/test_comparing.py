@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from anvil.doc_tests import comparing
 from anvil.doc_tests.values import Outcome, Question
-from tests.doc_tests.test_asking import NOTHING, PAGE, outcome
+from tests.doc_tests.test_judging import NOTHING, PAGE, outcome
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from anvil.doc_tests import asking
+from anvil.doc_tests import judging
 from anvil.doc_tests.values import Answer, Expectation, Outcome, Question
 
 PAGE = Question("q", (Expectation("a.md"),), within=2)
@@ -18,7 +18,7 @@ def answer(confidence: float | None = 0.9) -> Answer:
 
 
 def outcome(question: Question, fits: Sequence[bool], confidence: float | None = 0.9) -> Outcome:
-    return asking.judge(question, [answer(confidence) for _ in fits], fits)
+    return judging.judge(question, [answer(confidence) for _ in fits], fits)
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_how_a_question_turns_out(
 def test_a_page_alone_counts_where_it_is_not_unlikely_to_answer(
     confidences: list[float | None], in_section: list[bool], status: str, rank: int, better: str
 ) -> None:
-    found = asking.judge(PAGE, [answer(each) for each in confidences], [True] * len(confidences), in_section)
+    found = judging.judge(PAGE, [answer(each) for each in confidences], [True] * len(confidences), in_section)
     assert (found.status, found.rank, found.better_expect) == (status, rank, better)
     assert found.doubtful == (status == "fail" and rank <= 2)
 
@@ -67,7 +67,7 @@ def test_sums() -> None:
         outcome(PAGE, [False]),
         outcome(NOTHING, [False], 0.05),
     ]
-    assert asking.hit_rate(some) == 0.75
-    assert asking.mean_reciprocal_rank(some) == pytest.approx((1 + 0.5 + 0) / 3)
-    assert asking.mean_reciprocal_rank(some[3:]) is None
-    assert asking.hit_rate([outcome(Question("new"), [True])]) == 1
+    assert judging.hit_rate(some) == 0.75
+    assert judging.mean_reciprocal_rank(some) == pytest.approx((1 + 0.5 + 0) / 3)
+    assert judging.mean_reciprocal_rank(some[3:]) is None
+    assert judging.hit_rate([outcome(Question("new"), [True])]) == 1
