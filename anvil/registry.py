@@ -38,7 +38,7 @@ COMMANDS = {
         "Check", "Print logged questions without answer.", "anvil.doc_tests.cli:questions_command"
     ),
     "diff": CommandEntry("Check", "List the differences of two indexes.", "anvil.git_drivers.cli:diff_command"),
-    "merge": CommandEntry("Build", "Join the shards of a build.", "anvil.git_drivers.cli:merge_command"),
+    "merge": CommandEntry("Build", "Join the shards of a build.", "anvil.cli.build:merge_command"),
     "pull": CommandEntry("Share", "Fetch a published index.", "anvil.fetch.cli:command"),
     "deps": CommandEntry("Find", "Documentation of the project's dependencies.", "anvil.dependencies.cli:command"),
     "bundle": CommandEntry("Share", "Write the documentation for a package.", "anvil.bundle.cli:command"),

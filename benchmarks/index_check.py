@@ -17,7 +17,7 @@ from pathlib import Path
 from measuring import heading, table
 
 from anvil.index_file import connection as connections
-from anvil.index_file import verify
+from anvil.index_file import fts_table, verify
 from anvil.index_file.reader import Reader
 from anvil.index_file.writer import checksum, document_digests
 
@@ -51,7 +51,7 @@ def main(path: Path) -> None:
         "the whole check": lambda: verify._check(reader, path),
         "SHA-256 of the file, before and after": lambda: [connections.sha256(handle) for _ in range(2)],
         "a copy that FTS5's check can write to": copied,
-        "keyword index against the text": lambda: verify._keywords_agree(copy),
+        "keyword index against the text": lambda: fts_table.agrees(copy),
         "types and ranges of values of pages": lambda: verify.wrong_pages(handle, meta["chunking"]),
         "windows and vectors": lambda: verify.wrong_windows(handle, int(meta["embedding_dimensions"]), vector_group),
         "digests of documents": lambda: dict(document_digests(handle)),

@@ -1,4 +1,4 @@
-"""``anvil build``."""
+"""``anvil build``, and ``anvil merge`` of the shards that it built."""
 
 from __future__ import annotations
 
@@ -203,3 +203,24 @@ def summary(report: BuildReport) -> str:
         f"Built {output.relative(report.index_path)}: {size} ({counts_text}) in {report.seconds:.1f} s.\n"
         f"{counted(report.embedded, 'passage')} embedded, {report.reused} reused. Digest {report.digest[:16]}."
     )
+
+
+@click.command("merge", epilog="Example: anvil merge docs.anvil.db shard-1.db shard-2.db shard-3.db")
+@click.argument("out", metavar="OUT")
+@click.argument("shards", metavar="SHARD...", nargs=-1, required=True)
+@options.as_json
+@options.quiet
+def merge_command(out: str, shards: tuple[str, ...], as_json: bool, quiet: bool) -> None:
+    """Join the shards of 'anvil build --shard' into one index. It has the bytes of a single build."""
+    from pathlib import Path
+
+    from anvil.build import joined_shards
+    from anvil.settings import index_url
+
+    target, *parts = (Path(index_url.file(name)) for name in (out, *shards))
+    with output.progress(quiet) as progress:
+        report = joined_shards.join(parts, target, progress=progress)
+    if as_json:
+        output.print_json(report)
+    elif not quiet:
+        output.say(summary(report))

@@ -1,2 +1,1 @@
-"""An index in git: differences, merges, and the drivers that git calls: ``anvil diff``, ``anvil merge``, ``anvil
-git``."""
+"""An index in git: differences, merges, and the drivers that git calls: ``anvil diff``, ``anvil git``."""

@@ -17,13 +17,12 @@ from typing import Any
 import pytest
 
 import anvil
-from anvil.build import builder
+from anvil.build import builder, joined_shards
 from anvil.documents import document_source
 from anvil.documents.shards import Shard
 from anvil.documents.working_tree import WorkingTree
 from anvil.embedding.provider import Embedded, EmbeddingProvider, Vector
 from anvil.errors import BuildError, FormatTooNew, SourceError
-from anvil.git_drivers import merge
 from anvil.index_file import connection as connections
 from anvil.index_file import publish, table_rows, verify
 from anvil.index_file.writer import SETTINGS
@@ -441,7 +440,7 @@ def test_what_is_no_index_is_never_replaced(
     acts: list[Callable[[Path], object]] = [
         lambda file: make(docs, file, keywords, force=force),
         lambda file: make(docs, file, keywords, force=force, previous=[tmp_path / "i.db"]),
-        lambda file: merge.join([shard], file),
+        lambda file: joined_shards.join([shard], file),
         lambda file: publish.place(tmp_path / "i.db", file),
     ]
     for file in files:

@@ -66,6 +66,7 @@ PRELOADED = {
         "anvil.library.tools",
         "anvil.context.tools",
         "anvil.agents.agent_files",
+        "anvil.build.joined_shards",
         "anvil.git_drivers.merge",
         "anvil.live.working_copy",
         "anvil.search.pages",

@@ -1,0 +1,104 @@
+"""Shards of a build joined into one index."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from anvil.build.builder import is_unchanged, report_on
+from anvil.documents.shards import Shard
+from anvil.errors import ArtifactMissing, ArtifactRejected, ConfigError
+from anvil.index_file import connection, publish, verify
+from anvil.index_file import writer as transfer
+from anvil.index_file.reader import Reader
+from anvil.index_file.writer import OPTIONAL_SETTINGS, SETTINGS, Writer
+from anvil.values import LOCK_TIMEOUT_S, BuildReport, Changes, Progress, Scan, silent
+
+SHARED_KEYS = (*SETTINGS, "anvil_version", "commit", "docs_root_path", *OPTIONAL_SETTINGS)
+"""Keys of the manifest that are equal in all shards of one index."""
+
+
+def join(
+    shards: Sequence[Path], out: Path, *, progress: Progress = silent, lock_timeout_s: float = LOCK_TIMEOUT_S
+) -> BuildReport:
+    """Write the index of all its shards to ``out``, with the same bytes as one build of all pages.
+
+    No page is read, cut or embedded. Nothing is written when ``out`` is up to date. Raises :class:`ArtifactError` when
+    a file is not a shard, or a shard is missing or differs in a setting, and :class:`BuildError`. Then the file at
+    ``out`` is not changed.
+    """
+    started = time.perf_counter()
+    if any(out.resolve() == shard.resolve() for shard in shards):
+        raise ConfigError(f"{out} is one of the shards. Name another file for the whole.")
+    publish.ensure_overwritable(out)
+    with contextlib.ExitStack() as opened:
+        readers = []
+        for path in shards:
+            readers.append((path, verify.open_checked(path)))
+            opened.callback(readers[-1][1].close)
+        meta = _agreed(readers)
+        entries = {path: identity for _, reader in readers for path, identity in reader.identities().items()}
+        opened.enter_context(publish.exclusive(out, lock_timeout_s))
+        report = _standing(out, meta, entries, started)
+        if report:
+            return report
+        writer = Writer(connection.open_scratch())
+        opened.callback(writer.close)
+        connection.lay_out(writer.connection, int(meta["embedding_dimensions"]))
+        with writer.atomic():
+            writer.set_meta(meta)
+            for done, (_, reader) in enumerate(readers):
+                progress("joining", done, len(readers))
+                transfer.take_over(writer, reader)
+        publication = publish.Publication(writer, out)
+        publication.write_text()
+        digest = writer.seal()
+        publication.finish()
+        counts = writer.reader.counts()
+    report = report_on("built", out, digest, counts, started)
+    return replace(report, reused=counts["vectors"], changes=Changes(added=tuple(sorted(entries))))
+
+
+def _agreed(readers: Sequence[tuple[Path, Reader]]) -> dict[str, str]:
+    """The manifest that all shards share. Raises :class:`ArtifactRejected` unless they are all shards of one index."""
+    numbers: dict[int, Path] = {}
+    metas = [(path, reader.meta()) for path, reader in readers]
+    first, meta = metas[0]
+    for (path, own), (_, reader) in zip(metas, readers, strict=True):
+        if "shard" not in own:
+            raise ArtifactRejected(f"{path} is a whole index, not a shard. Build shards with 'anvil build --shard'.")
+        shard = Shard.parse(own["shard"])
+        if shard.count != Shard.parse(meta["shard"]).count:
+            raise ArtifactRejected(f"{path} is shard {shard}, {first} {meta['shard']}. Join those of one build.")
+        for key in SHARED_KEYS:
+            if own.get(key) != meta.get(key):
+                raise ArtifactRejected(
+                    f"{path} was built with {key} {own.get(key)}, {first} with {meta.get(key)}. "
+                    "Build all shards alike, from one commit."
+                )
+        if shard.number in numbers:
+            raise ArtifactRejected(f"{path} and {numbers[shard.number]} are both shard {shard}. Name each once.")
+        numbers[shard.number] = path
+        stray = next((page for page in reader.blob_ids() if not shard.holds(page)), None)
+        if stray is not None:
+            raise ArtifactRejected(f"{path} is shard {shard}, but holds {stray} of another. Build it again.")
+    count = Shard.parse(meta["shard"]).count
+    missing = [str(Shard(number, count)) for number in range(1, count + 1) if number not in numbers]
+    if missing:
+        raise ArtifactRejected(f"Missing: shard {', '.join(missing)}. Name all {count} shards.")
+    return {key: meta[key] for key in SHARED_KEYS if key in meta}
+
+
+def _standing(out: Path, meta: dict[str, str], entries: dict[str, str], started: float) -> BuildReport | None:
+    """The report on an index at ``out`` that is up to date; None if there is none."""
+    try:
+        with verify.open_checked(out) as reader:
+            wanted = {key: meta[key] for key in (*SETTINGS, *OPTIONAL_SETTINGS) if key in meta}
+            if not is_unchanged(reader, wanted, Scan(entries)):
+                return None
+            return report_on("unchanged", out, reader.meta()["digest"], reader.counts(), started)
+    except (ArtifactMissing, ArtifactRejected):
+        return None  # FormatTooNew is raised: an index of a newer Anvil is not replaced
