@@ -364,7 +364,7 @@ class SourceTargets:
 
 class SiteTargets:
     """The links of a built site. ``places``: path of a page -> where it is. ``url``: the address of the site; empty
-    where it is not known, and then the path of the site is told by the links in ``texts``."""
+    where it is not known; then the links in ``texts`` show the path of the site."""
 
     def __init__(self, places: Mapping[str, SitePlace], url: str, texts: Iterable[str]) -> None:
         self._places = places

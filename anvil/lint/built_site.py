@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from anvil.sites.html_page import HtmlLinks, PageLink
 
 MAX_ROOTED = 2_000
-"""Links that begin with a slash by which the base of a site is told."""
+"""Links that begin with a slash from which the base of a site is found."""
 _ROOT = "https://site.invalid/"
 _NAME_ENDINGS = re.compile(r"\.(?:mdx?|markdown|rst|ipynb|html?)$", re.I)
 _NUMBERED = re.compile(r"^\d+[-_.]")
