@@ -261,6 +261,7 @@ def _value(text: str) -> Any:
     """The text as a whole number, true or false if it is one, else as it is."""
     if text in ("true", "false"):
         return text == "true"
+    # up to 18 digits, which fit into SQLite's integers; "007" and "+1" are texts
     return int(text) if re.fullmatch(r"-?(0|[1-9][0-9]{0,17})", text) else text
 
 

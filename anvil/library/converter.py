@@ -240,8 +240,9 @@ class _Process(ChildProcess):
         self.ready = False
         self.file_count += 1
         options = self._options
-        start_s = START_TIMEOUT_S if self.file_count == 1 else 0.0
+        start_s = START_TIMEOUT_S if self.file_count == 1 else 0.0  # the first file waits for the imports too
         watchdog = Watchdog(self, options.convert_seconds + start_s)
+        # Up to four bytes of UTF-8 a character. The process counts by itself; this holds for one that was taken over.
         bytes_left = 4 * options.max_characters + 4
         try:
             with watchdog:
@@ -279,7 +280,7 @@ class _Process(ChildProcess):
         """Raise for a process that stopped or violates the protocol."""
         options, code = self._options, self.wait(EXIT_TIMEOUT_S)
         self.kill()
-        if watchdog.expired or code == -getattr(signal, "SIGXCPU", 0):
+        if watchdog.expired or code == -getattr(signal, "SIGXCPU", 0):  # its limit on processor time, not on Windows
             raise DocumentTooLarge(
                 f"Converting it took longer than {options.convert_seconds:g} s (library.convert_seconds). "
                 "Split it, or allow more."

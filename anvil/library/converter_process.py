@@ -51,7 +51,7 @@ def main() -> None:
             message = "Converting it takes more memory than is allowed (library.convert_memory_bytes)."
             write_message(answers, {"error": message, "large": True})
             os._exit(0)  # the memory is too fragmented for another file
-        except BrokenPipeError:
+        except BrokenPipeError:  # the parent is gone: a usual exit would try to write to it again
             os._exit(0)
         except Exception as error:
             last = {"error": _damaged(request["type"], error), "ready": True}
@@ -104,7 +104,7 @@ def _check_zip(file: BinaryIO, depth: int | None) -> None:
     """Refuse what is encrypted or unpacks to too much. ``depth``: how many archives may be inside each other; None
     where archives inside it are not read."""
     with zipfile.ZipFile(file) as archive:
-        if any(entry.flag_bits & 1 for entry in archive.infolist()):
+        if any(entry.flag_bits & 1 for entry in archive.infolist()):  # bit 0 of a ZIP entry: encrypted
             raise DocumentRejected("It is encrypted. Save it without a password.")
         _check_unpacked(archive, depth, 0, 0)
     file.seek(0)
@@ -186,7 +186,7 @@ def _pdf_pages(file: BinaryIO, request: dict[str, Any]) -> Iterator[tuple[str, i
     try:
         document = pypdfium2.PdfDocument(file)
     except pypdfium2.PdfiumError as error:
-        if "assword" in str(error):
+        if "assword" in str(error):  # pypdfium2 has one exception for all errors
             raise DocumentRejected("It is encrypted. Save it without a password.") from None
         raise
     if len(document) > request["pages"]:
@@ -308,4 +308,5 @@ def decoded(data: bytes, use_declared: bool = True) -> str:
 def _text_encoding(name: str) -> str:
     """A declared encoding's Python name; Windows-1252 for an unknown one, and for Latin-1 as in browsers."""
     codec = characters.known_encoding(name)
+    # "utf-8" is not true either, or the text would have been read as that
     return codec if codec and codec not in ("iso8859-1", "ascii", "utf-8") else "cp1252"

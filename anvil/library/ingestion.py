@@ -13,7 +13,6 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
-import re
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -107,7 +106,6 @@ class StagedDocument:
         self.rows.connection.close()
 
 
-_NAME = re.compile(r"[^\\/]*$")
 _BLOCK_BYTES = 1 << 20
 BATCH_WINDOWS = 64
 """Windows that are embedded at once. Cancelled work stops after the batch that is running."""
@@ -131,11 +129,11 @@ class Fingerprint:
         return timestamp(self.modified_ns // 10**9)
 
 
-def path_of(given: str, parameter: str) -> Path:
+def path_of(text: str, parameter: str) -> Path:
     """The absolute path for a caller's ``parameter``. Raises :class:`ConfigError` for one that no file can have."""
-    source_name(given, parameter)
-    path = Path(os.path.abspath(os.path.expanduser(given)))
-    source_name(str(path), parameter)
+    source_name(text, parameter)
+    path = Path(os.path.abspath(os.path.expanduser(text)))
+    source_name(str(path), parameter)  # it is longer now, and the working folder may have any name
     return path
 
 
@@ -161,8 +159,8 @@ def ensure_unchanged(path: Path, fingerprint: Fingerprint) -> None:
 
 def file_name(source: str) -> str:
     """The last part of a path or URL, with slashes or backslashes."""
-    match = _NAME.search(source.split("?")[0].split("#")[0].rstrip("/\\") if "://" in source else source)
-    return match[0] if match else source
+    path = source.split("?")[0].split("#")[0].rstrip("/\\") if "://" in source else source
+    return path.replace("\\", "/").rpartition("/")[2]
 
 
 def title_of(source: str) -> str:
@@ -210,11 +208,12 @@ def prepared(
         for number, part in enumerate(parts):
             check()
             chunks = chunker.cut(part.text)
-            if number == 0:
+            if number == 0:  # a title is in the first part, and each row of a chunk has it
                 staged.info = replace(info, title=" ".join((chunker.title or "").split()) or info.title)
             staged.add(chunks, part.page)
         staged.add_placeholder()
         caches, executor = [previous] if previous else [], LocalExecutor(provider, BATCH_WINDOWS)
+        # The indexer reports its progress after each batch: that is where cancelled work stops.
         indexer = Indexer(staged.rows, provider, chunking, caches=caches, progress=check, executor=executor)
         indexer.embed()
         staged.head = chunker.head or ""
@@ -252,7 +251,7 @@ def ingest_files(
     with ThreadPoolExecutor(threads_count, thread_name_prefix="anvil-ingest") as threads:
         running: dict[Future[Ingested | str], Path] = {threads.submit(_outcome, store, file): file for file in files}
         try:
-            while running:
+            while running:  # with a timeout, so that progress is reported also while one large file is read
                 progress("ingesting", len(outcomes), len(files))
                 finished, _ = wait(running, timeout=PROGRESS_INTERVAL_S, return_when=FIRST_COMPLETED)
                 outcomes |= {running.pop(future): future.result() for future in finished}
@@ -284,13 +283,14 @@ def files_in(root: Path, recursive: bool, endings: frozenset[str]) -> Iterator[P
     for folder, subfolders, names in os.walk(root):
         subfolders[:] = sorted(name for name in subfolders if not name.startswith(".")) if recursive else []
         for name in names:
-            path = Path(folder, name)
+            path = Path(folder, name)  # "~$" begins a lock file of Microsoft Office
             if not name.startswith((".", "~$")) and type_of(name) in endings and _is_inside(path, inside):
                 yield path
 
 
-def existing_folder(given: str) -> Path:
-    root = path_of(given, "folder")
+def existing_folder(path: str) -> Path:
+    """The absolute path of a folder. Raises :class:`ConfigError` for a path that is none, or cannot be read."""
+    root = path_of(path, "folder")
     try:
         mode = root.stat().st_mode
     except (FileNotFoundError, NotADirectoryError):

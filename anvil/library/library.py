@@ -205,7 +205,7 @@ class Library:
         kind, options = file_type or type_of(source), self._options
         try:
             if not file.is_file():
-                file.stat()
+                file.stat()  # a missing file, or one that may not be looked at, raises the reason
                 raise DocumentRejected(
                     f"{file} is a folder. Use ingest_folder, or 'anvil ingest {file}'."
                     if file.is_dir()
@@ -219,7 +219,7 @@ class Library:
 
         def parts() -> Iterator[DocumentPart]:
             yield from self.converter.parts(file, kind, file_name(source))
-            ensure_unchanged(file, fingerprint)
+            ensure_unchanged(file, fingerprint)  # else the new text would be stored with the hash of the old one
 
         info = DocumentInfo(
             source=source,
@@ -268,6 +268,7 @@ class Library:
         """Ingest the document at a URL. Raises as :meth:`ingest_file` does, also for addresses that are not allowed."""
         from anvil.library import web_page
 
+        # before the download: ingest_as checks them only when it has the file
         metadata_filter.library_name(library), metadata_filter.checked_metadata(metadata)
         source = metadata_filter.source_name(url, "url")
         with web_page.downloaded(url, self._options) as download:
@@ -299,6 +300,7 @@ class Library:
 
         if max_concurrency < 1:
             raise ConfigError("max_concurrency must be 1 or more.")
+        # once for the folder: ingest_file would report them for each of its files
         metadata_filter.library_name(library), metadata_filter.checked_metadata(metadata)
         root = ingestion.existing_folder(folder)
         files = sorted(ingestion.files_in(root, recursive, converter.looked_for(self._options)))
@@ -356,6 +358,7 @@ class Library:
             previous=previous,
             is_halted=self._halted.is_set,
         )
+        # Entering ``ready`` converts and embeds. The writer is taken after it, so that others can write meanwhile.
         with ready as staged, self._write() as writer:
             result = writer.store(staged)
         if result is None:  # another process stored the same content
@@ -413,6 +416,7 @@ class Library:
         conditions = metadata_filter.document_filter(filter, library)
         if not query.strip():
             raise ConfigError("query parameter is required")
+        # Embedded before the connection is taken: other queries need not wait for the model or a service.
         question = searcher.embed_query(query, self.provider) if self.provider.dimensions else None
         with self._read() as reader:
             if self._searcher is None:
@@ -504,9 +508,9 @@ class Library:
         Given keys are set, keys given as None are removed, the others stay. Raises :class:`NotFound`, or
         :class:`ConfigError` for metadata that cannot be stored.
         """
-        given = metadata_filter.checked_metadata(metadata)
+        changes = metadata_filter.checked_metadata(metadata)
         with self._write() as writer:
-            updated = writer.update(doc_id, given)
+            updated = writer.update(doc_id, changes)
         if updated is None:
             raise self._not_found(doc_id)
         return updated
@@ -517,7 +521,7 @@ class Library:
         See :func:`anvil.library.ingestion.prune`.
         """
 
-        def documents() -> Iterator[LibraryDocument]:
+        def documents() -> Iterator[LibraryDocument]:  # ingestion.prune deletes only after it has seen all
             offset = 0
             while listed := self.list_documents(library, MAX_LISTED_DOCUMENTS, offset).documents:
                 yield from listed
@@ -532,7 +536,10 @@ class Library:
     # --- life --------------------------------------------------------------------------------------------
 
     def start(self, progress: Progress | None = None) -> None:
-        """Open the file and load the model in the background, so that the first query does not wait for both."""
+        """Open the file and load the model in the background, so that the first query does not wait for both.
+
+        ``progress`` is a parameter of all targets of a server and is not called here.
+        """
 
         def warm() -> None:
             with contextlib.suppress(Exception):  # the first query reports it
@@ -550,7 +557,7 @@ class Library:
     def close(self) -> None:
         """Cancel running work, end the converter processes and close the file."""
         self._closed = True
-        self.halt()
+        self.halt()  # before the locks are waited for: it ends the ingestion that holds one
         with self._read_lock:
             if self._reader is not None:
                 self._reader.close()

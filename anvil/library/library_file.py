@@ -160,8 +160,9 @@ def check_open(handle: apsw.Connection, path: Path) -> None:
             "its documents in again with 'anvil ingest'."
         )
     definitions = _definitions(handle)
+    # The definitions of a library depend on its dimensions, which its manifest has. So that table is checked first.
     expected_manifest = {entry for entry in _expected(0) if entry[:2] == ("table", "anvil_meta")}
-    if not expected_manifest <= definitions:  # before it is read
+    if not expected_manifest <= definitions:
         raise ArtifactRejected(f"{path} has no manifest that a library has. {LIBRARY.restore}")
     meta = dict(handle.execute("SELECT key, value FROM anvil_meta"))
     dimensions = meta.get("embedding_dimensions")
@@ -227,6 +228,8 @@ def examine(path: Path) -> tuple[dict[str, str], int]:
 
     Raises :class:`ArtifactRejected` or another :class:`AnvilError`.
     """
+    # An immutable file is read without the "-shm" file that SQLite otherwise writes beside it, so a folder that is
+    # read-only will do. But SQLite then ignores the write-ahead log: it must be empty.
     log = Path(f"{path}-wal")
     unused = not log.exists() or not log.stat().st_size
     address = f"{connections.uri(path.resolve()).partition('?')[0]}?{'immutable=1' if unused else 'mode=ro'}"

@@ -65,6 +65,7 @@ class LibraryIndex(KeywordTables):
         table = table[np.argsort(table[:, 0])]
         self.rows, self.pages = table[:, 0], table[:, 1].astype(np.int32)
         self.documents = self.rows >> table_rows.CHUNK_BITS
+        """The document of each row."""
         self._vectors: VectorIndex | None = None
         self._owners: NDArray[np.int64] = np.empty(0, np.int64)
         """The row of each vector's passage."""
@@ -97,13 +98,13 @@ class LibraryIndex(KeywordTables):
         if self._vectors is None:
             return
         vectors, width = self._stored, int(self.reader.meta()["embedding_dimensions"])
-        if width != vectors.shape[1]:
+        if width != vectors.shape[1]:  # another model: the next search reads all of them
             self._vectors = None
             return
         new = [self.reader.document_vectors(int(id_), width) for id_ in changed]
-        held = self._owners >> table_rows.CHUNK_BITS
-        self._owners = spliced(self._owners, held, changed, [owners for owners, _ in new])
-        self._stored = spliced(vectors, held, changed, [part for _, part in new])
+        vector_documents = self._owners >> table_rows.CHUNK_BITS
+        self._owners = spliced(self._owners, vector_documents, changed, [owners for owners, _ in new])
+        self._stored = spliced(vectors, vector_documents, changed, [part for _, part in new])
         self._vectors = VectorIndex(
             self._stored, self._places(self._owners), self.documents, before=self._vectors, changed=changed
         )
@@ -112,7 +113,8 @@ class LibraryIndex(KeywordTables):
         """Drop what was learnt of changed documents, and, when that adds up, how frequent words are."""
         self.text_cache.forget(set(changed.tolist()))
         self._changes += len(changed)
-        if self._changes * 100 > len(self.documents):  # until then the old frequencies are near enough
+        # up to one changed document for 100 passages, the old frequencies are near enough
+        if self._changes * 100 > len(self.documents):
             self._changes = 0
             self.forget_frequencies()
         else:
@@ -148,8 +150,9 @@ class LibraryIndex(KeywordTables):
                 chosen[self.reader.fitting(filter)] = True
                 mask = chosen[self.documents]
             for name, comparison, value in filter.passages:
-                held = self.pages if name == "page" else self.rows & (table_rows.most_chunks() - 1)
-                mask &= _COMPARED[comparison](held, value)
+                # the low bits of a row are the number of the passage in its document
+                numbers = self.pages if name == "page" else self.rows & (table_rows.most_chunks() - 1)
+                mask &= _COMPARED[comparison](numbers, value)
             self._selections[filter] = SelectedPassages(mask, filter)
         return self._selections[filter]
 
@@ -211,7 +214,7 @@ class LibrarySearcher:
         selection = self.index.select(filter)
         if not self.index.count(selection):
             return Passages((), tuple(notes))
-        if vector is not None and not len(self.index.vectors.rows):
+        if vector is not None and not len(self.index.vectors.rows):  # no passage could be embedded
             vector = None
         weights = ranking.weights(self.index, query)
         results = ranking.rank(self.index, weights, vector, selection, max(top_k, CANDIDATES))[:top_k]

@@ -32,6 +32,7 @@ _KEY = "metadata."
 BEYOND = "A"
 """Sorts after every stored time: the end of a span after the year 9999."""
 
+# "(?!\d)": 20260131 is a day of January, and not day 013 of the year with a rest.
 _SPELLED = re.compile(
     r"(?P<year>\d{4})"
     r"(?:-?W(?P<week>\d\d)(?:-?(?P<weekday>[1-7]))?|-?(?P<day_of_year>\d{3})(?!\d)"
@@ -94,7 +95,7 @@ def document_filter(conditions: Mapping[str, Any] | None, library: str | None = 
 
 def _of_metadata(name: str, value: Any) -> Iterator[Condition]:
     key = _valid_unicode(name[len(_KEY) :])
-    if isinstance(value, (str, int)):
+    if isinstance(value, (str, int)):  # true and false are numbers of Python's
         yield Condition(key, "=", _as_json(value))
         return
     for operator, bound in _range(name, value, "a string, a whole number, true or false"):
@@ -119,14 +120,15 @@ def _of_time(name: str, value: Any) -> Iterator[Condition]:
         yield Condition(name, "<", beyond)
         return
     for operator, bound in _range(name, value, "an ISO 8601 time such as 2026-01-31"):
+        # A bound is a span too: "<= 2026" includes that year, "> 2026" begins after it, both compare with its end.
         first, beyond = _span(name, bound)
         yield Condition(name, "<" if operator[0] == "<" else ">=", first if operator in ("<", ">=") else beyond)
 
 
-def _range(name: str, value: Any, else_: str) -> Iterator[tuple[str, Any]]:
-    """(SQL operator, bound) of each operator in a range. ``else_``: the valid plain values, for the message."""
+def _range(name: str, value: Any, plain_values: str) -> Iterator[tuple[str, Any]]:
+    """(SQL operator, bound) of each operator in a range. ``plain_values``: those without a range, for the message."""
     if not isinstance(value, Mapping) or not value:
-        expected = f'{else_}, or a range such as {{"gte": ..., "lt": ...}}'
+        expected = f'{plain_values}, or a range such as {{"gte": ..., "lt": ...}}'
         raise ConfigError(f"filter.{_shown(name)} must be {expected}.")
     for operator, bound in value.items():
         if operator not in OPERATORS:
@@ -168,7 +170,7 @@ def checked_metadata(value: Any) -> dict[str, Any]:
         raise ConfigError(f"metadata has {size:,} bytes as JSON; the limit is {MAX_METADATA_BYTES:,}. Send less of it.")
     if is_deep(value, MAX_DEPTH):
         raise ConfigError(f"metadata has more than {MAX_DEPTH} nested levels. Send fewer levels.")
-    metadata: dict[str, Any] = json.loads(text)
+    metadata: dict[str, Any] = json.loads(text)  # as plain JSON: tuples are lists now, and nothing is shared
     return metadata
 
 
@@ -257,6 +259,7 @@ def _span_of(part: dict[str, int], zone: str | None) -> tuple[str, str]:
             raise ValueError("a time needs a day")
         if part["hour"] == 24 and part.get("minute", 0) == part.get("second", 0) == 0:  # midnight at the end of a day
             start, part["hour"] = start + timedelta(days=1), 0
+        # second 60 is a leap second, which datetime does not have
         start = start.replace(hour=part["hour"], minute=part.get("minute", 0), second=min(part.get("second", 0), 59))
         if part.get("second", 0) > 60:
             raise ValueError("not a second")
@@ -266,6 +269,7 @@ def _span_of(part: dict[str, int], zone: str | None) -> tuple[str, str]:
 
 
 def _date(part: dict[str, int]) -> tuple[datetime, timedelta]:
+    """The start of a date and its length; zero for a month or a year, whose end :func:`_end` looks up."""
     year, day = part["year"], timedelta(days=1)
     if "week" in part:
         monday = datetime.fromisocalendar(year, part["week"], part.get("weekday", 1))

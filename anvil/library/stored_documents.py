@@ -184,7 +184,7 @@ class LibraryReader(Reader):
 
     def pages_of_chunks(self, document: int | None = None) -> list[tuple[int, int]]:
         """(chunk row, page) of all chunks in any order, or of the chunks of one document by row."""
-        if document is None:
+        if document is None:  # SQLite reads the index chunks_page alone, which is small, so the order is that of pages
             rows = self.connection.execute("SELECT id, page FROM chunks")
         else:
             within = table_rows.chunk_range(document)
@@ -372,33 +372,36 @@ class LibraryWriter:
     def delete(self, doc_id: str) -> int | None:
         """Delete a document; how many passages it had, or None when there is no such document."""
         with writing(self.connection):
-            row = self.connection.execute(
-                "SELECT d.id, d.file_path, d.library, h.chunk_count FROM holdings h JOIN documents d ON d.id = h.id "
-                "WHERE h.doc_id = ?",
-                (doc_id,),
-            ).get
-            if row is None:
-                return None
-            id_, source, library, chunk_count = row
-            self._remove(id_, source, library)
-            self._mark_changed(id_)
-        return int(chunk_count)
-
-    def update(self, doc_id: str, given: Mapping[str, Any]) -> Updated | None:
-        """Merge ``given`` into a document's metadata; None when there is no such document."""
-        with writing(self.connection):
-            document = self.reader.full_document(doc_id)
+            document = self._by_doc_id(doc_id)
             if document is None:
                 return None
-            metadata = merged_metadata(document.metadata, given)
-            id_ = self._value("SELECT id FROM holdings WHERE doc_id = ?", doc_id)
-            self.connection.execute("UPDATE documents SET metadata = ? WHERE id = ?", (canonical(metadata), id_))
-            self.connection.execute("DELETE FROM labels WHERE document_id = ?", (id_,))
-            self._add_labels(id_, metadata)
+            id_, source, library, chunk_count, _ = document
+            self._remove(id_, source, library)
             self._mark_changed(id_)
-        return Updated(
-            status="updated", doc_id=doc_id, source=document.source, library=document.library, metadata=metadata
-        )
+        return chunk_count
+
+    def update(self, doc_id: str, changes: Mapping[str, Any]) -> Updated | None:
+        """Merge ``changes`` into a document's metadata; None when there is no such document."""
+        with writing(self.connection):
+            document = self._by_doc_id(doc_id)
+            if document is None:
+                return None
+            id_, source, library, _, json_text = document
+            merged = merged_metadata(metadata(json_text, source), changes)
+            self.connection.execute("UPDATE documents SET metadata = ? WHERE id = ?", (canonical(merged), id_))
+            self.connection.execute("DELETE FROM labels WHERE document_id = ?", (id_,))
+            self._add_labels(id_, merged)
+            self._mark_changed(id_)
+        return Updated(status="updated", doc_id=doc_id, source=source, library=library, metadata=merged)
+
+    def _by_doc_id(self, doc_id: str) -> tuple[int, str, str, int, str] | None:
+        """(row id, source, library, number of chunks, metadata as JSON) of a document; None when there is none."""
+        row = self.connection.execute(
+            "SELECT d.id, d.file_path, d.library, h.chunk_count, d.metadata "
+            "FROM holdings h JOIN documents d ON d.id = h.id WHERE h.doc_id = ?",
+            (doc_id,),
+        ).get
+        return None if row is None else typed(row, _ENTRY, int, str, str, int, str)
 
     def _value(self, sql: str, *values: Any) -> Any:
         return self.connection.execute(sql, values).get
@@ -416,7 +419,9 @@ class LibraryWriter:
     def _insert(self, id_: int, staged: StagedDocument, info: DocumentInfo) -> int:
         """Copy the staged rows to the row numbers of document ``id_``; the number of chunks."""
         chunk_range = table_rows.chunk_range(id_)
+        # The staged document has row id 0, so its rows are moved by what each is at 0 here.
         first, shift = chunk_range[0], chunk_range[0] << table_rows.WINDOW_BITS
+        # Empty values are what a library has no use for: blob id, fingerprint, address, digest and the like.
         self.connection.execute(
             "INSERT INTO documents VALUES (?, ?, ?, ?, ?, '', '', x'', ?, ?, NULL, NULL, ?, x'')",
             (

@@ -35,6 +35,7 @@ STATUSES: tuple[tuple[type[AnvilError], int], ...] = (
     (UnsupportedFormat, 422),
     (AnvilError, 500),
 )
+"""The first that fits: the last is the base of all others."""
 
 
 async def answer(bridge: ThreadBridge, request: Request) -> JSONResponse:
@@ -54,6 +55,7 @@ async def answer(bridge: ThreadBridge, request: Request) -> JSONResponse:
 
 
 async def _ingested(bridge: ThreadBridge, request: Request, max_bytes: int) -> Any:
+    # First by the header, so that a form that is too large is refused unread; it may be missing or wrong.
     length = request.headers.get("content-length", "")
     if length.isdigit() and int(length) > max_bytes + FORM_OVERHEAD_BYTES:
         raise _too_large(max_bytes)

@@ -97,6 +97,7 @@ def _saved(reply: Reply, target: Path, max_bytes: int) -> Download:
             if size > max_bytes:
                 raise DocumentTooLarge(f"{reply.host} sends more than {max_bytes:,} bytes (library.max_file_bytes).")
             file.write(chunk)
+    # The header names an encoding that the file itself may not, and later only the file is there: stored as UTF-8.
     codec = characters.known_encoding(charset) if charset else None
     if file_type in _TEXT and codec and codec != "utf-8":
         with contextlib.suppress(UnicodeDecodeError):  # the server named the wrong encoding
