@@ -18,9 +18,8 @@ from anvil.live.location import CLOSED, IndexLocation
 from anvil.requests import BuildRequest, OpenRequest
 from anvil.settings import index_url
 from anvil.settings.files import index_file
-from anvil.settings.schema import Collection, Config
+from anvil.settings.schema import Collection, Config, recorded
 from anvil.system import safe_files
-from anvil.text import page_urls, page_weights
 from anvil.values import MAX_PATH_CHARS, BuildReport, Changes, Progress, silent
 from anvil.wording import counted, first_of
 
@@ -36,12 +35,6 @@ MAX_SITE_ROUNDS = 3
 """Attempts to build the index of a site that is emptied meanwhile."""
 MAX_NAMED_PAGES = 20
 """Pages with newer text than the index file that the status names."""
-
-
-def configured(config: Config) -> dict[str, str | None]:
-    """The optional keys of the manifest (:data:`anvil.index_file.writer.OPTIONAL_SETTINGS`) as the configuration says;
-    None for what is not configured."""
-    return {"site": page_urls.recorded(config.site), "weights": page_weights.recorded(config.search.weights)}
 
 
 class OpenedIndex:
@@ -80,7 +73,7 @@ class OpenedIndex:
         self.location = _location(config, base, self.folder, has_folder=has_folder)
         self.site_folder = base / config.site.folder if config.site.folder else None
         self.chunking = config.chunking
-        self.configured = configured(config)
+        self.configured = recorded(config)
         self.lock = threading.RLock()
         """Guards the working copy of :attr:`live`; a build outside of a server holds it too."""
         self.closed = False

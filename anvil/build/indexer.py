@@ -18,7 +18,7 @@ from anvil.formats.data_formats import canonical
 from anvil.index_file.connection import FORMAT_VERSION
 from anvil.index_file.table_rows import ChunkText, most_chunks, window_key
 from anvil.index_file.writer import OPTIONAL_SETTINGS, SETTINGS, Writer, quantized
-from anvil.settings.schema import SiteOptions
+from anvil.settings.schema import SiteOptions, recalled_site
 from anvil.text import chunker, page_urls
 from anvil.text.chunker import Chunking, cut_windows, window_header, window_text
 from anvil.text.includes import source_line
@@ -117,7 +117,7 @@ class Indexer:
         work = sorted((*changes.changed, *changes.added))
         commit = source.commit()  # before the times: the next comparison then notices a commit in between
         meta = self.writer.reader.meta()
-        self._site = page_urls.recalled(meta.get("site"))
+        self._site = recalled_site(meta.get("site"))
         times = source.last_modified(sorted(entries), self.writer.reader.times(), meta.get("commit"))
         with self.writer.atomic():
             for path in changes.removed:

@@ -282,7 +282,7 @@ def _shortcomings(project: ExaminedProject, reader: Reader) -> Iterator[Result]:
     from anvil.documents import document_source
     from anvil.index_file.writer import OPTIONAL_SETTINGS
     from anvil.live import site_view
-    from anvil.opened_index import configured
+    from anvil.settings.schema import recorded
 
     meta, shown = reader.meta(), project.shown(project.index)
     of_site = reader.excluded_hashes() is not None  # such an index has settings of its own
@@ -290,7 +290,7 @@ def _shortcomings(project: ExaminedProject, reader: Reader) -> Iterator[Result]:
     if "shard" in meta:
         yield Result("wrong", f"{shown} is shard {meta['shard']} of an index, not a whole one.", build)
         return
-    wanted = {} if project.problem is not None else _wanted_settings(project, configured(project.config))
+    wanted = {} if project.problem is not None else _wanted_settings(project, recorded(project.config))
     key = "embedding_model_digest"
     if wanted and wanted[key] != meta[key]:
         theirs, ours = (f"{keys['embedding_model']} ({keys['embedding_provider']})" for keys in (meta, wanted))

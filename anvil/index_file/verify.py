@@ -30,9 +30,8 @@ from anvil.index_file import connection as connections
 from anvil.index_file import fts_table, table_rows
 from anvil.index_file.reader import Reader
 from anvil.index_file.writer import SETTINGS, checksum, document_digests, index_digest
-from anvil.settings.schema import ChunkingOptions, FixedChunks, SearchOptions
+from anvil.settings.schema import ChunkingOptions, FixedChunks, SearchOptions, recalled_weights, recorded_weights
 from anvil.system import user_folders
-from anvil.text import page_weights
 from anvil.values import MAX_PATH_CHARS
 
 if TYPE_CHECKING:
@@ -578,10 +577,10 @@ def _are_path_hashes(text: str) -> bool:
 
 def _are_weights(text: str) -> bool:
     try:
-        weights = SearchOptions(weights=page_weights.recalled(text)).weights
+        weights = SearchOptions(weights=recalled_weights(text)).weights
     except (ConfigError, ValueError, TypeError, RecursionError):
         return False
-    return page_weights.recorded(weights) == text
+    return recorded_weights(weights) == text
 
 
 def _is_chunking(text: str) -> bool:

@@ -34,7 +34,7 @@ from anvil.search.candidates import TextCache, VectorIndex
 from anvil.search.ranking import SCORE_DIGITS, Near, Nearness, RowSet
 from anvil.search.searcher import Searcher
 from anvil.settings import index_url
-from anvil.text import page_weights
+from anvil.settings.schema import recalled_weights
 from anvil.text import query as lexicon
 from anvil.text.page_links import PageLinks
 from anvil.text.page_weights import PageFactors, factors
@@ -230,7 +230,7 @@ class MilvusIndex:
 
     @cached_property
     def _page_factors(self) -> PageFactors:
-        weights = page_weights.recalled(self.reader.meta().get("weights"))
+        weights = recalled_weights(self.reader.meta().get("weights"))
         return factors(zip(self._ids.tolist(), self._paths, strict=True), weights)
 
     def warm(self) -> None:

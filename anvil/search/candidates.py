@@ -23,7 +23,7 @@ from anvil.index_file.reader import Reader
 from anvil.index_file.table_rows import SearchedText
 from anvil.search import ranking
 from anvil.search.ranking import PAGE_WEIGHT, SCORE_DIGITS, Near, Nearness, RowSet
-from anvil.text import page_weights
+from anvil.settings.schema import recalled_weights
 from anvil.text import query as lexicon
 from anvil.text.page_links import PageLinks, PossibleLink, links_of
 from anvil.text.page_weights import NO_FACTORS, PageFactors, factors
@@ -340,7 +340,7 @@ class FileIndex(KeywordTables):
 
     @cached_property
     def _page_factors(self) -> PageFactors:
-        return factors(self.reader.paths(), page_weights.recalled(self.reader.meta().get("weights")))
+        return factors(self.reader.paths(), recalled_weights(self.reader.meta().get("weights")))
 
     def warm(self) -> None:
         """Read what the first query would wait for."""

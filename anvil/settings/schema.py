@@ -10,6 +10,7 @@ stand in place of the field.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,6 +19,8 @@ from urllib.parse import urlsplit
 
 from anvil import registry
 from anvil.errors import ConfigError
+from anvil.formats.data_formats import canonical
+from anvil.formats.patterns import bounded
 from anvil.settings import index_url
 from anvil.values import PAGE_ENDINGS, labelled
 
@@ -316,3 +319,33 @@ class Config:
         defaults = [collection.name for collection in self.collections if collection.default]
         if twice := {name for name in defaults if defaults.count(name) > 1}:
             raise ConfigError(f"collections.{min(twice)} has two default versions. Set default = true for one of them.")
+
+
+# --- what an index records of its configuration -----------------------------------------------------------
+
+
+def recorded(config: Config) -> dict[str, str | None]:
+    """The optional keys of the manifest (:data:`anvil.index_file.writer.OPTIONAL_SETTINGS`) as the configuration says;
+    None for what is not configured."""
+    return {"site": recorded_site(config.site), "weights": recorded_weights(config.search.weights)}
+
+
+def recorded_site(site: SiteOptions) -> str | None:
+    """The address of a site and its rule as text for the manifest; None without an address."""
+    return json.dumps([site.url, site.rule], separators=(",", ":")) if site.url else None
+
+
+def recalled_site(text: str | None) -> SiteOptions:
+    """The site options from the text of :func:`recorded_site`."""
+    return SiteOptions(*json.loads(text)) if text is not None else SiteOptions()
+
+
+def recorded_weights(weights: Mapping[str, float]) -> str | None:
+    """The weights of pages as text for the manifest, in their order; None where there are none."""
+    return canonical(list(weights.items())) if weights else None
+
+
+def recalled_weights(text: str | None) -> dict[str, float]:
+    """The weights from the text of :func:`recorded_weights`. Raises :class:`ValueError` and :class:`TypeError` for
+    another text."""
+    return {bounded(glob): weight for glob, weight in json.loads(text)} if text else {}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import posixpath
 import re
 import unicodedata
@@ -20,19 +19,6 @@ SLUGS: Mapping[str, Slugs] = {"docusaurus": "github", "github": "github", "vitep
 _NUMBER = lazy_pattern(r"\d+\s*[-_.]+\s*([^-_.\s].*)")
 _NO_NUMBER = lazy_pattern(r"\d+[-_.]\d+.*")
 _SAFE = "/:@!$&'()*+,;=~"
-
-
-def recorded(site: SiteOptions) -> str | None:
-    """The site options as text for the manifest; None without a URL."""
-    return json.dumps([site.url, site.rule], separators=(",", ":")) if site.url else None
-
-
-def recalled(text: str | None) -> SiteOptions:
-    """The site options from the text of :func:`recorded`."""
-    if text is None:
-        return SiteOptions()
-    url, rule = json.loads(text)
-    return SiteOptions(url, rule)
 
 
 def address(site: SiteOptions, path: str, metadata: Mapping[str, Any]) -> str | None:

@@ -7,12 +7,10 @@ path: a folder or file has such a name as a whole.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from anvil.formats import patterns
-from anvil.formats.data_formats import canonical
 from anvil.formats.patterns import lazy_pattern
 
 RECORD_SHARE = 0.7
@@ -59,16 +57,6 @@ def is_record(path: str) -> bool:
 def asks_for_records(question: str) -> bool:
     """Whether a question is about versions, changes or proposals."""
     return ABOUT_RECORDS.search(question) is not None
-
-
-def recorded(weights: Mapping[str, float]) -> str | None:
-    """The weights as text for the manifest, in their order; None where there are none."""
-    return canonical(list(weights.items())) if weights else None
-
-
-def recalled(text: str | None) -> dict[str, float]:
-    """The weights from the text of :func:`recorded`. Raises :class:`ValueError` and :class:`TypeError` for another."""
-    return {patterns.bounded(glob): weight for glob, weight in json.loads(text)} if text else {}
 
 
 def weigher(weights: Mapping[str, float]) -> Callable[[str], float | None]:

@@ -60,13 +60,6 @@ def test_a_weight_that_is_none_is_refused(tmp_path: Path, weights: str) -> None:
         anvil.open(write(tmp_path / "docs", PAGES), config=tmp_path / "anvil.toml")
 
 
-def test_weights_survive_the_manifest_in_their_order() -> None:
-    text = page_weights.recorded({"b/**": 0.5, "a": 2})
-    assert text == '[["b/**",0.5],["a",2]]'
-    assert list(page_weights.recalled(text).items()) == [("b/**", 0.5), ("a", 2)]
-    assert page_weights.recorded({}) is None and page_weights.recalled(None) == {}
-
-
 def test_the_first_glob_counts_and_a_folder_means_its_pages() -> None:
     weight_of = page_weights.weigher({"old/kept.md": 1.0, "old": 0.5, "**/draft-*.md": 0.2})
     assert [weight_of(path) for path in ("old/kept.md", "old/a.md", "new/draft-1.md", "new/a.md", "older.md")] == [
