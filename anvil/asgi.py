@@ -23,7 +23,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from anvil.errors import AnvilError, ConfigError
-from anvil.server import docs_toolset, http_transport, logs
+from anvil.server import http_transport, logs
 from anvil.server.mcp_app import running_app
 from anvil.server.oauth import OAuthSettings
 from anvil.server.progress import ProgressReporter
@@ -31,7 +31,7 @@ from anvil.server.rate_limit import Rate, RateLimitMiddleware
 from anvil.server.result_json import plain, text
 from anvil.server.security import Access, AccessMiddleware, read_token
 from anvil.server.threads import ThreadBridge
-from anvil.server.toolset import InvalidArguments, ServeRequest, open_toolset
+from anvil.server.toolset import InvalidArguments, ServeRequest, Toolset, open_toolset
 
 DEFAULT_CACHE_S = 300
 CORS_HEADERS = ("Authorization", "Content-Type", "Mcp-Method", "Mcp-Name", "Mcp-Protocol-Version", "Mcp-Session-Id")
@@ -96,9 +96,9 @@ class AsgiSettings:
         )
 
 
-def _search_route(bridge: ThreadBridge, settings: AsgiSettings) -> Route:
+def _search_route(toolset: Toolset, bridge: ThreadBridge, settings: AsgiSettings) -> Route:
     """``GET /search?query=...``: the result of ``search_docs``, for the search box of a site. It may be cached."""
-    tool = next(tool for tool in docs_toolset.TOOLS if tool.name == "search_docs")
+    tool = next(tool for tool in toolset.tools if tool.name == "search_docs")
     kept = f"{'private' if settings.access.token or settings.access.oauth else 'public'}, max-age={settings.cache_s}"
 
     async def search(request: Request) -> Response:
@@ -180,7 +180,7 @@ class AnvilApplication:
                 running = stack.enter_context(open_toolset("docs", settings.served, reporter))
                 running.target.start(reporter)
                 app = await stack.enter_async_context(running_app([running], reporter, standing=False))
-                routes = http_transport.streamable(app, settings.access, [_search_route(app.parts[0][1], settings)])
+                routes = http_transport.streamable(app, settings.access, [_search_route(*app.parts[0], settings)])
                 await stack.enter_async_context(routes.router.lifespan_context(routes))
                 self._application = _guarded(routes, http_transport.public_paths(app, settings.access), settings)
                 ready.set_result(None)

@@ -47,6 +47,16 @@ class Reported:
 
 _FILE_PATH = Parameter("file_path", "As in search_docs or list_pages.", required=True)
 
+
+def _search(opened: Anvil, given: dict[str, Any], *, more_chars: int = 0, logs: bool = False) -> SearchResult:
+    result = opened.explain(**given, more_chars=more_chars).result
+    if logs:
+        from anvil.doc_tests import question_log
+
+        question_log.record(opened.question_log, opened.name, given["query"], result)
+    return result
+
+
 TOOLS: tuple[Tool, ...] = (
     Tool(
         "search_docs",
@@ -66,7 +76,7 @@ TOOLS: tuple[Tool, ...] = (
             Parameter("mode", "", default="hybrid", choices=("hybrid", "semantic", "keyword")),
         ),
         lambda: anvil.SearchResult,
-        lambda opened, given: _search(opened, given),
+        _search,
     ),
     Tool(
         "get_page", "Read a page", "A whole page: its chunks, joined, are its text.", (_FILE_PATH,), lambda: anvil.Page
@@ -146,9 +156,10 @@ def configured(toolset: Toolset, opened: Anvil) -> Toolset:
     """The toolset, as the configuration switches the log and the reports on, and with what is known of the topics; with
     ``collection`` and ``version`` where there are several collections."""
     tools = list(toolset.tools)
-    if opened.config.table(ServeOptions).question_log:
-        tools[0] = replace(tools[0], description=tools[0].description + LOGGED)
-    if opened.config.table(ServeOptions).report_page:
+    options = opened.config.table(ServeOptions)
+    if options.question_log:
+        tools[0] = replace(tools[0], description=tools[0].description + LOGGED, call=partial(_search, logs=True))
+    if options.report_page:
         tools.append(REPORT_PAGE)
     if opened.is_several:
         plain = tuple(replace(each, description="") for each in COLLECTION_PARAMETERS)  # said once, in search_docs
@@ -187,18 +198,13 @@ def in_markdown(toolset: Toolset) -> Toolset:
     """A toolset whose answers are Markdown alone."""
     from anvil.server.markdown_text import render
 
-    search = partial(_search, more_chars=MORE_IN_MARKDOWN)
-    tools = tuple(replace(tool, call=search) if tool.name == "search_docs" else tool for tool in toolset.tools)
+    tools = tuple(
+        replace(tool, call=partial(tool.call, more_chars=MORE_IN_MARKDOWN))
+        if tool.call is not None and tool.name == "search_docs"
+        else tool
+        for tool in toolset.tools
+    )
     return replace(toolset, tools=tools, render=render)
-
-
-def _search(opened: Anvil, given: dict[str, Any], more_chars: int = 0) -> SearchResult:
-    result = opened.explain(**given, more_chars=more_chars).result
-    if opened.config.table(ServeOptions).question_log:
-        from anvil.doc_tests import question_log
-
-        question_log.record(opened.question_log, opened.name, given["query"], result)
-    return result
 
 
 def _report(opened: Anvil, file_path: str, problem: str, comment: str, **chosen: str | None) -> Reported:

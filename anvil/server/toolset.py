@@ -141,7 +141,7 @@ class Tool:
     description: str
     parameters: tuple[Parameter, ...]
     result: Any
-    call: Callable[[Any, dict[str, Any]], Any] | None = None
+    call: Callable[..., Any] | None = None
     writes: bool = False
     destructive: bool = False
     idempotent: bool = False

@@ -19,6 +19,7 @@ import pytest
 
 import anvil
 from anvil.asgi import AnvilApplication, AsgiSettings
+from anvil.doc_tests import question_log
 from anvil.errors import ConfigError
 from anvil.server.rate_limit import MAX_CLIENTS, Rate, RateLimitMiddleware
 from tests.conftest import PAGES, write
@@ -93,6 +94,18 @@ def test_answers_can_be_cached_and_checked(public: dict[str, str]) -> None:
     assert other.status_code == 200 and other.headers["etag"] != first.headers["etag"]
     (fresh,) = asked({**public, "ANVIL_CACHE_SECONDS": "0"}, search())
     assert fresh.headers["cache-control"] == "no-cache"
+
+
+def test_the_question_of_a_search_box_is_logged_if_that_is_switched_on(
+    public: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    questions: list[str] = []
+    monkeypatch.setattr(question_log, "record", lambda log, name, question, result: questions.append(question))
+    asked(public, search())
+    assert not questions
+    monkeypatch.setenv("ANVIL_SERVE_QUESTION_LOG", "true")
+    asked(public, search())
+    assert questions == ["certificate"]
 
 
 def test_wrong_parameters_are_explained(public: dict[str, str]) -> None:

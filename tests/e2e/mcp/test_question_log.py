@@ -55,6 +55,14 @@ def test_questions_are_logged_masked_with_confidence_and_pages(docs: Path, monke
         assert {file.stat().st_mode & 0o777 for file in (docs / ".anvil").glob("*.jsonl")} == {0o600}
 
 
+def test_questions_are_logged_that_are_answered_in_markdown(docs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANVIL_SERVE_QUESTION_LOG", "true")
+    with anvil.open(docs, provider="none") as opened:
+        toolset = docs_tools.in_markdown(docs_tools.configured(docs_tools.TOOLSET, opened))
+        toolset.tools[0].bind({"query": "how do I install it"})(opened)
+    assert [entry["question"] for entry in log_of(docs)] == ["how do I install it"]
+
+
 def test_an_answer_comes_when_the_log_cannot_be_written(docs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANVIL_SERVE_QUESTION_LOG", "true")
     monkeypatch.setenv("ANVIL_SERVE_REPORT_PAGE", "true")
