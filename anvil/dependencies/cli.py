@@ -100,11 +100,11 @@ def add(
     from anvil.dependencies.finder import DocsHints
     from anvil.dependencies.project_urls import named_by_user
 
-    place = DocsHints(repository and named_by_user(repository), tag, folder)
-    if place != DocsHints() and len(names) > 1:
+    hints = DocsHints(repository and named_by_user(repository), tag, folder)
+    if hints != DocsHints() and len(names) > 1:
         raise click.UsageError("--repository, --tag and --folder are for one package. Name one.")
     with _finder(config, quiet) as (finder, base):
-        reports = lock_entries.add(finder, base, names, place, refresh)
+        reports = lock_entries.add(finder, base, names, hints, refresh)
     return _print(reports, explain, as_json, quiet)
 
 

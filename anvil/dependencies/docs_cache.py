@@ -143,10 +143,10 @@ def is_attested(cache: FetchedCache, entry: LockedDocs, options: FetchOptions, b
 def keep(cache: FetchedCache, file: Path, entry: LockedDocs) -> Path:
     """Move an index that belongs to the entry into the cache."""
     sha256 = safe_files.sha256(file)
-    kept = cache.object(sha256) or cache.keep(file, sha256)
+    kept_path = cache.object(sha256) or cache.keep(file, sha256)
     if entry.anvil_version is not None:
         note_built(cache, entry, sha256)
-    return kept
+    return kept_path
 
 
 def note_built(cache: FetchedCache, entry: LockedDocs, sha256: str) -> None:

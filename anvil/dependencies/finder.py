@@ -11,7 +11,7 @@ import contextlib
 import functools
 import hashlib
 import tempfile
-from collections.abc import Callable, Collection, Generator, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -52,6 +52,10 @@ if TYPE_CHECKING:
 
 MAX_URL_CHARS = 2000
 """Characters of a page's address."""
+MAX_SITES = 2
+"""Documentation sites of a package that are asked."""
+MAX_SKIPPED_NAMED = 5
+"""Pages that are left out of an index and named in a note."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +107,7 @@ class DocsFinder:
 
     # --- finding -----------------------------------------------------------------------------------------------
 
-    def find(self, dependency: Dependency, place: DocsHints = DocsHints(), refresh: bool = False) -> DocsReport:
+    def find(self, dependency: Dependency, hints: DocsHints = DocsHints(), refresh: bool = False) -> DocsReport:
         """Find the documentation of a package, and put it into the cache. ``refresh``: search again, also when it was
         found before."""
         assert dependency.version is not None
@@ -112,9 +116,9 @@ class DocsFinder:
             dependency.ecosystem,
             dependency.name,
             dependency.version,
-            place.repository,
-            place.tag,
-            place.folder,
+            hints.repository,
+            hints.tag,
+            hints.folder,
             self._options.npm_url,
             self._options.pypi_url,
             self.provider.digest,
@@ -129,8 +133,7 @@ class DocsFinder:
         wanted = LockedDocs(
             dependency.ecosystem, dependency.name, dependency.version, "repository", url="", digest="", sha256=""
         )
-        with contextlib.closing(self._search(wanted, place)) as search:
-            docs = next(search, None)
+        docs = self._search(wanted, hints)
         if docs is None:
             return report_on("failed", dependency, attempts=self.attempts, problem=self._log.failure(dependency))
         if unreachable := self._log.unreachable:
@@ -145,32 +148,35 @@ class DocsFinder:
         self._log.clear()
         self._notes, self._doubts = [], []
 
-    def _search(self, wanted: LockedDocs, place: DocsHints) -> Generator[LockedDocs, None, None]:
-        """The documentation, source by source: the next one is tried when the caller asks for more. ``wanted``: an
-        entry of which only the package and its version are known."""
-        if place.repository is not None:
-            yield from self._from_repository(wanted, place, place.repository, None)
-            return
+    def _search(self, wanted: LockedDocs, hints: DocsHints) -> LockedDocs | None:
+        """The documentation of the first source that has it; None when none has, which the log explains. ``wanted``:
+        an entry of which only the package and its version are known."""
+        if hints.repository is not None:
+            return self._from_repository(wanted, hints, hints.repository, None)
+        is_repository_wanted = hints.tag is not None or hints.folder is not None
         with tempfile.TemporaryDirectory(prefix="anvil-") as folder:
             package = self._packages.find(wanted, Path(folder))
             if package is None:
-                return
-            if place.tag is None and place.folder is None:
-                yield from self._from_package(wanted, package, Path(folder))
-        if place.tag is None and place.folder is None:
-            for site in package.urls.documentation[:2]:
-                yield from self._from_site(wanted, site, package)
+                return None
+            carried = None if is_repository_wanted else self._from_package(wanted, package, Path(folder))
+        if carried is not None:
+            return carried
+        for site in () if is_repository_wanted else package.urls.documentation[:MAX_SITES]:
+            published = self._from_site(wanted, site, package)
+            if published is not None:
+                return published
         if package.urls.repository is None:
             self._log.tried("repository", package.page, NAMES_NO_REPOSITORY)
-            return
-        yield from self._from_repository(wanted, place, package.urls.repository, package.urls.directory)
+            return None
+        return self._from_repository(wanted, hints, package.urls.repository, package.urls.directory)
 
     # --- carried by the package ------------------------------------------------------------------------------------
 
-    def _from_package(self, wanted: LockedDocs, package: Package, folder: Path) -> Iterator[LockedDocs]:
+    def _from_package(self, wanted: LockedDocs, package: Package, folder: Path) -> LockedDocs | None:
         docs = replace(wanted, source="package", url=package.page)
         with self._log.attempt("package", package.page):
-            yield from self._carried(docs, package, folder, lambda: self._rule(package.github))
+            return self._carried(docs, package, folder, lambda: self._rule(package.github))
+        return None
 
     def _carried(
         self,
@@ -179,8 +185,9 @@ class DocsFinder:
         folder: Path,
         attested: Callable[[], AttestationRule | None],
         kind: Literal["index", "pages"] | None = None,
-    ) -> Iterator[LockedDocs]:
-        """The documentation in the files of a package: its index, or pages where that cannot be used.
+    ) -> LockedDocs | None:
+        """The documentation in the files of a package: its index, or pages where that cannot be used; None where it
+        carries none.
 
         ``folder``: for what is downloaded. ``attested``: asked where there is an index. ``kind``: what an entry of
         ``anvil.lock`` is, and nothing else is taken.
@@ -188,21 +195,22 @@ class DocsFinder:
         read, names = self._packages.files(package, folder)
         there = package_files.carried_docs(names)
         if there.index is not None and kind != "pages":
+            # An index that cannot be used does not end a search: the pages are next. An entry of a lock means this one.
             with self._log.attempt("package", package.page) if kind is None else contextlib.nullcontext():
-                found = self._index_of_package(docs, read, names, there.index, attested())
-                yield self._of_version(found) if kind is None else found  # of a lock, the digest decides
-                return
+                indexed = self._index_of_package(docs, read, names, there.index, attested())
+                return self._of_version(indexed) if kind is None else indexed  # of a lock, the digest decides
         if kind == "index":
             raise NotFound(f"{package.page} carries no index any more")
         if there.pages:
             pages = read(there.pages)
-            yield self._built(PackedPages(docs.shown, pages), docs, f"carries {counted(len(pages), 'page')}")
-        elif there.llms is not None:
+            return self._built(PackedPages(docs.shown, pages), docs, f"carries {counted(len(pages), 'page')}")
+        if there.llms is not None:
             text = read([there.llms])[there.llms].decode("utf-8-sig", "replace")
             pages = {name: content.encode() for name, content in package_files.llms_pages(text)}
-            yield self._built(PackedPages(docs.shown, pages), docs, f"carries {there.llms}")
-        elif there.index is None:
+            return self._built(PackedPages(docs.shown, pages), docs, f"carries {there.llms}")
+        if there.index is None:
             self._log.tried("package", package.page, "carries no index, no docs folder and no llms-full.txt")
+        return None
 
     def _index_of_package(
         self,
@@ -228,8 +236,8 @@ class DocsFinder:
 
     # --- published ---------------------------------------------------------------------------------------------------
 
-    def _from_site(self, wanted: LockedDocs, site: str, package: Package) -> Iterator[LockedDocs]:
-        """An index that the documentation site publishes.
+    def _from_site(self, wanted: LockedDocs, site: str, package: Package) -> LockedDocs | None:
+        """An index that the documentation site publishes; None without one.
 
         Try the address of the version. At an address without one, accept only an index that names exactly this
         version: any version can be there, so a series such as 2.1 is not enough."""
@@ -239,27 +247,28 @@ class DocsFinder:
                 url = f"{address.rstrip('/')}/anvil/index.json"
                 if not self._has_manifest(url):
                     continue
-                found = self._fetched(url, replace(docs, url=url), "is published", self._rule(package.github))
-                stated = self._stated_version(found)
+                published = self._fetched(url, replace(docs, url=url), "is published", self._rule(package.github))
+                stated = self._stated_version(published)
                 is_of_version = stated is not None and is_same_version(stated, version)
                 if is_of_version or (is_versioned and not is_other_version(stated or "", version)):
-                    yield found
-                    return
+                    return published
                 self._log.tried(
                     "site", url, f"is of version {stated}" if stated else "does not say of which version it is"
                 )
             self._log.tried("site", site, "publishes no index of this version")
+        return None
 
     def _has_manifest(self, url: str) -> bool:
         limits = Limits(connect=5, answer=10, whole=20)
         with self._log.host(url), HttpClient(limits, policy=self._policy) as http, http.get(url) as reply:
             return reply.status == 200 and manifest.found(reply.text(), url, any_page=True) is not None
 
-    def _from_release(self, docs: LockedDocs, slug: str) -> Iterator[LockedDocs]:
+    def _from_release(self, docs: LockedDocs, slug: str) -> LockedDocs | None:
         url = f"github:{slug}#release:{docs.tag}"
         with self._log.attempt("release", url):
             docs = replace(docs, source="release", url=url, commit=None, folder=None)
-            yield self._of_version(self._fetched(url, docs, "has an index", self._rule(slug)))
+            return self._of_version(self._fetched(url, docs, "has an index", self._rule(slug)))
+        return None
 
     def _fetched(self, url: str, docs: LockedDocs, outcome: str, attested: AttestationRule | None) -> LockedDocs:
         with self._log.host(url):
@@ -271,7 +280,7 @@ class DocsFinder:
                 policy=self._policy,
                 attested=attested,
             )
-            if result.from_cache:
+            if result.from_cache:  # an older file than is published now will not do for a lock
                 raise Unreachable(result.from_cache)
         self._doubts += [note for note in result.notes if note != UNPUBLISHED]
         built_by = result.attestation.repository if result.attestation is not None else None
@@ -293,20 +302,22 @@ class DocsFinder:
     # --- built here --------------------------------------------------------------------------------------------------
 
     def _from_repository(
-        self, wanted: LockedDocs, place: DocsHints, url: str, directory: str | None
-    ) -> Iterator[LockedDocs]:
+        self, wanted: LockedDocs, hints: DocsHints, url: str, directory: str | None
+    ) -> LockedDocs | None:
+        """The index of a release of the repository, else one that is built here; None without a tag or without pages,
+        which the log explains."""
         docs = replace(wanted, source="repository", url=url)
         with self._log.attempt("repository", url), self._remote(url) as remote:
-            there = remote.tags()
-            tag = place.tag or remote_repository.find(there, docs.name, docs.version)
-            if tag is None or tag not in there:
-                raise NotFound(repository_docs.no_tag(remote, there, docs.name, place.tag or docs.version))
-            named = tuple(key for key in anvil_lock.NAMED if getattr(place, key) is not None)
-            docs = replace(docs, tag=tag, commit=there[tag], named=named)
+            tags = remote.tags()
+            tag = hints.tag or remote_repository.find(tags, docs.name, docs.version)
+            if tag is None or tag not in tags:
+                raise NotFound(repository_docs.no_tag(remote, tags, docs.name, hints.tag or docs.version))
+            named = tuple(key for key in anvil_lock.NAMED if getattr(hints, key) is not None)
+            docs = replace(docs, tag=tag, commit=tags[tag], named=named)
             slug = github_slug(url)
-            if slug is not None and place == DocsHints():
-                yield from self._from_release(docs, slug)
-            yield self._built_from(remote, docs, place.folder, directory)
+            released = self._from_release(docs, slug) if slug is not None and hints == DocsHints() else None
+            return released or self._built_from(remote, docs, hints.folder, directory)
+        return None
 
     @contextmanager
     def _remote(self, url: str) -> Iterator[RemoteRepository]:
@@ -331,7 +342,7 @@ class DocsFinder:
             report = builder.build(source, file, self.provider, ChunkingOptions(slugs=slugs), request)
             if report.nothing_embedded:
                 raise BuildError(f"{docs.shown} could not be embedded. {report.nothing_embedded_because}".strip())
-            self._notes += [f"{skipped.path}: {skipped.reason}." for skipped in report.skipped[:5]]
+            self._notes += [f"{skipped.path}: {skipped.reason}." for skipped in report.skipped[:MAX_SKIPPED_NAMED]]
             if report.failed:
                 self._notes.append(f"{counted(len(report.failed), 'passage')} could not be embedded.")
             return self._kept(file, replace(docs, anvil_version=__version__), outcome)
@@ -367,16 +378,16 @@ class DocsFinder:
             with tempfile.TemporaryDirectory(prefix="anvil-") as name:
                 package = self._packages.find(entry, Path(name))
                 attested = functools.partial(self._rule_of_lock, entry)
-                found = next(self._carried(wanted, package, Path(name), attested, kind), None) if package else None
-            if found is None:
+                carried = self._carried(wanted, package, Path(name), attested, kind) if package else None
+            if carried is None:
                 raise NotFound(f"{entry.shown} cannot be fetched. {sentence(self._log.attempts[-1].outcome)}")
-            docs = found
+            docs = carried
         else:
             docs = self._fetched(entry.url, wanted, "is published", self._rule_of_lock(entry))
         self._ensure_same(entry, docs)
         path = docs_cache.find(self.cache, docs)
         assert path is not None
-        if docs.anvil_version is not None:
+        if docs.anvil_version is not None:  # for the entry as it is in the lock, which may name another SHA-256
             docs_cache.note_built(self.cache, entry, safe_files.sha256(path))
         return path
 

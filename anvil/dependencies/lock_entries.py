@@ -74,7 +74,7 @@ def update(finder: DocsFinder, base: Path, wanted: Sequence[str] = ()) -> list[D
             reports.append(report_on("removed", entry, docs=entry, notes=(note,)))
             continue
         dependency = Dependency(entry.ecosystem, entry.name, version or entry.version)
-        report = finder.find(dependency, _place(entry, dependency.version == entry.version), refresh=bool(wanted))
+        report = finder.find(dependency, _hints(entry, dependency.version == entry.version), refresh=bool(wanted))
         if report.docs is not None:
             is_same = report.docs == entry
             entries = [each for each in entries if each.key not in (entry.key, report.docs.key)] + [report.docs]
@@ -99,12 +99,8 @@ def outdated(base: Path) -> list[Outdated]:
     """The entries whose version is not the one that the project uses. Nothing is requested from the network."""
     entries = read_entries(base)
     known = lockfiles.dependencies(base)
-    found = []
-    for entry in entries:
-        version = _current(known, entry, entries)
-        if version != entry.version:
-            found.append(Outdated(entry, version))
-    return found
+    rows = [Outdated(entry, _current(known, entry, entries)) for entry in entries]
+    return [row for row in rows if row.current != row.docs.version]
 
 
 def _named(entries: Sequence[LockedDocs], wanted: Sequence[str]) -> list[LockedDocs]:
@@ -138,7 +134,7 @@ def _current(known: Iterable[Dependency], entry: LockedDocs, entries: Sequence[L
     return next((version for version in versions if version not in taken), versions[0] if versions else None)
 
 
-def _place(entry: LockedDocs, is_same_version: bool) -> DocsHints:
+def _hints(entry: LockedDocs, is_same_version: bool) -> DocsHints:
     """Where the user said that the documentation is. What was found by itself is searched again, and so is the tag of
     another version."""
     from anvil.dependencies.finder import DocsHints
@@ -178,17 +174,17 @@ def sync(config: Config, base: Path, cache: FetchedCache, progress: Progress = s
     """Fetch or build the entries that are not in the cache. Raises :class:`ConfigError` without ``anvil.lock``."""
     entries = read_entries(base)
     options = config.table(FetchOptions)
-    found = {
+    cached = {
         entry: docs_cache.find(cache, entry) if docs_cache.is_attested(cache, entry, options, base) else None
         for entry in entries
     }
     fetched: dict[LockedDocs, DocsReport] = {}
-    if None in found.values():
+    if None in cached.values():
         from anvil.dependencies.attempts import sentence
         from anvil.dependencies.finder import DocsFinder
 
         with DocsFinder(config, base, cache, progress) as finder:
-            for entry in (entry for entry, path in found.items() if path is None):
+            for entry in (entry for entry, path in cached.items() if path is None):
                 try:
                     fetched[entry] = report_on(
                         "fetched", entry, docs=entry, pages=docs_cache.pages(finder.obtain(entry))
@@ -200,7 +196,7 @@ def sync(config: Config, base: Path, cache: FetchedCache, progress: Progress = s
                     fetched[entry] = report_on("failed", entry, attempts=finder.attempts, problem=problem)
     return [
         fetched[entry] if path is None else report_on("current", entry, docs=entry, pages=docs_cache.pages(path))
-        for entry, path in found.items()
+        for entry, path in cached.items()
     ]
 
 

@@ -30,16 +30,19 @@ MAX_CHARACTERS = 50_000_000
 MAX_PACKAGES = 100_000
 MAX_NESTING = 200
 """Levels of ``dependencies`` in an old ``package-lock.json``."""
+# NAME[EXTRAS] and the rest of the line; then "== VERSION", with a marker, a comment or hashes behind it. A version with
+# an asterisk pins none.
 _REQUIREMENT = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[[^\]\n]*\])?\s*(.*)")
 _PIN = re.compile(r"===?\s*([^\s,;*]+)\s*(?:[;#\\].*|--hash.*)?")
 _YARN_HEAD = re.compile(r'"?(@?[^@"\s,]+)@[^\n]*:\s*')
 _YARN_VERSION = re.compile(r'  version "([^"\n]*)"\s*')
+# "/name/1.2.0_peer", "/name@1.2.0(peer)" and "name@1.2.0(peer)", as pnpm wrote them one after the other
 _PNPM_KEY = re.compile(r"/?(@[^/]+/[^/@]+|[^/@]+)[/@]([^/(_]+)(?:[(_].*)?", re.DOTALL)
-_TABLES = {"pypi": "a Python package", "npm": "an npm package"}
+_SHOWN_KINDS = {"pypi": "a Python package", "npm": "an npm package"}
 
 
-Packages = tuple[list[tuple[str, object]], set[str]]
-"""(name, version) of each package, and the names that are direct."""
+NamedPackages = tuple[list[tuple[str, object]], set[str]]
+"""(name, version) of each package, and the names that are direct. They are not checked yet."""
 
 
 def parse(name: str, text: str, place: str) -> list[Dependency]:
@@ -81,7 +84,7 @@ def _refusing(text: str, place: str, advice: str) -> Iterator[None]:
         raise ConfigError(f"{place} cannot be read: {reason[:200]}. {advice}") from None
 
 
-def _format(name: str) -> tuple[Ecosystem, Callable[[str], Packages]]:
+def _format(name: str) -> tuple[Ecosystem, Callable[[str], NamedPackages]]:
     if name in _FORMATS:
         return _FORMATS[name]
     return ("pypi", _pylock) if name.endswith(".toml") else ("pypi", _requirements)
@@ -96,11 +99,11 @@ def _checked(
     found = set()
     for name, version in packages:
         if not is_name(ecosystem, name):
-            raise ValueError(f"{str(name)[:80]!r} is not the name of {_TABLES[ecosystem]}")
+            raise ValueError(f"{str(name)[:80]!r} is not the name of {_SHOWN_KINDS[ecosystem]}")
         if version is None:
             continue
         if not is_version(version):
-            raise ValueError(f"{str(version)[:80]!r} is not the version of {_TABLES[ecosystem]}")
+            raise ValueError(f"{str(version)[:80]!r} is not the version of {_SHOWN_KINDS[ecosystem]}")
         plain = normalized(ecosystem, name)
         found.add(Dependency(ecosystem, plain, str(version), plain in wanted, origin))
     return sorted(found)
@@ -109,13 +112,13 @@ def _checked(
 # --- Python ----------------------------------------------------------------------------------------------------------
 
 
-def _uv(text: str) -> Packages:
+def _uv(text: str) -> NamedPackages:
     packages: list[tuple[str, object]] = []
     direct: set[str] = set()
     for row in _rows(data_formats.read_toml(text), "package"):
         source = row.get("source")
         kinds = set(source) if isinstance(source, dict) else set()
-        if kinds & {"editable", "virtual", "directory"}:
+        if kinds & {"editable", "virtual", "directory"}:  # the project itself, or a member of its workspace
             lists = [
                 row.get("dependencies"),
                 *_values(row.get("optional-dependencies")),
@@ -130,7 +133,7 @@ def _uv(text: str) -> Packages:
     return packages, direct
 
 
-def _package_tables(text: str) -> Packages:
+def _package_tables(text: str) -> NamedPackages:
     """``poetry.lock`` and ``pdm.lock``."""
     packages: list[tuple[str, object]] = []
     for row in _rows(data_formats.read_toml(text), "package"):
@@ -141,13 +144,13 @@ def _package_tables(text: str) -> Packages:
     return packages, set()
 
 
-def _pylock(text: str) -> Packages:
+def _pylock(text: str) -> NamedPackages:
     """PEP 751."""
     rows = _rows(data_formats.read_toml(text), "packages")
     return [(_name(row), row.get("version")) for row in rows if not row.keys() & {"vcs", "directory"}], set()
 
 
-def _requirements(text: str) -> Packages:
+def _requirements(text: str) -> NamedPackages:
     """Lines ``name==1.2``, with extras, markers and hashes. Other lines name no version."""
     packages: list[tuple[str, object]] = []
     direct: set[str] = set()
@@ -185,11 +188,11 @@ def _named_by_pyproject(project: Mapping[str, Any]) -> Iterator[str]:
 # --- JavaScript ------------------------------------------------------------------------------------------------------
 
 
-def _package_lock(text: str) -> Packages:
+def _package_lock(text: str) -> NamedPackages:
     table = _json(text)
     packages: list[tuple[str, object]] = []
     rows = table.get("packages")
-    if isinstance(rows, dict):
+    if isinstance(rows, dict):  # since npm 7: path in the project -> package, "" for the project
         for path, row in rows.items():
             inside = path.rpartition("node_modules/")
             if not isinstance(row, dict):
@@ -198,7 +201,7 @@ def _package_lock(text: str) -> Packages:
                 packages.append((str(row.get("name", inside[2])), row.get("version")))
         root = rows.get("")
         return packages, set(_named_by_package_json(root)) if isinstance(root, dict) else set()
-    pending = [(table.get("dependencies"), 0)]
+    pending = [(table.get("dependencies"), 0)]  # before npm 7: packages inside the packages that need them
     while pending:
         rows, depth = pending.pop()
         if rows is None:
@@ -225,7 +228,7 @@ def _named_by_package_json(table: Mapping[str, Any]) -> Iterator[str]:
         yield from names if isinstance(names, dict) else ()
 
 
-def _pnpm(text: str) -> Packages:
+def _pnpm(text: str) -> NamedPackages:
     table = _yaml(text)
     packages: list[tuple[str, object]] = []
     for key in _mapping(table, "packages"):
@@ -236,8 +239,8 @@ def _pnpm(text: str) -> Packages:
     return packages, {name for each in importers if isinstance(each, dict) for name in _named_by_package_json(each)}
 
 
-def _yarn(text: str) -> Packages:
-    if "__metadata:" in text:
+def _yarn(text: str) -> NamedPackages:
+    if "__metadata:" in text:  # yarn 2 and later write YAML, yarn 1 a format of its own
         return _berry(text), set()
     packages: list[tuple[str, object]] = []
     name = None
@@ -246,9 +249,8 @@ def _yarn(text: str) -> Packages:
             head = _YARN_HEAD.fullmatch(line)
             if head is None:
                 raise ValueError(f"the line {line[:80]!r} names no package")
-            name = head[1]
-            aliased = re.match(r'"?@?[^@"\s,]+@npm:(@?[^@"\s,]+)@', line)
-            name = aliased[1] if aliased else name
+            aliased = re.match(r'"?@?[^@"\s,]+@npm:(@?[^@"\s,]+)@', line)  # "lodash-old@npm:lodash@^3"
+            name = aliased[1] if aliased else head[1]
         elif name is not None and (version := _YARN_VERSION.fullmatch(line)):
             packages.append((name, version[1]))
             name = None
@@ -309,7 +311,7 @@ def _values(table: Any) -> list[Any]:
     return list(table.values()) if isinstance(table, dict) else []
 
 
-_FORMATS: Mapping[str, tuple[Ecosystem, Callable[[str], Packages]]] = {
+_FORMATS: Mapping[str, tuple[Ecosystem, Callable[[str], NamedPackages]]] = {
     "uv.lock": ("pypi", _uv),
     "poetry.lock": ("pypi", _package_tables),
     "pdm.lock": ("pypi", _package_tables),

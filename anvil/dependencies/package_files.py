@@ -76,19 +76,19 @@ class Packages:
             return Package(local[0], page, local[1])
         try:
             with self._log.host(page), HttpClient(package_registry.LIMITS, ours.authorization, self.policy) as http:
-                found = package_registry.release(docs.ecosystem, http, ours, docs.name, docs.version)
+                release = package_registry.release(docs.ecosystem, http, ours, docs.name, docs.version)
         except (FetchError, NotFound) as error:
             self._log.failed("metadata", page, error)
             return None
-        urls = found.urls
-        if urls is None and found.archive is not None:  # an index without separate metadata files (PEP 658)
+        urls = release.urls
+        if urls is None and release.archive is not None:  # an index without separate metadata files (PEP 658)
             try:
-                urls = urls_in_wheel(self._downloaded(found.archive, folder), found.archive.name)
+                urls = urls_in_wheel(self._downloaded(release.archive, folder), release.archive.name)
             except AnvilError as error:
                 self._log.failed("metadata", page, error)
                 return None
         self._log.tried("metadata", page, "in the registry", True)
-        return Package(urls or ProjectUrls(), page, None, found.archive)
+        return Package(urls or ProjectUrls(), page, None, release.archive)
 
     def files(self, package: Package, folder: Path) -> tuple[ReadFiles, list[str]]:
         """A function that reads files of the package, and the paths of all. ``folder``: for what is downloaded, which
@@ -311,7 +311,7 @@ def _unzipped(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
     if member.file_size > MAX_COMPRESSION_RATIO * member.compress_size + 65_536:
         raise WrongArchive(f"{member.filename[:80]!r} unpacks to {member.file_size:,} bytes")
     with archive.open(member) as packed:
-        data = packed.read(member.file_size + 1)
+        data = packed.read(member.file_size + 1)  # one byte more tells a member that is larger than it declares
     if len(data) != member.file_size:
         raise WrongArchive(f"{member.filename[:80]!r} has another size than it declares")
     return data
@@ -319,6 +319,7 @@ def _unzipped(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
 
 def _walk_tar(path: Path) -> Generator[Member, None, None]:
     count = unpacked = 0
+    # As a stream: each member is unpacked once, in order, and nothing goes back in the file.
     with tarfile.open(path, "r|gz", tarinfo=_limited_headers()) as archive:
         for member in archive:
             count, unpacked = count + 1, unpacked + max(member.size, 0)

@@ -135,10 +135,10 @@ def _npm_release(http: HttpClient, registry: Registry, name: str, version: str) 
     except NotFound:  # some registries have the whole document only
         text, _, place = get(http, page, what, accept)
         versions = object_of(text, place).get("versions")
-        found = versions.get(version) if isinstance(versions, dict) else None
-        if not isinstance(found, dict):
+        entry = versions.get(version) if isinstance(versions, dict) else None
+        if not isinstance(entry, dict):
             raise NotFound(f"{urllib.parse.urlsplit(place).netloc} has no version {version} of {name}.") from None
-        package = found
+        package = entry
     dist = package.get("dist")
     tarball = dist.get("tarball") if isinstance(dist, dict) else None
     if not isinstance(dist, dict) or not isinstance(tarball, str):
@@ -162,6 +162,7 @@ def _npm_digest(dist: Mapping[str, Any]) -> str | None:
 
 MAX_METADATA_CHARS = 5_000_000
 _ACCEPT = "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.1"
+# NAME-VERSION(-BUILD)-PYTHON-ABI-PLATFORM.whl; "any" is the platform of a wheel for all
 _WHEEL = re.compile(r"([^-]+)-([^-]+)(?:-\d[^-]*)?-([^-]+)-([^-]+)-([^-]+)\.whl")
 
 
@@ -179,7 +180,7 @@ def _pypi_release(http: HttpClient, registry: Registry, name: str, version: str)
     for file, has_metadata in files:
         match = _WHEEL.fullmatch(file.name)
         sdist = file.name.endswith((".tar.gz", ".zip")) and f"-{version}." in file.name
-        if match and _same(match[2], version):
+        if match and _same(match[2], version):  # one for all platforms comes first, then the smallest
             wheels.append((match[5] != "any", file.size or 0, file.name, file, has_metadata))
         has_version = has_version or sdist or bool(wheels)
     if not has_version:
@@ -233,5 +234,6 @@ def _of_html(text: str, place: str) -> Iterator[tuple[PackageArchive, bool]]:
 
 
 def _same(written: str, version: str) -> bool:
-    """Whether the version in a file name is this one: ``1.0_rc1`` and ``1.0.0`` for ``1.0`` are not told apart."""
+    """Whether the version in a file name is this one. File names have ``_`` for ``-``, so the signs between numbers are
+    not told apart."""
     return re.sub(r"[-_.]+", ".", written).lower() == re.sub(r"[-_.]+", ".", version).lower()

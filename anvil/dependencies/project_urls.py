@@ -67,12 +67,10 @@ def repository_at(address: str) -> str | None:
     elif (match := _SHORT.fullmatch(address)) and "." not in match[2]:
         return f"https://{_SHORT_HOSTS[match[1]]}/{match[2]}/{match[3].removesuffix('.git')}"
     named = address.startswith("git+") or address.partition("#")[0].rstrip("/").endswith(".git")
+    if address.startswith("git://"):  # which has no encryption
+        address = f"https://{address.removeprefix('git://')}"
     try:
-        parts = urllib.parse.urlsplit(
-            re.sub(r"^git\+|^git(?=://)", "", address).replace("://", "https://", 1)
-            if address.startswith("git://")
-            else address.removeprefix("git+")
-        )
+        parts = urllib.parse.urlsplit(address.removeprefix("git+"))
         host, port = (parts.hostname or "").removeprefix("www."), parts.port
     except ValueError:
         return None
@@ -86,7 +84,7 @@ def repository_at(address: str) -> str | None:
         return None
     where = f"{scheme}://{host}{f':{port}' if port else ''}"
     if host in HOSTS:
-        if host == "gitlab.com":  # groups in groups
+        if host == "gitlab.com":  # groups in groups; "-" is before what is a page of a repository
             path = path[: path.index("-")] if "-" in path else path
             return f"{where}/{'/'.join(path)}".removesuffix(".git")
         return f"{where}/{path[0]}/{path[1].removesuffix('.git')}"
@@ -123,6 +121,7 @@ def versioned(site: str, version: str) -> Iterator[str]:
     forms = dict.fromkeys([version, f"v{version}", minor, f"v{minor}"])
     bases = [folders]
     if at is None and parts.hostname and parts.hostname.endswith((".readthedocs.io", ".rtfd.io")):
+        # Read the Docs has the language in front of the version
         bases = [[*folders[:1], *([] if folders else ["en"])]]
     for base in bases:
         for form in forms:

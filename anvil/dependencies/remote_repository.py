@@ -61,6 +61,8 @@ _UNREACHABLE = (
 _BROKEN_OFF = ("early eof", "transfer closed", "hung up", "rpc failed", "returned error: 5", "returned error: 429")
 """Words of git's messages, in the order in which they are looked for: after a full disk or a refusal git also says that
 the server hung up, and a failed connection is also one that hung up."""
+# No setting of the user's and no file of the repository may start a program or another request. Redirects are followed
+# before, with a check of each host (:func:`checked`).
 _SETTINGS = {
     "core.hooksPath": os.devnull,
     "core.fsmonitor": "false",
@@ -171,7 +173,9 @@ class RemoteRepository:
         if wanted:
             text = "".join(f"{blob}\n" for blob in wanted).encode("ascii")
             options = ("--no-tags", "--no-write-fetch-head", "--filter=blob:none", "--stdin")
-            self._fetch("-c", "fetch.negotiationAlgorithm=noop", *options, "--", self.url, stdin=text)
+            # "noop": git does not tell the server what is here, because blobs are asked for by their ids
+            noop = ("-c", "fetch.negotiationAlgorithm=noop")
+            self._fetch(*options, "--", self.url, settings=noop, stdin=text)
             self._absent.difference_update(wanted)
 
     def has(self, blob: str) -> bool:
@@ -189,10 +193,7 @@ class RemoteRepository:
 
     # --- the program -----------------------------------------------------------------------------------------
 
-    def _fetch(self, *arguments: str, stdin: bytes = b"") -> None:
-        settings = []
-        if arguments[0] == "-c":
-            settings, arguments = list(arguments[:2]), arguments[2:]
+    def _fetch(self, *arguments: str, settings: Sequence[str] = (), stdin: bytes = b"") -> None:
         self._run(*settings, "fetch", "--quiet", "--no-recurse-submodules", *arguments, stdin=stdin)
 
     def _environment(self) -> dict[str, str]:
@@ -202,7 +203,7 @@ class RemoteRepository:
             "GIT_ALLOW_PROTOCOL": self._protocols,
             "GIT_TERMINAL_PROMPT": "0",
             "GIT_NO_LAZY_FETCH": "1",
-            "LC_ALL": "C",
+            "LC_ALL": "C",  # its messages are looked through, see _error
         }
 
     def _run(self, *arguments: str, stdin: bytes = b"", memory_kb: int | None = None) -> bytes:
@@ -210,6 +211,7 @@ class RemoteRepository:
         options = [word for key, value in self._settings.items() for word in ("-c", f"{key}={value}")]
         shell = shutil.which("sh") if memory_kb is not None and os.name == "posix" else None
         limit = [] if shell is None else [shell, "-c", _LIMITED, str(memory_kb)]
+        # Files and no pipes: a full pipe would stop git while this thread watches the size of what it fetches.
         with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors, tempfile.TemporaryFile() as data:
             data.write(stdin)
             data.seek(0)
@@ -220,7 +222,7 @@ class RemoteRepository:
                 stdout=output,
                 stderr=errors,
                 env=self._environment(),
-                start_new_session=True,
+                start_new_session=True,  # to end it with the programs that it starts
                 creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
             )
             try:
@@ -262,6 +264,7 @@ class RemoteRepository:
     def _error(self, text: str) -> FetchError:
         """What git's message means. It may contain the URL, so it is not passed on as it is."""
         lowered = text.lower()
+        # what the server wrote may have any words in it, such as those of a full disk, which would be its own
         here = "\n".join(line for line in lowered.splitlines() if not line.startswith("remote:"))
         if any(sign in here for sign in _NO_SPACE):
             return FetchError(
