@@ -12,11 +12,14 @@ from anvil.sites.html_tree import Element
 from anvil.text.visible_text import APART
 
 _WORD = re.compile(r"[^\W_]+")
+# Marks of Markdown whose letters and numbers are no words of the page: languages of code, numbers of lists and notes,
+# kinds of admonitions, targets of links.
 _FENCE = re.compile(r"(?:(?:[-*+]|\d+\.)\s+)*(`{3,})")
 _MARKER = re.compile(r"^[ >]*(?:(?:-|\d{1,9}\.) +)*(?:\[![A-Z]+\]|\[\^[^\]]+\]:|\d{1,9}\. |-+$|(?:- )*\[[x ]\] )?")
 _CODE_SPAN = re.compile(r"(?<![`\\])(`+)(?!`)(.+?)(?<!`)\1(?!`)")
 _EMPHASIS = re.compile(r"(?<!\\)(\*\*|~~|\*)(?=\S)(.*?\S)\1")
 _PLACEHOLDER = "\ufdd0"
+"""For a code span, whose marks are text. No character of Unicode."""
 _LINK = re.compile(r"(?<!\\)(!?)\[((?:\\.|[^\[\]\\])*)\]\([^()\s]*\)")
 _TARGET = re.compile(r"\]\([^()\s]*\)")
 _EDGES = APART | {"caption", "summary", "hgroup", "body", "legend", "button", "label"}
@@ -115,4 +118,5 @@ def _without_marks(line: str) -> str:
     while (unmarked := _EMPHASIS.sub(r"\2", bare)) != bare:
         bare = unmarked
     first, *others = bare.split(_PLACEHOLDER)
+    # not strict: a link's target that had a code span in it is gone with it
     return first + "".join(code + text for code, text in zip(spans, others, strict=False))

@@ -233,6 +233,7 @@ def generator_of(tree: Tree) -> Generator:
         if named or not generator.meta:
             if not generator.markup or html_tree.first(tree, generator.markup) is not None:
                 return generator
+        # the markup of a theme alone: not of a page that names a generator, which may have the same theme
         elif generator.markup and not metas and html_tree.first(tree, generator.markup) is not None:
             return generator
     return GENERIC

@@ -47,7 +47,7 @@ def anchor_of(heading: Element) -> str:
         if name and not before.text().strip():
             return name
     above = heading.parent
-    for _ in range(2):
+    for _ in range(2):  # a heading may be in a <div> or <header> of its section; in both it must be the first
         if above is None or before is not None:
             return ""
         name = above.attributes.get("id") or ""
@@ -90,14 +90,14 @@ def signature_name(node: Element, skipped: Container[int] = frozenset()) -> str:
 
 def _of_sphinx(node: Element) -> str:
     """Of several names of one entry, as ``-v, --verbose``, all."""
-    found, module = [], ""
+    entry_names, module = [], ""
     for part in html_tree.select(node, ".sig-name, .sig-prename"):
         if "sig-prename" in classes(part):
             module = _plain(part.text())
         else:
-            found.append(module + _plain(part.text()))
+            entry_names.append(module + _plain(part.text()))
             module = ""
-    return ", ".join(found)
+    return ", ".join(entry_names)
 
 
 def _plain(text: str) -> str:
@@ -142,11 +142,11 @@ def callout_kind(element: Element) -> str | None:
         return None
     lowered = [name.lower() for name in names]
     in_class = [match[1] for name in lowered if (match := _KIND_IN_CLASS.fullmatch(name))]
-    found = next((name for name in (*in_class, *lowered) if name in _CALLOUT_KINDS or name in _LOOKS), None)
-    if found is None:
+    kind = next((name for name in (*in_class, *lowered) if name in _CALLOUT_KINDS or name in _LOOKS), None)
+    if kind is None:  # a kind of the site's own, where a class names it as one
         own = [name for name in (*in_class, *lowered) if name not in _CALLOUT_CLASSES and name not in _NO_KINDS]
-        found = own[0] if own and own[0].isalpha() and in_class else "note"
-    return _LOOKS.get(found, found)
+        kind = own[0] if own and own[0].isalpha() and in_class else "note"
+    return _LOOKS.get(kind, kind)
 
 
 def callout_title(element: Element) -> Element | None:

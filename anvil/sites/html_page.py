@@ -206,6 +206,7 @@ def linked_twins(data: bytes, path: str) -> tuple[str, ...]:
         return ()
     href = unescape((target[1] or target[2] or target[3] or b"").decode("utf-8", "replace"))
     try:
+        # ".invalid" is no domain (RFC 2606): where the site will be is not known, and the host is dropped
         address = unquote(urlsplit(urljoin(f"https://site.invalid/{quote(path)}", href)).path)
     except ValueError:
         return ()
@@ -234,14 +235,14 @@ def _passages(markdown: str) -> str:
     """The texts between the headings of a page, in short: the number of all their words, then digest and number of
     words of each that is long enough to be looked for."""
     total = 0
-    found = []
+    passages = []
     for body in _HEADING_LINE.split(markdown):
         own = word_lists.of_markdown(body)
         total += len(own)
         if len(own) >= MIN_PASSAGE_WORDS:
             digest = hashlib.sha256(" ".join(own).encode("utf-8", "surrogatepass")).hexdigest()
-            found.append(f"{digest[:DIGEST_CHARACTERS]}{len(own)}")
-    return " ".join((str(total), *found))
+            passages.append(f"{digest[:DIGEST_CHARACTERS]}{len(own)}")
+    return " ".join((str(total), *passages))
 
 
 def _said_by(twin: bytes, markdown: str) -> str | None:

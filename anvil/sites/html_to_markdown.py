@@ -95,6 +95,7 @@ class _Converter:
 
     def add(self, root: Element) -> None:
         """Write the content of an element."""
+        # Without recursion: elements can be a thousand deep (html_tree.MAX_DEPTH), which Python's stack may not hold.
         end = root.mem_id
         node = root.child
         while node is not None:
@@ -225,6 +226,7 @@ class _Converter:
         names = (attributes.get("class") or "").split()
         role = attributes.get("role")
         if role or names:
+            # tabs of pymdownx ("tabbed-labels", "tabbed-block"), of VitePress ("vp-code-group") and by their roles
             if role == "tablist" or "tabbed-labels" in names or ("tabs" in names and _is_code_group(node.parent)):
                 self._tab_labels(node)
                 return False
@@ -279,7 +281,7 @@ class _Converter:
 
     def _heading(self, node: Element) -> bool:
         level = LEVELS[node.tag or "h6"]
-        if self.writer.in_line:
+        if self.writer.in_line:  # in a cell or a term there is no line for it
             return self._block(node)
         self.writer.end()
         text = self._text(node)
@@ -312,6 +314,7 @@ class _Converter:
     def _label(self, node: Element) -> bool:
         names = classes(node)
         above = node.parent
+        # the tabs of sphinx-design, and those of pymdownx in its older form, are labels of radio buttons
         if "sd-tab-label" in names or (above is not None and "tabbed-set" in classes(above)):
             self._bold_line(self._text(node))
             return False
@@ -375,7 +378,7 @@ class _Converter:
 
     def _open_list(self, node: Element, opened: _List) -> None:
         if self._lists and self._lists[-1].in_item and self.writer.blocks_in_container <= 1:
-            self.writer.without_blank()
+            self.writer.without_blank()  # directly under the text of its item, as lists are written by hand
         self._lists.append(opened)
         self._at_end(node, self._close_list)
 
@@ -411,7 +414,7 @@ class _Converter:
 
     def _close_item(self, current: _List) -> None:
         if current.in_item:
-            current.loose = self.writer.close_container() > 1
+            current.loose = self.writer.close_container() > 1  # an item of several blocks has a blank line after it
             current.in_item = False
 
     def _note(self, node: Element, label: Element | None) -> None:
@@ -428,7 +431,7 @@ class _Converter:
         if self.writer.in_line:
             return self._block(node)
         self.writer.end()
-        is_api = self.writer.at_top and html_tree.first(node, "dt.sig") is not None
+        is_api = self.writer.at_top and html_tree.first(node, "dt.sig") is not None  # as Sphinx's autodoc writes it
         if is_api:
             self._api_depth += 1
             self._lists.append(_List(api=True))
@@ -457,7 +460,7 @@ class _Converter:
         def end() -> None:
             line = self.writer.close_line()
             if line:
-                is_marked = "**" in line or line.endswith("\\")
+                is_marked = "**" in line or line.endswith("\\")  # other marks around it would not be read as marks
                 self.writer.block([line if is_marked else f"**{line}**"], tight=True)
 
         self._at_end(node, end)

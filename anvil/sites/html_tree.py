@@ -26,6 +26,7 @@ MAX_ATTRIBUTES = 1_000
 MAX_OPTIONS = 10_000
 """Elements ``<option>`` of a page. The parser's time grows with their square."""
 _EQUAL_FORMATS = 3
+"""Elements with one name and the same attributes that a browser keeps open: the "Noah's Ark clause" of HTML."""
 _MAX_STEPS = 20_000_000
 """Open elements that are looked at for all end tags of a page; two seconds."""
 _MIN_ATTRIBUTE_CHARS = 40_000
@@ -114,6 +115,7 @@ def decoded(data: bytes) -> str:
 def parse(html: bytes | str) -> Tree:
     """The tree of a page, or of a part of one. Raises :class:`Unreadable` for one that would take long to parse: with
     elements too deep, too many options, or too many attributes."""
+    # "replace": half of a surrogate pair, which the parser cannot take
     text = decoded(html) if isinstance(html, bytes) else html.encode("utf-8", "replace").decode("utf-8")
     tags = text.count("<")
     if tags >= _MIN_FORMAT_TAGS or len(text) >= _MIN_ATTRIBUTE_CHARS:
@@ -126,6 +128,7 @@ def _ensure_quick(data: bytes, tags: int) -> None:
         raise Unreadable(f"its HTML has more than {MAX_OPTIONS:,} elements <option>")
     if len(data) < _MIN_ATTRIBUTE_CHARS and tags < _MIN_FORMAT_TAGS:
         return
+    # Each count is made twice where it is too large: first quickly, then without what may have been counted wrongly.
     if _has_many_attributes(data) and _has_many_attributes(_without_raw(data)):
         raise Unreadable(f"its HTML has a tag with more than {MAX_ATTRIBUTES:,} attributes")
     if tags < _MIN_FORMAT_TAGS:

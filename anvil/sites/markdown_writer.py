@@ -74,9 +74,13 @@ class MarkdownWriter:
         self._paragraph = 0
         self._lines: list[_Line] = []
         self._blank = False
+        """Whether an empty line is due before the next block."""
         self._size = 0
+        """Characters that are written."""
         self._targets: dict[str, str] = {}
+        """Number of an image in the text -> its address."""
         self._without_text: list[str] = []
+        """The addresses of images of the current block that have no alternative text."""
         self.images: list[PageImage] = []
         """The images of what is written."""
         self._unmarked = ""  # the last piece without its marks, if they may have to go

@@ -90,7 +90,7 @@ class SiteCache:
         text = json.dumps(stored, ensure_ascii=True, separators=(",", ":"))
         try:
             user_folders.make(self._file.parent)
-            safe_files.write_file(self._file, text, replace=True, flush=False)
+            safe_files.write_file(self._file, text, replace=True, flush=False)  # what a crash takes is read again
         except OSError:
             return
 

@@ -123,7 +123,7 @@ def choose(
         address, moved = _address(path, page, listed, base, keys, folders)
         version = page_addresses.version_of(path, folders)
         language = page.language.strip() or None
-        reason = (
+        reason = (  # the first is what people read
             _special(path, page)
             or page.problem
             or _by_options(path, address, version, language, options)
@@ -175,6 +175,7 @@ def _address(
             continue
         if page_addresses.key(inside) == own:
             return inside, None
+        # Pages of older versions name that of the newest as their canonical address; they are no copies of it.
         if named is page.canonical and page_addresses.key(inside) in keys and not is_of_version:
             moved = named
     return page_addresses.of_file(path), moved
@@ -256,10 +257,10 @@ def repeated(pages: Sequence[SitePage], sources: Mapping[str, str]) -> list[Skip
         )
 
     for page in sorted(pages, key=order):
-        total, *found = page.facts.passages.split(" ")
+        total, *passages = page.facts.passages.split(" ")
         covered = 0
         others: dict[str, None] = {}
-        for passage in found:
+        for passage in passages:
             holder = holders.get((page.version, passage))
             if holder is not None:
                 covered += int(passage[DIGEST_CHARACTERS:])
@@ -268,7 +269,7 @@ def repeated(pages: Sequence[SitePage], sources: Mapping[str, str]) -> list[Skip
         if size >= MIN_PAGE_WORDS and covered >= MIN_SHARE * size and (page.file not in sources or len(others) > 1):
             copies.append(Skipped(page.file, f"its text is that of {first_of(sorted(others), 3)}"))
             continue
-        for passage in found:
+        for passage in passages:
             holders.setdefault((page.version, passage), page.file)
     return copies
 

@@ -25,7 +25,9 @@ MIN_FILES = 400
 """Fewer files are read by this process, since starting others takes longer."""
 MAX_PROCESSES = 8
 _BATCH = 16
+"""Files that a process is asked for at once."""
 _BATCHES_WAITING = 64
+"""Batches whose answers may be in memory at once."""
 _LINE_BYTES = 1000
 _CLOSE_TIMEOUT_S = 5.0
 
@@ -35,7 +37,7 @@ class Loaded(NamedTuple):
     links to. ``twin``: the path of the one that was read."""
 
     data: bytes
-    said: bytes | None
+    twin_data: bytes | None
     linked: tuple[str, ...]
     twin: str | None
 
@@ -43,8 +45,8 @@ class Loaded(NamedTuple):
     def digest(self) -> str:
         """The SHA-256 (hex) of the file, with the Markdown that the site has of it."""
         digest = hashlib.sha256(self.data)
-        if self.said is not None:
-            digest.update(b"\0twin" + self.said)
+        if self.twin_data is not None:
+            digest.update(b"\0twin" + self.twin_data)
         return digest.hexdigest()
 
 
@@ -94,7 +96,7 @@ def read_one(folder: Path, path: str, twin: str | None, rules: PageRules) -> Ans
         return AnsweredFile(path, "", PageFacts(problem="it was deleted while the site was read"))
     except OSError as error:
         return AnsweredFile(path, "", PageFacts(problem=f"it cannot be read ({error.strerror})"))
-    markdown, headings, facts = read_with_twin(loaded.data, loaded.said, rules)
+    markdown, headings, facts = read_with_twin(loaded.data, loaded.twin_data, rules)
     text = zlib.compress(json.dumps([markdown, headings]).encode("ascii"), 1) if markdown else b""
     return AnsweredFile(path, loaded.digest, facts, loaded.linked, loaded.twin, text)
 

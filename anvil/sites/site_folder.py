@@ -52,6 +52,8 @@ MAX_SINGLE_READS = 32
 _NO_BLOBS: Mapping[str, str] = {}
 MIN_SHARE_MAPPED = 0.5
 """The share of pages that must have a source in a documentation folder that nobody named."""
+MIN_SHARE_LISTED = 0.5
+"""The share of pages with text that the sitemaps of their folders must name, if they are to decide what a page is."""
 
 
 class SiteFolder:
@@ -92,6 +94,8 @@ class SiteFolder:
         self._lock = threading.RLock()
         self._cache = SiteCache(cache_folder(folder) / "pages.json", options)
         self._listing: SiteListing | None = None
+        self._blobs: Mapping[str, str] | None = None
+        """The pages in the documentation folder, as of the last scan."""
         self._files: Mapping[str, KnownFile] = self._cache.files
         self._missed = 0
         self._texts: dict[str, tuple[int, int]] = {}
@@ -131,10 +135,11 @@ class SiteFolder:
                 listing = (
                     list_site(self.folder, self._limit) if self._listing is None and not number else self._settled()
                 )
-                blobs = self._tree.scan().entries if self._tree else _NO_BLOBS
+                blobs = self._tree.scan().entries if self._tree else _NO_BLOBS  # the same object while nothing changed
                 if not listing.young and listing.is_same(self._listing) and blobs is self._blobs:
                     return self._scan
                 facts, is_read = self._read_all(listing)
+                # The files are listed again after they were read: else pages of two builds could be in one index.
                 if not is_read or list_site(self.folder, self._limit).is_same(listing):
                     self._cache.save(listing.lasting(self._files))
                     self._choose(listing, facts, blobs)
@@ -164,13 +169,11 @@ class SiteFolder:
                     raise SourceError(f"The site in {self.folder} is being written. Try again when it is built.")
             time.sleep(QUIET_S / 5)
 
-    _blobs: Mapping[str, str] | None = None
-
     def read(self, path: str) -> Document | Skipped:
         document = self.text(path)
         if isinstance(document, Skipped):
             return document
-        if path not in self._times:
+        if path not in self._times:  # one page is read and nobody asked for the times of all, as after an edit
             self.last_modified(tuple(self._pages), {}, None)
         document = replace(document, last_modified=self._times[path], source="")
         file = self._used_tree.text(path) if self._used_tree and document.blob_id else None
@@ -288,13 +291,13 @@ class SiteFolder:
 
     def _text_of(self, path: str) -> tuple[str, tuple[Heading, ...]] | None:
         """The Markdown and headings of a page as it was scanned; None when its file is another now."""
+        from anvil.sites import reader_processes
+
         if path not in self._texts:
             assert self._listing is not None
             self._missed += 1
             is_bulk = self._missed > MAX_SINGLE_READS  # all pages are asked for, as after a change of the chunking
             paths = sorted({page.file for page in self._pages.values()} - self._texts.keys()) if is_bulk else [path]
-            from anvil.sites import reader_processes
-
             files = [(each, self._listing.twins.get(each)) for each in paths]
             for answer in reader_processes.read_all(self.folder, files, self.rules()):
                 if answer.digest and answer.digest == self._files[answer.path].digest:
@@ -304,8 +307,6 @@ class SiteFolder:
         start, size = self._texts[path]
         assert self._spool is not None
         self._spool.seek(start)
-        from anvil.sites import reader_processes
-
         return reader_processes.unpacked(self._spool.read(size))
 
     def close(self) -> None:
@@ -339,10 +340,10 @@ class SiteFolder:
             by_path[path] = page
             values = [page.facts.digest, page.url, self._metadata(page)]
             fingerprint = hashlib.sha256(canonical(values).encode("utf-8", "surrogatepass")).hexdigest()
-            blob, included = document_source.parts(blobs.get(path, "")) if self._used_tree else ("", "")
-            if blob or self._used_tree is not None:
+            if self._used_tree is not None:
+                blob, included = document_source.parts(blobs.get(path, ""))
                 entries[path] = (blob, fingerprint + included)
-            else:
+            else:  # no page has a source: the id of what is indexed takes the place of the source's
                 entries[path] = (blob_id(fingerprint.encode("ascii")), "")
         self._pages = dict(sorted(by_path.items()))
         self._entries = entries
@@ -361,7 +362,7 @@ class SiteFolder:
             return None, {}
         copies = {}
         for path in listing.others:
-            if path.startswith("_sources/"):
+            if path.startswith("_sources/"):  # Sphinx's copies of its sources
                 source = path.removeprefix("_sources/").removesuffix(".txt")
                 copies[page_addresses.key(source.rpartition(".")[0] + ".html")] = source
         tree = self._tree
@@ -391,12 +392,13 @@ class SiteFolder:
         self, listing: SiteListing, facts: Mapping[str, PageFacts]
     ) -> tuple[dict[str, str] | None, tuple[str, ...]]:
         """Path -> address of the pages in sitemaps; a folder with a sitemap of its own goes by that one."""
-        files = {page_addresses.key(path): path for path in sorted(facts, reverse=True)}
+        files = {page_addresses.key(path): path for path in sorted(facts, reverse=True)}  # of two the first by name
         maps = sorted(path for path in listing.others if path.rpartition("/")[2].startswith("sitemap"))
         if not maps:
             return None, ()
-        found: dict[str, str] = {}
+        addresses: dict[str, str] = {}
         has_names = False
+        # the deepest folder first, because the sitemap of a folder goes before one above it
         for folder in sorted({path.rpartition("/")[0] for path in maps}, key=lambda each: -each.count("/")):
             named = [
                 address
@@ -411,17 +413,16 @@ class SiteFolder:
             inside = {own: files[key] for key, own in keys.items()}
             # a sitemap of a language may lie in its folder, and its pages at the top
             for path, address in (site_listing.listed(named, inside) or site_listing.listed(named, files)).items():
-                found.setdefault(path, address)
-        if not found and not has_names:  # as a generator writes it that does not know the site's address
+                addresses.setdefault(path, address)
+        if not addresses and not has_names:  # as a generator writes it that does not know the site's address
             return None, ()
         folders = tuple(path.rpartition("/")[0] for path in maps)
         covered = [path for path in facts if path.startswith(folders)]
-        if len(found) * 2 < len(
-            [path for path in covered if facts[path].word_count and not page_choice.is_noindex(facts[path])]
-        ):
+        expected = [path for path in covered if facts[path].word_count and not page_choice.is_noindex(facts[path])]
+        if len(addresses) < MIN_SHARE_LISTED * len(expected):
             return None, (f"{maps[0]} names other pages than the site has, so all HTML files are read.",)
         uncovered = {path: "" for path in facts if path not in covered}
-        return {**uncovered, **found}, ()
+        return {**uncovered, **addresses}, ()
 
     def _second_names(self, listing: SiteListing) -> dict[str, dict[str, str]]:
         """Key of a page's address -> second names of its sections, by the inventories of Sphinx."""
@@ -430,8 +431,8 @@ class SiteFolder:
             if path.rpartition("/")[2] == INVENTORY:
                 with suppress(OSError):  # deleted since it was listed; the next listing tells
                     folder = path.removesuffix(INVENTORY)
-                    for page, found in site_listing.aliases(self._bytes(path)).items():
-                        names[page_addresses.key(f"{folder}{page}")] = found
+                    for page, anchors in site_listing.aliases(self._bytes(path)).items():
+                        names[page_addresses.key(f"{folder}{page}")] = anchors
         return names
 
     def _metadata(self, page: SitePage) -> dict[str, object]:

@@ -77,12 +77,12 @@ class SiteListing:
 
 def list_site(folder: Path, max_page_bytes: int) -> SiteListing:
     """The files of the site in a folder. Raises :class:`SourceError` for one without pages."""
-    html: dict[str, Signature] = {}
+    pages: dict[str, Signature] = {}
     others: dict[str, Signature] = {}
     left_out: list[Skipped] = []
     young: set[str] = set()
     fresh: set[str] = set()
-    began_ns = time.time_ns()
+    began_ns = time.time_ns()  # before the first file is looked at: a change after it may have the same time stamp
     own = recorded_paths(folder)
     for path, entry in _files(folder):
         if entry.is_symlink():
@@ -108,17 +108,17 @@ def list_site(folder: Path, max_page_bytes: int) -> SiteListing:
         if is_html and state.st_size > max_page_bytes:
             left_out.append(Skipped(path, f"it is larger than {max_page_bytes:,} bytes (source.max_file_bytes)"))
             continue
-        (html if is_html else others)[path] = signature(state)
+        (pages if is_html else others)[path] = signature(state)
         if written_back(state) >= began_ns:
             fresh.add(path)
             if not is_stable(state, began_ns):
                 young.add(path)
-    if not html:
+    if not pages:
         raise SourceError(
             f"{folder} has no HTML page. Build the site first, and name the folder that the generator writes, "
             "such as site, build, public or _build/html."
         )
-    return SiteListing(html, others, tuple(left_out), frozenset(young), frozenset(fresh))
+    return SiteListing(pages, others, tuple(left_out), frozenset(young), frozenset(fresh))
 
 
 def _files(folder: Path) -> Iterator[tuple[str, os.DirEntry[str]]]:
@@ -128,10 +128,10 @@ def _files(folder: Path) -> Iterator[tuple[str, os.DirEntry[str]]]:
         real, above = waiting.pop()
         try:
             with os.scandir(real) as items:
-                found = list(items)
+                entries = list(items)
         except OSError:
             continue  # deleted since it was listed
-        for entry in found:
+        for entry in entries:
             path = f"{above}{entry.name}"
             if entry.is_dir(follow_symlinks=False):
                 if not entry.name.startswith("."):
@@ -164,6 +164,8 @@ MAX_BYTES = 50_000_000
 MAX_ADDRESSES = 1_000_000
 """Addresses that all sitemaps of a folder may name together."""
 MAX_ADDRESS_CHARS = 4_000
+MAX_PREFIX_ADDRESSES = 2_000
+"""Addresses of a sitemap by which the folder of the site is found; the others have it too."""
 _LOCATION = re.compile(
     rb"<loc>(?:\s{0,200}<!\[CDATA\[([^<>]{0,4200}?)\]\]>\s{0,200}|([^<>]{0,4200}))</loc>", re.I
 )  # every repetition has a limit: a file of blanks takes no longer than another
@@ -171,21 +173,21 @@ _LOCATION = re.compile(
 
 def locations(data: bytes) -> list[str]:
     """The addresses in a sitemap, or in an index of sitemaps."""
-    found: list[str] = []
+    addresses: list[str] = []
     for match in _LOCATION.finditer(data[:MAX_BYTES]):
         address = html.unescape((match[1] or match[2] or b"").decode("utf-8", "replace")).strip()
         if address and len(address) <= MAX_ADDRESS_CHARS:
-            found.append(address)
-        if len(found) == MAX_ADDRESSES:
+            addresses.append(address)
+        if len(addresses) == MAX_ADDRESSES:
             break
-    return found
+    return addresses
 
 
 def listed(named: list[str], files: Mapping[str, str]) -> dict[str, str]:
     """Path of a file -> its address in a sitemap. ``files``: key of an address -> path of the file."""
     named = [address for address in named if page_addresses.split(address).geturl()]  # can be read
     paths = [page_addresses.split(address).path for address in named]
-    prefix = page_addresses.common_prefix(paths[:2000], files)
+    prefix = page_addresses.common_prefix(paths[:MAX_PREFIX_ADDRESSES], files)
     pages: dict[str, str] = {}
     for address, path in zip(named, paths, strict=True):
         own = page_addresses.key(path)
@@ -198,6 +200,7 @@ def listed(named: list[str], files: Mapping[str, str]) -> dict[str, str]:
 MAX_INVENTORY_BYTES = 50_000_000
 """Bytes of an inventory that are read, once unpacked."""
 _HEAD = re.compile(rb"# Sphinx inventory version 2\n(?:#[^\n]*\n){3}")
+# NAME DOMAIN:ROLE PRIORITY ADDRESS TITLE
 _ENTRY = re.compile(r"(?P<name>.+?) (?P<domain>[^\s:]+):\S+ -?\d+ (?P<page>[^\s#]*)#(?P<anchor>\S+) ")
 
 
@@ -218,7 +221,7 @@ def aliases(data: bytes) -> dict[str, dict[str, str]]:
         entry = _ENTRY.match(line)
         if entry is None or entry["domain"] == "std" or "." not in entry["anchor"]:
             continue  # an anchor without a dot, such as "id3", may be that of several pages
-        if not entry["anchor"].endswith(("$", entry["name"])):
+        if not entry["anchor"].endswith(("$", entry["name"])):  # "$" stands for the name
             names.setdefault(page_addresses.key(entry["page"]), {})[entry["name"]] = entry["anchor"]
     return names
 

@@ -36,11 +36,14 @@ def mapped(
             sources[page.file] = source
             taken.add(source)
 
+    # Of a site with versions, the pages of none are those of the documentation folder as it is now.
     candidates = [page for page in pages if page.version is None] or list(pages)
     candidates.sort(key=lambda page: len(page.file))  # before the copy that replaces a missing translation
     edited = {page.file: _path(page.facts.edit_url) for page in candidates if page.facts.edit_url}
     prefix = _common_prefix(edited.values(), known)
     copied = _common_folder(copies.values(), known)
+    # The surest evidence first, because a source that is taken is no candidate for another page: the link to edit, the
+    # copies of the generator, a path that only one source has, the same name and title.
     for page in candidates:
         path = edited.get(page.file)
         if prefix is not None and path is not None and path.startswith(prefix):
@@ -69,9 +72,8 @@ def mapped(
 
 
 def _path(url: str | None) -> str:
-    """The path in an edit link, also where the file is in its query."""
-    parts = page_addresses.split(url or "")
-    return unquote(parts.path)
+    """The path in an edit link."""
+    return unquote(page_addresses.split(url or "").path)
 
 
 def _common_prefix(paths: Iterable[str], known: frozenset[str]) -> str | None:

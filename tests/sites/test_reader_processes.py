@@ -73,7 +73,7 @@ def test_markdown_whose_path_is_another_one_on_windows_is_not_read(tmp_path: Pat
     write(tmp_path, {"index.html": page("Page", "<p>Text.</p>", head=link), name: "# Page\n\n*Text*.\n"})
     assert (tmp_path / name).is_file()
     loaded = reader_processes.load(tmp_path, "index.html", None)
-    assert (loaded.said, loaded.twin) == (None, None)
+    assert (loaded.twin_data, loaded.twin) == (None, None)
     assert not reader_processes.is_inside(tmp_path, name)
 
 
