@@ -28,6 +28,7 @@ Chunking = ChunkingOptions | FixedChunks
 
 def recorded(settings: Mapping[str, Any]) -> Chunking:
     """The options of an index, from ``chunking`` in its manifest."""
+    # Only chunks of one fixed size have an overlap; the manifest names no kind.
     values = {key: value for key, value in settings.items() if key != "version"}
     return FixedChunks(**values) if "overlap" in values else ChunkingOptions(**values)
 
@@ -45,9 +46,9 @@ def chunks(page: ParsedPage, options: Chunking) -> tuple[Chunk, ...]:
 
 
 def _chunks(page: ParsedPage, options: Chunking) -> tuple[Chunk, ...]:
-    line_ends = [found.end() for found in LINE_END.finditer(page.text)]
+    line_ends = [line_end.end() for line_end in LINE_END.finditer(page.text)]
     cuts = _fixed(page, options) if isinstance(options, FixedChunks) else _by_sections(page, options)
-    masked = visible_text.masked(page.text)
+    masked = visible_text.masked(page.text)  # of the whole page: a comment may begin in one chunk and end in another
     return tuple(
         Chunk(
             ordinal=ordinal,
@@ -57,7 +58,7 @@ def _chunks(page: ParsedPage, options: Chunking) -> tuple[Chunk, ...]:
             start=start,
             end=stop,
             start_line=page.first_line + bisect_right(line_ends, start),
-            end_line=page.first_line + bisect_right(line_ends, stop - 1),
+            end_line=page.first_line + bisect_right(line_ends, stop - 1),  # a line end is the end of its own line
             anchor=section.anchor,
             masked=None if masked[start:stop] == page.text[start:stop] else masked[start:stop],
         )
@@ -79,6 +80,7 @@ def _by_sections(page: ParsedPage, options: ChunkingOptions) -> Iterator[tuple[S
 def _fixed(page: ParsedPage, options: FixedChunks) -> Iterator[tuple[Section, str, int, int]]:
     """As :func:`_by_sections`, with the section in which each chunk begins."""
     begins = [section.start for section in page.sections]
+    # Blank chunks can be left out: unlike those of sections, these need not be the page's text when they are joined.
     for start, stop in steps(page.text, options.size, options.overlap):
         if not page.text[start:stop].isspace():
             yield page.sections[bisect_right(begins, start) - 1], "", start, stop
@@ -105,9 +107,10 @@ def _groups(sections: Sequence[Section], options: ChunkingOptions) -> Iterator[t
         siblings = parents[index] == parents[before[-1].ordinal]
         short = section.end - section.start < options.min_chunk_size
         too_short = before[-1].end - before[0].start < options.min_chunk_size
-        leads = index + 1 < len(sections) and parents[index + 1] == index
+        has_children = index + 1 < len(sections) and parents[index + 1] == index
+        # A last short sibling would be a chunk of its own, so it is merged even where those before are long enough.
         last_short = short and not _short_follows(sections, parents, index, options)
-        if siblings and fits and short and not leads and (too_short or last_short):
+        if siblings and fits and short and not has_children and (too_short or last_short):
             before.append(section)
         else:
             groups.append([section])
@@ -163,9 +166,10 @@ def parts(page: ParsedPage, begin: int, end: int, limit: int) -> list[tuple[int,
     if len(units) > 1 and units[1][1] - units[0][0] <= limit:
         units[:2] = [(units[0][0], units[1][1])]  # keep the heading with the block after it
     fewest = len(_pack(units, limit))
-    low, high = -(-(end - begin) // fewest), limit
+    low, high = -(-(end - begin) // fewest), limit  # the longest part is at least as long as the mean
     while low < high:
         middle = (low + high) // 2
+        # _pack does not split a unit, so one that is longer than ``middle`` would make a part over it.
         if len(_pack(units, middle)) <= fewest and all(stop - start <= middle for start, stop in units):
             high = middle
         else:
@@ -181,11 +185,12 @@ def steps(text: str, size: int, overlap: int) -> Iterator[tuple[int, int]]:
     start = 0
     while True:
         stop = len(text)
-        if stop - start > size:
+        if stop - start > size:  # only the last quarter is searched: so no span is much shorter than it may be
             stop = _border(text, start + size - size // 4, start + size)
         yield start, stop
         if stop == len(text):
             return
+        # At least one character further, else an overlap as long as a span would never end.
         start = max(_border(text, stop - overlap, stop - overlap // 2), start + 1) if overlap else stop
 
 
@@ -216,6 +221,7 @@ def _pieces(text: str, block: Block, limit: int) -> list[tuple[int, int]]:
     cuts = [block.start]
     while block.end - cuts[-1] > limit:
         at, furthest = cuts[-1], cuts[-1] + limit
+        # Not between paragraphs in the first quarter: that would give a short piece and, behind it, one more cut.
         cut = _last(paragraphs, at + limit // 4, furthest) or _last(lines, at, furthest)
         if cut is None:
             space = max(text.rfind(" ", at + 1, furthest), text.rfind("\t", at + 1, furthest))
@@ -258,13 +264,14 @@ def _last(borders: Sequence[int], after: int, upto: int) -> int | None:
 def _safe(text: str, at: int, cut: int) -> int:
     """``cut`` or a position shortly before it that is not within CR LF, a letter with its marks, a surrogate pair or an
     emoji."""
+    # The emoji of a family with skin tones has eleven code points. Of longer runs of marks, the end is cut off.
     for candidate in range(cut, max(at, cut - 12), -1):
         before, char = text[candidate - 1], text[candidate]
         if before == "\r" and char == "\n":
             continue
-        if unicodedata.category(char) in ("Mn", "Me", "Mc", "Cf") or before == "\u200d":
+        if unicodedata.category(char) in ("Mn", "Me", "Mc", "Cf") or before == "\u200d":  # marks, and joiners of emoji
             continue
-        if "\udc00" <= char <= "\udfff" or "\U0001f3fb" <= char <= "\U0001f3ff":
+        if "\udc00" <= char <= "\udfff" or "\U0001f3fb" <= char <= "\U0001f3ff":  # second half of a pair, skin tones
             continue
         return candidate
     return cut - 1 if text[cut - 1 : cut + 1] == "\r\n" else cut
@@ -273,6 +280,7 @@ def _safe(text: str, at: int, cut: int) -> int:
 # --- windows -----------------------------------------------------------------------------------------
 
 MAX_HEADER_TOKENS = 48
+"""A fifth of what the bundled model reads; a longer header would take the place of text."""
 
 _PART_OF = lazy_pattern(r" \[part \d+/\d+\]$")
 _ESTIMATED_WORD = lazy_pattern(r"[^\W_]+|\S")
@@ -287,6 +295,7 @@ def window_header(title: str, heading_path: str) -> str:
     title = " ".join(title.split())
     path = _PART_OF.sub("", heading_path)
     names = [] if path == ROOT else path.split(SEPARATOR)
+    # Mostly the h1 is the page's title. Compared with the whole title, because a title may hold a separator itself.
     if path == title or path.startswith(title + SEPARATOR):
         names = path.removeprefix(title).removeprefix(SEPARATOR).split(SEPARATOR)
     names = [name for name in names if name]
@@ -326,8 +335,8 @@ def cut_windows(
     ``overlap`` tokens, and end at the end of a line, a sentence or a word where one is near.
     """
     tokens = _token_starts(spans, len(chunk_content))
-    room = max(8, max_tokens - header_tokens)
-    overlap = max(0, min(overlap, room // 2))
+    room = max(8, max_tokens - header_tokens)  # the header is an estimate: it may leave a small model no room at all
+    overlap = max(0, min(overlap, room // 2))  # else a window could begin no further than the one before
     result: list[Window] = []
     first = 0
     while True:
@@ -335,6 +344,8 @@ def cut_windows(
         done = left <= room
         last = len(tokens)
         if not done:
+            # n windows of r tokens that share o hold n r - (n - 1) o tokens. So the fewest are counted first, and then
+            # made equal: a last window of a few tokens would be a vector of nearly nothing but the header.
             more = -(-(left - overlap) // (room - overlap))
             even = -(-(left + (more - 1) * overlap) // more)
             target = first + even
@@ -349,7 +360,7 @@ def cut_windows(
         first = max(
             first + 1, _best_cut(chunk_content, tokens, target - near, target + near, target) if near else target
         )
-    if not result:
+    if not result:  # no character is visible: one window all the same, so that the chunk counts as cut
         return (Window(0, len(chunk_content), window_text(header, chunk_content)),)
     return tuple(result)
 
@@ -358,7 +369,7 @@ def _token_starts(spans: Sequence[tuple[int, int]], size: int) -> list[int]:
     """Positions where a window can end: token starts, in order. Tokens of one character are not split."""
     starts: list[int] = []
     for start, end in spans:
-        if start < end <= size:
+        if start < end <= size:  # byte-level tokenizers give several tokens the span of one character, or an empty one
             starts.append(max(start, starts[-1]) if starts else start)
     return starts
 
@@ -371,6 +382,7 @@ def window_text(header: str, piece: str) -> str:
 
 def _window(content: str, header: str, start: int, stop: int) -> Iterator[Window]:
     piece = content[start:stop]
+    # White space at the ends is no part: windows that differ in nothing else are the same text, with one vector.
     start += len(piece) - len(piece.lstrip())
     piece = piece.strip()
     if visible_text.shown(piece).strip():
@@ -387,7 +399,7 @@ def _best_cut(content: str, tokens: Sequence[int], low: int, high: int, target: 
                 kind = _border_kind(content[tokens[index - 1] : tokens[index]], content[tokens[index]])
                 if kind > best_kind:
                     best, best_kind = index, kind
-        if best_kind == 3:
+        if best_kind == 3:  # nothing is better, and what follows is further away
             break
     return best
 
@@ -398,6 +410,7 @@ def _border_kind(before: str, after: str) -> int:
     bare = before.rstrip()
     if "\n" in before[len(bare) :] or "\r" in before[len(bare) :]:
         return 3
+    # No space follows an ideographic full stop. Behind an ASCII one it must: "3.5" and "e.g" are no sentences.
     if bare[-1:] in "\u3002\uff01\uff1f" or (len(bare) < len(before) and bare[-1:] in ".!?:;"):
         return 2
     return 0 if bare == before and before[-1:].isalnum() and after.isalnum() and after.isascii() else 1

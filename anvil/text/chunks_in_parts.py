@@ -17,7 +17,8 @@ from anvil.values import ROOT, SEPARATOR, Chunk, Section
 MAX_PART_CHARACTERS = 500_000
 """Characters of the longest text that is parsed at once."""
 PACK_FROM_CHARACTERS = 4_000_000
-"""Characters of a document from which on short chunks are merged, because the row ids of a document are limited."""
+"""Characters of a document from which on short chunks are merged, because the row ids of a document are limited
+(``CHUNK_BITS`` in :mod:`anvil.index_file.table_rows`)."""
 
 _BORDER = re.compile(r"^(?: {0,3}(?P<fence>`{3,}|~{3,})|(?P<heading>#{1,6})(?=[ \t])|(?P<blank>[ \t]*$))", re.M)
 Headings = tuple[tuple[int, str], ...]
@@ -37,23 +38,24 @@ class DocumentPart:
 def sliced(text: str, size: int = MAX_PART_CHARACTERS) -> Iterator[str]:
     """Split a text into slices of at most ``size`` characters: before a heading, of the highest level there is, else at
     a blank line outside fences, else at the end of a line."""
-    at, held = 0, ""
+    at, slice_ = 0, ""
     while at < len(text):
         cut = _cut(text, at, at + size) if len(text) - at > size else len(text)
         piece, at = text[at:cut], cut
-        if held and held.strip() and piece.strip():
-            yield held
-            held = ""
-        held += piece  # a blank slice is joined with a neighbour
-    if held:
-        yield held
+        if slice_ and slice_.strip() and piece.strip():
+            yield slice_
+            slice_ = ""
+        slice_ += piece  # a blank slice is joined with a neighbour: alone it would have no chunk, and its text be lost
+    if slice_:
+        yield slice_
 
 
 def _cut(text: str, at: int, end: int) -> int:
-    best, rank, fence = 0, 9, ""
+    best, rank, fence = 0, 9, ""  # a heading has its level as rank, a blank line 7: lower is better, of equals the last
     for border in _BORDER.finditer(text, at + 1, end):
         if mark := border["fence"]:
             fence = "" if fence and mark.startswith(fence) else fence or mark
+        # Only in the second half: a single h1 near the beginning would else win over all headings of a long slice.
         elif not fence and border.start() > at + (end - at) // 2 and not text.startswith(_UNFIT, border.start()):
             level = len(border["heading"]) if border["heading"] else 7
             if level <= rank:
@@ -85,7 +87,7 @@ class IncrementalChunker:
     def cut(self, text: str) -> list[Chunk]:
         """The chunks of the next part. Numbers, offsets and breadcrumbs continue from the parts before."""
         first = self.head is None
-        if not first and text.startswith(_UNFIT):
+        if not first and text.startswith(_UNFIT):  # as a page of a document may
             text = "\n" + text
         page = markdown_parser.parse(text, slugs=self._options.slugs)
         if first:
@@ -139,7 +141,7 @@ def packed(chunks: Sequence[Chunk], limit: int) -> list[Chunk]:
 
 def _openings(sections: Sequence[Section], above: Headings) -> list[str]:
     """For each section the breadcrumb in ``above`` that it is under; empty without one."""
-    highest, breadcrumbs = 7, []
+    highest, breadcrumbs = 7, []  # the highest level so far: a heading of this part ends what is above it and deeper
     for section in sections:
         highest = min(highest, section.heading_level or highest)
         paths = [path for level, path in above if section.heading_level == 0 or level < highest]

@@ -19,10 +19,11 @@ from anvil.formats.data_formats import MAX_DEPTH, read_toml, read_yaml
 MAX_CHARS = 65_536
 """Longer front matter is text. Real pages stay under 4,000 characters."""
 MAX_NODES = 10_000
+"""Values of a block, each as often as it is named: a few lines of YAML aliases can stand for billions of them."""
 MAX_BITS = 2048
 """Of a whole number: 617 digits. Python writes 4,300 at most (640 if configured), but reads more in hex."""
 
-_CLOSERS = {"---": ("---", "..."), "+++": ("+++",)}
+_CLOSERS = {"---": ("---", "..."), "+++": ("+++",)}  # YAML itself ends a document with three dots
 
 
 class Refused(Exception):
@@ -48,7 +49,7 @@ def plain(metadata: Mapping[Any, Any]) -> dict[str, Any]:
     """Metadata from another program as JSON values; other values are left out."""
     values: dict[str, Any] = {}
     for key, value in metadata.items():
-        with contextlib.suppress(Refused):
+        with contextlib.suppress(Refused):  # a limit for each value, so that one that is too large loses no other
             values[_key(key)] = _plain(value, 0, [MAX_NODES])
     return values
 
@@ -85,21 +86,21 @@ def _plain(value: Any, depth: int, budget: list[int]) -> Any:
     budget[0] -= 1
     if depth > MAX_DEPTH or budget[0] < 0:
         raise Refused
-    if value is None or isinstance(value, bool):
+    if value is None or isinstance(value, bool):  # before int, which a bool is too
         return value
     if isinstance(value, str):
         return _text(value)
     if isinstance(value, int):
         return _whole(value)
     if isinstance(value, float):
-        return value if math.isfinite(value) else str(value)
+        return value if math.isfinite(value) else str(value)  # JSON has no infinity and no NaN
     if isinstance(value, (date, time)):  # datetime is a date
         return value.isoformat()
     if isinstance(value, bytes):
         return base64.b64encode(value).decode("ascii")
     if isinstance(value, Mapping):
         return {_key(key): _plain(item, depth + 1, budget) for key, item in value.items()}
-    if isinstance(value, (set, frozenset)):
+    if isinstance(value, (set, frozenset)):  # sorted: their order differs between processes. By repr: types may differ
         return sorted((_plain(item, depth + 1, budget) for item in value), key=repr)
     if isinstance(value, (list, tuple)):
         return [_plain(item, depth + 1, budget) for item in value]
@@ -107,6 +108,7 @@ def _plain(value: Any, depth: int, budget: list[int]) -> Any:
 
 
 def _key(key: Any) -> str:
+    """A key as text: YAML reads ``1:``, ``on:`` and ``2026-01-31:`` as a number, a bool and a date."""
     if isinstance(key, bool) or key is None:
         return {True: "true", False: "false", None: "null"}[key]
     if isinstance(key, int):

@@ -33,6 +33,7 @@ _ATTRIBUTE = lazy_pattern(r"""[#.][\w:.-]+|(?<![\w:-])[\w:-]+=(?:"[^"]*"|'[^']*'
 _BARE_NAME = lazy_pattern(r"[A-Za-z][\w:-]*")
 """An attribute without a value, as in ``{: hidden }``. Only a colon tells it from text in braces."""
 _COMMENT_ID = lazy_pattern(r"#?([\w.-]+)")
+"""The id in a comment of MDX, where braces would be an expression."""
 
 _VALUE = r"""(?:"[^"]*"|'[^']*'|\{(?:[^{}]|\{[^{}]*\})*\}|[^\s"'=<>`{}]+)"""
 _TAG = rf"</?[A-Za-z][\w.:-]*(?:\s+(?:[A-Za-z_:@#][\w.:-]*(?:\s*=\s*{_VALUE})?|\{{[^{{}}]*\}}))*\s*/?>"
@@ -76,7 +77,7 @@ def attributes(source: str) -> tuple[str, str]:
         text = _without_closing_hashes(text)
         if not text.endswith("}"):
             continue
-        begin = text.rfind("{", -LONGEST_ATTRIBUTES)
+        begin = text.rfind("{", -LONGEST_ATTRIBUTES)  # bounded: a line may be megabytes
         inside = text[begin + 1 : -1]
         if begin < 0 or "}" in inside:
             continue
@@ -93,7 +94,7 @@ def attributes(source: str) -> tuple[str, str]:
             continue
         ids = [word[1:] for word in _ATTRIBUTE.findall(inside) if word.startswith("#")]
         ids += [word[3:].strip("\"'") for word in _ATTRIBUTE.findall(inside) if word.startswith("id=")]
-        anchor = anchor or (ids[-1] if ids else "")
+        anchor = anchor or (ids[-1] if ids else "")  # of several the last one counts, as in Python-Markdown
         text = text[:begin].rstrip(" \t")
     return text, anchor
 
@@ -111,7 +112,7 @@ def plain(source: str, references: Container[str] = ()) -> str:
     ``references`` holds the page's link reference labels (case-folded) and footnote labels (``^1``);
     ``[text]`` alone is a link only when it is among them. At most ``MAX_TITLE`` characters.
     """
-    if len(source) <= 4 * MAX_TITLE and _MARKS.search(source):
+    if len(source) <= 4 * MAX_TITLE and _MARKS.search(source):  # of a longer line, hardly anything would be shown
         source = _read(source, references)
     title = " ".join(source.split())
     return title if len(title) <= MAX_TITLE else title[: MAX_TITLE - 1].rstrip() + "…"
@@ -133,22 +134,18 @@ def _read(source: str, references: Container[str]) -> str:
     out: list[str] = []
     runs: list[_Run] = []
     brackets: list[tuple[int, int]] = []  # where in ``out`` and in ``source`` each "[" stands
-    unclosed: set[str] = set()
+    unclosed: set[str] = set()  # comments that nothing closes: each is searched to the end of the line once
     position = 0
-    while found := _PIECE.search(source, position):
-        out.append(source[position : found.start()])
-        position = found.end()
-        kind, piece = found.lastgroup, found[0]
-        if kind == "escape":
-            out.append(found["escape"])
+    while match := _PIECE.search(source, position):
+        out.append(source[position : match.start()])
+        position = match.end()
+        kind, piece = match.lastgroup, match[0]
+        if kind in ("escape", "auto"):
+            out.append(match[kind])
         elif kind == "ticks":
             closing = re.compile(rf"(?<!`){piece}(?!`)").search(source, position)
-            if closing:
-                code = source[position : closing.start()]
-                out.append(code)
-                position = closing.end()
-            else:
-                out.append(piece)
+            out.append(source[position : closing.start()] if closing else piece)
+            position = closing.end() if closing else position
         elif kind == "comment":
             end = -1 if piece in unclosed else source.find(_CLOSING[piece], position)
             if end >= 0:
@@ -156,26 +153,24 @@ def _read(source: str, references: Container[str]) -> str:
             else:
                 unclosed.add(piece)
                 out.append(piece)
-        elif kind == "auto":
-            out.append(found["auto"])
         elif kind == "entity":
             out.append(html.unescape(piece))
         elif kind == "note":
-            out.append("" if "^" + found["note"] in references else piece)
+            out.append("" if "^" + match["note"] in references else piece)
         elif kind == "open":
-            brackets.append((len(out), found.end()))
+            brackets.append((len(out), match.end()))
             out.append(piece)
         elif kind == "close":
             if brackets:
                 opener, inside = brackets.pop()
                 target = LINK_TARGET.match(source, position) or LINK_LABEL.match(source, position)
-                if target or label(source[inside : found.start()]) in references:
-                    out[opener] = ""
+                if target or label(source[inside : match.start()]) in references:
+                    out[opener] = ""  # it was text until here; what is between the brackets stays
                     position = target.end() if target else position
                     continue
             out.append(piece)
         elif kind == "run":
-            runs.append(_run(source, found.start(), found.end(), len(out)))
+            runs.append(_run(source, match.start(), match.end(), len(out)))
             out.append(piece)
     out.append(source[position:])
     _take_emphasis(runs)
@@ -196,7 +191,7 @@ def _run(source: str, start: int, end: int, at: int) -> _Run:
     left = not after.isspace() and (solid_after or before.isspace() or not solid_before)
     right = not before.isspace() and (solid_before or after.isspace() or not solid_after)
     opens, closes = left, right
-    if source[start] == "_":
+    if source[start] == "_":  # as in snake_case: within a word it is no mark
         opens = left and (not right or not solid_before)
         closes = right and (not left or not solid_after)
     return _Run(at, source[start], end - start, end - start, opens, closes)
@@ -223,7 +218,7 @@ def _take_emphasis(runs: list[_Run]) -> None:
                 unfit[kind] = len(stack)
                 break
             opener = stack[index]
-            unfit = {each: min(depth, index) for each, depth in unfit.items()}
+            unfit = {each: min(depth, index) for each, depth in unfit.items()}  # the stack ends there now
             taken = 2 if opener.left >= 2 and run.left >= 2 else 1
             opener.left -= taken
             run.left -= taken
@@ -235,7 +230,7 @@ def _take_emphasis(runs: list[_Run]) -> None:
 def _pairs(opener: _Run, closer: _Run) -> bool:
     if opener.mark != closer.mark or (opener.mark == "~" and opener.left != closer.left):
         return False
-    if (opener.closes or closer.opens) and opener.mark != "~":
+    if (opener.closes or closer.opens) and opener.mark != "~":  # the "multiple of 3" rule of CommonMark's section 6.2
         return (opener.size + closer.size) % 3 != 0 or (opener.size % 3 == 0 and closer.size % 3 == 0)
     return True
 
@@ -253,7 +248,7 @@ def breadcrumbs(headings: Iterable[tuple[int, str]]) -> list[str]:
         while open_ and open_[-1][0] >= level:
             open_.pop()
         path = plain_path = f"{open_[-1][1]}{SEPARATOR}{title}" if open_ else title
-        if path in taken:
+        if path in taken:  # the next number is remembered: counting from 2 each time would be quadratic
             number = numbers.get(plain_path, 2)
             while (path := f"{plain_path} [{number}]") in taken:
                 number += 1
@@ -274,6 +269,7 @@ def slug(title: str, style: Slugs) -> str:
     if style == "vitepress":
         unaccented = "".join(c for c in unicodedata.normalize("NFKD", title) if not "\u0300" <= c <= "\u036f")
         joined = _VITEPRESS_SIGNS.sub("-", "".join(c for c in unaccented if c > "\u001f")).strip("-")
+        # VitePress does so because an id that begins with a digit is no CSS selector.
         return ("_" + joined if joined[:1] in tuple("0123456789") else joined).lower()
     if style == "hugo":
         letters = (c for c in title.strip() if c in " -_" or unicodedata.category(c)[0] == "L" or c.isdecimal())
@@ -281,7 +277,7 @@ def slug(title: str, style: Slugs) -> str:
     if style == "mkdocs":
         folded = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode("ascii")
         return re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", folded).strip().lower())
-    if title.isascii():
+    if title.isascii():  # as below, without a look at each character's category
         return _NOT_IN_ASCII_SLUG.sub("", title.lower()).replace(" ", "-")
     letters = (
         c
@@ -305,9 +301,10 @@ class Anchors:
         """The slug of ``title``; with a number when it is taken (``-1`` or, in MkDocs, ``_1``)."""
         anchor = self._slugs.get(title)
         if anchor is None:
+            # "heading" is what Goldmark, the parser of Hugo, calls a heading without letters.
             anchor = self._slugs[title] = slug(title, self.style) or ("heading" if self.style == "hugo" else "")
         taken = self.taken
-        if anchor in taken or (not anchor and self.style == "mkdocs"):
+        if anchor in taken or (not anchor and self.style == "mkdocs"):  # MkDocs gives such headings "_1", "_2"
             key = anchor
             stem = self._stems.get(key) or self._stem(key)
             number = self._next[key]
@@ -320,6 +317,7 @@ class Anchors:
     def _stem(self, anchor: str) -> str:
         """What the numbers of a taken anchor go behind; the first of them is put into ``_next``."""
         stem, number = f"{anchor}{'_' if self.style == 'mkdocs' else '-'}", 1
+        # Python-Markdown counts a number that is there on: after "step_2" comes "step_3", and not "step_2_1".
         if self.style == "mkdocs" and (numbered := re.fullmatch(r"(.*_)([0-9]{1,9})", anchor)):
             stem, number = numbered[1], int(numbered[2]) + 1
         self._stems[anchor], self._next[anchor] = stem, number

@@ -40,8 +40,10 @@ MAX_LINE_CHARACTERS = 400
 MAX_PARENT_FOLDERS = 4
 """Folders above the documentation folder that a path can start from."""
 
+# Names of files that hold private keys: a page of a cloned repository must not make Anvil publish one.
 _KEYS = lazy_pattern(r"^id_(?:rsa|dsa|ecdsa|ed25519)$|\.(?:pem|key|p12|pfx|jks|keystore|kdbx)$", re.IGNORECASE)
 _MARKS = (b"{*", b"{!", b"8<-", b"<<<", b"readfile", b"literalinclude")
+# One search decides for nearly all lines that none of the patterns below is tried.
 _HINT = lazy_pattern(r"\{[*!]|8<-|<<<|readfile|literalinclude|```|~~~|:::")
 _FENCE = lazy_pattern(r"[ \t>]*(`{3,}|~{3,}|:{3,})(.*)")
 _VARIANT = lazy_pattern(r"([ \t]*)\{\*\s*(\S+)((?:\s+\w+\[[^\]\n]*\])*)\s*\*\}\s*")
@@ -59,6 +61,8 @@ _ARGUMENT = lazy_pattern(r"""(?:(\w+)\s*=\s*)?(?:"([^"]*)"|'([^']*)'|`([^`]*)`)"
 _LINES = lazy_pattern(r"\b(?:ln|lines)[:\[]\s*([\d:,\s-]+)\]?")
 _SECTION_MARK = lazy_pattern(r"-+8<-+[ \t]+\[[ \t]*(start|end)[ \t]*:[ \t]*([\w-]+)[ \t]*\]")
 _REGION = lazy_pattern(r"^\s*(?://|/\*|<!--|#|--|;|%|::|REM\b)?\s*#?(?:pragma\s+)?(end)?region\b[ \t]*([\w*-]*)", re.I)
+# Options of literalinclude that choose lines, and those that change only how they look. With any other, such as
+# ``pyobject``, the lines are not known without Sphinx.
 _LITERAL = frozenset({"lines", "start-line", "end-line", "start-after", "end-before", "start-at", "end-at"})
 _LOOKS = frozenset(
     """
@@ -96,7 +100,7 @@ class Expanded:
 
     text: str
     inserted: tuple[tuple[int, int], ...]
-    files: Mapping[str, str]
+    files: Mapping[str, str]  # also those that do not exist: when one is added, the page must be read again
     missing: tuple[MissingFile, ...] = ()
 
 
@@ -205,7 +209,7 @@ class _Expansion:
                         included += self._snippet(included_line.strip(), indent, depth, fence is None) or []
                 out += lines[at : end + 1]
                 at = end + 1
-            elif match := _RST.fullmatch(bare):
+            elif match := _RST.fullmatch(bare):  # in a fence: a page of MyST has reStructuredText in {eval-rst}
                 end = at
                 while end < len(lines) and _option(lines[end]):
                     end += 1
@@ -217,7 +221,7 @@ class _Expansion:
             if not depth:
                 self.missing += (MissingFile(at, *absent) for absent in self._absent)
                 self._absent.clear()
-            if included:
+            if included:  # the last file may take more than the room that is left; then there is none
                 self.room -= min(self.room, sum(map(len, included)) + len(included))
                 end_of_line = "\r" if line.endswith("\r") else ""
                 out += [included_line + end_of_line for included_line in included]
@@ -263,7 +267,7 @@ class _Expansion:
     def _literal(self, path: str, options: Sequence[str], indent: str, fenced: bool) -> list[str] | None:
         options_by_name = {option[1]: option[2] for line in options if (option := _option(line))}
         if options_by_name.keys() - _LITERAL - _LOOKS:
-            return None  # such as pyobject: what it takes is not plain
+            return None
         lines = self._read(path, lambda all_: _literal_lines(all_, options_by_name))
         language = options_by_name.get("language")
         return _fenced(lines, f".{language}" if language else path, indent) if fenced else _indented(lines, indent)
@@ -283,7 +287,7 @@ class _Expansion:
     def _found(self, path: str) -> list[str] | None:
         """The lines of a file; None if nothing can be included, which is remembered."""
         candidates = tuple(self._candidates(path))
-        self._unread[path] = candidates
+        self._unread[path] = candidates  # until one is found: a page may name a missing file a thousand times
         for candidate in candidates:
             file = self._textless.get(candidate)
             if file is None:
@@ -291,7 +295,7 @@ class _Expansion:
                 self.files[candidate] = file.id
                 if file.text is None:
                     self._textless[candidate] = file
-            if file.id:
+            if file.id:  # no further place is looked at, even where the file that exists cannot be included
                 self.left -= 1
                 if file.text is None or len(file.text) > self.room:
                     self._unread[path] = None
@@ -313,12 +317,9 @@ class _Expansion:
             bases, path = above, path.lstrip("@").lstrip("/")
         else:
             bases = [*above[1:], above[0], own]
-        seen: set[str] = set()
-        for base in bases:
-            candidate = posixpath.normpath(posixpath.join(base, path))
+        for candidate in dict.fromkeys(posixpath.normpath(posixpath.join(base, path)) for base in bases):
             inside = not candidate.startswith(("../", "/")) and candidate not in ("..", ".")
-            if inside and candidate not in seen and not is_private(candidate):
-                seen.add(candidate)
+            if inside and not is_private(candidate):
                 yield candidate
 
 
@@ -339,6 +340,7 @@ def _fenced(lines: list[str] | None, path: str, indent: str) -> list[str] | None
     if not lines:
         return None
     marks = backticks("\n".join(lines), 3)
+    # splitext takes ".py" for a name without an ending, as in ".bashrc".
     language = posixpath.splitext("x" + path if path.startswith(".") else path)[1][1:]
     return _indented([marks + language, *lines, marks], indent)
 
@@ -359,7 +361,7 @@ def _ranges(lines: list[str], ranges: str) -> list[str] | None:
     for part in ranges.split(","):
         first, dash, last = re.sub(r"\s", "", part).replace("-", ":").partition(":")
         if not (first or last) or not (first + last).isdecimal() or max(len(first), len(last)) > 9:
-            return None
+            return None  # Python itself refuses to read a number of thousands of digits
         begin = int(first or 1)
         chosen += lines[max(begin - 1, 0) : int(last) if last else len(lines) if dash else begin]
     return chosen
@@ -369,19 +371,17 @@ def _section(lines: list[str], part: str) -> list[str] | None:
     """The part of pymdownx's ``file:part``: lines, or a section between its marks, without the marks."""
     if part and re.fullmatch(r"[\d:,]+", part):
         return _ranges(lines, part)
-    name = part
-    inside = not name
     chosen: list[str] = []
-    seen = not name
+    is_inside = is_found = not part
     for line in lines:
         mark = _SECTION_MARK.search(line) if "8<-" in line and len(line) <= MAX_LINE_CHARACTERS else None
         if mark is None:
-            if inside:
+            if is_inside:
                 chosen.append(line)
-        elif name and mark[2] == name:
-            inside = mark[1] == "start"
-            seen = True
-    return chosen if seen else None
+        elif part and mark[2] == part:
+            is_inside = mark[1] == "start"
+            is_found = True
+    return chosen if is_found else None
 
 
 def _region(lines: list[str], name: str) -> list[str] | None:
@@ -414,12 +414,12 @@ def _literal_lines(lines: list[str], options: Mapping[str, str]) -> list[str] | 
         if chosen is None:
             return None
         lines = chosen
-    for key in ("end-line", "start-line"):
+    for key in ("end-line", "start-line"):  # the end first: cutting the start would move it
         if key in options:
             if not options[key].isdecimal() or len(options[key]) > 9:
                 return None
             lines = lines[: int(options[key])] if key == "end-line" else lines[int(options[key]) :]
-    for key in ("start-after", "start-at", "end-before", "end-at"):
+    for key in ("start-after", "start-at", "end-before", "end-at"):  # the start first: the end is looked for behind it
         if options.get(key):
             at = next((n for n, line in enumerate(lines) if options[key] in line), None)
             if at is None:

@@ -95,7 +95,7 @@ class _Fence(block_token.CodeFence):
     @classmethod
     def read(cls, lines: Any) -> bool:
         opening = _FENCE.match(next(lines))
-        mark = opening[1] if opening else "```"
+        mark = opening[1] if opening else "```"  # always an opening: ``start`` matched this line
         closing = re.compile(rf" {{0,3}}{mark}{mark[0]}*[ \t]*$")
         position = lines.get_pos()  # mistletoe's iterator costs a microsecond a line, and a fence may have a million
         rows = lines.lines
@@ -139,6 +139,7 @@ class _Reference(block_token.Footnote):
     @classmethod
     def read(cls, lines: Any) -> str | None:
         rows, start = lines.lines, lines.get_pos() + 1
+        # Most paragraphs that begin with a bracket hold no label that ends soon. Their lines are not joined for it.
         if not any("]" in row for row in rows[start : start + 3]):
             return None
         end = start + 1
@@ -188,6 +189,7 @@ class _Paragraph(block_token.Paragraph):
         rows, start = lines.lines, lines.get_pos() + 1
         end = start + 1
         while end < len(rows) and (row := rows[end]).strip():
+            # First, because "---" also begins a thematic break, which would end the paragraph.
             underline = cls.parse_setext and row.lstrip(" ")[0] in "=-" and _UNDERLINE.match(row)
             if underline:
                 lines.set_pos(end)
@@ -212,7 +214,7 @@ class _Quote(block_token.Quote):
         while end < len(rows) and (row := rows[end]).strip() and (end == start or not _breaks(rows, end, cls)):
             bare = cls.convert_leading_tabs(row.lstrip())  # type: ignore[no-untyped-call]
             if bare[0] == ">":
-                inside.append(bare[2:] if bare[1] == " " else bare[1:])
+                inside.append(bare[2:] if bare[1] == " " else bare[1:])  # one space belongs to the marker
                 is_open = _opens_paragraph(inside[-1])
             elif is_open:
                 inside.append(row)
@@ -222,6 +224,8 @@ class _Quote(block_token.Quote):
         lines.set_pos(end - 1)
         if _Boxes.absent:
             return ()
+        # A line without a marker that continues the quote's paragraph is no underline, and headings in quotes do not
+        # count anyway.
         block_token.Paragraph.parse_setext = False
         blocks = _inside(inside, start_line)
         block_token.Paragraph.parse_setext = True
@@ -277,7 +281,7 @@ def _item(
     inside: list[str] = []
     if content.strip():
         inside.append(content)
-    else:
+    else:  # the marker alone: the content begins one column behind it, and at most one blank line below
         column = indentation + len(leader) + 1
         while end < len(rows) and not rows[end].strip():
             end += 1
@@ -299,7 +303,7 @@ def _item(
         inside.append(own)
         blanks = blanks + 1 if own == "\n" else 0
         end += 1
-    if blanks and following is None:
+    if blanks and following is None:  # blank lines at the end; as in mistletoe, the last is left to what follows
         end -= 1
         del inside[-blanks:]
     return inside, end, following
@@ -308,6 +312,7 @@ def _item(
 def _is_no_item(rows: Sequence[str], index: int, leader: str) -> bool:
     """Whether the line at ``index``, which has a list marker, is another block."""
     line = rows[index]
+    # "- - -" is a thematic break. With a pipe the line may be the header of a table.
     if "|" in line or leader[0] in ".)":
         return _breaks(rows, index, _List)
     return line.count(leader) > 2 and block_token.ThematicBreak.pattern.match(line) is not None
@@ -332,6 +337,7 @@ class _Boxes:
 def _inside(rows: list[str], start_line: int) -> Sequence[Any]:
     """The blocks of a quote or list item if it may hold a check box, else at most its first paragraph."""
     if _Boxes.left <= 0 or not any("[" in row and _BOX.search(row) for row in rows):
+        # The first paragraph all the same: an item without a box, in a list that has some, is one of its tasks.
         if not rows or not rows[0].strip() or rows[0][0] in _STARTING:
             return ()
         return ((_Paragraph, list(itertools.takewhile(str.strip, rows)), start_line),)
@@ -350,6 +356,7 @@ def _tokenized(rows: list[str], start_line: int = 1) -> list[tuple[Any, Any, int
         if first == "\n":
             at += 1
             continue
+        # Here and not by a reader: a page may have half a million headings (benchmarks/hostile.py).
         if first in "# " and (heading := _ATX.match(line)):
             blocks.append((None, len(heading[1]), start_line + at))
             at += 1
@@ -386,6 +393,8 @@ _STARTING: dict[str, tuple[Any, ...]] = {
     **dict.fromkeys("!?=", (_Admonition,)),
 }
 """The blocks that a line may begin, by its first character behind spaces."""
+# "a" stands for each character that no other kind begins with. Tables only where the line has a pipe, and before
+# paragraphs, which take any line.
 _BLOCKS = {"a": (_Paragraph,), "[": (_Reference, _Paragraph)}
 _BLOCKS |= {first: (*kinds, _Paragraph) for first, kinds in _STARTING.items()}
 _BLOCKS_WITH_TABLE = {"a": (_Table, _Paragraph), "[": (_Table, _Reference, _Paragraph)}
@@ -461,7 +470,7 @@ def _cells(row: str) -> list[str]:
 def block_structure(text: str) -> BlockStructure:
     """The block structure of ``text``, which has no front matter and no byte order mark."""
     rows = _rows(text)
-    without_boxes = _BOX.search(text) is None
+    without_boxes = _BOX.search(text) is None  # nearly all pages: then quotes and lists are not looked into
     with _lock:
         _Boxes.absent = without_boxes
         try:
@@ -481,7 +490,7 @@ def block_structure(text: str) -> BlockStructure:
         if kind is None:
             borders.append((line, False))
             headings.append((line, result, 1, False))
-        elif kind is _List:
+        elif kind is _List:  # a chunk may end between items
             borders += [(first, False) for _, first in result]
         elif kind is _Paragraph:
             borders.append((line, False))
@@ -507,6 +516,7 @@ def _rows(text: str) -> list[str]:
     lines = LINE_END.split(_ODD_SPACE.sub("\ufffd", text))
     if not lines[-1]:
         lines.pop()
+    # The rest of a line that nests too deep is replaced by a letter: the line stays, as text at that depth.
     if _DEEP.search("\n".join(lines)):
         lines = [deep[0] + "x" if (deep := _DEEP.match(line)) else line for line in lines]
     return [line + "\n" for line in lines]

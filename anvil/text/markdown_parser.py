@@ -65,7 +65,7 @@ def may_have_heading(text: str, begin: int, level: Literal[1, 2]) -> bool:
 def _parsed(text: str, slugs: Slugs) -> ParsedPage:
     from anvil.text.markdown_blocks import block_structure  # importing mistletoe takes 0.15 s: only when a page changed
 
-    text = text.removeprefix(BOM)
+    text = text.removeprefix(BOM)  # before front matter, which must be the first thing in a file
     metadata, begin = front_matter.split(text)
     first_line = 1 + len(LINE_END.findall(text, 0, begin))
     text = text[begin:]
@@ -101,6 +101,7 @@ def _blocks(structure: BlockStructure, lines: _Lines) -> tuple[Block, ...]:
     size = len(lines.text)
     if not structure.borders:
         return (Block(0, size, False),) if size else ()
+    # The first block begins at 0 and not at its own line, so that blank lines at the start are in a block too.
     begins = [0, *(lines.starts[line - 1] for line, _ in structure.borders[1:])]
     atomic = [is_atomic for _, is_atomic in structure.borders]
     return tuple(map(Block, begins, [*begins[1:], size], atomic))
@@ -111,28 +112,30 @@ def _sections(structure: BlockStructure, lines: _Lines, slugs: Slugs) -> tuple[S
         return ()
     text, offsets = lines.text, [*lines.starts, len(lines.text)]
     names: list[tuple[str, str]] = []  # plain text, and the id that the heading asks for
-    read: dict[str, tuple[str, str]] = {}
+    names_by_source: dict[str, tuple[str, str]] = {}  # generated pages repeat headings, such as "Parameters"
     headings = structure.headings[:MAX_HEADINGS]
     for line, _, rows, setext in headings:
         source = text[offsets[line - 1] : offsets[line - 1 + rows]]
-        name = read.get(source)
+        name = names_by_source.get(source)
         if name is None:
-            name = read[source] = _name(source, setext, structure.labels)
+            name = names_by_source[source] = _name(source, setext, structure.labels)
         names.append(name)
     first_lines = [line for line, _, _, _ in headings]
     levels = [level for _, level, _, _ in headings]
-    anchors = Anchors(slugs, {anchor for _, anchor in read.values() if anchor})
+    # Ids that headings ask for are taken before the first slug is made: generators give them to these headings alone.
+    anchors = Anchors(slugs, {anchor for _, anchor in names_by_source.values() if anchor})
     ids = [anchor or anchors.claim(title) for title, anchor in names]
     titles = [title or UNTITLED for title, _ in names]
     paths = breadcrumbs(zip(levels, titles, strict=True))
     if not levels or text[: offsets[first_lines[0] - 1]].strip():
         first_lines, levels = [1, *first_lines], [0, *levels]
         titles, ids, paths = [ROOT, *titles], ["", *ids], [ROOT, *paths]
-    first_lines[0] = 1
+    first_lines[0] = 1  # blank lines above the first heading belong to it, so that sections cover the whole text
     starts = [offsets[line - 1] for line in first_lines]
     start_lines = [line + lines.first - 1 for line in first_lines]
     end_lines = [line - 1 for line in start_lines[1:]] + [lines.first - 1 + len(lines.starts)]
     ends = [*starts[1:], len(text)]
+    # Columns and map, not a loop: a page of empty headings has 50,000 sections (benchmarks/hostile.py).
     columns = paths, levels, titles, ids, starts, ends, start_lines, end_lines
     return tuple(map(Section, range(len(starts)), *columns))
 
@@ -163,11 +166,13 @@ def _tasks(structure: BlockStructure, lines: _Lines, sections: Sequence[Section]
     return tuple(tasks)
 
 
+# Parsing makes millions of small objects and no circles of them. While it runs, the collector finds nothing, and its
+# passes over them take a tenth to a third more time (pages of benchmarks/hostile.py, with and without it).
 MIN_CHARACTERS = 50_000
-"""Characters of a text from which on the collector pauses."""
+"""Characters of a text from which on the collector pauses. Shorter ones are parsed before it runs."""
 
 _lock = threading.Lock()
-_pauses = 0
+_pauses = 0  # threads inside :func:`paused`: the last one to leave switches the collector on again
 _enabled = True
 
 

@@ -80,7 +80,7 @@ class PageLinks:
         for page in sorted(pages, key=lambda page: page.id):
             for text, targets in links.get(page.id, ()):
                 to = next((by_key[key] for key in targets if key in by_key), None)
-                if to is not None and to != page.id:
+                if to is not None and to != page.id:  # a page's links to itself say nothing about its rank
                     self._linking[to].add(page.id)
                     if len(self._texts[to]) < MAX_TEXTS:
                         self._texts[to][text] = None
@@ -90,6 +90,7 @@ class PageLinks:
 
     def popularity(self, page: int) -> float:
         """How many other pages link to a page, on a logarithmic scale, 0..1."""
+        # The end of the scale and the weight: docs/performance-method.md, "Links between pages".
         return min(math.log1p(len(self._linking.get(page, ()))) / math.log1p(MANY_PAGES), 1.0)
 
     def words(self, page: int, tokens: Callable[[str], Collection[str]]) -> frozenset[str]:
@@ -100,8 +101,9 @@ class PageLinks:
 
     def coverage(self, page: int, weights: Mapping[str, float], tokens: Callable[[str], Collection[str]]) -> float:
         """The share of ``weights``, token -> weight, in the texts of the links to a page. ``tokens``: of a text."""
-        held = self.words(page, tokens)
-        return sum(weight for token, weight in weights.items() if token in held) / (sum(weights.values()) or 1.0)
+        linked_words = self.words(page, tokens)
+        covered = sum(weight for token, weight in weights.items() if token in linked_words)
+        return covered / (sum(weights.values()) or 1.0)
 
 
 def links_of(pages: Iterable[LinkablePage], texts: Iterable[PageText]) -> dict[int, tuple[PossibleLink, ...]]:
@@ -126,7 +128,7 @@ def _keys(folder: str, own: str, target: str) -> tuple[str, ...]:
     if _ELSEWHERE.match(target):
         return (_url_key(target),)
     bare = _bare(target)
-    if target.startswith("/"):
+    if target.startswith("/"):  # from the site's root, and how many of its folders are above the pages is not known
         parts = _normal(bare).split("/")
         return tuple("/".join(parts[first:]) for first in range(max(len(parts) - MAX_ENDS, 0), len(parts)))
     return (f"/{_normal(f'{folder}/{bare}')}", f"/{_normal(f'{own}/{bare}')}", _normal(bare))
@@ -135,7 +137,7 @@ def _keys(folder: str, own: str, target: str) -> tuple[str, ...]:
 def _links(text: str, hidden: str) -> Iterator[tuple[str, str]]:
     for link in _INLINE.finditer(text) if "](" in text else ():
         yield link[1], link[2] or link[3]
-    if "]:" in hidden:
+    if "]:" in hidden:  # links by label are read only where the page defines a label: brackets alone are mostly text
         targets = {label(definition[1]): definition[2] for definition in _DEFINITION.finditer(hidden)}
         for link in _BY_LABEL.finditer(text):
             if target := targets.get(label(link[2] or link[1])):
@@ -173,5 +175,5 @@ def _by_end(pages: Iterable[tuple[int, str]]) -> dict[str, int]:
         parts = key.split("/")
         for length in range(1, min(len(parts), MAX_ENDS) + 1):
             end = "/".join(parts[-length:])
-            ends[end] = page if end not in ends else None
+            ends[end] = page if end not in ends else None  # of several pages with this end, none: a guess would mislead
     return {**{end: page for end, page in ends.items() if end and page is not None}, **whole}

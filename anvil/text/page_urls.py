@@ -18,7 +18,7 @@ SLUGS: Mapping[str, Slugs] = {"docusaurus": "github", "github": "github", "vitep
 # Docusaurus removes a number at the beginning of a name, except in a date or a version.
 _NUMBER = lazy_pattern(r"\d+\s*[-_.]+\s*([^-_.\s].*)")
 _NO_NUMBER = lazy_pattern(r"\d+[-_.]\d+.*")
-_SAFE = "/:@!$&'()*+,;=~"
+_SAFE = "/:@!$&'()*+,;=~"  # what RFC 3986 allows in a path without escaping
 
 
 def address(site: SiteOptions, path: str, metadata: Mapping[str, Any]) -> str | None:
@@ -29,6 +29,7 @@ def address(site: SiteOptions, path: str, metadata: Mapping[str, Any]) -> str | 
     stem, _ = posixpath.splitext(path)
     folder, name = posixpath.split(stem)
     above = f"{folder}/" if folder else ""
+    # Which names make the page of their folder differs: MkDocs takes README too, VitePress only index.
     if site.rule == "github":
         relative: str | None = path
     elif site.rule == "html":
@@ -52,6 +53,7 @@ def _hugo(above: str, name: str, metadata: Mapping[str, Any]) -> str | None:
         return url
     if name in ("index", "_index"):
         parent, _, last = above.rstrip("/").rpartition("/")
+        # A leaf bundle: the folder of an index.md is the page, and its slug replaces the folder's name.
         if name == "index" and isinstance(slug, str) and slug and last:
             return _hugo_path(f"{parent}/" if parent else "") + _hugo_path(slug) + "/"
         return _hugo_path(above)
@@ -75,8 +77,11 @@ def _docusaurus(folder: str, name: str, metadata: Mapping[str, Any]) -> str | No
     slug = metadata.get("slug")
     if isinstance(slug, str) and slug:
         return slug if slug.startswith("/") else posixpath.normpath(above + slug)
-    index = name.lower() in ("index", "readme") or (len(parts) > 1 and _unnumbered(name).lower() == folders[-1].lower())
-    if index:
+    # Docusaurus serves guide/guide.md, too, as the page of the folder guide/.
+    is_index = name.lower() in ("index", "readme") or (
+        len(parts) > 1 and _unnumbered(name).lower() == folders[-1].lower()
+    )
+    if is_index:
         return above
     own = metadata.get("id")
     return above + (own if isinstance(own, str) and own else _unnumbered(name))

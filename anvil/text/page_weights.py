@@ -39,6 +39,7 @@ def factors(pages: Iterable[tuple[int, str]], weights: Mapping[str, float]) -> P
     """The factors of ``pages``, each an id and a path. ``weights``: configured globs, which go before the rule for
     records. A record loses nothing where a question is about records."""
     weight_of = weigher(weights)
+    # Both factors of a page are made at once, so that a question costs no look at globs and paths.
     usual: dict[int, float] = {}
     about_records: dict[int, float] = {}
     for id_, path in pages:

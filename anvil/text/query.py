@@ -102,7 +102,7 @@ def derived_terms(text: str) -> str:
         else:
             for run in _RUN.findall(word):
                 terms.update(pairs(run), run)
-    if terms:
+    if terms:  # what the text has as a word anyway would only make it count twice
         terms.difference_update(map(str.lower, whole))
     return " ".join(sorted(terms))
 
@@ -123,6 +123,7 @@ def parse_query(text: str, stem: Stem) -> Query:
     Identifiers such as ``DEC-0054``, ``snake_case``, ``--flag-name`` and ``a.b.c`` give their words, and a phrase of
     these words. Text after ``MAX_QUERY_CHARACTERS`` characters or ``MAX_WORDS`` words is not read.
     """
+    # Decomposed Hangul is not in the ranges of CJK. An expression of FTS5 ends at a NUL.
     text = unicodedata.normalize("NFC", bounded(text)).replace("\0", " ")
     query, stopped = Query(), Query()
     for quoted in islice(_QUOTED.findall(text), MAX_WORDS):
@@ -131,19 +132,13 @@ def parse_query(text: str, stem: Stem) -> Query:
     runs = list(dict.fromkeys(text.split()))[:MAX_WORDS]
     for run in runs:
         for word in words(run):
-            for cjk in _RUN.findall(word):
-                for pair in pairs(cjk):
-                    _add(query, pair, 1.0, stem)
-            for plain in _RUN.sub(" ", word).split():
-                _add(stopped if plain.lower() in STOP else query, plain, 1.0, stem)
-                for part in compound_parts(plain) if plain.isascii() else ():
-                    if len(part) > 1 and part.lower() not in STOP:
-                        _add(query, part, PART_WEIGHT, stem)
+            _add_word(query, stopped, word, stem)
         core = run.strip(_AROUND)
         joined = words(core)
+        # Words that stand together without a space are one name. An address is none, and CJK has no spaces at all.
         if 1 < len(joined) <= 8 and "://" not in core and not _RUN.search(core):
-            query.phrases.setdefault(" ".join(joined), PHRASE_WEIGHT / len(runs))
-    if not query.terms:
+            query.phrases.setdefault(" ".join(joined), PHRASE_WEIGHT / len(runs))  # in a long question it counts less
+    if not query.terms:  # such as "to be or not to be"
         query.terms = stopped.terms
     return query
 
@@ -152,6 +147,18 @@ def qualified_name(text: str) -> str | None:
     """The name that a query consists of, such as ``asyncio.TaskGroup`` or ``Session.get()``; None for other queries."""
     match = _QUALIFIED.fullmatch(text.strip().strip("`"))
     return match[1] if match else None
+
+
+def _add_word(query: Query, stopped: Query, word: str, stem: Stem) -> None:
+    """Add a word and its parts; a stop word is added to ``stopped``."""
+    for cjk in _RUN.findall(word):
+        for pair in pairs(cjk):
+            _add(query, pair, 1.0, stem)
+    for plain in _RUN.sub(" ", word).split():
+        _add(stopped if plain.lower() in STOP else query, plain, 1.0, stem)
+        for part in compound_parts(plain) if plain.isascii() else ():
+            if len(part) > 1 and part.lower() not in STOP:
+                _add(query, part, PART_WEIGHT, stem)
 
 
 def _add(query: Query, word: str, weight: float, stem: Stem) -> None:
@@ -218,6 +225,7 @@ class Stemmer:
 
     def __call__(self, text: str) -> list[str]:
         """The tokens of a text; of a word, mostly one."""
+        # A question may hold half of a surrogate pair, which UTF-8 cannot encode.
         return self._tokenize(text.encode("utf-8", "replace"))
 
     def counts(self, text: str) -> dict[str, int]:
@@ -236,8 +244,9 @@ class Stemmer:
         ``polici``). So a word begins with its token without the last letter.
         """
         if not all(token.isascii() and token.isalnum() for token in tokens):
-            return self.counts
+            return self.counts  # diacritics are folded, so a word need not begin with the letters of its token
         starts = {token[:-1] or token for token in tokens}
+        # A start that begins with another one is covered by it, and its words would be counted twice.
         shortest = sorted(
             start for start in starts if not any(start != other and start.startswith(other) for other in starts)
         )
@@ -261,7 +270,7 @@ class Stemmer:
         new = list(set(occurrences).difference(token_of))
         if new:
             tokens = self("\n".join(new))  # one call, because a call costs as much as many words
-            if len(tokens) != len(new):
+            if len(tokens) != len(new):  # the tokenizer splits some word, so the two lists do not pair up
                 tokens = [next(iter(self(word)), "") for word in new]
             token_of.update(zip(new, tokens, strict=True))
         counts: dict[str, int] = {}

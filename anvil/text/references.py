@@ -133,7 +133,7 @@ class References:
         for mark in _HASHES.finditer(self.prose):
             line = self.line(mark.start())
             start = self.starts[line - 1]
-            if headings and headings[-1].line == line:
+            if headings and headings[-1].line == line:  # closing hashes of "## Title ##"
                 continue
             if _BEFORE_HEADING.fullmatch(self.prose, start, mark.start()):
                 bare, own = attributes(self.line_text(line)[mark.end() - start :])
@@ -151,6 +151,7 @@ class References:
         ids: set[str] = set()
         if "<" in self.prose:
             for tag in _TAG.finditer(self.prose):
+                # ``name``, too: browsers go to <a name="x"> as to an id.
                 named = _attributes(tag[2]) if "id" in tag[2] or "name" in tag[2] else {}
                 ids.update(value for key in ("id", "name") if (value := named.get(key)))
         if "{" in self.prose:
@@ -190,9 +191,9 @@ def _prose(text: str) -> tuple[str, list[Span]]:
     for span in spans(text):
         start, end, kind = span
         if kind in ("tag", "block tag") and not _UNSEEN_TAG.match(text, start):
-            continue
+            continue  # tags hold links and ids themselves
         hidden.append(span)
-        if start >= at:
+        if start >= at:  # blanks, and not nothing: so offsets and lines stay those of the text
             pieces += text[at:start], _IN_LINE.sub(lambda part: " " * len(part[0]), text[start:end])
             at = end
     return "".join([*pieces, text[at:]]), hidden
@@ -211,24 +212,24 @@ class TargetSpan(NamedTuple):
 def target_spans(text: str) -> tuple[TargetSpan, ...]:
     """The targets of links, images and definitions in order. None is in code, comments or scripts."""
     prose, hidden = _prose(text)
-    found: list[TargetSpan] = []
+    targets: list[TargetSpan] = []
     for span in hidden:
         if span.kind == "definition" and (match := _DEFINITION.match(text, span.start, span.end)):
             meant = _unescaped(match[2].removeprefix("<").removesuffix(">"))
-            found.append(TargetSpan(*match.span(2), meant, False))
+            targets.append(TargetSpan(*match.span(2), meant, False))
     if "[" in prose:
         for link in _brackets(text, prose):
             if link.target and not link.is_shortcode:
-                found.append(TargetSpan(link.start, link.end, link.target, False))
+                targets.append(TargetSpan(link.start, link.end, link.target, False))
     for tag in _TAG.finditer(prose) if "<" in prose else ():
         wanted = {"a": "href", "img": "src"}.get(tag[1].lower())
         for attribute in _ATTRIBUTE.finditer(tag[2]) if wanted else ():
             value = attribute[2] or ""
-            if attribute[1].lower() == wanted and not value.startswith("{"):
+            if attribute[1].lower() == wanted and not value.startswith("{"):  # an expression of MDX has no address
                 start, end = (tag.start(2) + at for at in attribute.span(2))
-                found.append(TargetSpan(start, end, html.unescape(value.strip("\"'")), True))
-    found.sort()
-    return tuple(span for before, span in zip((None, *found), found, strict=False) if _is_behind(span, before))
+                targets.append(TargetSpan(start, end, html.unescape(value.strip("\"'")), True))
+    targets.sort()
+    return tuple(span for before, span in zip((None, *targets), targets, strict=False) if _is_behind(span, before))
 
 
 def _is_behind(span: TargetSpan, before: TargetSpan | None) -> bool:
@@ -271,13 +272,13 @@ def _links(
             links.append(Link(bisect_right(starts, span.start), target, "definition", definition[1]))
     used: list[tuple[int, str]] = []
     if "[" in prose:
-        for found in _brackets(text, prose):
-            if found.target is not None:
-                links.append(Link(bisect_right(starts, found.offset), found.target, found.kind, found.inside))
-            elif found.label is not None:
-                used.append((found.offset, found.label))
-                if found.kind == "image" and not found.inside.strip():
-                    links.append(Link(bisect_right(starts, found.offset), "", found.kind, found.inside))
+        for link in _brackets(text, prose):
+            if link.target is not None:
+                links.append(Link(bisect_right(starts, link.offset), link.target, link.kind, link.inside))
+            elif link.label is not None:
+                used.append((link.offset, link.label))
+                if link.kind == "image" and not link.inside.strip():  # its definition is a link of its own
+                    links.append(Link(bisect_right(starts, link.offset), "", link.kind, link.inside))
     if "[[" in prose:
         for wiki in _WIKI.finditer(prose):
             links.append(Link(bisect_right(starts, wiki.start()), wiki[2].strip(), "wiki", wiki[2]))
@@ -309,9 +310,9 @@ def _brackets(text: str, prose: str) -> Iterator[_Bracketed]:
         mark = token[0]
         if mark == "[" or mark == "![":
             openers.append(token)
-            if len(openers) > MAX_BRACKETS:
+            if len(openers) > MAX_BRACKETS:  # a text of nothing but brackets would take quadratic time
                 del openers[0]
-        elif mark[0] in "\r\n":
+        elif mark[0] in "\r\n":  # the end of a paragraph, and no link goes beyond it
             openers.clear()
         elif mark == "]" and openers:
             opener, end = openers.pop(), token.end()
@@ -322,6 +323,7 @@ def _brackets(text: str, prose: str) -> Iterator[_Bracketed]:
                 if shortcode := _SHORTCODE_TARGET.match(prose, end):
                     yield _Bracketed(opener.start(), kind, inside, shortcode[1], is_shortcode=True)
                     continue
+                # A title in the target may have line ends, but no blank line.
                 target = LINK_TARGET.match(prose, end, end + MAX_TARGET_CHARS)
                 if target and not _NO_PARAGRAPH.search(target[0]):
                     first, last = _destination(target[0])
@@ -332,6 +334,7 @@ def _brackets(text: str, prose: str) -> Iterator[_Bracketed]:
                 before = prose[opener.start() - 1 : opener.start()] if opener.start() else ""
                 inside = text[opener.end() : token.start()]
                 name = reference[1].strip() or inside
+                # Not ``values[i][j]`` outside of code, and not a link next to a footnote.
                 if not before.isalnum() and before not in ("]", ")", "_") and name and "^" not in (name[0], inside[:1]):
                     yield _Bracketed(opener.start(), kind, inside, None, name)
 
@@ -344,6 +347,7 @@ def _html_links(prose: str, starts: tuple[int, ...]) -> Iterator[Link]:
                 yield Link(bisect_right(starts, tag.start()), target, "html link", "")
         elif name == "img":
             named = _attributes(tag[2])
+            # Vue binds an expression as ``:alt`` or ``v-bind:alt``: what it says is not known, but it is there.
             alt = next((value for key, value in named.items() if key.lstrip(":") in ("alt", "v-bind:alt")), None)
             yield Link(bisect_right(starts, tag.start()), named.get("src") or "", "html image", alt)
 

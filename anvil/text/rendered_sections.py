@@ -49,7 +49,8 @@ class Heading(NamedTuple):
 
 def with_anchors(page: ParsedPage, rendered: Iterable[tuple[int, str, str]]) -> ParsedPage:
     """``page`` with the anchors that the headings of its HTML (level, id, text) have, in the order of that HTML."""
-    headings = _pairs([s for s in page.sections if s.heading_level], [Heading(*values) for values in rendered])
+    in_source = [section for section in page.sections if section.heading_level]
+    headings = _pairs(in_source, [Heading(*values) for values in rendered])
     sections: list[Section] = []
     around: list[tuple[int, str]] = []
     for section in page.sections:
@@ -65,16 +66,18 @@ def with_anchors(page: ParsedPage, rendered: Iterable[tuple[int, str, str]]) -> 
 
 def _pairs(sections: Sequence[Section], rendered: Sequence[Heading]) -> dict[int, Heading]:
     """Section ordinal -> its heading."""
-    left = [(s.heading_level, bare(s.title)) for s in sections]
-    right = [(h.level, bare(h.text)) for h in rendered]
+    left = [(section.heading_level, bare(section.title)) for section in sections]
+    right = [(heading.level, bare(heading.text)) for heading in rendered]
     pairs: dict[int, Heading] = {}
-    for kind, a, b, c, d in _opcodes(left, right):
+    for kind, left_start, left_end, right_start, right_end in _opcodes(left, right):
+        some_sections, some_headings = sections[left_start:left_end], rendered[right_start:right_end]
         if kind == "equal":
-            for i, j in zip(range(a, b), range(c, d), strict=True):
-                pairs[sections[i].ordinal] = rendered[j]
-        elif kind == "replace" and (b - a) * (d - c) <= MAX_COMPARED_PAIRS:
-            for i, j in _best(sections[a:b], rendered[c:d]):
-                pairs[sections[a + i].ordinal] = rendered[c + j]
+            matched: Iterable[tuple[Section, Heading]] = zip(some_sections, some_headings, strict=True)
+        elif kind == "replace" and len(some_sections) * len(some_headings) <= MAX_COMPARED_PAIRS:
+            matched = _best(some_sections, some_headings)
+        else:
+            continue
+        pairs.update((section.ordinal, heading) for section, heading in matched)
     return pairs
 
 
@@ -83,16 +86,16 @@ def _opcodes(left: Sequence[_Key], right: Sequence[_Key]) -> Sequence[tuple[str,
     counts = Counter(right)
     if sum(counts[key] for key in left) <= MAX_EQUAL_PAIRS:
         return SequenceMatcher(None, left, right, autojunk=False).get_opcodes()
-    places: dict[_Key, deque[int]] = {}
+    indexes: dict[_Key, deque[int]] = {}
     for index, key in enumerate(right):
-        places.setdefault(key, deque()).append(index)
+        indexes.setdefault(key, deque()).append(index)
     opcodes = []
     after = 0
     for index, key in enumerate(left):
-        ahead = places.get(key, deque())
+        ahead = indexes.get(key, deque())
         while ahead and ahead[0] < after:
             ahead.popleft()
-        if ahead and ahead[0] - after <= MAX_SKIPPED_HEADINGS:
+        if ahead and ahead[0] - after <= MAX_SKIPPED_HEADINGS:  # one far away would leave nothing for those between
             after = ahead.popleft() + 1
             opcodes.append(("equal", index, index + 1, after - 1, after))
     return opcodes
@@ -103,24 +106,26 @@ def bare(text: str) -> str:
     return "".join(c for c in unicodedata.normalize("NFKC", _ICON.sub("", text)).casefold() if c.isalnum())
 
 
-def _best(sections: Sequence[Section], rendered: Sequence[Heading]) -> list[tuple[int, int]]:
+def _best(sections: Sequence[Section], rendered: Sequence[Heading]) -> list[tuple[Section, Heading]]:
     """The pairs, in order on both sides, that are most alike together."""
+    # As for the longest common subsequence, with likeness for length: best[row][column] is the greatest sum that the
+    # sections from ``row`` on and the headings from ``column`` on can have.
     rows, columns = len(sections), len(rendered)
     best = [[0.0] * (columns + 1) for _ in range(rows + 1)]
     alike = [[_alike(section, heading) for heading in rendered] for section in sections]
-    for i in range(rows - 1, -1, -1):
-        for j in range(columns - 1, -1, -1):
-            paired = best[i + 1][j + 1] + alike[i][j] if alike[i][j] else 0.0
-            best[i][j] = max(best[i + 1][j], best[i][j + 1], paired)
-    pairs, i, j = [], 0, 0
-    while i < rows and j < columns:
-        if alike[i][j] and best[i][j] == best[i + 1][j + 1] + alike[i][j]:
-            pairs.append((i, j))
-            i, j = i + 1, j + 1
-        elif best[i][j] == best[i + 1][j]:
-            i += 1
+    for row in range(rows - 1, -1, -1):
+        for column in range(columns - 1, -1, -1):
+            paired = best[row + 1][column + 1] + alike[row][column] if alike[row][column] else 0.0
+            best[row][column] = max(best[row + 1][column], best[row][column + 1], paired)
+    pairs, row, column = [], 0, 0
+    while row < rows and column < columns:
+        if alike[row][column] and best[row][column] == best[row + 1][column + 1] + alike[row][column]:
+            pairs.append((sections[row], rendered[column]))
+            row, column = row + 1, column + 1
+        elif best[row][column] == best[row + 1][column]:
+            row += 1
         else:
-            j += 1
+            column += 1
     return pairs
 
 
@@ -129,20 +134,18 @@ def _alike(section: Section, heading: Heading) -> float:
     if section.anchor and section.anchor == heading.id:
         return 2.0
     matcher = SequenceMatcher(None, bare(section.title), bare(heading.text), autojunk=False)
-    if (
-        matcher.real_quick_ratio() < MIN_SIMILARITY or matcher.quick_ratio() < MIN_SIMILARITY
-    ):  # upper bounds, which cost little
+    # The first two are upper bounds of the third, and cost little.
+    if any(ratio() < MIN_SIMILARITY for ratio in (matcher.real_quick_ratio, matcher.quick_ratio, matcher.ratio)):
         return 0.0
-    likeness = matcher.ratio()
-    if likeness < MIN_SIMILARITY:
-        return 0.0
-    return likeness + (0.5 if section.heading_level == heading.level else 0.0)
+    return matcher.ratio() + (0.5 if section.heading_level == heading.level else 0.0)
 
 
 # --- lines of the source ------------------------------------------------------------------------------
 
 MAX_LINE_CHARACTERS = 2_000
 """Longer lines are no headings."""
+MAX_WORDS_CHARACTERS = 2_000
+"""Characters of a section in which its first words are looked for."""
 MIN_LINE_LETTERS = 12
 """Letters and digits of a line by which text is found: a shorter one may stand anywhere."""
 MAX_SHIFT = 50
@@ -211,13 +214,14 @@ def _chunks(finder: _Finder, sections: Sequence[Section], chunks: Sequence[Chunk
         last = first
         while last + 1 < len(sections) and sections[last + 1].start < chunk.end:
             last += 1
-        inside = [s for s in sections[first : last + 1] if s.start_line is not None and s.end_line is not None]
-        begin = min((s.start_line or 0 for s in inside), default=None)
-        end = max((s.end_line or 0 for s in inside), default=None)
+        spans = [(each.start_line, each.end_line) for each in sections[first : last + 1]]
+        begin = min((start for start, _ in spans if start is not None), default=None)
+        end = max((stop for _, stop in spans if stop is not None), default=None)
         if begin and end and (sections[first].start < chunk.start or sections[last].end > chunk.end):
-            found = finder.part(chunk.content, begin, end)
-            begin = begin if sections[first].start >= chunk.start else found[0]
-            end = end if sections[last].end <= chunk.end else found[1]
+            # A border of the chunk that is one of a section has that section's line, which is surer than found text.
+            part_begin, part_end = finder.part(chunk.content, begin, end)
+            begin = begin if sections[first].start >= chunk.start else part_begin
+            end = end if sections[last].end <= chunk.end else part_end
         yield replace(chunk, start_line=begin, end_line=end)
 
 
@@ -241,7 +245,7 @@ class _Finder:
             starts[ordinal] = self._places[number].line
         self._add_found_by_text(starts)
         spans: list[tuple[int, int] | None] = []
-        end = len(self._lines)
+        end = len(self._lines)  # backwards: a section ends where the next one begins that has a line at all
         for section, start in zip(reversed(self._page.sections), reversed(starts), strict=True):
             if start is None:
                 spans.append(None)
@@ -252,8 +256,8 @@ class _Finder:
 
     def part(self, text: str, begin: int, end: int) -> tuple[int, int]:
         """The lines of a part of a section whose lines are these."""
-        found = self._found(bare(text), "", begin - 1, end)
-        return (found[0] + 1, found[-1] + 1) if found else (begin, end)
+        lines = self._found(bare(text), "", begin - 1, end)
+        return (lines[0] + 1, lines[-1] + 1) if lines else (begin, end)
 
     def _last(self, section: Section, start: int, end: int) -> int:
         """The last line of a section that begins at ``start`` and ends before ``end``.
@@ -280,28 +284,26 @@ class _Finder:
         for number, candidate in enumerate(self._places):
             for key in candidate.keys:
                 by_key.setdefault(key, []).append(number)
-        uses: dict[str, int] = {}
         keys = [_keys(section) for section in self._page.sections]
-        for names in keys:
-            for name in names[:1]:
-                uses[name] = uses.get(name, 0) + 1
+        uses = Counter(names[0] for names in keys if names)
+        earlier: Counter[str] = Counter()
+        # The heaviest increasing subsequence. best[n] is the heaviest chain that ends at the place frontier[n]; both
+        # ascend, because a chain that ends further down and weighs no more is dropped.
         frontier: list[int] = []
         best: list[_Link] = []
-        seen: dict[str, int] = {}
         for number, names in enumerate(keys):
             pairs: dict[int, float] = {}
             for rank, name in enumerate(names):
                 candidates = by_key.get(name, [])
-                order = seen.get(name, 0)
                 for index, place in enumerate(candidates):
-                    if abs(index - order) > MAX_SHIFT:
+                    if abs(index - earlier[name]) > MAX_SHIFT:
                         continue
                     weight = self._places[place].weight * (_NAMED if rank else _EXACT)
-                    if len(candidates) > 1 or uses.get(name, 0) > 1:
+                    if len(candidates) > 1 or uses[name] > 1:  # the text decides between equal headings
                         weight += 0.5 * self._alike(number, place)
                     pairs[place] = max(weight, pairs.get(place, 0.0))
-            for name in names[:1]:
-                seen[name] = seen.get(name, 0) + 1
+            earlier.update(names[:1])
+            # From the last place up: a section must not follow itself in a chain.
             for place, weight in sorted(pairs.items(), reverse=True):
                 at = bisect_left(frontier, place)
                 before = best[at - 1] if at else None
@@ -322,11 +324,12 @@ class _Finder:
     def _alike(self, number: int, place: int) -> float:
         """The share of a section's first words that stand after a heading of the source."""
         section = self._page.sections[number]
-        words = self._page.text[section.start : min(section.end, section.start + 2_000)].partition("\n")[2].split()
+        end = min(section.end, section.start + MAX_WORDS_CHARACTERS)
+        words = self._page.text[section.start : end].partition("\n")[2].split()  # those of the heading are equal anyway
         letters = [key for word in words[:_WORDS_COMPARED] if (key := bare(word))]
-        start = self._places[place].line + 1
-        end = self._places[place + 1].line if place + 1 < len(self._places) else len(self._lines)
-        around = "\n".join(self._letters[start : min(end, start + _LINES_COMPARED)])
+        first = self._places[place].line + 1
+        last = self._places[place + 1].line if place + 1 < len(self._places) else len(self._lines)
+        around = "\n".join(self._letters[first : min(last, first + _LINES_COMPARED)])
         return sum(word in around for word in letters) / len(letters) if letters else 0.0
 
     # --- by text -------------------------------------------------------------------------------------------
@@ -344,9 +347,9 @@ class _Finder:
             own = bare(self._page.text[section.start : section.end])
             if start is not None:
                 begin, above = start + 1, own
-            elif found := self._found(own, above, begin, ends[section.ordinal]):
-                starts[section.ordinal] = found[0]
-                begin, above = found[-1] + 1, own
+            elif lines := self._found(own, above, begin, ends[section.ordinal]):
+                starts[section.ordinal] = lines[0]
+                begin, above = lines[-1] + 1, own
 
     def _found(self, text: str, above: str, begin: int, end: int) -> list[int]:
         """The lines between two that stand in a text, and not in the one above it."""
@@ -365,7 +368,7 @@ def _keys(section: Section) -> list[str]:
     if not section.heading_level:
         return []
     names = [section.title, section.anchor]
-    if " " not in section.title:
+    if " " not in section.title:  # ``package.module.Class`` is often documented under its last name
         names.append(section.title.rpartition(".")[2])
     return list(dict.fromkeys(letters for name in names if (letters := bare(name))))
 
@@ -378,11 +381,11 @@ def _places(lines: Sequence[str], begin: int, path: str) -> Iterator[_Place]:
     for number, line in enumerate(lines):
         if len(line) > MAX_LINE_CHARACTERS:
             continue
-        if number < begin:
+        if number < begin:  # in the front matter: the title of the page is its first heading
             if title := _TITLE.fullmatch(line):
                 yield _Place(number, _NAMED, _letters(title[1]))
             continue
-        if cells and (cell := _CELL.fullmatch(line)):
+        if cells and (cell := _CELL.fullmatch(line)):  # a line of Markdown is a JSON string in a notebook
             line = cell[1]
         if named := _DIRECTIVE.match(line):
             yield _Place(number, _NAMED, frozenset((bare(named[1]),)))
@@ -394,12 +397,12 @@ def _places(lines: Sequence[str], begin: int, path: str) -> Iterator[_Place]:
             continue
         if fence:
             continue
-        found = pattern.fullmatch(line) if pattern else None
-        found = found or (_TAG.search(line) if "<" in line else None)
+        heading = pattern.fullmatch(line) if pattern else None
+        heading = heading or (_TAG.search(line) if "<" in line else None)
         following = lines[number + 1] if number + 1 < len(lines) else ""
-        if found:
+        if heading:
             named = _ID.search(line)
-            yield _Place(number, _EXACT, _letters(found[1]) | ({bare(named[1] or named[2])} if named else set()))
+            yield _Place(number, _EXACT, _letters(heading[1]) | ({bare(named[1] or named[2])} if named else set()))
         elif line.strip() and _RULER.fullmatch(following) and not _RULER.fullmatch(line):
             yield _Place(number, _EXACT, _letters(line))
 

@@ -16,6 +16,7 @@ from anvil.formats.characters import LINE_END
 from anvil.formats.patterns import lazy_pattern
 from anvil.values import Block, ParsedPage
 
+# Control characters, because hardly any text has them. One that a text does have comes back: see :func:`taken`.
 MASK = "\x7f"
 """In place of a hidden character. For tokenizers it is not part of a word."""
 GAP = "\x1f"
@@ -39,7 +40,7 @@ _INLINE = lazy_pattern(r"\\.|`+|<!--|</?[A-Za-z]|\{\{?/\*|[\r\n]")
 _ITEM = r"""(?:[.#][\w:.-]+|[\w:-]+=(?:"[^"{}\r\n]*"|'[^'{}\r\n]*'|[^\s"'{}]+))"""
 _ATTRIBUTES = rf"\{{:?[ \t]*{_ITEM}(?:[ \t]+{_ITEM})*[ \t]*\}}"
 _ICON = r":(?:fontawesome|material|octicons|simple)-[a-z0-9-]+:"
-_SPACE = r"&(?:nbsp|ensp|emsp|thinsp);"
+_SPACE = r"&(?:nbsp|ensp|emsp|thinsp);"  # other entities stand for a character that readers see
 _SITE_INLINE = lazy_pattern(rf"{_INLINE.pattern}|{_ATTRIBUTES}|{_ICON}|{_SPACE}")
 _SITE_BLOCK = lazy_pattern(r"[ \t]*/{3,}[ \t]*[\w-]+[ \t]*\|")
 _OPTION = lazy_pattern(r"[\w-]+=(?=[\"'])")
@@ -101,6 +102,7 @@ def masked(text: str, site: bool = False) -> str:
             continue
         pieces.append(text[at:start])
         mask = _NOT_LINE_END.sub(MASK, text[start:end])
+        # One gap is enough for one tag: shown, it is one space.
         pieces.append(GAP + mask[1:] if kind in ("block tag", "space") and mask.startswith(MASK) else mask)
         at = end
     return "".join([*pieces, text[at:]]) if pieces else text
@@ -126,6 +128,7 @@ def restored(mask: str, characters: str) -> str:
     if not characters:
         return mask
     left = iter(characters)
+    # A file may come from elsewhere, with fewer characters than masks: the rest stays masked.
     return _MASKS.sub(lambda mark: next(left, mark[0]), mask)
 
 
@@ -134,7 +137,7 @@ def cleaned(page: ParsedPage) -> ParsedPage:
     mask = masked(page.text, site=True)
     if mask == page.text:
         return page
-    gone = [mark.start() for mark in re.finditer(MASK, mask)]
+    gone = [mark.start() for mark in re.finditer(MASK, mask)]  # a gap becomes a space, so it moves nothing
 
     def moved(offset: int) -> int:
         return offset - bisect_right(gone, offset - 1)
@@ -163,10 +166,8 @@ def spans(text: str, site: bool = False) -> Iterator[Span]:
         if not bare:
             at, blank, paragraph = end, True, False
             continue
-        column = 0
-        if line[0] in " \t":
-            margin = line[: len(line) - len(line.lstrip(" \t"))]
-            column = len(margin.expandtabs(4)) if "\t" in margin else len(margin)
+        column = _column(line)
+        # Code by indent: four columns more than the text of its list item, and not right behind a paragraph.
         indented = (
             (blank or indented)
             and column >= 4
@@ -176,35 +177,35 @@ def spans(text: str, site: bool = False) -> Iterator[Span]:
             yield Span(at, end, "code")
             at, blank = end, False
             continue
-        if blank or not paragraph:
+        if blank or not paragraph:  # else a line with less indent continues the paragraph of the item
             while inside and column < inside[-1]:
                 inside.pop()
-        if ("```" in line or "~~~" in line) and (found := _FENCE.match(text, at)):
+        if ("```" in line or "~~~" in line) and (fence := _FENCE.match(text, at)):
             if site:
-                yield from (Span(*each.span(), "look") for each in _OPTION.finditer(text, found.end(), end))
-            closed = _fence_end(text, end, found[1])
+                yield from (Span(*each.span(), "look") for each in _OPTION.finditer(text, fence.end(), end))
+            closed = _fence_end(text, end, fence[1])
             if closed is None:
-                yield Span(found.start(1), len(text), "open fence")
+                yield Span(fence.start(1), len(text), "open fence")
                 return
-            yield Span(found.start(1), closed, "fence")
+            yield Span(fence.start(1), closed, "fence")
             at, blank, paragraph = _line_end(text, closed), False, False
             continue
-        if site and (found := _SITE_BLOCK.match(text, at)):
-            yield Span(found.start(), found.end(), "look")
-            at = found.end()
+        if site and (block := _SITE_BLOCK.match(text, at)):
+            yield Span(block.start(), block.end(), "look")
+            at = block.end()
         if (is_exact or "]:" in line) and (
-            found := _ABBREVIATION.match(text, at) or (None if paragraph else _DEFINITION.match(text, at))
+            definition := _ABBREVIATION.match(text, at) or (None if paragraph else _DEFINITION.match(text, at))
         ):
-            yield Span(found.start(), found.end(), "definition")
-            at, blank = found.end() + len(_end_of_line(text, found.end())), False
+            yield Span(definition.start(), definition.end(), "definition")
+            at, blank = definition.end() + len(_end_of_line(text, definition.end())), False
             continue
         first = bare[0]
-        if (first in _MARKERS or first.isdecimal()) and (found := _MARKER.match(text, at)):
+        if (first in _MARKERS or first.isdecimal()) and (marker := _MARKER.match(text, at)):
             while inside and column < inside[-1]:
                 inside.pop()
-            width = found.end() - at if first in "-*+0123456789" else column + 4
+            width = marker.end() - at if first in "-*+0123456789" else column + 4
             inside.append(max(column + 1, min(width, column + 4)))
-        paragraph = not bare.startswith(("#", "<!--", "[^"))
+        paragraph = not bare.startswith(("#", "<!--", "[^"))  # a definition may follow these at once
         blank = False
         if is_exact or "`" in line or "<" in line or "{/*" in line:
             at = yield from _inline(_SITE_INLINE if site else _INLINE, text, at, code, without_end)
@@ -212,21 +213,29 @@ def spans(text: str, site: bool = False) -> Iterator[Span]:
             at = end
 
 
+def _column(line: str) -> int:
+    """The column of a line's first character that is not a blank; tabs go to multiples of four."""
+    if line[0] not in " \t":
+        return 0
+    margin = line[: len(line) - len(line.lstrip(" \t"))]
+    return len(margin.expandtabs(4)) if "\t" in margin else len(margin)
+
+
 def _line_end(text: str, at: int) -> int:
     """Where the line after the one at ``at`` begins."""
-    found = LINE_END.search(text, at)  # not str.find, which would look through all of a text without this character
-    return found.end() if found else len(text)
+    line_end = LINE_END.search(text, at)  # not str.find, which would look through all of a text without this character
+    return line_end.end() if line_end else len(text)
 
 
 def _fence_end(text: str, at: int, marks: str) -> int | None:
     """Where the fence ends whose opening marks these are and whose text begins at ``at``; None where nothing closes
     it."""
-    while (found := text.find(marks, at)) >= 0:
-        line = max(text.rfind("\n", at, found), text.rfind("\r", at, found)) + 1 or at
+    while (candidate := text.find(marks, at)) >= 0:
+        line = max(text.rfind("\n", at, candidate), text.rfind("\r", at, candidate)) + 1 or at
         closing = _FENCE_END.match(text, line)
         if closing and closing[1].startswith(marks):
             return closing.end()
-        at = _line_end(text, found)
+        at = _line_end(text, candidate)
     return None
 
 
@@ -258,6 +267,7 @@ def _inline(
                 yield Span(start, at, "comment")
         elif piece[0] == "<" and (tag := _TAG.match(text, start)) and (name := tag[1].lower()) in _ELEMENTS:
             at = tag.end()
+            # Searched to the end of the text once for each name: a page of a thousand open <svg> would be quadratic.
             if name in _UNSEEN and piece[1] != "/" and not tag[0].endswith("/>") and name not in without_end:
                 closing = _UNSEEN[name].search(text, at)
                 if closing:
@@ -287,7 +297,7 @@ def _code_spans(text: str) -> dict[int, int]:
         return spans
 
     def pair() -> None:
-        following: dict[int, int] = {}
+        following: dict[int, int] = {}  # length of a run -> where the next run of that length ends
         for start, end in reversed(runs):
             if end - start in following:
                 spans[start] = following[end - start]
