@@ -237,7 +237,7 @@ class OpenedIndex:
     def build(self, request: BuildRequest) -> BuildReport:
         """Bring the index file in line with the documents; see :meth:`anvil.Anvil.index`."""
         from anvil.build import builder
-        from anvil.documents import file_selection
+        from anvil.documents import document_source
         from anvil.documents.git_tree import StagedTree
         from anvil.embedding.provider import uncached
         from anvil.index_file import publish
@@ -266,7 +266,7 @@ class OpenedIndex:
         if self.config.index is None:
             publish.keep_out_of_git(self.location.path.parent)
         staged = source.name == StagedTree.name
-        pageless = file_selection.no_page(self.folder or "the source", self.config.source.include, staged=staged)
+        pageless = document_source.no_page(self.folder or "the source", self.config.source.include, staged=staged)
         return build(request, configured=self.configured, pageless=pageless)
 
     def cluster(self, address: str) -> Executor:

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 from mkdocs.utils import is_markdown_file
 
 from anvil.documents import document_source
-from anvil.documents.document_source import DocumentSource, SourceWrapper
-from anvil.documents.file_selection import refusal
+from anvil.documents.document_source import DocumentSource, SourceWrapper, refusal
 from anvil.formats import patterns
 from anvil.formats.data_formats import canonical
 from anvil.markdown.twins import SitePlace

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from anvil.context.artifacts import ContextFiles, TaskCounts, TaskedDocuments, stored_artifacts
 from anvil.context.settings import ContextOptions
-from anvil.documents.file_selection import is_failure
+from anvil.documents.document_source import is_failure
 from anvil.errors import ArtifactError, BuildError, ConfigError, IndexBusy
 from anvil.formats.data_formats import canonical
 from anvil.index_file import publish, verify

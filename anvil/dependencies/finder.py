@@ -27,7 +27,7 @@ from anvil.dependencies.project_urls import github_slug, versioned
 from anvil.dependencies.remote_repository import RemoteRepository
 from anvil.dependencies.settings import DepsOptions
 from anvil.dependencies.values import Attempt, Dependency, DocsReport, LockedDocs, report_on
-from anvil.documents.file_selection import printable, refusal
+from anvil.documents.document_source import printable, refusal
 from anvil.errors import ArtifactError, ArtifactRejected, BuildError, ConfigError, NotFound, Unreachable
 from anvil.fetch import attestation, fetch_index
 from anvil.fetch.attestation import SUFFIX, AttestationRule

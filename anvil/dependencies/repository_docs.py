@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from anvil.dependencies import remote_repository
 from anvil.dependencies.remote_repository import RemoteRepository
 from anvil.dependencies.values import LockedDocs
-from anvil.documents.file_selection import Selection
+from anvil.documents.document_source import Selection
 from anvil.documents.git_tree import CommitTree
 from anvil.errors import FetchError, NotFound, SourceError
 from anvil.git.objects import Entry

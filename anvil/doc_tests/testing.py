@@ -18,7 +18,7 @@ from anvil.doc_tests.judging import (
     mean_reciprocal_rank,
 )
 from anvil.doc_tests.values import Comparison, Outcome, Suite, TestReport
-from anvil.documents.file_selection import refusal
+from anvil.documents.document_source import refusal
 from anvil.documents.git_tree import CommitTree
 from anvil.errors import AnvilError, ConfigError, SourceError
 from anvil.git.repository import Repository

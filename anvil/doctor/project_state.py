@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from anvil.context.settings import CONTEXT_NAME, ContextOptions, load_context
 from anvil.doctor.examined_project import ExaminedProject, Result, Verdict
-from anvil.documents.file_selection import no_page
+from anvil.documents.document_source import no_page
 from anvil.errors import (
     AnvilError,
     ArtifactError,

@@ -1,15 +1,19 @@
-"""Sources of documents: their protocol, and the identities by which their documents are compared with an index.
+"""What all sources of documents share: their protocol, which files are documents, and the identities of documents.
 
-All sources give the same documents for the same content, so an index that was built from one can be compared with
-another: by content, not by time stamps or commit ids.
+The rules are the same for the working tree, the staged tree and commits, and the same content gives the same documents.
+So an index that was built from one can be compared with another: by content, not by time stamps or commit ids. A file
+that is skipped has a reason that a person can act on.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Mapping
+import itertools
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Protocol
 
+from anvil.formats import patterns
+from anvil.settings.schema import INDEX_FOLDER, SourceOptions
 from anvil.values import Changes, Document, Scan, Skipped
 
 
@@ -134,3 +138,118 @@ def compare(indexed: Mapping[str, str], current: Mapping[str, str]) -> Changes:
 def hash_path(path: str) -> str:
     """The hash of a path. An index stores it for a file that the site leaves out, so the name is not published."""
     return hashlib.sha256(path.encode("utf-8", "surrogatepass")).hexdigest()[:20]
+
+
+# --- which files are documents: by globs, hidden folders, size and encoding -----------------------------
+
+_UNWANTED_FOLDERS = frozenset({"node_modules"})
+SUBMODULE = "a repository of its own (submodule); index it by itself"
+BAD_NAME = "its name is not valid Unicode; rename it"
+
+LINK_FOLDER = "a symlink to a folder; only links to files are followed"
+LINK_PRIVATE = "a symlink to a file that no page may show: hidden, a key, or ignored by git"
+
+_NEVER = frozenset({".git", INDEX_FOLDER})
+_FAILURES = ("not UTF-8", "binary", "cannot be read", "the folder cannot be listed")
+
+
+class Selection:
+    """The name rules of a ``SourceOptions``, compiled.
+
+    A file is a document when an ``include`` matches it, and no ``exclude`` matches it or one of its folders. Globs
+    ignore case. Names that begin with a dot, and ``node_modules``, are excluded unless an ``include`` names them
+    literally (``.github/**/*.md``). ``.git`` and ``.anvil`` are always excluded.
+    """
+
+    def __init__(self, options: SourceOptions) -> None:
+        self._include = [(patterns.glob(p, ignore_case=True), _literal_names(p)) for p in options.include]
+        self._exclude = [patterns.glob(p.rstrip("/") or p, ignore_case=True) for p in options.exclude]
+        self._heads = [_head(p) for p in options.include]
+        self._literal_names = frozenset[str]().union(*(names for _, names in self._include))
+        self._folders: dict[str, frozenset[str] | None] = {"": frozenset()}
+
+    def enters(self, folder: str) -> bool:
+        """Whether this folder can contain documents (relative, POSIX, ``""`` for the top)."""
+        return self._hidden_names(folder) is not None
+
+    def wants(self, path: str) -> bool:
+        """Whether a file of this name is a document."""
+        folder, _, name = path.rpartition("/")
+        hidden = self._hidden_names(folder)
+        if hidden is None or any(glob.matches(path) for glob in self._exclude):
+            return False
+        if _is_hidden(name):
+            hidden |= {name.lower()}
+        return any(glob.matches(path) and hidden <= names for glob, names in self._include)
+
+    def _hidden_names(self, folder: str) -> frozenset[str] | None:
+        """The hidden names in a folder's path, which an ``include`` must name; None when it has no documents."""
+        if folder in self._folders:
+            return self._folders[folder]
+        above, _, name = folder.rpartition("/")
+        hidden = self._hidden_names(above)
+        if name in _NEVER or any(glob.matches(folder) for glob in self._exclude) or not self._leads_on(folder):
+            hidden = None
+        elif hidden is not None and _is_hidden(name):
+            hidden = hidden | {name.lower()} if name.lower() in self._literal_names else None
+        self._folders[folder] = hidden
+        return hidden
+
+    def _leads_on(self, folder: str) -> bool:
+        """Whether an ``include`` can match a file in this folder. Other folders are not listed."""
+        names = folder.lower().split("/")
+        return any(all(a == b for a, b in zip(head, names, strict=False)) for head in self._heads)
+
+
+def refusal(data: bytes, max_bytes: int, key: str = SourceOptions.limit_key) -> str | None:
+    """Why these bytes are not a document; None for UTF-8 text within the limit. ``key``: what sets the limit."""
+    if len(data) > max_bytes:
+        return too_large(len(data), max_bytes, key)
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return "not UTF-8: it begins with a UTF-16 byte order mark; save it as UTF-8"
+    if (at := data.find(b"\0")) >= 0:
+        return f"binary: it has a NUL byte at offset {at}"
+    if data.isascii():
+        return None
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        return f"not UTF-8: byte 0x{data[error.start]:02x} at offset {error.start}; save it as UTF-8"
+    return None
+
+
+def is_failure(reason: str) -> bool:
+    """Whether a file was skipped because of an error, not by a rule."""
+    return reason == BAD_NAME or reason.startswith(_FAILURES)
+
+
+def too_large(size: int, max_bytes: int, key: str) -> str:
+    """The reason for a file over the limit that ``key`` sets."""
+    return f"too large: {size:,} bytes, the limit is {max_bytes:,} ({key})"
+
+
+def printable(path: str) -> str:
+    """A path that can be shown and stored: invalid bytes as ``\\xNN``."""
+    return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
+def _is_hidden(name: str) -> bool:
+    return name[:1] == "." or name.lower() in _UNWANTED_FOLDERS
+
+
+def _literal_names(pattern: str) -> frozenset[str]:
+    return frozenset(name.lower() for name in pattern.split("/") if not any(c in name for c in "*?[{\\"))
+
+
+def _head(pattern: str) -> tuple[str, ...]:
+    """The folders of a pattern before its first wildcard."""
+    folders = [name for name in pattern.lower().split("/")[:-1] if name not in ("", ".")]
+    return tuple(itertools.takewhile(lambda name: not any(c in name for c in "*?[{\\"), folders))
+
+
+def no_page(folder: object, include: Sequence[str], *, staged: bool = False) -> str:
+    """A message: a folder has no page, and why. ``include``: the globs of pages; ``staged``: only staged files."""
+    found = f"{'Nothing staged' if staged else 'No file'} in {folder} is a page"
+    if not include:
+        return f"{found}: source.include names none."
+    return f"{found}: none fits {', '.join(include)}, or all are left out."

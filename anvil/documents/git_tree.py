@@ -8,7 +8,7 @@ from pathlib import Path
 from threading import RLock
 
 from anvil.documents import document_source
-from anvil.documents.file_selection import BAD_NAME, LINK_PRIVATE, SUBMODULE, Selection, printable, refusal
+from anvil.documents.document_source import BAD_NAME, LINK_PRIVATE, SUBMODULE, Selection, printable, refusal
 from anvil.documents.working_tree import expanded_document, file_time, modified
 from anvil.errors import SourceError
 from anvil.formats.characters import is_unicode

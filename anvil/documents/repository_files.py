@@ -17,9 +17,8 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Literal
 
-from anvil.documents.document_source import DocumentSource
+from anvil.documents.document_source import DocumentSource, refusal, too_large
 from anvil.documents.file_changes import Signature, StatCache, is_stable, signature
-from anvil.documents.file_selection import refusal, too_large
 from anvil.errors import GitError
 from anvil.git.objects import LINK_ABSOLUTE, LINK_NOWHERE, LINK_OUT, blob_id, landing, start_of
 from anvil.git.repository import Repository

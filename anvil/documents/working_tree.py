@@ -19,8 +19,16 @@ from threading import RLock
 from typing import NamedTuple
 
 from anvil.documents import document_source
+from anvil.documents.document_source import (
+    BAD_NAME,
+    LINK_FOLDER,
+    LINK_PRIVATE,
+    SUBMODULE,
+    Selection,
+    printable,
+    refusal,
+)
 from anvil.documents.file_changes import Signature, StatCache, is_stable, mark, signature, written_back
-from anvil.documents.file_selection import BAD_NAME, LINK_FOLDER, LINK_PRIVATE, SUBMODULE, Selection, printable, refusal
 from anvil.documents.repository_files import RepositoryFiles, long_path
 from anvil.errors import GitError, SourceError
 from anvil.formats.characters import is_unicode

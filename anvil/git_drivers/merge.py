@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from anvil.build.builder import build
 from anvil.documents import document_source
-from anvil.documents.file_selection import refusal
+from anvil.documents.document_source import refusal
 from anvil.git.repository import Repository
 from anvil.index_file import verify
 from anvil.index_file import writer as transfer

@@ -140,7 +140,7 @@ class _Change:
     """The changed files, each by its kind."""
 
     def __init__(self, files: Sequence[FileChange], docs: str, anvil_: Anvil) -> None:
-        from anvil.documents.file_selection import Selection
+        from anvil.documents.document_source import Selection
 
         options = anvil_.config.table(ImpactOptions)
         self._ignored_pages = [patterns.glob(pattern) for pattern in options.ignore]

@@ -26,7 +26,6 @@ PURE_NAMES = (
     "anvil.dependencies.project_urls",
     "anvil.dependencies.values",
     "anvil.doc_tests.values",
-    "anvil.documents.file_selection",
     "anvil.documents.document_source",
     "anvil.errors",
     "anvil.formats",
