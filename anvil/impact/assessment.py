@@ -175,7 +175,7 @@ class _Change:
 
     def is_left_out(self, path: str) -> bool:
         """Whether nothing is said of a page, such as of a changelog: each change may stand in it."""
-        from anvil.text.page_weights import is_record
+        from anvil.search.ranking import is_record
 
         return is_record(path) or any(glob.matches(path) for glob in self._ignored_pages)
 

@@ -31,13 +31,12 @@ from anvil.milvus.milvus_client import Client
 from anvil.milvus.overlay import LayeredReader, Overlay
 from anvil.search import ranking
 from anvil.search.candidates import TextCache, VectorIndex
-from anvil.search.ranking import SCORE_DIGITS, Near, Nearness, RowSet
+from anvil.search.ranking import SCORE_DIGITS, Near, Nearness, PageFactors, RowSet, factors
 from anvil.search.searcher import Searcher
 from anvil.settings import index_url
 from anvil.settings.schema import recalled_weights
 from anvil.text import query as lexicon
 from anvil.text.page_links import PageLinks
-from anvil.text.page_weights import PageFactors, factors
 from anvil.text.query import Stemmer
 from anvil.values import Changes, Progress, silent
 

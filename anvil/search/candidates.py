@@ -22,11 +22,10 @@ from anvil.index_file.fts_table import tokenizer
 from anvil.index_file.reader import Reader
 from anvil.index_file.table_rows import SearchedText
 from anvil.search import ranking
-from anvil.search.ranking import PAGE_WEIGHT, SCORE_DIGITS, Near, Nearness, RowSet
+from anvil.search.ranking import NO_FACTORS, PAGE_WEIGHT, SCORE_DIGITS, Near, Nearness, PageFactors, RowSet, factors
 from anvil.settings.schema import recalled_weights
 from anvil.text import query as lexicon
 from anvil.text.page_links import PageLinks, PossibleLink, links_of
-from anvil.text.page_weights import NO_FACTORS, PageFactors, factors
 from anvil.text.query import Stemmer
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from anvil.requests import MAX_RESULTS, SearchRequest
 from anvil.search import confidence, pages, ranking, searcher
 from anvil.search.candidates import MAX_PHRASE_ROWS, FileIndex
 from anvil.system import safe_files
-from anvil.text import page_weights, query
+from anvil.text import query
 from anvil.text.query import Stemmer
 
 FOLDER, PAGE, DATA = "search", "index.html", "search.json"
@@ -46,7 +46,7 @@ RULES = {
     "HEADING_WEIGHT": ranking.HEADING_WEIGHT,
     "LINK_WEIGHT": ranking.LINK_WEIGHT,
     "POPULAR_WEIGHT": ranking.POPULAR_WEIGHT,
-    "ABOUT_RECORDS": page_weights.ABOUT_RECORDS.pattern.removeprefix("(?i)"),
+    "ABOUT_RECORDS": ranking.ABOUT_RECORDS.pattern.removeprefix("(?i)"),
     "NEARLY": pages.NEARLY,
     "MATCHING": searcher.MATCHING,
     "MAX_NAMED_PAGES": searcher.MAX_NAMED_PAGES,

@@ -1,4 +1,4 @@
-"""Weights of pages: as the manifest holds them, and the factors of records and of configured globs."""
+"""Weights of pages in the ranking: the factors of records and of configured globs."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import pytest
 
 import anvil
 from anvil.errors import ConfigError
-from anvil.text import page_weights
-from anvil.text.page_weights import asks_for_records, factors, is_record
+from anvil.search import ranking
+from anvil.search.ranking import asks_for_records, factors, is_record
 from tests.conftest import write
 
 PAGES = {
@@ -61,7 +61,7 @@ def test_a_weight_that_is_none_is_refused(tmp_path: Path, weights: str) -> None:
 
 
 def test_the_first_glob_counts_and_a_folder_means_its_pages() -> None:
-    weight_of = page_weights.weigher({"old/kept.md": 1.0, "old": 0.5, "**/draft-*.md": 0.2})
+    weight_of = ranking.weigher({"old/kept.md": 1.0, "old": 0.5, "**/draft-*.md": 0.2})
     assert [weight_of(path) for path in ("old/kept.md", "old/a.md", "new/draft-1.md", "new/a.md", "older.md")] == [
         1.0,
         0.5,
