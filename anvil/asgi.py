@@ -24,9 +24,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from anvil.errors import AnvilError, ConfigError
 from anvil.server import http_transport, logs
+from anvil.server.logs import ProgressReporter
 from anvil.server.mcp_app import running_app
 from anvil.server.oauth import OAuthSettings
-from anvil.server.progress import ProgressReporter
 from anvil.server.rate_limit import Rate, RateLimitMiddleware
 from anvil.server.result_json import plain, text
 from anvil.server.security import Access, AccessMiddleware, read_token

@@ -132,8 +132,8 @@ def command(
         raise click.UsageError("--ui needs the docs surface. Add it: --surface docs,...")
 
     from anvil.server import logs
+    from anvil.server.logs import ProgressReporter
     from anvil.server.oauth import OAuthSettings
-    from anvil.server.progress import ProgressReporter
     from anvil.server.security import Access, read_token
     from anvil.server.signals import ShutdownDeadline, exit_on_signal
     from anvil.server.toolset import open_toolset
@@ -192,7 +192,7 @@ def ui_command(given: ServeRequest, port: int, no_browser: bool) -> None:
     output.say("Starting the playground.", err=True)  # what it needs takes some seconds to load
 
     from anvil.server import http_transport, logs, playground
-    from anvil.server.progress import ProgressReporter
+    from anvil.server.logs import ProgressReporter
     from anvil.server.security import Access
     from anvil.server.signals import ShutdownDeadline, exit_on_signal
     from anvil.server.toolset import open_toolset

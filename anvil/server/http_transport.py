@@ -32,10 +32,9 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from anvil._version import __version__
 from anvil.errors import AnvilError, ConfigError
 from anvil.server.answers import PARSE_ERROR, no_message, not_json
-from anvil.server.logs import event
+from anvil.server.logs import ProgressReporter, event
 from anvil.server.mcp_app import App, running_app
 from anvil.server.oauth import METADATA_CACHE
-from anvil.server.progress import ProgressReporter
 from anvil.server.security import TOO_MANY, Access, AccessMiddleware, refuse
 from anvil.server.signals import handling, is_repeated
 from anvil.server.threads import ThreadBridge

@@ -42,8 +42,7 @@ from anvil.server.answers import (
     connection_methods,
     unexpected,
 )
-from anvil.server.logs import event
-from anvil.server.progress import ProgressReporter
+from anvil.server.logs import ProgressReporter, event
 from anvil.server.threads import ThreadBridge
 from anvil.server.toolset import RunningToolset
 from anvil.values import Changes

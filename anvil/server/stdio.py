@@ -35,8 +35,7 @@ from anvil.server.answers import (
     not_json,
     unexpected,
 )
-from anvil.server.logs import event
-from anvil.server.progress import ProgressReporter
+from anvil.server.logs import ProgressReporter, event
 from anvil.server.result_json import text
 from anvil.server.signals import SHUTDOWN_TIMEOUT_S, ShutdownDeadline
 from anvil.server.threads import Call, Workers

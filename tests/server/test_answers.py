@@ -13,8 +13,8 @@ import pytest
 import anvil
 from anvil.server.docs_toolset import TOOLSET
 from anvil.server.http_transport import streamable
+from anvil.server.logs import ProgressReporter
 from anvil.server.mcp_app import running_app
-from anvil.server.progress import ProgressReporter
 from anvil.server.security import Access
 from anvil.server.toolset import RunningToolset
 from tests.conftest import PAGES, write

@@ -22,8 +22,8 @@ import anvil
 from anvil.server import answers
 from anvil.server.answers import Answers
 from anvil.server.docs_toolset import TOOLSET
+from anvil.server.logs import ProgressReporter
 from anvil.server.mcp_app import running_app
-from anvil.server.progress import ProgressReporter
 from anvil.server.stdio import Conversation, StdioPipe
 from anvil.server.toolset import RunningToolset
 from tests.conftest import PAGES, write

@@ -144,8 +144,8 @@ def in_memory(docs: Path, index: Path | None, provider: str | None = None, mode:
 @contextmanager
 def with_options(options: ServeRequest, mode: str = "legacy") -> Iterator[Speaker]:
     """A client of the server object in this process that has these options; its working folder is that of the test."""
+    from anvil.server.logs import ProgressReporter
     from anvil.server.mcp_app import running_app
-    from anvil.server.progress import ProgressReporter
     from anvil.server.toolset import open_toolset
 
     reporter = ProgressReporter()

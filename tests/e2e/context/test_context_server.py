@@ -247,8 +247,8 @@ def test_the_greeting_of_any_choice_is_what_the_sdk_answers(root: Path) -> None:
     from anvil.context.settings import load_context
     from anvil.server import docs_toolset as docs
     from anvil.server.answers import Answers
+    from anvil.server.logs import ProgressReporter
     from anvil.server.mcp_app import App
-    from anvil.server.progress import ProgressReporter
     from tests.e2e.mcp.test_stdio import INITIALIZE
 
     async def answered(parts: list[RunningToolset]) -> Any:

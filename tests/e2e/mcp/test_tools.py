@@ -16,8 +16,8 @@ from mcp.shared.exceptions import MCPDeprecationWarning, MCPError
 import anvil
 from anvil.results import GrepResult, Page, PageList, SearchResult, SectionText
 from anvil.server.docs_toolset import TOOLSET
+from anvil.server.logs import ProgressReporter
 from anvil.server.mcp_app import App
-from anvil.server.progress import ProgressReporter
 from anvil.server.result_json import plain
 from anvil.server.toolset import RunningToolset
 from anvil.status import Status

@@ -17,8 +17,8 @@ from starlette.routing import Route
 from starlette.testclient import TestClient
 
 from anvil.errors import NotFound
+from anvil.server.logs import ProgressReporter
 from anvil.server.mcp_app import running_app
-from anvil.server.progress import ProgressReporter
 from anvil.server.threads import ThreadBridge
 from anvil.server.toolset import Parameter, RunningToolset, Tool, Toolset
 from tests.support.mcp_servers import Speaker
