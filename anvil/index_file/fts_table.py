@@ -23,7 +23,7 @@ BUFFER_BYTES = 16 << 20
 """Bytes of the keyword index, about 2,000 pages, that are collected before they are written. With SQLite's default of
 one megabyte, parts are written and merged many times."""
 
-_TABLES = ("data", "idx", "docsize", "config")
+_TABLES = ("data", "idx", "docsize", "config")  # FTS5's own tables; the text itself is in the table ``chunks``
 _AVERAGES, _STRUCTURE = 1, 10
 """Rows of ``chunks_fts_data`` that are no page of a part."""
 _PART_BITS = 37
@@ -31,6 +31,7 @@ _PART_BITS = 37
 _PAGE_BITS = 31
 """The lowest of them, which number a page; those between are 0 for a page of entries."""
 _NO_CHUNK = -1
+"""A row id that no chunk has."""
 
 
 def tokenizer(connection: apsw.Connection) -> Callable[[bytes], list[str]]:
@@ -70,6 +71,7 @@ def merge(connection: apsw.Connection) -> None:
         return
     # A part that was never merged has its entries in other pages. Two more parts, of which one takes back what the
     # other has, make sure that there is something to merge.
+    # Each in a transaction of its own: FTS5 writes a part at the end of one.
     with connection:
         connection.execute("INSERT INTO chunks_fts (rowid, title) VALUES (?, 'x')", (_NO_CHUNK,))
     with connection:
@@ -88,6 +90,7 @@ def copy(connection: apsw.Connection, schema: str) -> None:
 
 def rows(connection: apsw.Connection, table: str) -> Iterator[tuple[Any, ...]]:
     """The rows of one of FTS5's tables, as they are in the canonical form of a keyword index of one part."""
+    # Number 1 for the part in all tables, and without "automerge", which :func:`begin` set for this working copy only.
     if table == "idx":
         yield from connection.execute("SELECT 1, term, pgno FROM chunks_fts_idx ORDER BY 1, 2")
     elif table == "docsize":
@@ -110,7 +113,7 @@ def rows(connection: apsw.Connection, table: str) -> Iterator[tuple[Any, ...]]:
 
 def _structure(pages: int) -> bytes:
     """FTS5's record of its parts: none, or one of this many pages, at the lowest level."""
-    cookie = bytes(4)
+    cookie = bytes(4)  # the counter of changes to the settings, as in a new index
     if not pages:
         return cookie + bytes(3)
     last = _varint(pages)
@@ -162,6 +165,7 @@ def agrees_when_rebuilt(handle: apsw.Connection) -> bool:
             copy.execute(definition)
         rebuild(copy)
         stored_rows = {table: handle.execute(f"SELECT * FROM chunks_fts_{table} ORDER BY 1, 2") for table in _TABLES}
+        # The stored bytes first, which is less work than to compare each word.
         if all(_alike(stored, rows(copy, table)) for table, stored in stored_rows.items()):
             return True
         with (

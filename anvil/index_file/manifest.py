@@ -19,6 +19,7 @@ from anvil.system import safe_files
 T = TypeVar("T")
 MAX_CHARACTERS = 100_000
 """Characters of the longest manifest that is read."""
+# The index lies beside its manifest: a name with a slash, or one that begins with a dot, could lead out of the folder.
 _NAME = re.compile(r"(?!\.)[^/\\\x00-\x1f:?#%]{1,200}")
 
 
@@ -88,6 +89,7 @@ def manifest_path(index: Path) -> Path:
 def write_manifest(index: Path) -> Path:
     """Write the manifest of an index, if it changed; its path."""
     text, path = render(describe(index)), manifest_path(index)
+    # As with an index: what did not change is not written.
     if _read(path, len(text.encode())) != text.encode():
         safe_files.write_file(path, text, replace=True)
     return path
@@ -163,6 +165,7 @@ def _is_of_another_kind(text: str, any_page: bool) -> bool:
 
 def _field(values: Any, key: str, kind: type[T]) -> T:
     value = values.get(key) if isinstance(values, dict) else None
+    # A bool is an int in Python. No number of a manifest is negative.
     if not isinstance(value, kind) or isinstance(value, bool) or (isinstance(value, int) and value < 0):
         raise ValueError(f"its {key!r} is missing or wrong")
     return value

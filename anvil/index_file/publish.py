@@ -65,7 +65,7 @@ def _acquire(lock: Path, deadline: float) -> apsw.Connection:
         handle = apsw.Connection(str(lock))
         opened: os.stat_result | None = None
         try:
-            opened = lock.stat()
+            opened = lock.stat()  # SQLite made the file if there was none
             handle.set_busy_handler(lambda _: _wait(deadline))  # in Python, so that Ctrl-C ends the wait
             handle.pragma("journal_mode", "off")  # nothing is written, so no journal is made
             handle.execute("BEGIN EXCLUSIVE")
@@ -203,13 +203,14 @@ class Publication:
             source = self.writer.connection
             moved = moves(self.writer)
             with self.writer.atomic():
-                few = fts_table.is_begun(source) and len(moved) <= FEW_MOVES
-                self.writer.renumber(moved, few)
-            if few:
+                keeps_keywords = fts_table.is_begun(source) and len(moved) <= FEW_MOVES
+                self.writer.renumber(moved, keeps_keywords)
+            if keeps_keywords:
                 fts_table.merge(source)
             else:
                 fts_table.rebuild(source)
             source.execute("ATTACH ? AS fresh", (str(self.fresh),))
+            # Nobody reads this file before it is whole: a failed build removes it, and it is flushed once at the end.
             source.execute("PRAGMA fresh.journal_mode = off")
             source.execute("PRAGMA fresh.synchronous = off")
             with source:
@@ -228,6 +229,7 @@ class Publication:
                 if self.dimensions:
                     self._copy_vectors()
                 self._copy("anvil_meta")
+                # Over the new file: there the keyword index and the vectors are in their canonical form.
                 source.execute("INSERT INTO fresh.anvil_meta VALUES ('checksum', ?)", (checksum(source, "fresh"),))
             source.execute("DETACH fresh")
         self._put_in_place()
@@ -345,7 +347,7 @@ def is_foreign(path: Path) -> bool:
         from anvil.git import tracked_file
 
         return not tracked_file.is_pointer(path)
-    if len(header) < _ID.stop or _is_ours(header):
+    if len(header) < _ID.stop or _is_ours(header):  # cut off in its header: no data is lost
         return False
     return not connection.is_of_older_anvil(path)
 

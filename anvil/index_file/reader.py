@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
 
 _DOCUMENT = "id, library, file_path, title, blob_id, size, last_modified, url, nav_path, metadata"
+# The anchor is that of the section in which the chunk begins: the index has sections and chunks apart, because one can
+# have several of the other.
 _CHUNK = """
     SELECT c.id, c.document_id, c.ordinal, c.title, c.content, c.start, d.file_path, c.heading_path,
            c.heading_level, d.last_modified, c.char_count, c.start_line, c.end_line, d.url,
@@ -70,7 +72,7 @@ def _chunk(row: Sequence[Any]) -> StoredChunk:
     id_, document, ordinal, title, content, start, path, heading, level, modified, chars, first, last, *rest = row
     url, anchor, metadata = rest
     version, language = edition(json.loads(metadata))
-    place = ChunkMetadata(
+    chunk_metadata = ChunkMetadata(
         file_path=path,
         heading_path=heading,
         heading_level=level,
@@ -83,10 +85,17 @@ def _chunk(row: Sequence[Any]) -> StoredChunk:
         language=language,
     )
     return StoredChunk(
-        row=id_, document_id=document, ordinal=ordinal, title=title, content=content, start=start, metadata=place
+        row=id_,
+        document_id=document,
+        ordinal=ordinal,
+        title=title,
+        content=content,
+        start=start,
+        metadata=chunk_metadata,
     )
 
 
+# Ids of windows continue those of their chunks (table_rows.py), so each of these is a range in a primary key.
 OWN_WINDOWS = (
     f"SELECT 1 FROM windows w WHERE w.id BETWEEN c.id << {table_rows.WINDOW_BITS} "
     f"AND (c.id << {table_rows.WINDOW_BITS}) + {(1 << table_rows.WINDOW_BITS) - 1}"
@@ -270,12 +279,12 @@ class Reader:
     def sections_in(self, spans: Iterable[tuple[int, int, int]]) -> list[tuple[SectionPlace, ...]]:
         """For each span (document id, start, end) of a page's text: the sections that overlap it, in order."""
         wanted = list(spans)
-        found: list[list[SectionPlace]] = [[] for _ in wanted]
+        sections: list[list[SectionPlace]] = [[] for _ in wanted]
         for number, path, level, anchor, start, end, first, last in self.connection.execute(
             _SECTIONS_IN, (json.dumps(wanted),)
         ):
-            found[number].append(SectionPlace(path, level, anchor, start, end, first or None, last or None))
-        return list(map(tuple, found))
+            sections[number].append(SectionPlace(path, level, anchor, start, end, first or None, last or None))
+        return list(map(tuple, sections))
 
     def page_sizes(self) -> dict[int, tuple[int, int]]:
         """Document id -> (number of chunks, characters)."""
@@ -320,6 +329,7 @@ class Reader:
         within = (
             "" if documents is None else f"AND rowid >> {table_rows.CHUNK_BITS} IN (SELECT value FROM json_each(?4))"
         )
+        # Set by "rank MATCH", so that FTS5 itself sorts: https://sqlite.org/fts5.html, section 5.1.4.
         ranking = bm25(weights)
         rows = self.connection.execute(
             f"SELECT rowid FROM chunks_fts WHERE chunks_fts MATCH ?1 AND rank MATCH ?2 {within} ORDER BY rank LIMIT ?3",
@@ -366,6 +376,7 @@ class Reader:
         yield from self._vocabulary("instance", "term, doc, col, offset")
 
     def _vocabulary(self, kind: str, columns: str) -> Iterator[Any]:
+        # A table for the time of the query: in the file it would be one more definition that the check must know.
         self.connection.pragma("query_only", False)  # for the connection; the file itself stays read-only
         self.connection.execute(f"CREATE VIRTUAL TABLE temp.vocabulary USING fts5vocab('main', 'chunks_fts', '{kind}')")
         try:
@@ -377,6 +388,7 @@ class Reader:
     def average_length(self) -> float:
         """Mean number of words in a chunk, over all indexed columns. FTS5 stores it: rows, then tokens of each
         column."""
+        # FTS5's own averages are right for the whole index; a mean over "docsize" would read a row for each chunk.
         numbers = _varints(self._one("SELECT block FROM chunks_fts_data WHERE id = 1") or b"")[: 1 + _INDEXED]
         return sum(numbers[1:]) / numbers[0] if numbers and numbers[0] else 0.0
 
@@ -450,6 +462,7 @@ class Reader:
             "SELECT c.validity, c.rowids, v.vectors FROM vectors_chunks c "
             "JOIN vectors_vector_chunks00 v ON v.rowid = c.chunk_id ORDER BY c.chunk_id"
         ):
+            # The last group has room for more vectors than it holds.
             valid = np.unpackbits(np.frombuffer(validity, np.uint8), bitorder="little").astype(bool)
             ids.append(np.frombuffer(rowids, np.int64)[valid])
             vectors.append(np.frombuffer(blob, np.int8).reshape(-1, dimensions)[valid])
@@ -478,10 +491,10 @@ class Reader:
         def group(number: int) -> bytes:
             return bytes(self._one("SELECT vectors FROM vectors_vector_chunks00 WHERE rowid = ?", number))
 
-        for window, number, place in self.connection.execute(
+        for window, number, index in self.connection.execute(
             "SELECT rowid, chunk_id, chunk_offset FROM vectors_rowids ORDER BY rowid"
         ):
-            yield window, group(number)[place * size : (place + 1) * size]
+            yield window, group(number)[index * size : (index + 1) * size]
 
 
 def bm25(weights: Sequence[float]) -> str:

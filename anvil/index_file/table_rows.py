@@ -29,6 +29,8 @@ CHUNK_BITS = 15
 CHUNK_SLOT_BITS = 7
 """Bits of the first slot of a chunk. A distance below 128 takes one byte."""
 WINDOW_BITS = 12
+"""Windows of one chunk: 4,096, more than a chunk of the largest ``chunking.max_chunk_size`` has."""
+# Together 45 bits. A row id of SQLite may have 63, and a whole number in JavaScript, as on the search page, 53.
 
 
 def _slots(text: str, fewest: int, most: int) -> Iterator[int]:
@@ -70,15 +72,15 @@ class ChunkRows:
         count, beyond = most_chunks(), self._beyond
         if len(beyond) == count:
             raise BuildError(f"A document holds {count:,} chunks at most. Split it, or raise chunking.max_chunk_size.")
-        place = 0
-        for place in _slots(heading_path, CHUNK_SLOT_BITS, CHUNK_BITS):
-            if place not in beyond:
+        slot = 0
+        for slot in _slots(heading_path, CHUNK_SLOT_BITS, CHUNK_BITS):
+            if slot not in beyond:
                 break
-        while place in beyond:
-            beyond[place] = beyond.get(beyond[place], beyond[place])
-            place = beyond[place]
-        beyond[place] = (place + 1) % count
-        return self._first + place
+        while slot in beyond:  # as the "find" of a union-find, with path halving
+            beyond[slot] = beyond.get(beyond[slot], beyond[slot])
+            slot = beyond[slot]
+        beyond[slot] = (slot + 1) % count
+        return self._first + slot
 
 
 def chunk_key(file_path: str, heading_path: str, occurrence: int) -> bytes:
@@ -184,6 +186,7 @@ def is_parallel(text: str, start_line: int | None, end_line: int | None) -> bool
     """Whether a text has as many lines as its place in the source file, so that each is one of the file."""
     if start_line is None or end_line is None:
         return False
+    # Text that was included or made by a site has more or fewer. A line end at the end begins no further line.
     return len(LINE_END.findall(text)) - text.endswith(("\r", "\n")) == end_line - start_line
 
 
@@ -205,7 +208,7 @@ def section_titles(paths: Sequence[tuple[str, int]]) -> list[str]:
     A breadcrumb is that of the parent, a separator and the text. The parser adds a number in brackets to a breadcrumb
     that the page has already, so such a number is not part of the text.
     """
-    seen: set[str] = set()
+    earlier: set[str] = set()
     above: list[tuple[str, int]] = []
     titles = []
     for path, level in paths:
@@ -213,9 +216,9 @@ def section_titles(paths: Sequence[tuple[str, int]]) -> list[str]:
             above.pop()
         parent = next((outer for outer, _ in reversed(above) if path.startswith(outer + SEPARATOR)), None)
         numbered = _NUMBERED.fullmatch(path)
-        plain = numbered[1] if numbered and numbered[1] in seen else path
+        plain = numbered[1] if numbered and numbered[1] in earlier else path  # "Step [2]" may be a heading's own text
         titles.append(plain[len(parent) + len(SEPARATOR) :] if parent is not None else plain)
-        seen.add(path)
+        earlier.add(path)
         above.append((path, level))
     return titles
 

@@ -24,8 +24,9 @@ from anvil.system import user_folders
 MAX_BYTES = 512 << 20
 """Size of the file; above it the vectors that were used least recently are removed."""
 REMOVED_SHARE = 8
-"""One in so many vectors is removed at a time."""
+"""One in so many vectors is removed at a time, so that it is rare. The file keeps its size; its pages are reused."""
 BUSY_TIMEOUT_MS = 2000
+"""A build must not wait longer for a cache: then it embeds the text itself."""
 CHECKSUM_BYTES = 4
 APPLICATION_ID = 0x414E5643  # "ANVC"
 SECONDS_PER_DAY = 86_400
@@ -81,7 +82,7 @@ class VectorCache:
                 return {}
             today = _today()
             used_before_today = []
-            with connection:
+            with connection:  # one transaction: else SQLite would lock the file for each key
                 for key in keys:
                     row = connection.execute(
                         "SELECT vector, used FROM vectors WHERE model = ? AND key = ?", (self._model_id, key)
@@ -91,7 +92,7 @@ class VectorCache:
                     vectors[key] = row[0][:-CHECKSUM_BYTES]
                     if row[1] != today:
                         used_before_today.append(key)
-            if used_before_today:
+            if used_before_today:  # written once a day, so that most reads of the cache write nothing
                 connection.executemany(
                     "UPDATE vectors SET used = ? WHERE model = ? AND key = ?",
                     ((today, self._model_id, key) for key in used_before_today),
@@ -109,7 +110,7 @@ class VectorCache:
                     "INSERT OR REPLACE INTO vectors VALUES (?, ?, ?, ?)",
                     (
                         (self._model_id, key, vector + _checksum(key, vector), today)
-                        for key, vector in sorted(vectors.items())
+                        for key, vector in sorted(vectors.items())  # in the order of the table, which is by key
                     ),
                 )
             pages = connection.pragma("page_count") - connection.pragma("freelist_count")
@@ -140,7 +141,7 @@ class VectorCache:
     def _tolerated(self) -> Iterator[None]:
         try:
             yield
-        except (apsw.BusyError, apsw.LockedError) as error:
+        except (apsw.BusyError, apsw.LockedError) as error:  # another process writes: the next call tries again
             logger.debug("The vector cache is busy: %s", error)
         except (apsw.Error, OSError, ConfigError) as error:
             self._give_up(error)
@@ -155,7 +156,7 @@ class VectorCache:
             if connection.pragma("application_id") not in (0, APPLICATION_ID):
                 raise apsw.CantOpenError(f"{path} is another program's file")
             connection.pragma("trusted_schema", False)
-            connection.pragma("journal_mode", "wal")
+            connection.pragma("journal_mode", "wal")  # readers and one writer at once, as of two builds
             connection.pragma("synchronous", "off")  # what a crash loses is embedded again
             with connection:
                 connection.execute(_SCHEMA)

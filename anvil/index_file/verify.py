@@ -17,7 +17,7 @@ import re
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import apsw
 
@@ -60,12 +60,14 @@ def open_checked(path: Path, thorough: bool = False) -> Reader:
     with _damage(path):
         handle = connections.open_artifact(path)
         try:
+            # Of the open file, and not of the path: what is remembered below must be what was read.
             digest, _ = connections.sha256(handle)
             reader = Reader(handle)
             if not is_verified(digest, thorough):
                 _check(reader, path)
                 if thorough and not fts_table.agrees_when_rebuilt(handle):
-                    _refusal(path)(_KEYWORDS_DIFFER)
+                    _refuse(path, _KEYWORDS_DIFFER)
+                # A program without respect for immutable files may have written into it during the check.
                 if connections.sha256(handle)[0] != digest:
                     raise ArtifactRejected(f"{path} was written over while it was read. Try again.")
                 remember_verified(digest, thorough)
@@ -107,7 +109,7 @@ def _damage(path: Path) -> Iterator[None]:
         yield
     except AnvilError:
         raise
-    except Exception as error:
+    except Exception as error:  # a crafted file can make SQLite, json, numpy or the digests fail in any way
         reason = str(error) or type(error).__name__
         raise ArtifactRejected(f"{path} is damaged ({reason}).", connections.rebuild_advice(path)) from error
 
@@ -137,11 +139,11 @@ def begin_text_check(path: Path) -> Future[None]:
 
     def check_text() -> None:
         with _damage(path), contextlib.closing(text):
-            _check_text(text, None, _refusal(path))  # its manifest is not written yet
+            _check_text(text, None, path)  # its manifest is not written yet
 
-    with_thread = ThreadPoolExecutor(1, "anvil-check-text")
-    checking = with_thread.submit(check_text)
-    with_thread.shutdown(wait=False)
+    executor = ThreadPoolExecutor(1, "anvil-check-text")
+    checking = executor.submit(check_text)
+    executor.shutdown(wait=False)  # the thread ends by itself after its only task
     return checking
 
 
@@ -152,23 +154,21 @@ def check_written(path: Path, text_check: Future[None]) -> None:
     """
     with _damage(path), Reader(connections.open_artifact(path)) as reader:
         digest, _ = connections.sha256(reader.connection)
-        _check(reader, path, written=True)
+        _check(reader, path, written=True)  # while the thread of begin_text_check goes on
         text_check.result()
         remember_verified(digest)
 
 
-def _refusal(path: Path) -> Callable[[str], NoReturn]:
-    def refuse(reason: str) -> NoReturn:
+def _refuse(path: Path, reason: str | None) -> None:
+    """Raise :class:`ArtifactRejected` if there is a reason."""
+    if reason is not None:
         raise ArtifactRejected(f"{path} is refused: {reason}.", connections.rebuild_advice(path))
-
-    return refuse
 
 
 def _check(reader: Reader, path: Path, written: bool = False) -> None:
     """Refuse a file that fails. The order is part of the check: each step reads only what the steps before have found
     to be of the right kind. A table is not read before its definition is compared, since a view or a virtual table of
     that name could do anything; no value is computed with before its type is checked."""
-    refuse = _refusal(path)
     handle = reader.connection
     if handle.pragma("application_id") != connections.APPLICATION_ID:
         if connections.is_of_older_anvil(path):
@@ -181,17 +181,18 @@ def _check(reader: Reader, path: Path, written: bool = False) -> None:
             "Upgrade with 'pip install -U anvil-docs'."
         )
     if version < connections.FORMAT_VERSION:
-        refuse(f"it has the old format {version}")
+        _refuse(path, f"it has the old format {version}")
 
+    # The manifest's table alone, for it says which definitions the others must have.
     definitions = connections.definitions(handle)
     if definitions.get(connections.MANIFEST_TABLE) != connections.expected_definitions(0)[connections.MANIFEST_TABLE]:
-        refuse("its manifest is missing or not defined as it must be")
-    _expect(_wrong_manifest(handle), refuse)
+        _refuse(path, "its manifest is missing or not defined as it must be")
+    _refuse(path, _wrong_manifest(handle))
     meta = reader.meta()
     missing = [key for key in REQUIRED if key not in meta]
     if missing:
-        refuse(f"its manifest lacks {', '.join(missing)}")
-    _expect(_wrong_settings(meta), refuse)
+        _refuse(path, f"its manifest lacks {', '.join(missing)}")
+    _refuse(path, _wrong_settings(meta))
     dimensions = int(meta["embedding_dimensions"])
     vector_group = next(
         (each for _, each in _LAYOUTS if f"chunk_size={each})" in str(definitions.get(("table", "vectors")))),
@@ -199,54 +200,47 @@ def _check(reader: Reader, path: Path, written: bool = False) -> None:
     )
     expected = connections.expected_definitions(dimensions, vector_group)
     for kind, name in sorted(set(definitions) ^ set(expected)):
-        refuse(f"the {kind} {name!r} {'does not belong there' if (kind, name) in definitions else 'is missing'}")
+        _refuse(path, f"the {kind} {name!r} {'does not belong there' if (kind, name) in definitions else 'is missing'}")
     for kind, name in expected:
         if definitions[kind, name] != expected[kind, name]:
-            refuse(f"the {kind} {name!r} is not defined as it must be")
+            _refuse(path, f"the {kind} {name!r} is not defined as it must be")
 
     for kind, name in sorted(expected):  # not all at once: that includes the keyword index, which is checked better
         if kind == "table" and name not in _VIRTUAL and not name.startswith("sqlite_"):
             verdict = handle.execute(f"PRAGMA integrity_check('{name}')").get
             if verdict != "ok":
-                refuse(f"it is damaged ({verdict})")
+                _refuse(path, f"it is damaged ({verdict})")
     if not written:
-        _check_text(handle, meta["chunking"], refuse)
-    _check_rows(reader, meta, dimensions, vector_group, refuse)
+        _check_text(handle, meta["chunking"], path)
+    _check_rows(reader, meta, dimensions, vector_group, path)
     if not written and checksum(handle) != meta["checksum"]:
-        refuse("its manifest, times, keyword index, windows or vectors do not match their checksum")
+        _refuse(path, "its manifest, times, keyword index, windows or vectors do not match their checksum")
 
 
-def _expect(wrong: str | None, refuse: Callable[[str], NoReturn]) -> None:
-    if wrong is not None:
-        refuse(wrong)
-
-
-def _check_text(handle: apsw.Connection, chunking: str | None, refuse: Callable[[str], NoReturn]) -> None:
+def _check_text(handle: apsw.Connection, chunking: str | None, path: Path) -> None:
     from concurrent.futures import ThreadPoolExecutor
 
-    _expect(_wrong_keyword_settings(handle), refuse)
+    _refuse(path, _wrong_keyword_settings(handle))
     with (
         contextlib.closing(connections.open_scratch()) as copy,
         ThreadPoolExecutor(1, "anvil-check") as executor,  # SQLite works without the interpreter's lock
     ):
-        connections.fill(copy, handle)
+        connections.fill(copy, handle)  # FTS5's own check writes, and the file is read-only
         agreement = executor.submit(fts_table.agrees, copy)
-        _expect(wrong_pages(handle, chunking), refuse)
+        _refuse(path, wrong_pages(handle, chunking))
         actual = dict(document_digests(handle))
-        for id_, path, digest in handle.execute("SELECT id, file_path, digest FROM documents"):
+        for id_, file_path, digest in handle.execute("SELECT id, file_path, digest FROM documents"):
             if actual[id_] != digest:
-                refuse(f"the document {path!r} does not match its digest")
+                _refuse(path, f"the document {file_path!r} does not match its digest")
         if not agreement.result():
-            refuse(_KEYWORDS_DIFFER)
+            _refuse(path, _KEYWORDS_DIFFER)
 
 
-def _check_rows(
-    reader: Reader, meta: dict[str, str], dimensions: int, vector_group: int, refuse: Callable[[str], NoReturn]
-) -> None:
+def _check_rows(reader: Reader, meta: dict[str, str], dimensions: int, vector_group: int, path: Path) -> None:
     handle = reader.connection
     documents = handle.execute("SELECT library, file_path, digest FROM documents")
     if index_digest((f"{key}={meta[key]}" for key in SETTINGS), documents) != meta["digest"]:
-        refuse("it does not match its digest")
+        _refuse(path, "it does not match its digest")
     counts = reader.counts()
     lacking = counts["windows"] - counts["vectors"] if dimensions else 0
     newest = handle.execute("SELECT coalesce(max(last_modified), '') FROM documents").get
@@ -258,8 +252,8 @@ def _check_rows(
     for key, value in actual.items():
         if meta.get(key) != value:
             what = f"holds {value} {key[6:]}" if key.startswith("count_") else f"has {value or 'nothing'} for {key}"
-            refuse(f"it {what}, its manifest says {meta.get(key)}")
-    _expect(wrong_windows(handle, dimensions, vector_group), refuse)
+            _refuse(path, f"it {what}, its manifest says {meta.get(key)}")
+    _refuse(path, wrong_windows(handle, dimensions, vector_group))
 
 
 # --- files that passed their check -----------------------------------------------------------------------------
@@ -270,7 +264,8 @@ def is_verified(digest: str, thorough: bool = False) -> bool:
     with contextlib.suppress(ConfigError):
         cache = cache_folder()
         if user_folders.is_private(cache):  # another user could vouch for a file
-            return any((cache / _cached_name(digest, kind)).is_file() for kind in {thorough, True})
+            kinds = {thorough, True}  # the note of a thorough check is good for both
+            return any((cache / _cached_name(digest, kind)).is_file() for kind in kinds)
     return False
 
 
@@ -289,7 +284,7 @@ def remember_verified(digest: str, thorough: bool = False) -> None:
 
 
 def _cached_name(digest: str, thorough: bool) -> str:
-    # Of two checkouts with the same version, one can read another format.
+    # With the format, because of two checkouts with the same version one can read another.
     return f"{digest}-{__version__}-{connections.FORMAT_VERSION}.{CHECK_VERSION}{'-thorough' if thorough else ''}"
 
 
@@ -299,6 +294,7 @@ def cache_folder() -> Path:
 
 
 MAX_DIMENSIONS = 8192
+"""What sqlite-vec takes."""
 MAX_DEPTH = 64
 """Nested levels of metadata. Front matter and sites stay below 40."""
 _MAX_INTEGER = 1 << 53
@@ -306,6 +302,9 @@ _MAX_INTEGER = 1 << 53
 _NUMBER = lazy_pattern(r"0|[1-9][0-9]{0,14}")
 _INCLUDED = lazy_pattern(r"\+[0-9]{1,9}(\{.*\})")
 _PATH_HASH = lazy_pattern(r"[0-9a-f]{20}")
+
+
+# Conditions in SQL. Each asks for the type: SQLite compares a text with a number without an error.
 
 
 def _text(column: str) -> str:
@@ -347,6 +346,7 @@ _DOCUMENTS = "SELECT id FROM documents WHERE NOT ({}) LIMIT 1".format(
         _whole("size"),
         _blob("digest", 32),
         _text("last_modified"),
+        # Parsed and written again it must be the same: as text, times are compared and sorted.
         "strftime('%Y-%m-%dT%H:%M:%SZ', last_modified) IS last_modified",
     )
 )
@@ -435,18 +435,18 @@ def _wrong_manifest(handle: apsw.Connection) -> str | None:
 
 def _wrong_settings(meta: Mapping[str, str]) -> str | None:
     """What is wrong with the values of a manifest that has all keys it must have."""
-    wrong = [key for key in ("digest", "checksum") if not SHA256.fullmatch(meta[key])]
-    wrong += [key for key in ("embedding_dimensions", "needs_reembed") if not _NUMBER.fullmatch(meta[key])]
-    if meta["format_version"] != str(connections.FORMAT_VERSION):
-        wrong.append("format_version")
-    if "commit" in meta and not OBJECT_ID.fullmatch(meta["commit"]):
-        wrong.append("commit")
-    if "left_out" in meta and not _are_path_hashes(meta["left_out"]):
-        wrong.append("left_out")
-    if not _is_chunking(meta["chunking"]):
-        wrong.append("chunking")
-    if "weights" in meta and not _are_weights(meta["weights"]):
-        wrong.append("weights")
+    rules: dict[str, Callable[[str], object]] = {
+        "digest": SHA256.fullmatch,
+        "checksum": SHA256.fullmatch,
+        "embedding_dimensions": _NUMBER.fullmatch,
+        "needs_reembed": _NUMBER.fullmatch,
+        "format_version": str(connections.FORMAT_VERSION).__eq__,
+        "commit": OBJECT_ID.fullmatch,
+        "left_out": _are_path_hashes,
+        "chunking": _is_chunking,
+        "weights": _are_weights,
+    }
+    wrong = [key for key, is_valid in rules.items() if key in meta and not is_valid(meta[key])]
     if wrong:
         return f"its manifest has impossible values for {', '.join(wrong)}"
     if int(meta["embedding_dimensions"]) > MAX_DIMENSIONS:
@@ -465,7 +465,7 @@ def wrong_pages(handle: apsw.Connection, chunking: str | None) -> str | None:
     ``chunking``: what the manifest says of the chunks; None where there is no manifest yet, then the order of the
     chunks is not checked.
     """
-    for query, damage in _PAGES:
+    for query, damage in _PAGES:  # in their order: the later ones compute with values that the first have checked
         if query == _TORN_CHUNKS:
             if chunking is None:
                 continue
@@ -508,8 +508,8 @@ def _vectors_are_sound(handle: apsw.Connection, dimensions: int, size: int) -> b
         "ON w.id = r.rowid ORDER BY r.rowid"
     )
     stored = array("q")
-    for place, row in enumerate(rows):
-        if row != (row[0], None, place // size + 1, place % size, row[0]):
+    for index, row in enumerate(rows):
+        if row != (row[0], None, index // size + 1, index % size, row[0]):
             return False
         stored.append(row[0])
     groups = handle.execute(
@@ -528,9 +528,9 @@ def _vectors_are_sound(handle: apsw.Connection, dimensions: int, size: int) -> b
 
 def _is_metadata(text: str) -> bool:
     """Whether this is a JSON object in canonical form."""
-    if text == "{}":
+    if text == "{}":  # most pages of a folder
         return True
-    if text.count("[") + text.count("{") > MAX_DEPTH and _depth(text) > MAX_DEPTH:
+    if text.count("[") + text.count("{") > MAX_DEPTH and _depth(text) > MAX_DEPTH:  # counting first: it is much faster
         return False
     value = _json(text)
     return isinstance(value, dict) and canonical(value) == text
@@ -588,6 +588,7 @@ def _is_chunking(text: str) -> bool:
     if not isinstance(options, dict) or type(options.pop("version", None)) is not int:
         return False
     types = {"merge_short_sections": bool, "slugs": str}
+    # By type(), because isinstance takes True for a number: 1 for true would be another digest of the same options.
     if any(type(value) is not types.get(key, int) for key, value in options.items()):
         return False
     try:

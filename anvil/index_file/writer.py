@@ -27,7 +27,6 @@ from anvil.text.query import derived_terms
 from anvil.values import Chunk, Document, ParsedPage, Window
 
 if TYPE_CHECKING:
-    import apsw
     import numpy as np
     from numpy.typing import NDArray
 
@@ -45,6 +44,7 @@ SETTINGS = (
 )
 """The manifest's keys that decide the content of the rows. They are part of the digest."""
 
+# Without names of columns: the tables are those of schema.sql, which the check compares word for word.
 INSERT_CHUNK = f"INSERT INTO chunks VALUES ({', '.join('?' * 15)})"
 
 
@@ -67,6 +67,18 @@ def chunk_values(row: int, key: bytes, document: int, title: str, chunk: Chunk, 
         content,
         visible_text.taken(chunk.content, content),
     )
+
+
+def _chunk_rows(document: int, path: str, title: str, chunks: Iterable[Chunk]) -> list[tuple[Any, ...]]:
+    """The rows of a document's chunks, in the order of the table."""
+    ids = table_rows.ChunkRows(document)
+    occurrences: Counter[str] = Counter()
+    rows = []
+    for chunk in chunks:
+        key = table_rows.chunk_key(path, chunk.heading_path, occurrences[chunk.heading_path])
+        occurrences[chunk.heading_path] += 1
+        rows.append(chunk_values(ids.take(chunk.heading_path), key, document, title, chunk))
+    return sorted(rows)
 
 
 def _lines(chunk: Chunk) -> tuple[int, int]:
@@ -149,17 +161,9 @@ class Writer:
                 for ordinal, path, level, _, anchor, start, end, start_line, end_line in page.sections
             ),
         )
-        places = table_rows.ChunkRows(id_)
-        seen: Counter[str] = Counter()
-        rows = []
-        for chunk in chunks:
-            row = places.take(chunk.heading_path)
-            key = table_rows.chunk_key(document.path, chunk.heading_path, seen[chunk.heading_path])
-            seen[chunk.heading_path] += 1
-            rows.append(chunk_values(row, key, id_, title, chunk))
-        rows.sort()
-        self.connection.executemany(INSERT_CHUNK, rows)
+        self.connection.executemany(INSERT_CHUNK, _chunk_rows(id_, document.path, title, chunks))
         self.make_searchable(id_)
+        # From the rows as they are stored, and by the same query as in a check, so that both compute the same.
         for _, digest in document_digests(self.connection, id_):
             self.connection.execute("UPDATE documents SET digest = ? WHERE id = ?", (digest, id_))
         return id_
@@ -187,7 +191,7 @@ class Writer:
         if id_ is None:
             return None
         chunk_range = table_rows.chunk_range(id_)
-        self._make_unsearchable(id_)
+        self._make_unsearchable(id_)  # first: FTS5 has no copy of the text, and needs it to take out its entries
         with self.connection:  # at a savepoint FTS5 writes what it has. Else new entries of a row are marked as deleted
             self._drop_windows(*table_rows.window_range(*chunk_range))
             self.connection.execute("DELETE FROM chunks WHERE id BETWEEN ? AND ?", chunk_range)
@@ -253,6 +257,7 @@ class Writer:
 
         Nothing is stored and nothing returned when the chunk is gone or has another text now.
         """
+        # The page may have been edited while the model ran, without the lock.
         stored_texts = self.connection.execute(
             "SELECT title, heading_path, content FROM chunks WHERE id = ?", (chunk.row,)
         ).get
@@ -292,6 +297,7 @@ class Writer:
         execute("UPDATE sections SET document_id = ? WHERE document_id = ?", (new, old))
         execute("UPDATE chunks SET id = id + ?, document_id = ? WHERE id BETWEEN ? AND ?", (shift, new, *chunks))
         if self.reader.has_vectors():
+            # sqlite-vec cannot change an id, so vectors are read, deleted and stored again.
             windows_with_vector = list(execute("SELECT rowid FROM vectors_rowids WHERE rowid BETWEEN ? AND ?", windows))
             vectors = [(row + moved, self.reader.vector(row)) for (row,) in windows_with_vector]
             self.connection.executemany("DELETE FROM vectors WHERE id = ?", windows_with_vector)
@@ -438,6 +444,7 @@ _WINDOW = 'id, start, "end", key'
 _KEYWORD_TABLES = (("data", "id, block"), ("docsize", "id, sz"), ("idx", "segid, term, pgno"), ("config", "k, v"))
 
 
+# Columns that a digest names are in no order but this one: another would change the digest of every index.
 def _literals(columns: str) -> str:
     """An expression: these columns as SQL literals, which SQLite writes fast and exactly."""
     return f"concat_ws(',', {', '.join(f'quote({column})' for column in columns.split(', '))})"
