@@ -73,5 +73,7 @@ def __getattr__(name: str) -> Any:
 
     for home, names in _HOMES.items():
         if name in names.split():
-            return getattr(importlib.import_module(home), name)
+            value = getattr(importlib.import_module(home), name)
+            globals()[name] = value  # so that the next use finds it without this function
+            return value
     raise AttributeError(f"module 'anvil' has no attribute {name!r}")
