@@ -141,7 +141,7 @@ class WorkingTree:
             self._indexed = indexed or {}
             folder = os.path.realpath(self._absolute)
             clock_ns = _clock_ns()
-            if long_path(folder) != self._root or clock_ns < self._clock_ns - _CLOCK_STEP_NS:
+            if folder != str(self._folder) or clock_ns < self._clock_ns - _CLOCK_STEP_NS:
                 self._reset(folder)  # a deployment changed a link on the path, or the clock was set back
             self._clock_ns = max(self._clock_ns, clock_ns)
             if self._due and min(self._due.values()) <= time.time_ns():

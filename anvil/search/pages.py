@@ -267,10 +267,8 @@ def closest_headings(heading_path: str, sections: tuple[Section, ...]) -> list[s
     return list(dict.fromkeys(ranked))[:3]
 
 
-def of_edition(index: IndexReader, version: str | None, language: str | None) -> frozenset[str] | None:
-    """The paths of a site's pages of a version, in a language; None for all pages. ``en`` is ``en-GB`` too."""
-    if version is None and language is None:
-        return None
+def of_edition(index: IndexReader, version: str | None, language: str | None) -> frozenset[str]:
+    """The paths of a site's pages of a version, in a language; None for any. ``en`` is ``en-GB`` too."""
     return frozenset(
         page.file_path
         for page in index.documents()

@@ -194,7 +194,7 @@ class Searcher:
     def select(self, request: SearchRequest) -> Any:
         """The chunks that a request is about; None for all."""
         paths = request.paths
-        if paths is None:
+        if paths is None and (request.version is not None or request.language is not None):
             paths = pages.of_edition(self.index.reader, request.version, request.language)
         return self.index.select(request.file_filter, paths)
 
@@ -291,7 +291,7 @@ class Searcher:
             page_anchor = sections[0].anchor if sections else ""
             confidence_ = self.fits.confidence(result.evidence)
             hit, span = result_texts.hit(chunk, result.score, confidence_, section, page_anchor)
-            versions = pages.others(self.versions, chunk.document_id)
+            versions = pages.others(self.versions, chunk.document_id) if self.versions.pages else ()
             hits.append((replace(hit, versions=versions) if versions else hit, span))
         return hits
 
