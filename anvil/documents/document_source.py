@@ -77,6 +77,8 @@ class SourceWrapper:
     def __init__(self, source: DocumentSource) -> None:
         self._source = source
 
+    # Attributes are passed on by __getattr__, as they are at that moment: ``problem`` changes. Methods are written out,
+    # because a type checker wants those of a protocol in the class.
     def __getattr__(self, name: str) -> Any:
         return getattr(self._source, name)
 
@@ -116,7 +118,7 @@ def of_file(blob_id: str, fingerprint: str) -> str:
 
 def included(fingerprint: str) -> str:
     """The part of a fingerprint that names included files (:func:`anvil.text.includes.fingerprint`)."""
-    at = fingerprint.find("+")
+    at = fingerprint.find("+")  # what is before it is a hash in hex
     return fingerprint[at:] if at >= 0 else ""
 
 
@@ -137,6 +139,7 @@ def compare(indexed: Mapping[str, str], current: Mapping[str, str]) -> Changes:
 
 def hash_path(path: str) -> str:
     """The hash of a path. An index stores it for a file that the site leaves out, so the name is not published."""
+    # 80 bits: short in the manifest, and no two of a million paths have the same.
     return hashlib.sha256(path.encode("utf-8", "surrogatepass")).hexdigest()[:20]
 
 
@@ -163,10 +166,11 @@ class Selection:
 
     def __init__(self, options: SourceOptions) -> None:
         self._include = [(patterns.glob(p, ignore_case=True), _literal_names(p)) for p in options.include]
+        # "drafts/" means the folder, too, and the paths that are compared have no slash at their end.
         self._exclude = [patterns.glob(p.rstrip("/") or p, ignore_case=True) for p in options.exclude]
         self._heads = [_head(p) for p in options.include]
         self._literal_names = frozenset[str]().union(*(names for _, names in self._include))
-        self._folders: dict[str, frozenset[str] | None] = {"": frozenset()}
+        self._folders: dict[str, frozenset[str] | None] = {"": frozenset()}  # a cache: each folder is asked for once
 
     def enters(self, folder: str) -> bool:
         """Whether this folder can contain documents (relative, POSIX, ``""`` for the top)."""
@@ -207,9 +211,9 @@ def refusal(data: bytes, max_bytes: int, key: str = SourceOptions.limit_key) -> 
         return too_large(len(data), max_bytes, key)
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return "not UTF-8: it begins with a UTF-16 byte order mark; save it as UTF-8"
-    if (at := data.find(b"\0")) >= 0:
+    if (at := data.find(b"\0")) >= 0:  # it is valid UTF-8, but not in a text
         return f"binary: it has a NUL byte at offset {at}"
-    if data.isascii():
+    if data.isascii():  # faster than decoding
         return None
     try:
         data.decode("utf-8")

@@ -58,6 +58,7 @@ def written_back(state: os.stat_result) -> int:
 
 
 def _touched(state: os.stat_result) -> int:
+    # On Windows the second time is that of creation. Elsewhere it also changes where a program sets the first back.
     return state.st_mtime_ns if os.name == "nt" else max(state.st_mtime_ns, state.st_ctime_ns)
 
 
@@ -96,17 +97,19 @@ class StatCache:
         """Mark the cache as incomplete, so that the next walk is a full one."""
         self._sound = False
 
-    def file(self, path: str, real: str, seen: Signature | None, result: str | Skipped, linked: bool = False) -> None:
+    def file(
+        self, path: str, real: str, recorded: Signature | None, result: str | Skipped, linked: bool = False
+    ) -> None:
         """Add a file. Without a signature it is read again each time. ``linked``: the signature is that of the file
         that a link leads to."""
-        if seen is None:
+        if recorded is None:
             self._unsure.append((path, real, result))
         else:
-            self._files.append((real, seen, linked))
+            self._files.append((real, recorded, linked))
 
-    def followed(self, real: str, seen: Signature) -> None:
+    def followed(self, real: str, recorded: Signature) -> None:
         """Add a file that a page includes."""
-        self._files.append((real, seen, True))
+        self._files.append((real, recorded, True))
 
     def absent(self, real: str) -> None:
         """Add a missing file that a page includes."""
@@ -122,11 +125,11 @@ class StatCache:
         if not self._sound:
             return False
         try:
-            if any(signature(os.stat(real)) != seen for real, seen in self._folders):
+            if any(signature(os.stat(real)) != recorded for real, recorded in self._folders):
                 return False
-            for real, seen, linked in self._files:  # without a call more for each: every search waits for this loop
+            for real, recorded, linked in self._files:  # without a call more for each: every search waits for this loop
                 state = os.stat(real) if linked else os.lstat(real)
-                if (state.st_mode, state.st_size, state.st_mtime_ns, state.st_ino, state.st_ctime_ns) != seen:
+                if (state.st_mode, state.st_size, state.st_mtime_ns, state.st_ino, state.st_ctime_ns) != recorded:
                     return False
             for real, names in self._listed:
                 with os.scandir(real) as items:
@@ -134,6 +137,7 @@ class StatCache:
                         return False
         except OSError:
             return False
+        # What costs least comes first. A file without a signature that can be trusted must be read, so that is last.
         if any(os.path.lexists(real) for real in self._absent):
             return False
         if any(mark(file) != value for file, value in self._rules.items()):
@@ -196,20 +200,20 @@ class Watcher:
         identity = self._identity()
         for changes in watchfiles.watch(
             self._folder,
-            watch_filter=None,
+            watch_filter=None,  # its own leaves out names that may be pages here
             debounce=DEBOUNCE_MS,
             step=50,
             stop_event=self._stop,
-            rust_timeout=1000,
+            rust_timeout=1000,  # each second, also without events: for a folder that is replaced there is none
             yield_on_timeout=True,
             recursive=self._deep,
-            raise_interrupt=False,
+            raise_interrupt=False,  # Ctrl-C is the main thread's
         ):
             if self._stop.is_set():
                 return
             if self._identity() != identity:  # the watched folder was renamed or replaced
                 raise FileNotFoundError(f"{self._folder} was moved or replaced")
-            missed, self.problem = self.problem is not None, None
+            missed, self.problem = self.problem is not None, None  # after a failure, there may have been changes
             if changes or missed:
                 self._moved()
 

@@ -40,9 +40,11 @@ class _Tree:
         self._selection = Selection(options)
         self._lock = RLock()
         self._refused: dict[str, str | None] = {}
+        """Blob id -> why it is no document; None for one. It is never cleared: a blob does not change."""
         self._entries: dict[str, str] | None = None
         self._links: dict[str, str] = {}
-        self._found: dict[str, Entry | None] = {}
+        self._entry_cache: dict[str, Entry | None] = {}
+        """Path from the repository's root -> what is there, of links and included files; of one scan."""
         self._times: dict[str, str] = {}
 
     def _listing(self) -> dict[str, Entry]:
@@ -60,23 +62,25 @@ class _Tree:
 
     def scan(self, indexed: Mapping[str, str] | None = None) -> Scan:
         with self._lock:
-            known = indexed or self._entries or {}
-            seen = frozenset(document_source.parts(identity)[0] for identity in known.values())
+            before = indexed or self._entries or {}
+            accepted = frozenset(document_source.parts(identity)[0] for identity in before.values())
             entries: dict[str, str] = {}
             skipped: list[Skipped] = []
-            self._found.clear()
+            self._entry_cache.clear()  # of the staged tree, another one may be staged now
             self._links.clear()
             included: dict[str, dict[str, str] | None] = {}
             if self._options.includes:
                 included = {
                     path: includes.files(fingerprint) if (fingerprint := document_source.included(identity)) else {}
-                    for path, identity in known.items()
+                    for path, identity in before.items()
                 }
-                self._found |= self._look_up(sorted({file for files in included.values() for file in files or ()}))
+                # All at once: a look-up of one path walks the trees from the root.
+                files = sorted({file for by_page in included.values() for file in by_page or ()})
+                self._entry_cache |= self._look_up(files)
             for path, entry in sorted(self._listing().items()):
-                reason, blob = self._judged(path, entry, seen)
+                reason, blob = self._judged(path, entry, accepted)
                 if reason is None:
-                    entries[path] = self._identity(path, blob, known.get(path, ""), included.get(path))
+                    entries[path] = self._identity(path, blob, before.get(path, ""), included.get(path))
                 elif reason:
                     skipped.append(Skipped(printable(path), reason))
             self._entries = entries
@@ -88,14 +92,14 @@ class _Tree:
         ``indexed`` is the identity that an index holds, ``included`` the files that it names and their blob ids. When
         none of them changed, the page is not read. ``included`` is None when the index does not know them.
         """
-        before, fingerprint = document_source.parts(indexed)
-        known = document_source.included(fingerprint)
+        indexed_blob, fingerprint = document_source.parts(indexed)
+        of_includes = document_source.included(fingerprint)
         if not self._options.includes:
-            unmoved = known in ("", includes.NOT_FOLLOWED)
+            is_same = of_includes in ("", includes.NOT_FOLLOWED)
         else:
-            unmoved = included is not None and all(self._blob(file) == id_ for file, id_ in included.items())
-        if before == blob and unmoved:
-            return document_source.identity(blob, known)
+            is_same = included is not None and all(self._blob(file) == id_ for file, id_ in included.items())
+        if indexed_blob == blob and is_same:
+            return document_source.identity(blob, of_includes)
         data = self._git.read_blob(blob)
         if not includes.may_include(data):
             return blob
@@ -110,7 +114,7 @@ class _Tree:
 
     def _included(self, path: str) -> includes.IncludedFile:
         blob = self._blob(path)
-        data = self._git.read_blob(blob) if blob else b"\0"
+        data = self._git.read_blob(blob) if blob else b"\0"  # which is no text: then there is none to include
         fit = refusal(data, includes.MAX_FILE_BYTES) is None
         return includes.IncludedFile(blob, data.decode("utf-8-sig") if fit else None)
 
@@ -120,16 +124,16 @@ class _Tree:
         return entry.id if entry is not None and entry.kind == "file" and not includes.is_private(path) else ""
 
     def _at(self, path: str) -> Entry | None:
-        if path not in self._found:
-            self._found |= self._look_up([path])
-        return self._found[path]
+        if path not in self._entry_cache:
+            self._entry_cache |= self._look_up([path])
+        return self._entry_cache[path]
 
     def read(self, path: str) -> Document | Skipped:
         with self._lock:
             document = self.text(path)
             if isinstance(document, Skipped):
                 return document
-            if path not in self._times:
+            if path not in self._times:  # for all pages at once, because each walk goes through the history
                 self.last_modified(tuple(self._entries or ()), {}, None)
             return replace(document, last_modified=self._times[path])
 
@@ -169,8 +173,9 @@ class _Tree:
         own = file_time(str(self._docs.joinpath(*path.split("/"))), follow=path in self._links)
         return own or timestamp(self._git.time(head) if head else 0)
 
-    def _judged(self, path: str, entry: Entry, seen: frozenset[str]) -> tuple[str | None, str]:
-        """(reason, blob id) of an entry: None for a document, a reason for a skipped file, empty for other files."""
+    def _judged(self, path: str, entry: Entry, accepted: frozenset[str]) -> tuple[str | None, str]:
+        """(reason, blob id) of an entry: None for a document, a reason for a skipped file, empty for other files.
+        ``accepted``: blobs that are documents in an index."""
         if not is_unicode(path):
             return BAD_NAME, ""
         if entry.kind == "submodule":
@@ -184,7 +189,7 @@ class _Tree:
             entry = followed
         if entry.kind == "conflict":
             return "a merge conflict; resolve it and stage the result", ""
-        if entry.id not in seen and entry.id not in self._refused:
+        if entry.id not in accepted and entry.id not in self._refused:
             self._refused[entry.id] = refusal(self._git.read_blob(entry.id), self._options.max_file_bytes)
         return self._refused.get(entry.id), entry.id
 

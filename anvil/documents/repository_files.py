@@ -49,13 +49,16 @@ class RepositoryFiles:
         self.reopen()
         self.root = long_path(str(folder if self.git is None else self.git.root))
         self._included: dict[str, tuple[Signature | None, str]] = {}
+        """Path of an included file -> its signature if it can be trusted, and its blob id."""
         self._straight: dict[str, bool] = {}
+        """Absolute folder -> whether no link is on the way to it."""
 
     def reopen(self) -> None:
         """Open the repository again: libgit2 caches settings."""
         try:
             git = Repository.discover(self._folder)
             if self._is_ignored_whole is None:
+                # Not for the root itself, which a rule such as "*" may match.
                 inside = "." if git is None else git.relative(self._folder)
                 self._is_ignored_whole = git is not None and inside != "." and git.is_ignored(f"{inside}/")
             self.git = None if self._is_ignored_whole else git
@@ -89,11 +92,11 @@ class RepositoryFiles:
     def read(self, real: str) -> tuple[bytes | str, os.stat_result | None]:
         """A file's bytes, or why it was not read, and its stat after reading. Links are not followed."""
         try:
-            if not _NO_FOLLOW and os.path.islink(real):
+            if not _NO_FOLLOW and os.path.islink(real):  # on Windows
                 return LINK_NOWHERE, None
             descriptor = os.open(real, _OPEN)
         except OSError:
-            if os.path.islink(real):
+            if os.path.islink(real):  # the error for one differs between systems: ELOOP, EMLINK or EFTYPE
                 return LINK_NOWHERE, None
             raise
         limit = self._options.max_file_bytes
@@ -103,6 +106,7 @@ class RepositoryFiles:
                 return "not a regular file", state
             if state.st_size > limit:
                 return too_large(state.st_size, limit, self._options.limit_key), state
+            # One byte more than it has: a file that grows meanwhile is read on. A read may also give less.
             data = os.read(descriptor, state.st_size + 1)
             while len(data) != state.st_size and len(data) <= limit and (more := os.read(descriptor, 1 << 20)):
                 data += more
@@ -131,15 +135,15 @@ class RepositoryFiles:
 
     def _is_straight(self, folder: str) -> bool:
         """Whether no link is on the way to a folder; looked at once, until :meth:`forget_links`."""
-        known = self._straight.get(folder)
-        if known is None:
+        is_straight = self._straight.get(folder)
+        if is_straight is None:
             inside = folder != self.root and folder.startswith(self.root + os.sep)
             if inside and os.name != "nt":  # there, other things than links lead elsewhere
-                known = not os.path.islink(folder) and self._is_straight(os.path.dirname(folder))
+                is_straight = not os.path.islink(folder) and self._is_straight(os.path.dirname(folder))
             else:
-                known = os.path.realpath(folder) == folder
-            self._straight[folder] = known
-        return known
+                is_straight = os.path.realpath(folder) == folder
+            self._straight[folder] = is_straight
+        return is_straight
 
     # --- files that pages include ----------------------------------------------------------------------------------
 
@@ -151,11 +155,11 @@ class RepositoryFiles:
 
     def included_id(self, path: str) -> str:
         """The blob id of a file that a page includes; empty when there is none. It is read only if it changed."""
-        known = self._included.get(path)
-        if known is not None and known[0] is not None:
+        recorded, id_ = self._included.get(path, (None, ""))
+        if recorded is not None:
             try:
-                if signature(os.stat(self.real(path))) == known[0]:
-                    return known[1]
+                if signature(os.stat(self.real(path))) == recorded:
+                    return id_
             except OSError:
                 return ""
         return self._read_included(path)[0]
@@ -180,16 +184,16 @@ class RepositoryFiles:
     def note_included(self, paths: Iterable[str], stat_cache: StatCache) -> None:
         """Tell the cache that pages depend on these files."""
         for path in paths:
-            known, real = self._included.get(path), self.real(path)
-            if known is None:
+            real = self.real(path)
+            if path not in self._included:  # one that is never read, such as an ignored file; or there is none
                 try:
                     stat_cache.followed(real, signature(os.stat(real)))
                 except OSError:
                     stat_cache.absent(real)
-            elif known[0] is None:
+            elif (recorded := self._included[path][0]) is None:
                 stat_cache.doubt()
             else:
-                stat_cache.followed(real, known[0])
+                stat_cache.followed(real, recorded)
 
 
 def long_path(path: str) -> str:
@@ -229,6 +233,7 @@ class FileTree:
             return None
         folder, _, name = path.rpartition("/")
         names = self.names(folder)
+        # Composed, because macOS may list a name decomposed that the page has composed.
         is_folder = names.get(name if name.isascii() else unicodedata.normalize("NFC", name)) if names else None
         return None if is_folder is None else "folder" if is_folder else "file"
 
@@ -291,8 +296,8 @@ def in_working_tree(docs: Path, repository: Repository | None) -> FileTree:
     def read(path: str) -> str | None:
         file = root.joinpath(*path.split("/"))
         try:
-            found = file.lstat()
-            if not stat.S_ISREG(found.st_mode) or found.st_size > MAX_CONFIG_BYTES:
+            state = file.lstat()
+            if not stat.S_ISREG(state.st_mode) or state.st_size > MAX_CONFIG_BYTES:
                 return None
             return safe_files.text(file, MAX_CONFIG_BYTES, "replace")
         except OSError:
@@ -366,7 +371,7 @@ def _folders(paths: Iterable[str], submodules: Iterable[str]) -> dict[str, dict[
         while folder:
             above, _, name = folder.rpartition("/")
             names = folders.setdefault(above, {})
-            if name in names:
+            if name in names:  # and so are the folders above it
                 break
             names[name] = True
             folder = above

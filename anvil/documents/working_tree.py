@@ -42,6 +42,7 @@ from anvil.wording import listed
 
 _RULES = (".gitignore", ".gitattributes")
 _CONTENT_RULES = (".gitattributes", "attributes", "config")
+"""Ends of the names of files that decide which bytes git stores for a file, such as its line endings."""
 _PRECOMPOSES = sys.platform == "darwin"
 
 _VANISHED = "vanished"
@@ -55,7 +56,7 @@ _CLOCK_STEP_NS = 1_000_000_000
 whole seconds."""
 
 
-class _Seen(NamedTuple):
+class _CachedFile(NamedTuple):
     """The result of reading a file: its identity (see :func:`anvil.documents.document_source.identity`), or why it is
     skipped.
 
@@ -109,7 +110,7 @@ class WorkingTree:
         git = self._around.git
         self.root_path = "." if git is None else git.relative(self._folder)
         self._composes = _PRECOMPOSES and git is not None and git.composes_names
-        self._files: dict[str, _Seen] = {}
+        self._files: dict[str, _CachedFile] = {}
         self._indexed: Mapping[str, str] = {}
         self._young: set[str] = set()
         self._due: dict[str, int] = {}
@@ -154,7 +155,7 @@ class WorkingTree:
             before = self._rules
             entries, skipped, self._rules = self._walk(self._files)
             if before is not None and self._rules != before:
-                # The rules for names and line endings changed.
+                # The rules for names and line endings changed. They are found by walking, so it is walked once more.
                 changed = [file for file, _ in before.items() ^ self._rules.items()]
                 self._verdicts.clear()
                 self._around.reopen()
@@ -174,24 +175,27 @@ class WorkingTree:
     def text(self, path: str) -> Document | Skipped:
         """As :meth:`read`, without its time."""
         with self._lock:
+            # The path may be from a client of a server.
             if not self._selection.wants(path) or any(part in ("", ".", "..") for part in path.split("/")):
                 return Skipped(printable(path), "not a document of this folder")
             if self._leads_astray(path):
                 return Skipped(printable(path), "it is reached through a symlink; links are not followed")
             self._around.forget_links()
-            seen, data = self._look(path, self._real(path))
-            if isinstance(data, Skipped) or isinstance(seen.result, Skipped):
+            cached, data = self._look(path, self._real(path))
+            if isinstance(data, Skipped) or isinstance(cached.result, Skipped):
                 return Skipped(path, data.reason if isinstance(data, Skipped) else "")
-            self._files[path] = seen
-            blob, fingerprint = document_source.parts(seen.result)
+            self._files[path] = cached
+            blob, fingerprint = document_source.parts(cached.result)
             text, size = data.decode("utf-8-sig"), len(data)
-            if not seen.files:
+            if not cached.files:
                 return Document(
                     path=path, blob_id=blob, text=text, size=size, last_modified="", fingerprint=fingerprint
                 )
             expanded = self._expanded(path, text)  # included files can have changed since; the new ones are used
             fingerprint = includes.fingerprint(expanded.files)
-            self._files[path] = seen._replace(result=document_source.identity(blob, fingerprint), files=expanded.files)
+            self._files[path] = cached._replace(
+                result=document_source.identity(blob, fingerprint), files=expanded.files
+            )
             return expanded_document(path, blob, size, expanded)
 
     def last_modified(
@@ -204,23 +208,23 @@ class WorkingTree:
             times: dict[str, str] = {}
             blobs: dict[str, str] = {}
             if (git := self._around.git) is not None and head is not None:
-                links = {path: seen.target for path, seen in self._files.items() if seen.target}
+                links = {path: cached.target for path, cached in self._files.items() if cached.target}
                 try:
                     times = modified(git, paths, self.root_path, links, known, since, head)
-                    places = {path: links.get(path) or self._in_repository(path) for path in times}
-                    entries = git.entries(list(places.values()), head)
-                    blobs = {path: entry.id for path, place in places.items() if (entry := entries[place])}
+                    in_git = {path: links.get(path) or self._in_repository(path) for path in times}
+                    entries = git.entries(list(in_git.values()), head)
+                    blobs = {path: entry.id for path, at in in_git.items() if (entry := entries[at])}
                 except GitError as error:
                     self._around.problem = str(error)
             if self._times[0] != head:
                 self._times = (head, {})
             self._times[1].update((path, _Committed(blobs.get(path, ""), times.get(path, ""))) for path in paths)
-            found = ((path, self._time_in(path, self._times[1][path])) for path in paths)
-            return {path: time for path, time in found if time is not None}
+            path_times = ((path, self._time_in(path, self._times[1][path])) for path in paths)
+            return {path: time for path, time in path_times if time is not None}
 
     # --- inner -------------------------------------------------------------------------------------
 
-    def _walk(self, chosen: Mapping[str, _Seen]) -> tuple[dict[str, str], list[Skipped], dict[str, object]]:
+    def _walk(self, chosen: Mapping[str, _CachedFile]) -> tuple[dict[str, str], list[Skipped], dict[str, object]]:
         """Entries, skipped files, and the marks of the rule files. ``chosen``: files that are known to be documents."""
         self._around.forget_links()
         git = self._around.git
@@ -228,47 +232,22 @@ class WorkingTree:
             git.staging.reload()
         rules = {file: mark(file) for file in self._rule_files()}
         skipped: list[Skipped] = []
-        files: dict[str, _Seen] = {}
+        files: dict[str, _CachedFile] = {}
         stat_cache, self._stat_cache = StatCache(), None
         folders: list[tuple[str, frozenset[tuple[int, int]]]] = [("", frozenset())]
         while folders:
             folder, above = folders.pop()
-            base = self._real(folder)
-            began = time.time_ns()
-            try:
-                identity = os.stat(base)
-                with os.scandir(base) as listing:
-                    items = list(listing)
-                stat_cache.folder(base, items, identity, began)
-            except OSError as error:
-                if not folder:
-                    raise SourceError(_no_folder(self._docs)) from error
-                if not isinstance(error, FileNotFoundError):
-                    skipped.append(Skipped(folder, f"the folder cannot be listed: {error.strerror}"))
-                    stat_cache.doubt()  # its permissions can change without a change of its signature
-                continue
-            itself = (identity.st_dev, identity.st_ino)
-            if itself in above:
-                skipped.append(Skipped(folder, "a loop: the folder is inside itself"))
-                continue
-            if folder and git is not None and os.path.lexists(os.path.join(base, ".git")):
-                skipped.append(Skipped(folder, SUBMODULE))
-                continue
+            items, itself = self._listed(folder, above, skipped, stat_cache)
             head = folder + "/" if folder else ""
-            base += os.sep
+            base = self._real(folder) + os.sep
             for item in items:
                 name = item.name
                 path = head + (unicodedata.normalize("NFC", name) if self._composes else name)
-                seen = chosen.get(path)
-                if seen is not None:
-                    state = seen.state(base + name)
-                    if state is None and not seen.linked:
-                        continue  # removed since it was listed
-                    if state is not None and seen.signature == signature(state) and self._holds(seen):
-                        files[path] = seen
-                        stat_cache.file(path, base + name, *seen[:3])
-                        continue
-                if not is_unicode(name):
+                cached = chosen.get(path)
+                if cached is not None and self._is_current(cached, base + name):
+                    files[path] = cached
+                    stat_cache.file(path, base + name, *cached[:3])
+                elif not is_unicode(name):
                     skipped.append(Skipped(printable(path), BAD_NAME))
                 elif item.is_dir(follow_symlinks=False):
                     if self._enters(path):
@@ -282,16 +261,44 @@ class WorkingTree:
                     reason = self._around.landing(self._in_repository(path))[1]
                     skipped.append(Skipped(path, reason or LINK_FOLDER))
         self._files = files
-        self._around.note_included(sorted({path for seen in files.values() for path in seen.files}), stat_cache)
+        self._around.note_included(sorted({path for cached in files.values() for path in cached.files}), stat_cache)
         stat_cache.close(rules)
         self._stat_cache = stat_cache
         entries: dict[str, str] = {}
-        for path, seen in files.items():
-            if isinstance(seen.result, str):
-                entries[path] = seen.result
-            elif seen.result.reason != _VANISHED:
-                skipped.append(seen.result)
+        for path, cached in files.items():
+            if isinstance(cached.result, str):
+                entries[path] = cached.result
+            elif cached.result.reason != _VANISHED:
+                skipped.append(cached.result)
         return entries, sorted(skipped, key=lambda item: item.path), rules
+
+    def _listed(
+        self, folder: str, above: frozenset[tuple[int, int]], skipped: list[Skipped], stat_cache: StatCache
+    ) -> tuple[list[os.DirEntry[str]], tuple[int, int]]:
+        """The items of a folder, none of one that is not entered, and its identity. ``above``: the identities of the
+        folders around it."""
+        base = self._real(folder)
+        began = time.time_ns()
+        try:
+            state = os.stat(base)
+            with os.scandir(base) as listing:
+                items = list(listing)
+            stat_cache.folder(base, items, state, began)
+        except OSError as error:
+            if not folder:
+                raise SourceError(_no_folder(self._docs)) from error
+            if not isinstance(error, FileNotFoundError):  # that is a folder that was removed since it was listed
+                skipped.append(Skipped(folder, f"the folder cannot be listed: {error.strerror}"))
+                stat_cache.doubt()  # its permissions can change without a change of its signature
+            return [], (0, 0)
+        itself = (state.st_dev, state.st_ino)
+        if itself in above:  # such as by a mount, which is no link
+            skipped.append(Skipped(folder, "a loop: the folder is inside itself"))
+        elif folder and self._around.git is not None and os.path.lexists(os.path.join(base, ".git")):
+            skipped.append(Skipped(folder, SUBMODULE))
+        else:
+            return items, itself
+        return [], itself
 
     def _enters(self, folder: str) -> bool:
         key = folder + "/"
@@ -307,21 +314,20 @@ class WorkingTree:
         return verdict
 
     def _glance(self, path: str, real: str) -> tuple[Signature | None, str | Skipped, bool]:
-        seen = self._files[path] = self._look(path, real)[0]
-        return seen.signature, seen.result, seen.linked
+        cached = self._files[path] = self._look(path, real)[0]
+        return cached.signature, cached.result, cached.linked
 
-    def _looked(self, path: str, real: str) -> _Seen:
+    def _looked(self, path: str, real: str) -> _CachedFile:
         """The cached result of a file if it is current, else a new one."""
-        seen = self._files.get(path)
-        if seen is not None and seen.signature is not None:
-            state = seen.state(real)
-            if state is None and not seen.linked:
-                return _Seen(None, Skipped(path, _VANISHED))
-            if state is not None and seen.signature == signature(state) and self._holds(seen):
-                return seen
-        return self._look(path, real)[0]
+        cached = self._files.get(path)
+        return cached if cached is not None and self._is_current(cached, real) else self._look(path, real)[0]
 
-    def _look(self, path: str, real: str) -> tuple[_Seen, bytes | Skipped]:
+    def _is_current(self, cached: _CachedFile, real: str) -> bool:
+        """Whether a file and those that it includes are as they were read."""
+        state = cached.state(real)
+        return state is not None and cached.signature == signature(state) and self._holds(cached)
+
+    def _look(self, path: str, real: str) -> tuple[_CachedFile, bytes | Skipped]:
         """Read a file: the result for the cache, and its bytes as git stores them or why it is skipped."""
         began = time.time_ns()
         linked = os.path.islink(real)
@@ -329,11 +335,13 @@ class WorkingTree:
         if linked:
             inside, reason = self._around.landing(inside)
             if reason or includes.is_private(inside) or self._around.is_ignored(inside):
-                return _Seen(None, Skipped(path, reason or LINK_PRIVATE), True), Skipped(path, reason or LINK_PRIVATE)
+                return _CachedFile(None, Skipped(path, reason or LINK_PRIVATE), True), Skipped(
+                    path, reason or LINK_PRIVATE
+                )
             real = self._around.real(inside)
-        found: os.stat_result | None = None
+        stat_after: os.stat_result | None = None
         try:
-            raw, found = self._around.read(real)
+            raw, stat_after = self._around.read(real)
             data: bytes | Skipped = raw if isinstance(raw, bytes) else Skipped(path, raw)
         except FileNotFoundError:
             self._young.discard(path)
@@ -347,10 +355,11 @@ class WorkingTree:
             if (unfit := refusal(data, self._options.max_file_bytes, self._options.limit_key)) is not None:
                 data = Skipped(path, unfit)
         # The stat is from the open file after reading. A change meanwhile has a time stamp that is not trusted.
-        trusted = found is not None and is_stable(found, began) and not self._read_each_time(path, found, began)
-        state = signature(found) if found and trusted else None
+        state = None
+        if stat_after and is_stable(stat_after, began) and not self._read_each_time(path, stat_after, began):
+            state = signature(stat_after)
         if isinstance(data, Skipped):
-            return _Seen(state, data, linked), data
+            return _CachedFile(state, data, linked), data
         blob = blob_id(data)
         files: Mapping[str, str] = {}
         fingerprint = ""
@@ -359,7 +368,7 @@ class WorkingTree:
             fingerprint = includes.fingerprint(files)
         elif includes.may_include(data):
             fingerprint = includes.NOT_FOLLOWED
-        return _Seen(
+        return _CachedFile(
             signature=state,
             result=document_source.identity(blob, fingerprint),
             linked=linked,
@@ -379,9 +388,9 @@ class WorkingTree:
         self._due[path] = written_back(state)
         return False
 
-    def _holds(self, seen: _Seen) -> bool:
+    def _holds(self, cached: _CachedFile) -> bool:
         """Whether all included files of a page are unchanged."""
-        return all(self._around.included_id(path) == id_ for path, id_ in seen.files.items())
+        return all(self._around.included_id(path) == id_ for path, id_ in cached.files.items())
 
     def _named(self, path: str, blob: str, data: bytes) -> Mapping[str, str]:
         """The files that a page includes: as an index knows them where nothing moved, else by reading the page."""
@@ -413,12 +422,12 @@ class WorkingTree:
 
     def _is_edited(self, path: str, committed: str) -> bool:
         """Whether a file differs from the blob ``committed``, as far as can be told."""
-        seen = self._files.get(path) or self._look(path, self._real(path))[0]
-        if not isinstance(seen.result, str) or document_source.parts(seen.result)[0] == committed:
+        cached = self._files.get(path) or self._look(path, self._real(path))[0]
+        if not isinstance(cached.result, str) or document_source.parts(cached.result)[0] == committed:
             return False
         git = self._around.git
         try:  # an external filter, as of LFS, is not run, so the bytes that git stores are not known
-            return git is not None and git.attribute(seen.target or self._in_repository(path), "filter") is None
+            return git is not None and git.attribute(cached.target or self._in_repository(path), "filter") is None
         except GitError as error:
             self._around.problem = str(error)
             return False
