@@ -75,25 +75,30 @@ def assess(
             raise ConfigError("The impact of a change needs an index file. Name one with --index.")
         docs = IndexedPages(copy.reader)
         named = names.read(change.code)
-        found: list[Evidence] = []
+        collected: list[Evidence] = []
         features: dict[ChangeFeature, float] = {}
         if change.code:
             title = title or diff_title(diff_text)
-            found += _collect(change, named, docs, copy, title, kinds)
-            features |= ranking.title_features(title[:MAX_TITLE_CHARS])
-            features |= ranking.file_features(
-                [(file.path, file.status == "added") for file in change.code],
-                len(change.all_paths) - len(change.code_paths),
-            )
-            features |= ranking.name_features(named.names)
+            collected += _collect(change, named, docs, copy, title, kinds)
+            features |= _features(change, named, title)
             if "co-change" in kinds and git is not None:
                 history = _history(git, change, before, notes)
-                found += evidence.of_history(history, docs)
-        found = [each for each in found if not change.is_left_out(each.path)]
-        features |= ranking.evidence_features(found)
+                collected += evidence.of_history(history, docs)
+        relevant = tuple(each for each in collected if not change.is_left_out(each.path))
+        features |= ranking.evidence_features(relevant)
         new = tuple(additions(named.names, docs, change.added_prose)) if change.code else ()
-        findings, done = ranking.findings(found, features, docs, change.edited(docs), kinds)
-        return Impact(findings, new, done, tuple(dict.fromkeys(notes)), len(change.code), tuple(found), features)
+        findings, done = ranking.findings(relevant, features, docs, change.edited(docs), kinds)
+        return Impact(findings, new, done, tuple(dict.fromkeys(notes)), len(change.code), relevant, features)
+
+
+def _features(change: _Change, named: names.Named, title: str) -> dict[ChangeFeature, float]:
+    """What the change itself says about how much it concerns users, whatever the pages have."""
+    files = [(file.path, file.status == "added") for file in change.code]
+    return {
+        **ranking.title_features(title[:MAX_TITLE_CHARS]),
+        **ranking.file_features(files, len(change.all_paths) - len(change.code_paths)),
+        **ranking.name_features(named.names),
+    }
 
 
 def _collect(
@@ -119,8 +124,8 @@ def _collect(
     if "prose" in kinds:
         for sentence in named.prose[:MAX_PROSE_SEARCHES]:
             still_wanted()
-            shown = sentence if len(sentence) <= 60 else f"{sentence[:57]}..."
-            yield from _searched("prose", sentence, f'is about "{shown}", which the change adds', copy)
+            reason = f'is about "{evidence.quoted(sentence)}", which the change adds'
+            yield from _searched("prose", sentence, reason, copy)
 
 
 def _searched(feature: Feature, query: str, reason: str, copy: WorkingCopy) -> Iterator[Evidence]:
@@ -129,8 +134,9 @@ def _searched(feature: Feature, query: str, reason: str, copy: WorkingCopy) -> I
 
     if not any(character.isalnum() for character in query):
         return
-    found = copy.searcher.search(SearchRequest(query, top_k=MAX_HITS, max_chars=1, read_passages=False))
-    for rank, hit in enumerate(found.hits):
+    # max_chars: only the places of the results are used, and no text
+    result = copy.searcher.search(SearchRequest(query, top_k=MAX_HITS, max_chars=1, read_passages=False))
+    for rank, hit in enumerate(result.hits):
         strength = (hit.confidence or 0.0) / (1.0 + RANK_STEP * rank)
         place = hit.metadata
         yield Evidence(feature, place.file_path, place.heading_path, strength, reason, place.start_line, query)
@@ -151,6 +157,7 @@ class _Change:
         self.pages = [file for file in files if self._kind(file.path) == "page"]
         changed = [file for file in files if not file.submodule]
         self.code = [file for file in changed if self._kind(file.path) == "code"]
+        # the most changed files first: the limits of paths, links and history take the first ones
         self.code.sort(key=lambda file: (-len(file.added) - len(file.removed), file.path))
         both = [path for file in self.code for path in (file.old_path, file.path) if path is not None]
         self.code_paths = list(dict.fromkeys(both))
@@ -262,8 +269,8 @@ def additions(found_names: Iterable[Name], docs: IndexedPages, added_prose: str 
     """The new public names that no page has, by file and line. ``added_prose``: the lines that the same change adds to
     pages and other texts, which the index may not have yet."""
     new = [name for name in found_names if name.is_new and names.is_public(name)]
-    found = [name for name in new if not _is_known(name, docs, added_prose)]
-    for name in sorted(found, key=lambda name: (name.path, name.line, name.text))[:MAX_ADDITIONS]:
+    unknown = [name for name in new if not _is_known(name, docs, added_prose)]
+    for name in sorted(unknown, key=lambda name: (name.path, name.line, name.text))[:MAX_ADDITIONS]:
         yield Undocumented(CALLED[name.kind], name.text, name.path, name.line)
 
 

@@ -117,6 +117,10 @@ MAX_LINES = 60_000
 """Added and removed lines that are kept of a whole diff."""
 MAX_LINE_CHARS = 1_000
 """Characters of a line that are kept: longer ones are data."""
+MAX_HEAD_CHARS = 8_000
+"""Characters of a patch in which the subject of its commit is looked for."""
+MAX_HEADER_LINES = 12
+"""Lines between ``diff --git`` and ``---``; git writes fewer."""
 
 Status = Literal["added", "removed", "modified", "renamed", "copied"]
 
@@ -167,11 +171,13 @@ class FileChange:
 _GIT = re.compile(r"diff --(?:git|cc|combined) (.*)")
 _QUOTED = r'"(?:[^"\\]|\\.)*"'
 _PAIR = re.compile(rf"({_QUOTED}|\S.*?) ({_QUOTED}|\S.*)")
+# "@@ -1,2 +3,4 @@ function"; of a combined diff "@@@ -1,2 -1,2 +1,4 @@@"
 _HUNK = re.compile(
     r"(@@+) -(\d{1,9})(?:,(\d{1,9}))? (?:-\d{1,9}(?:,\d{1,9})? )*\+(\d{1,9})(?:,(\d{1,9}))? @@+ ?(.{0,400})"
 )
 _ESCAPE = re.compile(r"\\([0-7]{3}|.)")
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
+# "a/" and "b/"; "i/", "w/", "c/" and "o/" with diff.mnemonicPrefix; "1/" and "2/" with --no-index
 _PREFIX = re.compile(r"(?:[abciwo12])/")
 _NULL = "/dev/null"
 
@@ -191,7 +197,7 @@ def parse_diff(text: str) -> tuple[FileChange, ...]:
 
 def diff_title(text: str) -> str:
     """The subject of the commit that ``git show`` or ``git format-patch`` prints above its diff; ``""`` without one."""
-    head = text[:8000].replace("\r\n", "\n").partition("\ndiff --git ")[0]
+    head = text[:MAX_HEAD_CHARS].replace("\r\n", "\n").partition("\ndiff --git ")[0]
     if text.startswith("diff ") or text.startswith("--- "):
         return ""
     if (mail := _SUBJECT.search(head)) is not None:
@@ -248,7 +254,7 @@ def _changed_files(text: str) -> Iterator[FileChange]:
                 if count >= MAX_FILES:
                     return
             current = start
-            at += 2 if line.startswith("--- ") else 1
+            at += 2 if line.startswith("--- ") else 1  # the paths of "---" and "+++" were read together
             continue
         if current is None:
             at += 1
@@ -277,6 +283,7 @@ def _start(lines: list[str], at: int) -> _Open | None:
     if (git := _GIT.match(line)) is not None:
         pair = _paths(git[1]) if line.startswith("diff --git") else (_path(git[1], ""), _path(git[1], ""))
         return _Open(*pair)
+    # Also a removed line may begin with "---" when its text begins with "--": the two lines after it decide.
     after = lines[at + 1] if at + 1 < len(lines) else ""
     hunk = lines[at + 2] if at + 2 < len(lines) else ""
     if line.startswith("--- ") and after.startswith("+++ ") and _HUNK.match(hunk) and not _is_in_git_header(lines, at):
@@ -286,7 +293,7 @@ def _start(lines: list[str], at: int) -> _Open | None:
 
 def _is_in_git_header(lines: list[str], at: int) -> bool:
     """Whether ``---`` at this line belongs to a ``diff --git`` above it: between both are lines of its header only."""
-    for above in reversed(lines[max(0, at - 12) : at]):
+    for above in reversed(lines[max(0, at - MAX_HEADER_LINES) : at]):
         if _GIT.match(above):
             return True
         if not _EXTENDED.match(above):
@@ -301,7 +308,7 @@ _EXTENDED = re.compile(
 
 
 def _header(current: _Open, line: str) -> None:
-    """Read a line of the header of ``diff --git``."""
+    """Read a line of the header of ``diff --git``. The mode 160000 is that of a submodule."""
     name, _, value = line.partition(" ")
     if name == "---" and value:
         current.old = _path(value) if current.status != "added" else None
@@ -333,6 +340,7 @@ def _hunk(lines: list[str], at: int, header: re.Match[str], room: int) -> tuple[
     added: list[Line] = []
     removed: list[Line] = []
     context: list[Line] = []
+    # A combined diff has the old lines of several parents, so its new lines alone tell where a hunk ends.
     while at < len(lines) and (new_left > 0 or (old_left > 0 and marks == 1)):
         line = lines[at]
         mark, text = line[:marks], line[marks : marks + MAX_LINE_CHARS]

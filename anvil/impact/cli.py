@@ -71,10 +71,12 @@ def command(
         raise click.UsageError("DIFF, --base and --staged name different changes. Give one of them.")
     if as_json and github:
         raise click.UsageError("--json and --github both print to standard output. Give one of them.")
-    here = Path.cwd()
-    chosen = change.from_text(diff) if diff is not None else change.from_git(here, base, staged)
+    repository_folder = Path.cwd()
+    chosen = change.from_text(diff) if diff is not None else change.from_git(repository_folder, base, staged)
     with options.open_index(given) as opened:
-        impact = assess(chosen.diff, opened, title=title or chosen.title, repository=here, before=chosen.before)
+        impact = assess(
+            chosen.diff, opened, title=title or chosen.title, repository=repository_folder, before=chosen.before
+        )
         least = opened.config.table(ImpactOptions).min_confidence if min_confidence is None else min_confidence
         likely = impact.at_least(least)
         if as_json:
@@ -101,8 +103,8 @@ def command(
 def _print(impact: Impact, likely: tuple[AffectedSection, ...], opened: Anvil, name: str, quiet: bool) -> None:
     folder = output.relative(os.path.abspath(opened.folder or "."))
     for number, finding in enumerate(likely, 1):
-        place = output.style(_place(finding, folder), "cyan")
-        output.say(f"{number}. {place}  confidence {finding.confidence:.2f}")
+        location = output.style(_place(finding, folder), "cyan")
+        output.say(f"{number}. {location}  confidence {finding.confidence:.2f}")
         output.say(f"   {full_heading(finding.title, finding.heading_path)}")
         for reason in finding.reasons:
             output.say(f"   - {reason}")

@@ -9,9 +9,10 @@ from __future__ import annotations
 import math
 import posixpath
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from itertools import pairwise
+from typing import NamedTuple, Protocol
 
 from anvil.requests import still_wanted
 
@@ -83,32 +84,16 @@ def read(
     both: dict[tuple[str, str], int] = defaultdict(int)
     often: dict[str, float] = defaultdict(float)
     history = History()
-    newer: tuple[str, tuple[object, ...]] | None = None
-    paths = [docs, *(source.rstrip("/") for source in sources)]
-    for older in past.steps(start, MAX_STEPS + 1, paths):
-        still_wanted()
-        step, newer = newer, older
-        if step is None:
-            continue
+    for step in _steps(past, start, sources, docs, is_page):
         history.steps += 1
-        (root, (old_docs, *old)), (new_root, (new_docs, *new)) = older, step
-        touched = [source for source, a, b in zip(sources, old, new, strict=True) if a != b]
-        pages: Collection[str] = ()
-        if old_docs != new_docs and new_docs is not None:
-            pages = sorted(path for path in past.changed(old_docs, new_docs) if is_page(path))
         decay: float = 0.5 ** (history.steps / HALF_LIFE_STEPS)
-        if not (touched or pages) or len(pages) > MAX_PAGES_OF_STEP:
-            continue
-        size = len(past.changed(root, new_root)) if touched and pages else 0
-        if size > MAX_FILES_OF_STEP:
-            continue
-        for source in touched:
+        for source in step.touched:
             of_source[source] += decay
             count[source] += 1
-        value = decay / math.sqrt(max(1.0, size / SMALL_FILES) * max(1.0, len(pages) / SMALL_PAGES))
-        for page in pages:
-            often[page] += decay / len(pages)
-            for source in touched:
+        value = decay / math.sqrt(max(1.0, step.size / SMALL_FILES) * max(1.0, len(step.pages) / SMALL_PAGES))
+        for page in step.pages:
+            often[page] += decay / len(step.pages)
+            for source in step.touched:
                 value_of[source, page] += value
                 both[source, page] += 1
     joint: dict[str, list[Together]] = defaultdict(list)
@@ -120,3 +105,29 @@ def read(
     total = sum(often.values())
     history.often = {page: value / total for page, value in sorted(often.items())}
     return history
+
+
+class _Step(NamedTuple):
+    """A step: the files and folders of code that it changed, the pages, and how many files it changed in all."""
+
+    touched: Sequence[str]
+    pages: Sequence[str]
+    size: int
+
+
+def _steps(
+    past: Past, start: str, sources: Sequence[str], docs: str, is_page: Callable[[str], bool]
+) -> Iterator[_Step]:
+    """The steps up to a commit, the newest first. One that changed too much says nothing, and is empty here."""
+    paths = [docs, *(source.rstrip("/") for source in sources)]
+    for new_commit, old_commit in pairwise(past.steps(start, MAX_STEPS + 1, paths)):
+        still_wanted()
+        (new_root, (new_docs, *new)), (old_root, (old_docs, *old)) = new_commit, old_commit
+        touched = [source for source, old_id, new_id in zip(sources, old, new, strict=True) if old_id != new_id]
+        pages: list[str] = []
+        if old_docs != new_docs and new_docs is not None:
+            pages = sorted(path for path in past.changed(old_docs, new_docs) if is_page(path))
+        is_large = len(pages) > MAX_PAGES_OF_STEP
+        # All files are compared for pairs of code and pages alone, because it takes longest.
+        size = len(past.changed(old_root, new_root)) if touched and pages and not is_large else 0
+        yield _Step((), (), 0) if is_large or size > MAX_FILES_OF_STEP else _Step(touched, pages, size)

@@ -108,6 +108,12 @@ MAX_LINKED_FILES = 60
 """Changed files that are looked up in the pages."""
 MAX_SPOTS_OF_NAME = 60
 """Sections with a name that are evidence; more have it: see :func:`rarity`."""
+MAX_TEXT_WORDS = 12
+"""Words of a message that are looked for: a page may quote its beginning alone."""
+FULL_TEXT_WORDS = 6
+"""Words from which on a message counts whole; a shorter one may be in a page by chance."""
+MAX_QUOTED_CHARS = 60
+"""Characters of a text of the change that a reason quotes."""
 
 _BESIDE_CODE = frozenset("`'\"./-_<[(:=$@#")
 
@@ -122,8 +128,8 @@ def rarity(holders: int, all_passages: int) -> float:
     """How much it says that a passage has a name that so many passages have: 1 for one alone, 0 for all."""
     if holders <= 1:
         return 1.0
-    share = 1.0 - math.log(holders) / math.log(max(all_passages, holders + 1))
-    return max(0.0, share) * math.sqrt(max(0.0, share))
+    share = max(0.0, 1.0 - math.log(holders) / math.log(max(all_passages, holders + 1)))
+    return share * math.sqrt(share)
 
 
 def of_names(names: Iterable[Name], docs: IndexedPages) -> Iterator[Evidence]:
@@ -134,10 +140,10 @@ def of_names(names: Iterable[Name], docs: IndexedPages) -> Iterator[Evidence]:
         is_shown = name.kind in ("flag", "variable", "route")
         for path, spot, degree in _places(name.text, docs, anything=is_shown):
             strength = min(1.0, naming.KIND_WEIGHT[name.kind] * degree)
-            said = f"names `{name.text}`, {reason}"
+            why = f"names `{name.text}`, {reason}"
             subject = "".join(naming.parts(name.text))
             feature: Feature = "public name gone" if naming.is_public_gone(name) else FEATURE_OF[name.how]
-            yield Evidence(feature, path, spot.heading_path, strength, said, spot.line, subject)
+            yield Evidence(feature, path, spot.heading_path, strength, why, spot.line, subject)
 
 
 FEATURE_OF: dict[How, Feature] = {
@@ -162,6 +168,7 @@ def _places(name: str, docs: IndexedPages, *, anything: bool) -> Iterator[tuple[
     """(page, place, strength) of the sections that have a name: by how it is written there, and how rare it is."""
     matches = find(name, docs, anything=anything) or ()
     parts = naming.parts(name)
+    # How many passages have it as a name; where none has, how many have its words.
     holders = len({match.passage.row for match in matches if match.degree >= RESPELLED}) or len(matches)
     common = rarity(holders, docs.passages)
     best: dict[tuple[str, str], tuple[float, SectionLine]] = {}
@@ -216,6 +223,7 @@ def find(name: str, docs: IndexedPages, *, anything: bool = False) -> list[_Matc
     if not parts:
         return []
     joined = " ".join(lexicon.words(name))
+    # as the keyword index may have it: as it is written, as several words, as one word
     passages = docs.holding(list(dict.fromkeys((joined, " ".join(parts), "".join(parts)))))
     if not passages:
         return None if passages is None else []
@@ -266,29 +274,33 @@ def of_texts(texts: Iterable[Text], docs: IndexedPages) -> Iterator[Evidence]:
     """Sections that quote a message or help text of the changed lines."""
     for text in texts:
         still_wanted()
-        said = lexicon.words(text.text)[:12]
-        passages = docs.holding([" ".join(said)])
+        words = lexicon.words(text.text)[:MAX_TEXT_WORDS]
+        passages = docs.holding([" ".join(words)])
         if not passages:
             continue
-        pattern = re.compile(r"[\W_]+".join(map(re.escape, said)), re.I)
+        pattern = re.compile(r"[\W_]+".join(map(re.escape, words)), re.I)  # the index has words, not their signs
         common = rarity(len(passages), docs.passages)
-        length = min(1.0, len(said) / 6)
+        length = min(1.0, len(words) / FULL_TEXT_WORDS)
         for passage in passages[:MAX_SPOTS_OF_NAME]:
             match = pattern.search(passage.content)
             if match is None:
                 continue
             spot = docs.spot(passage, match.start())
             strength = TEXT_STRENGTH[text.how] * common * length
-            shown = text.text if len(text.text) <= 60 else f"{text.text[:57]}..."
             yield Evidence(
                 "text",
                 passage.metadata.file_path,
                 spot.heading_path,
                 strength,
-                f'quotes "{shown}" ({text.path}:{text.line})',
+                f'quotes "{quoted(text.text)}" ({text.path}:{text.line})',
                 spot.line,
                 text.text,
             )
+
+
+def quoted(text: str) -> str:
+    """A text of the change as a reason quotes it."""
+    return text if len(text) <= MAX_QUOTED_CHARS else f"{text[: MAX_QUOTED_CHARS - 3]}..."
 
 
 def of_paths(files: Sequence[str], docs: IndexedPages) -> Iterator[Evidence]:
@@ -318,6 +330,7 @@ class _PathWords:
     def __init__(self, docs: IndexedPages) -> None:
         words = {path: {_singular(word) for word in page_words(path)} for path in docs.titles}
         frequency = Counter(word for own in words.values() for word in own)
+        # the inverse document frequency of a word: one that all paths have, such as "docs", says nothing
         self._value = {word: math.log((len(words) + 1) / (count + 0.5)) for word, count in frequency.items()}
         self._all = {path: sum(self._value[word] for word in sorted(own)) for path, own in words.items()}
         self._pages: dict[str, list[str]] = defaultdict(list)
@@ -351,17 +364,18 @@ def _singular(word: str) -> str:
 def of_links(files: Sequence[str], docs: IndexedPages) -> Iterator[Evidence]:
     """Pages that name a changed file: that include it, link to its source, or have it in a directive."""
     hidden = docs.hidden()
-    all_hidden = "\n".join(text for _, text in hidden)
+    all_hidden = "\n".join(text for _, text in hidden)  # most files are in none: one look tells
     for file in files[:MAX_LINKED_FILES]:
         still_wanted()
         base = posixpath.basename(file)
-        for said, strength, phrase in _spellings(file):
-            passages = docs.holding([" ".join(lexicon.words(said))])
-            pattern = re.compile(rf"(?<![\w-]){re.escape(said)}(?![\w-])")
+        for spelling, strength, phrase in _spellings(file):
+            passages = docs.holding([" ".join(lexicon.words(spelling))])
+            pattern = re.compile(rf"(?<![\w-]){re.escape(spelling)}(?![\w-])")
             hits = [(passage, match) for passage in passages or () if (match := pattern.search(passage.content))]
             common = rarity(len(hits), docs.passages)
             for passage, match in hits[:MAX_SPOTS_OF_NAME]:
                 spot = docs.spot(passage, match.start())
+                # "::: module" of mkdocstrings: the page is made from the file
                 is_directive = passage.content.rfind(":::", max(0, match.start() - 8), match.start()) >= 0
                 value = 1.0 if is_directive else strength * common
                 yield Evidence(
@@ -369,7 +383,7 @@ def of_links(files: Sequence[str], docs: IndexedPages) -> Iterator[Evidence]:
                     passage.metadata.file_path,
                     spot.heading_path,
                     value,
-                    f"names {phrase} {said}",
+                    f"names {phrase} {spelling}",
                     spot.line,
                     file,
                 )

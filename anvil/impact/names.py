@@ -32,6 +32,13 @@ MAX_ESCAPES = 20
 """Backslashes of a line of code; of more, none is read."""
 MIN_TEXT_WORDS, MIN_TEXT_CHARS = 3, 14
 """Words and characters of a string from which on it is a text for people."""
+MIN_PROSE_WORDS, MIN_PROSE_CHARS = 5, 25
+"""Words of a sentence, and characters of a line that is one, in comments and docstrings."""
+MAX_PROSE_CHARS = 400
+"""Characters of a sentence that are searched."""
+MAX_NAMED_LINE_CHARS = 400
+"""Of a longer line, which is data, only flags at its begin are read."""
+MAX_NAME_CHARS = 80
 
 _FLAG = lazy_pattern(r"(?<![\w-])--[a-zA-Z][\w-]*[a-zA-Z0-9]\b")
 _STRING = lazy_pattern(
@@ -43,6 +50,8 @@ _LITERAL = lazy_pattern(
 )
 _VARIABLE = lazy_pattern(r"[A-Z][A-Z0-9]{1,}(?:_[A-Z0-9]+)+")
 _ROUTE = lazy_pattern(r"/[\w.~:@$*<>{}\[\]/-]+")
+# The patterns fit many languages at once. One that fits by mistake costs little: no page has such a name.
+# "def f", "pub(crate) async fn f", "func (s *Server) Serve", "export default class App"
 _DEFINITION = lazy_pattern(
     r"^\s*(?:(?:export|default|pub(?:\([^)]*\))?|public|private|protected|internal|static|final|abstract|async|unsafe|"
     r"const|override|virtual|inline|extern|open|sealed|data|declare|suspend|@\w+)\s+)*"
@@ -50,19 +59,24 @@ _DEFINITION = lazy_pattern(
     r"(?P<class>class|struct|enum|trait|interface|type|object|module|record|union|protocol)\s+)"
     r"(?P<name>[A-Za-z_$][\w$!?]*)"
 )
+# "export const LIMIT = 3", "#define LIMIT 3", "static final int LIMIT = 3"
 _CONSTANT = lazy_pattern(
     r"^\s*(?:(?:export|pub(?:\([^)]*\))?|public|private|protected|static|final|#define|val|var|let|const)\s+)+"
     r"(?:mut\s+)?(?:[\w<>\[\]]+\s+)?(?P<name>[A-Za-z_$][\w$]*)\s*(?:[:=(]|\s\S)"
 )
+# "public static Map<String, User> load(": languages that have the type in front
 _METHOD = lazy_pattern(
     r"^\s*(?:(?:public|private|protected|static|final|abstract|async|override|virtual|inline)\s+)+"
     r"[\w<>\[\],.?&*:]+\s+(?P<name>[A-Za-z_]\w*)\s*\("
 )
+# "pub name: String", "readonly name?: string"
 _FIELD = lazy_pattern(
     r"^\s*(?:(?:pub(?:\([^)]*\))?|readonly|public|private|protected)\s+)?[\"']?(?P<name>[A-Za-z_][\w-]*)[\"']?\??\s*:\s*\S"
 )
+# "name = ", "name: " and "- name: " in files of data, and the tables of TOML
 _KEY = lazy_pattern(r"^\s*(?:-\s+)?[\"']?(?P<name>[A-Za-z_][\w.-]*)[\"']?\s*(?:[:=](?![=:>]))")
 _TABLE = lazy_pattern(r"^\s*\[{1,2}(?P<name>[\w.-]+)\]{1,2}\s*$")
+# the name of a field in files: json:"name" in Go, serde(rename = "name") in Rust
 _TAG = lazy_pattern(
     r"\b(?:json|yaml|toml|mapstructure|env|flag|serde|rename|alias)\s*[:=(]\s*\\?\"(?P<name>[A-Za-z_][\w.-]*)"
 )
@@ -80,6 +94,7 @@ _FLAG_DEFINITION = lazy_pattern(
     r"long\s*[=(]|#\[(?:arg|clap|structopt)|Flag\(|flags?:|new Option|DEFINE_\w+\(|parser\.on|add_flag|"
     r"add_option|\.arg\("
 )
+# clap: long = "name"; the packages for flags of Go: StringVarP(&name, "name"
 _LONG = lazy_pattern(r'\blong\s*[=(]\s*"(?P<name>[a-z][\w-]*)"')
 _GO_FLAG = lazy_pattern(
     r'(?:\.(?:String|Bool|Int|Int64|Uint|Float64|Duration|StringSlice|StringArray|Count)(?:Var)?P?\(|Flag\{\s*Name:\s*)(?:&[\w.]+,\s*)?"(?P<name>[a-z][\w-]*)"'
@@ -198,8 +213,8 @@ def read(files: Iterable[FileChange]) -> Named:
     names: dict[tuple[str, NameKind], Name] = {}
 
     def keep(name: Name) -> None:
-        known = names.get((name.text, name.kind))
-        if known is None or _rank(name) < _rank(known):
+        before = names.get((name.text, name.kind))
+        if before is None or _rank(name) < _rank(before):
             names[name.text, name.kind] = name
 
     for file, hunk, new, old in spots:
@@ -210,6 +225,7 @@ def read(files: Iterable[FileChange]) -> Named:
         )
         for alone, side, elsewhere, renamed in sides:
             for spot in side:
+                # a name on both sides was moved, or stands in a line that was edited
                 is_alone, how = spot.text not in elsewhere, alone
                 if spot.text in renamed:
                     how = "renamed"
@@ -235,65 +251,80 @@ def _plain(text: str) -> str:
 
 
 def _spots(line: Line, path: str) -> Iterator[_Spot]:
-    """The names in a line."""
+    """The names in a line, each once, as what it surely is."""
     text = _plain(line.text)
-    if len(text) > 400 or _COMMENT.match(text):
-        text = text[:400]
+    # A comment defines nothing, but its examples show flags.
+    if len(text) > MAX_NAMED_LINE_CHARS or _COMMENT.match(text):
+        text = text[:MAX_NAMED_LINE_CHARS]
         for match in _FLAG.finditer(text):
             yield _Spot(match[0], "flag", line.number, False)
         return
     seen: set[str] = set()
-    is_data = path.endswith(
-        (".yaml", ".yml", ".toml", ".json", ".ini", ".cfg", ".properties", ".env", ".jsonc", ".json5")
-    )
-
-    def spot(name: str, kind: NameKind, defined: bool = False) -> Iterator[_Spot]:
+    for name, kind, is_defined in _readings(text, path.endswith(_DATA_ENDINGS)):
         if name not in seen and _is_telling(name, kind):
             seen.add(name)
-            yield _Spot(name, kind, line.number, defined)
+            yield _Spot(name, kind, line.number, is_defined)
 
-    defines_flag = _FLAG_DEFINITION.search(text) is not None
-    for match in _FLAG.finditer(text):
-        yield from spot(match[0], "flag", defines_flag)
-    for pattern in (_LONG, _GO_FLAG):
-        for match in pattern.finditer(text):
-            yield from spot(f"--{match['name']}", "flag", True)
-    reads_environment = _ENVIRONMENT.search(text) is not None
-    defines_route = _ROUTE_DEFINITION.search(text) is not None
+
+_DATA_ENDINGS = (".yaml", ".yml", ".toml", ".json", ".ini", ".cfg", ".properties", ".env", ".jsonc", ".json5")
+
+
+def _readings(text: str, is_data: bool) -> Iterator[tuple[str, NameKind, bool]]:
+    """(name, what it may be, whether the line defines it), the surest reading first. ``is_data``: it is no code."""
     strings = [next(part for part in match.groups() if part is not None) for match in _STRING.finditer(text)]
-    for string in strings:
-        if _VARIABLE.fullmatch(string):
-            yield from spot(string, "variable", reads_environment)
-        elif len(string) > 2 and _ROUTE.fullmatch(string) and "//" not in string:
-            yield from spot(string, "route", defines_route)
-    if reads_environment:
-        for match in _VARIABLE.finditer(text):
-            yield from spot(match[0], "variable", "environ" in text or "env" in text)
+    yield from _public_readings(text, strings)
     for match in _TAG.finditer(text):
-        yield from spot(match["name"], "setting", True)
+        yield match["name"], "setting", True
     if is_data:
         for pattern in (_TABLE, _KEY):
             if (key := pattern.match(text)) is not None:
-                yield from spot(key["name"], "setting", True)
-    elif (definition := _DEFINITION.match(text)) is not None:
-        yield from spot(definition["name"], "function" if definition["function"] else "class", True)
-    elif (method := _METHOD.match(text)) is not None:
-        yield from spot(method["name"], "function", True)
-    elif (constant := _CONSTANT.match(text)) is not None:
-        yield from spot(constant["name"], "constant", True)
-    elif (field := _FIELD.match(text)) is not None:
-        yield from spot(field["name"], "setting")
+                yield key["name"], "setting", True
+    elif (definition := _definition(text)) is not None:
+        yield definition
     for string in strings:
         if len(string) > 2 and _IDENTIFIER.fullmatch(string):
-            yield from spot(string, "word")
+            yield string, "word", False
     for match in _IDENTIFIER.finditer(_STRING.sub(" ", text)):
-        yield from spot(match[0].split("-")[0] if "-" in match[0] else match[0], "identifier")
+        yield match[0].split("-")[0] if "-" in match[0] else match[0], "identifier", False
+
+
+def _public_readings(text: str, strings: Sequence[str]) -> Iterator[tuple[str, NameKind, bool]]:
+    """What users of a program may meet: flags, environment variables and routes."""
+    defines_flag = _FLAG_DEFINITION.search(text) is not None
+    for match in _FLAG.finditer(text):
+        yield match[0], "flag", defines_flag
+    for pattern in (_LONG, _GO_FLAG):
+        for match in pattern.finditer(text):
+            yield f"--{match['name']}", "flag", True
+    reads_environment = _ENVIRONMENT.search(text) is not None
+    defines_route = _ROUTE_DEFINITION.search(text) is not None
+    for string in strings:
+        if _VARIABLE.fullmatch(string):
+            yield string, "variable", reads_environment
+        elif len(string) > 2 and _ROUTE.fullmatch(string) and "//" not in string:
+            yield string, "route", defines_route
+    if reads_environment:
+        for match in _VARIABLE.finditer(text):
+            yield match[0], "variable", "environ" in text or "env" in text
+
+
+def _definition(text: str) -> tuple[str, NameKind, bool] | None:
+    """What a line of code defines, by the first pattern that fits, the surest first."""
+    if (definition := _DEFINITION.match(text)) is not None:
+        return definition["name"], "function" if definition["function"] else "class", True
+    if (method := _METHOD.match(text)) is not None:
+        return method["name"], "function", True
+    if (constant := _CONSTANT.match(text)) is not None:
+        return constant["name"], "constant", True
+    if (field := _FIELD.match(text)) is not None:
+        return field["name"], "setting", False
+    return None
 
 
 def _is_telling(name: str, kind: NameKind) -> bool:
     """Whether a name can be looked up: it is no word of the language, and long enough."""
     bare = name.strip("-_$/")
-    if len(bare) < 3 or len(name) > 80 or name.isdigit():
+    if len(bare) < 3 or len(name) > MAX_NAME_CHARS or name.isdigit():
         return False
     if kind in ("flag", "variable", "route"):
         return True
@@ -318,16 +349,16 @@ def _pairs(hunk: Hunk) -> tuple[dict[str, str], set[str]]:
         if new.split() == line.text.split():
             continue
         before, after = _tokens(line.text), _tokens(new)
-        differing = {(a, b) for a, b in zip(before, after, strict=False) if a != b}
-        literal = all(_LITERAL.fullmatch(a) and _LITERAL.fullmatch(b) for a, b in differing)
-        if literal:
+        # not strict: of one shape are also "a-true", one token, and "x-1", which is two
+        differing = {(old, now) for old, now in zip(before, after, strict=False) if old != now}
+        if all(_LITERAL.fullmatch(old) and _LITERAL.fullmatch(now) for old, now in differing):
             valued.update(spot.text for spot in _spots(Line(0, new), ""))
-            inner = [(_bare(a), _bare(b)) for a, b in differing]
-            differing = {(a, b) for a, b in inner if a and b}
+            inner = [(_bare(old), _bare(now)) for old, now in differing]
+            differing = {(old, now) for old, now in inner if old and now}
         if len(differing) == 1:
-            a, b = next(iter(differing))
-            if _is_name(a) and _is_name(b):
-                renames[a] = b
+            old_name, new_name = next(iter(differing))
+            if _is_name(old_name) and _is_name(new_name):
+                renames[old_name] = new_name
     return renames, valued
 
 
@@ -358,7 +389,8 @@ def _is_name(text: str) -> bool:
 def _around(hunk: Hunk, path: str) -> Iterator[_Spot]:
     """What the lines around a change define: the function of its header, and definitions within two lines of it."""
     changed = {line.number for line in hunk.added}
-    changed |= {line.number for line in hunk.removed} if not changed else set()
+    if not changed:  # the numbers of the old file, which are near enough
+        changed = {line.number for line in hunk.removed}
     if hunk.header:
         yield from (spot for spot in _spots(Line(0, hunk.header), path) if spot.defined)
     for line in hunk.context:
@@ -395,7 +427,7 @@ def _fragments(line: str) -> Iterator[str]:
 
 def _prose(files: Sequence[FileChange]) -> Iterator[str]:
     """Sentences that are added in comments, docstrings and help texts, the longest first."""
-    found: dict[str, None] = {}
+    candidates: dict[str, None] = {}
     for file in files:
         block: list[str] = []
         last = -2
@@ -406,19 +438,19 @@ def _prose(files: Sequence[FileChange]) -> Iterator[str]:
                 text = comment[1].strip()
                 for end in _COMMENT_ENDS:
                     text = text.removesuffix(end).rstrip()
-            if text and line.number == last + 1:
+            if text and line.number == last + 1:  # a comment over several lines is one text
                 block.append(text)
             else:
-                found.setdefault(" ".join(block))
+                candidates.setdefault(" ".join(block))
                 block = [text] if text else []
             last = line.number
             if not text:
                 for fragment in _fragments(line.text):
-                    if _HELP.search(line.text) or len(words(fragment)) >= 5:
-                        found.setdefault(fragment)
-        found.setdefault(" ".join(block))
-    sentences = [text[:400] for text in found if len(words(text)) >= 5]
-    yield from sorted(dict.fromkeys(sentences), key=lambda text: -min(len(text), 400))
+                    if _HELP.search(line.text) or len(words(fragment)) >= MIN_PROSE_WORDS:
+                        candidates.setdefault(fragment)
+        candidates.setdefault(" ".join(block))
+    sentences = [text[:MAX_PROSE_CHARS] for text in candidates if len(words(text)) >= MIN_PROSE_WORDS]
+    yield from sorted(dict.fromkeys(sentences), key=len, reverse=True)
 
 
 _CODE_MARKS = lazy_pattern(r"[;{}=()\[\]<>|&]|=>|->|::")
@@ -427,7 +459,7 @@ _CODE_MARKS = lazy_pattern(r"[;{}=()\[\]<>|&]|=>|->|::")
 def _is_sentence(line: str) -> bool:
     """Whether a line is prose, such as one of a docstring: several plain words, and hardly any marks of code."""
     text = line.strip()
-    if len(text) < 25 or text[0] in "\"'@<{":
+    if len(text) < MIN_PROSE_CHARS or text[0] in "\"'@<{":
         return False
     plain = [word for word in text.split() if word.strip(".,:;`'\"()").isalpha()]
-    return len(plain) >= 5 and len(_CODE_MARKS.findall(text)) <= 2
+    return len(plain) >= MIN_PROSE_WORDS and len(_CODE_MARKS.findall(text)) <= 2

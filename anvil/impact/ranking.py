@@ -95,6 +95,7 @@ def findings(
     for each in evidence:
         if each.kind in kinds and each.strength > 0:
             of_page[each.path].append(each)
+    # How sure a finding is: that the change concerns any page, times that it concerns this one if so.
     needed = need(change, kinds)
     ranked: list[AffectedSection] = []
     for path in sorted(of_page):
@@ -152,7 +153,7 @@ def _of_page(
     weights = {heading: weight(features(own)) for heading, own in of_section.items()}
     order = sorted(weights, key=lambda heading: (-weights[heading], lines.get(heading) or 0, heading))
     whole = [each for each in evidence if each.heading_path is None]
-    found = []
+    concerned = []
     for number, heading in enumerate(order):
         share = weights[heading] / weights[order[0]] if weights[order[0]] else 1.0
         is_edited = edited is not None and heading in edited
@@ -165,7 +166,7 @@ def _of_page(
         least = REASON_SHARE * (strongest[0].strength * WEIGHTS[strongest[0].feature] if strongest else 0.0)
         telling = [each for each in strongest if each.strength * WEIGHTS[each.feature] >= least]
         line = next((each.line for each in strongest if each.line is not None), lines.get(heading))
-        found.append(
+        concerned.append(
             AffectedSection(
                 path,
                 heading,
@@ -176,7 +177,7 @@ def _of_page(
                 tuple(dict.fromkeys(each.kind for each in strongest)),
             )
         )
-    return found
+    return concerned
 
 
 MAX_WORDS = 3
@@ -227,7 +228,7 @@ def title_features(title: str) -> dict[ChangeFeature, float]:
     if not all_words:
         return {}
     words, first = set(all_words), body[0] if body else ""
-    found: dict[ChangeFeature, float] = {
+    values: dict[ChangeFeature, float] = {
         "has title": 1.0,
         "words new": float(min(MAX_WORDS, len(words & _NEW))),
         "words fix": float(min(MAX_WORDS, len(words & _FIX))),
@@ -242,8 +243,8 @@ def title_features(title: str) -> dict[ChangeFeature, float]:
     )
     kind = _TYPES.get(scope["type"].lower()) if scope else None
     for feature, sort in sorts:
-        found[feature] = float(first in sort or kind == feature)
-    return found
+        values[feature] = float(first in sort or kind == feature)
+    return values
 
 
 def file_features(code: Sequence[tuple[str, bool]], tests: int) -> dict[ChangeFeature, float]:
