@@ -65,9 +65,9 @@ class BuiltSite:
         file = self._sources.get(page)
         if file is None:
             return None
-        found = [self._followed(file, shown.target) for shown in self._shown(file, link)]
-        known = [lookup for lookup in found if lookup is not None]
-        if not known or len(known) < len(found):
+        lookups = [self._followed(file, shown.target) for shown in self._shown(file, link)]
+        known = [lookup for lookup in lookups if lookup is not None]
+        if not known or len(known) < len(lookups):  # one of them may be sound
             return None
         return next((lookup for lookup in known if lookup.verdict == "sound"), known[0])
 

@@ -135,9 +135,9 @@ def _print(opened: Anvil, report: LintReport, findings: tuple[LintFinding, ...],
         folder = output.relative(os.path.abspath(opened.folder or "."))
         for path, group in itertools.groupby(findings, lambda finding: finding.path):
             for finding in group:
-                place = output.style(f"{os.path.join(folder, path)}:{finding.line}", "bold")
+                location = output.style(f"{os.path.join(folder, path)}:{finding.line}", "bold")
                 level = output.style(finding.level, _COLOURS[finding.level])
-                output.say(f"{place}: {level}: {finding.message} [{finding.rule}]")
+                output.say(f"{location}: {level}: {finding.message} [{finding.rule}]")
             output.say()
     if not quiet:
         output.say(_summary(report, len(report.findings) - len(findings)))

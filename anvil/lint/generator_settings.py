@@ -139,6 +139,12 @@ def _mkdocs(files: FileTree, folder: str, names: Mapping[str, bool]) -> SiteRule
     if content is None:
         return None
     whole = list(loaded.values()) if main is None else _with_parents(loaded, main)
+    return _mkdocs_rules(files, folder, content, whole)
+
+
+def _mkdocs_rules(files: FileTree, folder: str, content: str, whole: list[dict[str, Any]]) -> SiteRules:
+    """The rules of a site whose pages are in ``content``. ``whole``: its configurations, of which the first with a key
+    counts."""
 
     def first(key: str) -> Any:
         return next((config[key] for config in whole if config.get(key) is not None), None)
@@ -155,11 +161,9 @@ def _mkdocs(files: FileTree, folder: str, names: Mapping[str, bool]) -> SiteRule
     validation = first("validation")
     links = (validation.get("links") or validation) if isinstance(validation, dict) else {}
     toc = extensions.get("toc", {})
-    snippets = extensions.get("pymdownx.snippets")
-    includes = [name for name in extensions if name in ("markdown_include.include", "mdx_include")]
     silent = set()
-    if has_autorefs or hooks or (snippets or {}).get("auto_append"):
-        silent.add("undefined-reference")
+    if has_autorefs or hooks or extensions.get("pymdownx.snippets", {}).get("auto_append"):
+        silent.add("undefined-reference")  # a plugin, a hook or an appended file may define the label
     if extensions.get("pymdownx.highlight", {}).get("default_lang"):
         silent.add("fence-without-language")
     docs_relative = isinstance(links, dict) and links.get("absolute_links") == "relative_to_docs"
@@ -174,11 +178,7 @@ def _mkdocs(files: FileTree, folder: str, names: Mapping[str, bool]) -> SiteRule
         dynamic=_any(*dynamic),
         nav=_mkdocs_nav(files, content, whole, plugins),
         redirects={str(old): str(new) for old, new in redirects.items()} if isinstance(redirects, dict) else {},
-        snippets=_snippet_folders(folder, snippets or {})
-        if snippets is not None and not hooks
-        else (folder, content)
-        if includes
-        else None,
+        snippets=_include_folders(folder, content, extensions, hooks),
         excluded=(*_ignore_lines(whole, "exclude_docs"), *_strings(plugins.get("exclude", {}).get("glob"))),
         filled=frozenset(_filled(plugins)),
         wiki=any(_WIKI_LINKS.search(name) for name in (*plugins, *extensions)),
@@ -232,6 +232,16 @@ def _named(entries: Iterable[tuple[str, dict[str, Any]]]) -> dict[str, dict[str,
     for name, options in entries:
         merged.setdefault(name, {}).update(options)
     return merged
+
+
+def _include_folders(
+    folder: str, content: str, extensions: Mapping[str, dict[str, Any]], hooks: bool
+) -> tuple[str, ...] | None:
+    """The folders of included files; None where no extension includes files, or some folders are unknown."""
+    snippets = extensions.get("pymdownx.snippets")
+    if snippets is not None and not hooks:
+        return _snippet_folders(folder, snippets)
+    return (folder, content) if extensions.keys() & {"markdown_include.include", "mdx_include"} else None
 
 
 def _snippet_folders(folder: str, options: Mapping[str, Any]) -> tuple[str, ...] | None:

@@ -192,8 +192,8 @@ class Site:
         if file not in self._page_files:
             bare = file.removesuffix(".html").rstrip("/")
             names = [f"{bare}{inside}{ending}" for ending in PAGE_ENDINGS for inside in ("", *_INDEX_FILES)]
-            found = (self._at(posixpath.normpath(name), "") for name in names)
-            self._page_files[file] = next((target for target in found if target is not None), None)
+            candidates = (self._at(posixpath.normpath(name), "") for name in names)
+            self._page_files[file] = next((target for target in candidates if target is not None), None)
         target = self._page_files[file]
         return target._replace(fragment=fragment) if target is not None and target.kind == "page" else target
 
@@ -234,6 +234,7 @@ class Site:
         names_page = path.lower().endswith(PAGE_ENDINGS)
         starts = () if path.startswith("./") or path.startswith("../") else self.rules.starts
         files = [file, *(posixpath.normpath(join(start, path)) for start in starts)]
+        # Files first, then addresses, and then the reasons for which nobody can tell: only what is left is missing.
         at = None if path.endswith("/") else [self._at(each, fragment) for each in files]
         target = next(filter(None, at or ()), None)
         if target is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -26,7 +26,7 @@ from anvil.search.content_health import Pair
 from anvil.settings.schema import Config
 from anvil.system import installation, safe_files
 from anvil.text import front_matter, includes, markdown_parser, references
-from anvil.values import MIN_DUPLICATE_CHARS, PAGE_ENDINGS, SEPARATOR, Document
+from anvil.values import MIN_DUPLICATE_CHARS, PAGE_ENDINGS, SEPARATOR, Document, Skipped
 from anvil.wording import counted
 
 if TYPE_CHECKING:
@@ -69,20 +69,9 @@ def lint(
             raise ConfigError(f"There is no rule {name!r}. {linted_page.closest(name)}")
     indexed = {} if reader is None else reader.blob_ids()
     scan = source.scan(indexed)
-    entries, skipped = scan.entries, list(scan.skipped)
-    stored = {} if reader is None else {document.file_path: document for document in reader.documents()}
-    is_of_site = reader is not None and reader.excluded_hashes() is not None
-    fresh = {path for path, identity in entries.items() if indexed.get(path) == identity}
-    pages: dict[str, LintPage] = {}
-    for path in entries:
-        document = source.text(path)
-        if isinstance(document, Document):
-            row = stored.get(path) if path in fresh and reader is not None else None
-            pages[path] = _page(document, None if is_of_site else row, reader)
-            if row is not None and is_of_site and reader is not None:
-                pages[path].stored_anchors = frozenset(s.anchor for s in reader.sections(row.id) if s.anchor)
-        else:
-            skipped.append(document)
+    fresh = {path for path, identity in scan.entries.items() if indexed.get(path) == identity}
+    pages, unread = _pages(source, scan.entries, fresh, reader)
+    skipped = [*scan.skipped, *unread]
     site = Site(pages, generator_settings.site_rules(files, config.site), files)
     notes = [f"{page.path} was not examined: {page.reason}." for page in skipped[:MAX_NAMED_PAGES]]
     if len(skipped) > MAX_NAMED_PAGES:
@@ -108,6 +97,27 @@ def lint(
         notes.append(OTHER_TOOL.format(orphans=documentation.unlinked, pages=pages_examined))
         documentation = replace(documentation, site=Site(pages, generator_settings.unknown(files), files))
     return rules.run(documentation, names, notes)
+
+
+def _pages(
+    source: DocumentSource, paths: Iterable[str], fresh: Collection[str], reader: Reader | None
+) -> tuple[dict[str, LintPage], list[Skipped]]:
+    """The pages by path, and what cannot be read. ``fresh``: the pages that the index has as they are."""
+    stored = {} if reader is None else {document.file_path: document for document in reader.documents()}
+    # An index of a site has the sections of the HTML, whose lines are not those of the file: it tells anchors alone.
+    is_of_site = reader is not None and reader.excluded_hashes() is not None
+    pages: dict[str, LintPage] = {}
+    skipped: list[Skipped] = []
+    for path in paths:
+        document = source.text(path)
+        if isinstance(document, Skipped):
+            skipped.append(document)
+            continue
+        row = stored.get(path) if path in fresh else None
+        pages[path] = _page(document, None if is_of_site else row, reader)
+        if row is not None and is_of_site and reader is not None:
+            pages[path].stored_anchors = frozenset(s.anchor for s in reader.sections(row.id) if s.anchor)
+    return pages, skipped
 
 
 def _page(document: Document, row: StoredDocument | None, reader: Reader | None) -> LintPage:

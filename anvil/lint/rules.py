@@ -29,6 +29,8 @@ MIN_ORPHANS = 10
 """Orphans from which a third of all pages means that another tool makes the site."""
 MAX_CLOSE_ANCHORS = 2000
 """Anchors among which the closest one is searched."""
+MAX_EDITION_CHARS = 12
+"""Characters of a folder that may be a language or a version."""
 _BLANK = re.compile(r"[\s\-*_=]*")
 """Nothing, thematic breaks, or the line under a heading."""
 _MAY_BE_EMPTY = re.compile(r":::|\{[{%]|<[A-Z]|^\W*unreleased\W*$", re.I)
@@ -418,7 +420,8 @@ def _are_editions(first: str, second: str) -> bool:
     """Whether two paths are one page in two languages or versions: equal but for their first folders."""
     left, right = first.split("/"), second.split("/")
     shorter, longer = sorted((left, right), key=len)
-    return longer[1:] == shorter or (len(left) > 1 and left[1:] == right[1:] and len(left[0]) <= 12 >= len(right[0]))
+    is_in_editions = max(len(left[0]), len(right[0])) <= MAX_EDITION_CHARS
+    return longer[1:] == shorter or (len(left) > 1 and left[1:] == right[1:] and is_in_editions)
 
 
 def repeated_heading(documentation: Documentation) -> Iterator[Issue]:
