@@ -64,7 +64,7 @@ def _line(before: Reader, old: str, after: Reader, new: str) -> int | None:
     sections = after.sections(second.id)
     text = page_text(after.page_chunks(second.id))
     if not all(is_parallel(text[s.start : s.end], s.start_line, s.end_line) for s in sections):
-        return None
+        return None  # lines of the text are not those of the file
     return first_difference(
         page_text(before.page_chunks(first.id)),
         text,
@@ -146,8 +146,10 @@ class _Replay:
         self._vectors = vectors
         self._writer: Writer | None = None
         self._back: frozenset[ChangedPage] = frozenset()
+        """The pages that are restored in the copy now."""
         self._asker: Asker | None = None
         self._replays = self._allowed = 0
+        """Sets of pages that were restored so far, and that may be for the current question."""
         self._answers: dict[tuple[frozenset[ChangedPage], Question], Outcome] = {}
 
     def explained(self, question: Question, difference: Difference) -> Difference:
@@ -161,6 +163,8 @@ class _Replay:
 
         related = self._related(question, before, after)
         self._allowed = min(self._replays + MAX_REPLAYS_OF_QUESTION, MAX_REPLAYS)
+        # The cheapest and most frequent cause first: one page that the question is about, then several of these, then
+        # any of the pages.
         try:
             single = next(((page,) for page in related if is_undone([page])), ())
             blame = single or smallest_set(related, is_undone) or smallest_set(self._pages, is_undone)
@@ -189,7 +193,7 @@ class _Replay:
         if self._asker is None or back != self._back:
             if self._replays >= self._allowed:
                 raise _TooManyReplaysError
-            with self._writer.atomic():
+            with self._writer.atomic():  # only pages that differ from the last set are written
                 for page in sorted(self._back ^ back, key=lambda page: page.file_path):
                     source = self._before if page in back else self._after.reader
                     for path in _paths(page):

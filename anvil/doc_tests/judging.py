@@ -117,8 +117,8 @@ def ensure_resolved(suite: Suite, indexes: Sequence[ExpectedParts]) -> None:
     for number, question in enumerate(suite.questions, 1):
         for expectation in question.expect:
             if not any(targets.get(expectation) for targets in indexes):
-                place = f"line {question.line}" if question.line else f"question {number}"
-                problems.append(f"{suite.origin}, {place}: expect {indexes[0].problem(expectation)}")
+                location = f"line {question.line}" if question.line else f"question {number}"
+                problems.append(f"{suite.origin}, {location}: expect {indexes[0].problem(expectation)}")
     if problems:
         more = len(problems) - MAX_PROBLEMS
         raise ConfigError("\n".join([*problems[:MAX_PROBLEMS], *([f"And {more} more like it."] if more > 0 else [])]))
@@ -177,6 +177,7 @@ class Asker:
         named = (hit.metadata.heading_path, *(place.heading_path for place in hit.also or ()))
         if target.headings is None or not target.headings.isdisjoint(named):
             return True
+        # Short sections are one chunk with the next, and it has the breadcrumb of the first of them.
         chunk = self._searcher.index.reader.chunks([row])[row]
         return chunk.start <= target.start < chunk.start + len(chunk.content)
 
@@ -209,7 +210,7 @@ def judge(
     sections = fits if sections is None else sections
     places = [place for place, fit in enumerate(fits, 1) if fit]
     counting = [place for place in places if sections[place - 1] or not answers[place - 1].is_unlikely]
-    rank = next(iter(counting), None) or next(iter(places), None)
+    rank = next(iter(counting), None) or next(iter(places), None)  # of one that does not count: how near it is
     better = ""
     if question.weak and counting and not sections[counting[0] - 1]:
         better = answers[counting[0] - 1].address

@@ -15,6 +15,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from anvil.doc_tests.judging import MAX_CHARS
 from anvil.doc_tests.settings import ServeOptions
 from anvil.doc_tests.suite import MAX_ASK_CHARS, question_entry
 from anvil.errors import AnvilError, ConfigError
@@ -71,7 +72,7 @@ def record(log: QuestionLog, index: str, query: str, result: SearchResult) -> No
     entry = {
         "kind": "question",
         "time": _now(),
-        "question": masked(query[: 2 * MAX_ASK_CHARS])[:MAX_ASK_CHARS],
+        "question": masked(query[: 2 * MAX_ASK_CHARS])[:MAX_ASK_CHARS],  # cut last: half a key is not recognized
         "index": index,
         "confidence": result.confidence,
         "pages": list(pages)[:MAX_PAGES],
@@ -163,6 +164,8 @@ def masked(text: str) -> str:
 
     They are recognized by their form. A secret in plain words is not recognized.
     """
+    # Whole blocks first, and "name:password@host" before e-mail addresses, because its end looks like one. What only
+    # looks random is last: what is masked by then is no longer there.
     text = _PEM.sub(SECRET, text)
     text = _USER_INFO.sub(rf"\1{SECRET}@", text)
     text = _EMAIL.sub(EMAIL, text)
@@ -219,6 +222,7 @@ class QuestionLog:
         else:
             self.path.parent.mkdir(parents=True, exist_ok=True)
         line = json.dumps(entry, ensure_ascii=False, separators=(",", ":")) + "\n"
+        # one unbuffered write, so that the lines of several servers do not mix
         with open(self.path, "ab", buffering=0, opener=_private) as file:
             file.write(line.encode("utf-8", "replace"))
             full = os.fstat(file.fileno()).st_size > self._max_bytes
@@ -292,7 +296,7 @@ def question_groups(
     for question in questions:
         key = _folded(question.question)
         counts[key] += 1
-        last.pop(key, None)
+        last.pop(key, None)  # so that the latest wording is the last of all
         last[key] = question
     recent = list(last)[-MAX_WORDINGS:]
     order = sorted(recent, key=lambda key: (-counts[key], key))
@@ -300,7 +304,7 @@ def question_groups(
     for done, keys in enumerate(_grouped(order, searcher, progress)):
         progress("asking again", done, len(order))
         leader = last[keys[0]].question
-        answer = searcher.search(SearchRequest(leader, max_chars=1_000_000, read_passages=False))
+        answer = searcher.search(SearchRequest(leader, max_chars=MAX_CHARS, read_passages=False))
         confidences = [hit.confidence for hit in answer.hits if hit.confidence is not None]
         question_groups.append(
             QuestionGroup(

@@ -117,6 +117,7 @@ def parse(text: str, origin: str = FILE_NAME) -> Suite:
     )
     _refuse_duplicates(questions, origin)
     min_hit, min_mrr = (_share(bars, key, origin) for key in _SUITE)
+    # a suite that sets no bar expects all of its questions to be answered
     return Suite(questions, 1.0 if min_hit is None and min_mrr is None else min_hit, min_mrr, origin)
 
 
@@ -289,7 +290,7 @@ def with_answers(text: str, answers: Mapping[int, str], origin: str) -> str:
     entries = before.get("question", [])
     lines = text.split("\n")
     if len(headers) == len(entries):
-        for number, expect in sorted(answers.items(), reverse=True):
+        for number, expect in sorted(answers.items(), reverse=True):  # from the end: lines before it keep their numbers
             header = headers[number] - 1
             end = headers[number + 1] - 1 if number + 1 < len(headers) else len(lines)
             ask = (place for place in range(header + 1, end) if re.match(r"\s*(ask|\"ask\"|'ask')\s*=", lines[place]))
@@ -302,6 +303,7 @@ def with_answers(text: str, answers: Mapping[int, str], origin: str) -> str:
                 lines[place] += "\r"
             lines.insert(place + 1, f"{indent[0] if indent else ''}expect = {toml_string(expect)}{carriage_return}")
     written = "\n".join(lines)
+    # The text was edited by lines. What it says now must be what it said, with these answers and nothing else.
     wanted = [
         {**entry, "expect": answers[number]} if number in answers else entry for number, entry in enumerate(entries)
     ]
@@ -353,20 +355,20 @@ def recorded(text: str, answers: Iterable[Recorded], origin: str) -> str:
 def suggestions(reader: IndexReader, suite: Suite | None, logged: Collection[str] = ()) -> Iterator[str]:
     """TOML of questions that are not in ``suite`` yet: headings that are questions, entries of FAQs, and the ``logged``
     questions, without ``expect``. Without any and without a suite, :func:`_first_questions`."""
-    found = False
+    has_suggestion = False
     seen = {_folded(question.ask) for question in suite.questions} if suite else set()
     for document in reader.documents():
         for ask, section in questions_in(document.file_path, document.title, reader.sections(document.id)):
             if len(ask) <= MAX_ASK_CHARS and _folded(ask) not in seen:
                 seen.add(_folded(ask))
-                found = True
+                has_suggestion = True
                 yield question_entry(ask, _address(document.file_path, section))
     for ask in logged:
         if len(ask) <= MAX_ASK_CHARS and _folded(ask) not in seen:
             seen.add(_folded(ask))
-            found = True
+            has_suggestion = True
             yield question_entry(ask, None, "from the question log")
-    if not found and suite is None:
+    if not has_suggestion and suite is None:
         yield from _first_questions(reader)
 
 

@@ -43,8 +43,8 @@ def _row(outcome: Outcome, style: Style) -> str:
 
 def _details(outcome: Outcome, style: Style) -> Iterator[str]:
     mark, colour = _MARKS[outcome.status]
-    place = f" (line {outcome.line})" if outcome.line else ""
-    yield f"{style(mark, colour, 'bold')}  {cut(outcome.ask)}{place}"
+    location = f" (line {outcome.line})" if outcome.line else ""
+    yield f"{style(mark, colour, 'bold')}  {cut(outcome.ask)}{location}"
     if outcome.status == "fail":
         yield f"      expected  {outcome.expected}{_where(outcome)}"
     if outcome.note:
@@ -111,8 +111,8 @@ def weak_questions(report: TestReport, questions: Sequence[Question], file: str)
         if question.weak:
             pages = " and ".join(str(expected) for expected in question.expect if not expected.section)
             better = f" Today this answers: {outcome.better_expect}" if "#" in outcome.better_expect else ""
-            place = f"{file}:{question.line}" if question.line else file
-            yield f"{place}: {cut(question.ask)}\n      expects {pages}, whichever section answers.{better}"
+            location = f"{file}:{question.line}" if question.line else file
+            yield f"{location}: {cut(question.ask)}\n      expects {pages}, whichever section answers.{better}"
 
 
 def sums(report: TestReport) -> str:

@@ -55,13 +55,14 @@ def run(
     """
     began_at = time.perf_counter()
     with ExitStack() as stack:
-        other = moved = None
+        other: Baseline | None = None
+        moved: dict[str, str] = {}
         if baseline is not None:
             other = stack.enter_context(opened(baseline, copy, folder, options or SourceOptions(), fetch, progress))
             moved = between(other.reader, copy.reader)
-        renamed = _renamed(suite, copy.reader, folder, moved or {})
+        renamed = _renamed(suite, copy.reader, folder, moved)
         targets = ExpectedParts(copy.reader, renamed)
-        before = ExpectedParts(other.reader, _earlier(suite, other.reader, moved or {}, renamed)) if other else None
+        before = ExpectedParts(other.reader, _earlier(suite, other.reader, moved, renamed)) if other else None
         ensure_resolved(suite, [targets, before] if before else [targets])
         vectors = stack.enter_context(QuestionVectors(copy.provider))
         if copy.searcher.semantic:
@@ -78,7 +79,7 @@ def run(
                 suite.questions,
                 comparing.Side(other.reader, before, other_asker.ask_all(suite.questions, progress)),
                 comparing.Side(copy.reader, targets, outcomes),
-                moved or {},
+                moved,
                 vectors,
                 progress,
             )
@@ -110,8 +111,8 @@ def _renamed(suite: Suite, reader: Reader, folder: Path | None, moved: Mapping[s
 
 def _earlier(suite: Suite, before: Reader, moved: Mapping[str, str], renamed: Mapping[str, str]) -> dict[str, str]:
     """Page in the suite -> page in the baseline, where they differ."""
-    here = before.identities()
-    paths = {page: renamed.get(page, page) for page in _named(suite) if page not in here}
+    baseline_pages = before.identities()
+    paths = {page: renamed.get(page, page) for page in _named(suite) if page not in baseline_pages}
     return {page: moved.get(path, path) for page, path in paths.items()}
 
 
@@ -156,7 +157,7 @@ def from_history(folder: Path | None, missing: Collection[str], reader: IndexRea
     except AnvilError:
         return {}
     renamed: dict[str, str] = {}
-    for commit in sorted({commit for commit, _ in last.values()}):
+    for commit in sorted({commit for commit, _ in last.values()}):  # pages may have been renamed one after the other
         before = repository.tree(commit, root)
         old = {}
         for path, (last_commit, blob) in last.items():
@@ -232,6 +233,7 @@ def opened(
         raise SourceError(f"There is no documentation folder, so {named!r} names no commit of it. Name it with --docs.")
     commit, name = _commit(named, folder)
     with ExitStack() as stack:
+        # The index that is nearest to the documents of the commit: the fewest pages are then read and embedded.
         start = stack.enter_context(_committed(current, folder, commit)) or current.index
         tree = CommitTree(folder, commit, options)
         copy = stack.enter_context(
@@ -264,6 +266,6 @@ def _committed(current: WorkingCopy, folder: Path, commit: str) -> Iterator[Path
         with suppress(AnvilError):
             file = stack.enter_context(TrackedIndex(current.index, folder).file(commit))
             with verify.open_checked(file) as reader:
-                has_same_settings = all(reader.meta()[key] == current.reader.meta()[key] for key in (*SETTINGS,))
+                has_same_settings = all(reader.meta()[key] == current.reader.meta()[key] for key in SETTINGS)
             path = file if has_same_settings else None
         yield path
