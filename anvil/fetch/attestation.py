@@ -132,16 +132,16 @@ def bundles_of_api(response: Any, read: Callable[[str], str]) -> list[str]:
     rows = response.get("attestations") if isinstance(response, dict) else None
     if not isinstance(rows, list):
         raise ValueError("it has no list of attestations")
-    found = []
+    texts = []
     for number, row in enumerate(rows[:MAX_BUNDLES], 1):
         bundle, url = (row.get("bundle"), row.get("bundle_url")) if isinstance(row, dict) else (None, None)
         if isinstance(bundle, dict):
-            found.append(json.dumps(bundle))
+            texts.append(json.dumps(bundle))
         elif isinstance(url, str) and url:
-            found.append(read(url))
+            texts.append(read(url))
         else:
             raise ValueError(f"attestation {number} has neither a bundle nor its address")
-    return found
+    return texts
 
 
 def stored_bundle(data: bytes) -> str:
@@ -205,7 +205,7 @@ def _utf8_string(der: bytes) -> str:
     if len(der) < 2 or der[0] != 0x0C:
         raise ValueError("its certificate has an extension that is not text")
     size, start = der[1], 2
-    if size & 0x80:
+    if size & 0x80:  # a text of 128 bytes or more: the other bits are the number of bytes that have its length
         start += size & 0x7F
         size = int.from_bytes(der[2:start], "big")
     if len(der) != start + size:
@@ -214,6 +214,7 @@ def _utf8_string(der: bytes) -> str:
 
 
 # --- Snappy, with which GitHub packs the bundles in its storage ------------------------------------------------------
+# https://github.com/google/snappy/blob/main/format_description.txt. Its reading is so short that no package is needed.
 
 _LONGEST_INLINE = 60
 """Up to this length, the first byte of a literal has the length itself. Above, it has the number of bytes with it."""
@@ -229,7 +230,7 @@ def snappy_unpacked(data: bytes, limit: int) -> bytes:
     while position < len(data):
         tag = data[position]
         position += 1
-        kind, upper = tag & 3, tag >> 2
+        kind, upper = tag & 3, tag >> 2  # kind 0 is a literal; 1, 2 and 3 are copies with 1, 2 and 4 bytes of offset
         extra = (max(0, upper + 1 - _LONGEST_INLINE), 1, 2, 4)[kind]
         number = int.from_bytes(_part(data, position, extra), "little")
         position += extra
@@ -343,13 +344,13 @@ class Examiner:
 
     def offline(self, sha256: str) -> Attestation | None:
         """Who built a cached index. Raises :class:`NotAttested` if that must be known and is not."""
-        found = self.recall(sha256)
-        if found is None and self.rule is not None and self.rule.required:
+        known = self.recall(sha256)
+        if known is None and self.rule is not None and self.rule.required:
             raise NotAttested(
                 f"The cached index of {self._shown} is refused: its attestation was not verified before. "
                 "Fetch it again when the network is there."
             )
-        return found
+        return known
 
     def examine(self, sha256: str, read: Callable[[], Sequence[str]]) -> Examined:
         """Verify the attestation of an index. ``read``: gets the bundles, none if there is no attestation.
@@ -364,9 +365,8 @@ class Examiner:
         if known is not None:
             return Examined(known)
         try:
-            bundles = (
-                read()
-            )  # before sigstore is looked for: an index without an attestation needs no advice to install it
+            # Before sigstore is looked for: an index without an attestation needs no advice to install it.
+            bundles = read()
             if not bundles and not rule.required:
                 return Examined()
             if not bundles:
@@ -375,7 +375,7 @@ class Examiner:
                 install = installation.install_extras("attest")
                 note = f"Its attestation is not verified: that needs the package sigstore. Install it: {install}"
                 return Examined(None, (note,))
-            found = self._chosen(verify(bundles, sha256, rule.trusted_root))
+            chosen = self._chosen(verify(bundles, sha256, rule.trusted_root))
         except NotAttested as error:
             if rule.required:
                 raise NotAttested(
@@ -388,24 +388,24 @@ class Examiner:
                 raise
             return Examined(None, (f"Its attestation cannot be fetched: {error}",))
         if self._cache is not None:
-            self._cache.note(note_of(sha256, rule.trusted_root), json.dumps(asdict(found), sort_keys=True))
-        return Examined(found)
+            self._cache.note(note_of(sha256, rule.trusted_root), json.dumps(asdict(chosen), sort_keys=True))
+        return Examined(chosen)
 
-    def _chosen(self, found: Sequence[Attestation]) -> Attestation:
-        fit = next((each for each in found if is_by(each, self._builder)), None)
-        if fit is None:
-            raise NotAttested(f"it was built by {found[0].repository}, not by {self._builder}")
-        return fit
+    def _chosen(self, valid: Sequence[Attestation]) -> Attestation:
+        by_builder = next((each for each in valid if is_by(each, self._builder)), None)
+        if by_builder is None:
+            raise NotAttested(f"it was built by {valid[0].repository}, not by {self._builder}")
+        return by_builder
 
 
 def recalled(cache: FetchedCache, sha256: str, builder: str | None, trusted_root: str | None) -> Attestation | None:
     """Who built an index, if its attestation was verified before with the same trusted root, and it is ``builder``."""
     text = cache.held_by(note_of(sha256, trusted_root))
     try:
-        found = Attestation(**json.loads(text)) if text else None
+        known = Attestation(**json.loads(text)) if text else None
     except (ValueError, TypeError):
         return None  # written by another version
-    return found if found is not None and is_by(found, builder) else None
+    return known if known is not None and is_by(known, builder) else None
 
 
 def note_of(sha256: str, trusted_root: str | None) -> str:
@@ -416,8 +416,8 @@ def note_of(sha256: str, trusted_root: str | None) -> str:
 def beside(http: HttpClient, url: str) -> list[str]:
     """The bundles in the file beside an index on a web server. Raises :class:`FetchError`, :class:`NotAttested`."""
     parts = urllib.parse.urlsplit(url)
-    place = urllib.parse.urlunsplit(parts._replace(path=parts.path + SUFFIX))
-    with http.get(place) as reply:
+    attestation_url = urllib.parse.urlunsplit(parts._replace(path=parts.path + SUFFIX))
+    with http.get(attestation_url) as reply:
         if reply.status in ABSENT:
             return []
         shown = index_url.without_secrets(reply.url)
@@ -428,12 +428,12 @@ def beside(http: HttpClient, url: str) -> list[str]:
 
 def of_file(path: Path) -> list[str]:
     """The bundles in the file beside an index on this machine. Raises :class:`NotAttested`."""
-    place = path.with_name(path.name + SUFFIX)
-    if not place.is_file():
+    attestation_path = path.with_name(path.name + SUFFIX)
+    if not attestation_path.is_file():
         return []
-    with place.open("rb") as file:
+    with attestation_path.open("rb") as file:
         data = file.read(MAX_BYTES + 1)
-    return of_bytes(data, str(place))
+    return of_bytes(data, str(attestation_path))
 
 
 def of_bytes(data: bytes, shown: str) -> list[str]:
@@ -508,15 +508,15 @@ def verify(bundles: Sequence[str], sha256: str, trusted_root: str | None = None)
     from sigstore.verify import Verifier
 
     verifier = Verifier(trusted_root=_public_root() if trusted_root is None else _root(Path(trusted_root)))
-    found, problem = [], "there is none"
+    valid, problem = [], "there is none"
     for bundle in bundles:
         try:
-            found.append(_verified(verifier, bundle, sha256))
+            valid.append(_verified(verifier, bundle, sha256))
         except NotAttested as error:
             problem = str(error)
-    if not found:
+    if not valid:
         raise NotAttested(problem)
-    return found
+    return valid
 
 
 def _verified(verifier: Verifier, text: str, sha256: str) -> Attestation:
@@ -526,6 +526,7 @@ def _verified(verifier: Verifier, text: str, sha256: str) -> Attestation:
     try:
         check_bundle(text)
         bundle = Bundle.from_json(text)
+        # The signature and the issuer of its certificate first: what payload and certificate say counts only then.
         payload_type, payload = verifier.verify_dsse(bundle, OIDCIssuerV2(ISSUER))
         extensions = {
             each.oid.dotted_string: each.value.public_bytes()
@@ -544,8 +545,8 @@ def _public_root() -> TrustedRoot:
     never renewed offline."""
     from sigstore.models import TrustedRoot
 
-    place = resources.files("sigstore") / "_store" / urllib.parse.quote(PUBLIC, safe="") / "trusted_root.json"
-    with resources.as_file(place) as path:
+    resource = resources.files("sigstore") / "_store" / urllib.parse.quote(PUBLIC, safe="") / "trusted_root.json"
+    with resources.as_file(resource) as path:
         return TrustedRoot.from_file(str(path))
 
 

@@ -33,6 +33,7 @@ FIRST_PAUSE_S = 60.0
 MAX_PAUSE_S = 3600.0
 """The longest pause, unless ``fetch.refresh`` is shorter; also the pause when that is 0."""
 LOOKING = "a newer one is being looked for."
+STOP_TIMEOUT_S = 5.0
 
 
 class _Cancelled(Exception):
@@ -110,18 +111,18 @@ class AutoUpdater(IndexLocation):
         self._stop.set()
         self._tried.set()
         if self._thread.ident is not None and self._thread is not threading.current_thread():
-            self._thread.join(5)
+            self._thread.join(STOP_TIMEOUT_S)
 
     # --- the thread -------------------------------------------------------------------------------------------
 
     def _run(self) -> None:
         try:
-            self._safely(lambda: self._take_cached(LOOKING))
+            self._safely(lambda: self._take_cached(LOOKING))  # so that the first answers need not wait for the network
             failures = 0
             while not self._stop.is_set():
                 self._safely(lambda: self._update(self._report))
                 failures = failures + 1 if self._problem else 0
-                if not failures and not self._options.refresh:
+                if not failures and not self._options.refresh:  # fetched once, as configured
                     return
                 self._stop.wait(self._pause(failures))
         except _Cancelled:

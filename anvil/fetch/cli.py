@@ -18,6 +18,7 @@ from anvil.settings import index_url
 from anvil.wording import counted
 
 if TYPE_CHECKING:
+    from anvil.api import Anvil
     from anvil.documents.document_source import DocumentSource
     from anvil.fetch.fetch_index import FetchResult
     from anvil.values import Changes
@@ -80,19 +81,12 @@ def command(
     """Fetch an index from SOURCE, verify it and put it in place. SOURCE is a path, https://HOST/..., or
     github:OWNER/REPO[@REF] with artifact:NAME or release:TAG. Exit code 0: done, 1: the index was refused,
     2: no index could be fetched."""
-    import anvil
     from anvil.fetch.attestation import rule_of
     from anvil.fetch.fetch_index import fetch
     from anvil.http.client import Limits
     from anvil.index_file import publish
 
-    try:
-        opened = anvil.open(docs, to, config=config)
-    except SourceError as error:
-        if docs is not None or to is not None:
-            raise
-        raise ConfigError(f"{str(error).partition('.')[0]}. Name it with --docs, or a file with --to.") from None
-    with opened, output.progress(quiet) as progress:
+    with _opened(docs, to, config) as opened, output.progress(quiet) as progress:
         configured = opened.config.index
         target = None if configured and index_url.is_remote(configured) else opened.index_path
         fetch_options = opened.config.table(FetchOptions)
@@ -131,6 +125,18 @@ def command(
     if not quiet:
         output.say(_rendered(pulled, options.build_command(OpenRequest(docs, to, config))))
     return OK
+
+
+def _opened(docs: str | None, to: str | None, config: str | None) -> Anvil:
+    """The project that the index is for, or the place of the index alone."""
+    import anvil
+
+    try:
+        return anvil.open(docs, to, config=config)
+    except SourceError as error:
+        if docs is not None or to is not None:
+            raise
+        raise ConfigError(f"{str(error).partition('.')[0]}. Name it with --docs, or a file with --to.") from None
 
 
 def _placed(fetched: FetchResult, target: Path | None, private: bool, tree: DocumentSource | None) -> Pulled:

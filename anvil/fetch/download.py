@@ -125,7 +125,7 @@ def _attempt(http: HttpClient, candidate: Candidate, part: Path, progress: Progr
     with http.get(candidate.url, headers) as reply:
         if reply.status == 304:
             return None
-        if reply.status == 416 and have:
+        if reply.status == 416 and have:  # the file of the server ends before the part that is here
             forget(part)
             raise _Broken(f"{reply.host} cannot continue a download.")
         if reply.status == 206 and have:
@@ -137,6 +137,7 @@ def _attempt(http: HttpClient, candidate: Candidate, part: Path, progress: Progr
             have, total = 0, reply.length
         validators = Validators.of(reply)
         _bounded(reply, candidate, total, http.limits.size)
+        # before the first byte: a download that is killed can go on from what it wrote
         notes.write_text(json.dumps({"name": candidate.name, "etag": validators.etag}), encoding="utf-8")
         _write(reply, part, have, total, candidate, http.limits.size, progress)
     return validators
@@ -217,11 +218,11 @@ def web_candidates(http: HttpClient, address: WebAddress, state: CacheState | No
         places = (state.place, *(place for place in places if place != state.place))
     for place in places:
         url = urllib.parse.urljoin(address.url, place)
-        known = state if state is not None and state.place == place else None
+        earlier = state if state is not None and state.place == place else None
         if urllib.parse.urlsplit(url).path.lower().endswith(".json"):
-            yield from _by_manifest(http, url, place, known, only=len(places) == 1)
+            yield from _by_manifest(http, url, place, earlier, only=len(places) == 1)
         else:
-            yield from _by_file(http, url, place, known)
+            yield from _by_file(http, url, place, earlier)
     raise FetchError(
         f"There is no index at {address.shown}. Name the folder that holds index.json and index.db, or the file itself."
     )

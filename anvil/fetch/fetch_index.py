@@ -108,20 +108,20 @@ def fetch(
     :class:`ArtifactError` when the index is refused.
     """
     address = index_url.parse(os.fspath(source))
-    where = Path(head) if head is not None else None
+    head_folder = Path(head) if head is not None else None
     if isinstance(address, LocalPath):
         examiner = Examiner(attested, None, address.shown)
         result = find(Path(address.path))
         examined = examiner.examine(result.manifest.sha256, lambda: attestation.of_file(result.path))
         result = replace(result, attestation=examined.attestation, notes=(*result.notes, *examined.notes))
     else:
-        kept = cache if isinstance(cache, FetchedCache) else FetchedCache(Path(cache) if cache else None)
-        examiner = Examiner(attested, expected_builder(address), address.shown, kept)
-        entry = kept.entry(key(address, where, attested))
-        server = _Server(address, where, token, limits or Limits(), progress, policy, examiner, entry)
+        fetched_cache = cache if isinstance(cache, FetchedCache) else FetchedCache(Path(cache) if cache else None)
+        examiner = Examiner(attested, expected_builder(address), address.shown, fetched_cache)
+        entry = fetched_cache.entry(key(address, head_folder, attested))
+        server = _Server(address, head_folder, token, limits or Limits(), progress, policy, examiner, entry)
         result = server.fetch(offline)
-    if result.distance is None and result.commit and where is not None:
-        result = replace(result, distance=repository.distance(where, result.commit))
+    if result.distance is None and result.commit and head_folder is not None:
+        result = replace(result, distance=repository.distance(head_folder, result.commit))
     return result
 
 
@@ -215,6 +215,7 @@ class _Server:
         """The candidate in the cache; it is downloaded if needed. It becomes the current index of its source after its
         attestation was examined."""
         entry, cache, shown, now = self.entry, self.entry.cache, self.address.shown, time.time()
+        # With a revision, the digest that is published may be that of an archive. A note says which index it holds.
         sha256 = cache.held_by(candidate.name) if candidate.revision else candidate.sha256
         file = cache.object(sha256) if sha256 else None
         downloaded, validators = file is None, candidate.validators
@@ -363,8 +364,8 @@ def find(path: Path) -> FetchResult:
     if not path.is_dir():
         manifest_path = manifest.manifest_path(path)
         return _local(path, _manifest_at(manifest_path) if manifest_path.is_file() else None)
-    for place in (*index_url.PLACES, f"{INDEX_FOLDER}/{INDEX_NAME}"):
-        file = path / place
+    for candidate_path in (*index_url.PLACES, f"{INDEX_FOLDER}/{INDEX_NAME}"):
+        file = path / candidate_path
         if file.suffix == ".json" and file.is_file():
             published = _manifest_at(file)
             if published is not None:

@@ -33,6 +33,12 @@ MAX_ENTRIES = 12
 """Limit for objects and for sources. The least recently used ones are removed first."""
 MIN_AGE_S = 24 * 3600.0
 """Time since the last use before anything is removed."""
+USE_INTERVAL_S = 3600.0
+"""How long a use is not recorded again: servers see a new time stamp as a change of the file."""
+NOTES_FACTOR = 20
+"""Notes for each entry that the cache may have; they are small."""
+RENAME_PAUSE_S = 0.1
+"""After this, the files of a source that was being replaced are looked at once more."""
 _OWN = re.compile(r"[0-9a-f]{64}\.db|[0-9a-f]{64}|[0-9a-f]{32}")
 """The names of an object, of a note, and of a source."""
 
@@ -81,7 +87,7 @@ class FetchedCache:
         path = self.folder / "objects" / f"{sha256}.db"
         try:
             if safe_files.sha256(path) == sha256:
-                if time.time() - path.stat().st_mtime > 3600:  # rarely, because servers see it as a change
+                if time.time() - path.stat().st_mtime > USE_INTERVAL_S:
                     os.utime(path)
                 return path
             path.unlink()  # damaged
@@ -123,7 +129,7 @@ class FetchedCache:
         for name in ("objects", "names", "sources"):
             with contextlib.suppress(OSError):
                 entries = sorted(os.scandir(self.folder / name), key=lambda entry: -entry.stat().st_mtime)
-                limit = self._max_entries if name != "names" else self._max_entries * 20
+                limit = self._max_entries if name != "names" else self._max_entries * NOTES_FACTOR
                 for entry in entries[limit:]:
                     if now - entry.stat().st_mtime > MIN_AGE_S:
                         shutil.rmtree(entry.path) if entry.is_dir() else os.unlink(entry.path)
@@ -155,7 +161,7 @@ class CacheEntry:
                 state = self.stored_state()
                 if state is not None and safe_files.sha256(self.index) == state.sha256:
                     return state
-            time.sleep(0.1)  # without the lock, this can be between two renames
+            time.sleep(RENAME_PAUSE_S)  # without the lock, this can be between two renames
         return None
 
     def stored_state(self) -> CacheState | None:

@@ -152,6 +152,8 @@ def digest_of(entry: dict[str, Any]) -> str | None:
 
 MAX_LIST_PAGES = 5
 """Pages of the list that are read, a hundred artifacts each."""
+MIN_COMMIT_CHARS = 7
+"""The shortest abbreviation of a commit, which git prints too. A shorter name is that of a branch alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +190,7 @@ def find_artifact(api: Api, head: Path | None) -> Candidate:
         if newest is None and usable:
             branch = branch or _default_branch(api)
             newest = next((artifact for artifact in usable if api.address.ref or artifact.branch == branch), None)
-        if newest is not None and repository is None:
+        if newest is not None and repository is None:  # with a repository, a nearer one may be on the next page
             break
     if newest is None:
         raise FetchError(_none(api, seen, branch))
@@ -258,7 +260,7 @@ def _parsed(response: Any, name: str) -> list[_Artifact]:
 def _is_at(artifact: _Artifact, ref: str | None) -> bool:
     if ref is None or artifact.branch == ref:
         return True
-    return len(ref) >= 7 and artifact.commit.startswith(ref.lower())
+    return len(ref) >= MIN_COMMIT_CHARS and artifact.commit.startswith(ref.lower())
 
 
 def _nearest(repository: Repository, artifacts: list[_Artifact]) -> tuple[_Artifact, int] | None:
@@ -306,8 +308,8 @@ def _candidate(api: Api, artifact: _Artifact, distance: int | None, notes: list[
 def find_release(api: Api) -> Candidate:
     """The index of the release. Raises :class:`FetchError` when there is none."""
     tag = api.address.name
-    place = "latest" if tag == "latest" else f"tags/{urllib.parse.quote(tag, safe='')}"
-    response, _ = api.get(f"{api.root}/releases/{place}", f"the release {tag!r}")
+    release_path = "latest" if tag == "latest" else f"tags/{urllib.parse.quote(tag, safe='')}"
+    response, _ = api.get(f"{api.root}/releases/{release_path}", f"the release {tag!r}")
     assets = {str(asset.get("name")): asset for asset in objects(response, "assets") if type(asset.get("id")) is int}
     published = None
     # index.json first, as Anvil names it: a release may have other files that look like a manifest.
@@ -321,8 +323,10 @@ def find_release(api: Api) -> Candidate:
     names = [published.file] if published else [name for name in assets if name.lower().endswith(index_url.FILES)]
     names = ["index.db"] if "index.db" in names and not published else names
     if len(names) != 1 or names[0] not in assets:
-        there = ", ".join(sorted(assets)[:8]) or "nothing"
-        raise FetchError(f"The release {tag!r} of {api.address.slug} holds {there}. Attach index.db and index.json.")
+        asset_names = ", ".join(sorted(assets)[:8]) or "nothing"
+        raise FetchError(
+            f"The release {tag!r} of {api.address.slug} holds {asset_names}. Attach index.db and index.json."
+        )
     asset = assets[names[0]]
     digest = digest_of(asset)
     if published and digest and digest != published.sha256:
