@@ -103,14 +103,14 @@ def command(
             skipped = registry.part("pages left out of a site")(report.skipped)
         published = _publish(opened) if skill else ()
         left_out = () if is_site and quiet else tuple(skipped)
-        pages = page = None
+        written = search_html = None
         if markdown or link_markdown or (is_site and opened.config.site.writes_markdown):
             _ensure_whole_site("--markdown", is_site, shard)
-            pages = opened.publish_markdown(link_html=link_markdown or None)
+            written = opened.publish_markdown(link_html=link_markdown or None)
         if search_page or (is_site and opened.config.site.search_page):
             _ensure_whole_site("--search-page", is_site, shard)
-            page = output.relative(opened.publish_search_page())
-        return Built(report, next_step, tuple(updated), unstaged, left_out, published, pages, page)
+            search_html = output.relative(opened.publish_search_page())
+        return Built(report, next_step, tuple(updated), unstaged, left_out, published, written, search_html)
 
     with output.progress(quiet) as progress:
         outcomes = list(options.for_each_own(build, given, progress))

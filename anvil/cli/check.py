@@ -42,9 +42,9 @@ def command(given: OpenRequest, staged: bool, ref: str | None, tracked: bool, as
         agents = registry.part("agent files")
 
         options.warn_of_unrun_plugin(opened)
-        with contextlib.ExitStack() as held:
+        with contextlib.ExitStack() as stack:
             source = options.documents(opened, staged, ref)
-            file = held.enter_context(options.in_git(opened, staged or ref is not None).file(ref)) if tracked else None
+            file = stack.enter_context(options.in_git(opened, staged or ref is not None).file(ref)) if tracked else None
             changes = opened.check(source, file)
             stale_files = None
             if source is not None:
@@ -58,7 +58,7 @@ def command(given: OpenRequest, staged: bool, ref: str | None, tracked: bool, as
                     advice = options.update_advice(file or opened.index_path, build)
             return Checked(
                 changes,
-                "site" if opened.config.site.folder and source is None else source.name if source else "documents",
+                source.name if source is not None else "site" if opened.config.site.folder else "documents",
                 opened.origin or str(opened.index_path),
                 opened.origin or output.relative(opened.index_path),
                 advice,

@@ -67,13 +67,13 @@ def command(
     else:
         by_page = groupby(result.matches, key=lambda match: (match.file_path, match.collection, match.version))
         for number, (page, matches) in enumerate(by_page):
-            place = output.style(pages.shown(folders, *page), "cyan")
+            page_path = output.style(pages.shown(folders, *page), "cyan")
             if only_paths:
-                output.say(place)
+                output.say(page_path)
                 continue
             if number and context:
                 output.say("--")
-            for line in _page_lines(list(matches), place, lambda text: _highlighted(text, matcher)):
+            for line in _page_lines(list(matches), page_path, lambda text: _highlighted(text, matcher)):
                 output.say(line)
         if result.next_offset is not None:
             left = result.total_matches - len(result.matches)

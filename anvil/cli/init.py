@@ -142,31 +142,39 @@ def command(
         commit_index = False if yes else _ask_to_commit()
     index = Path(os.path.abspath(index_file(config, base)))
     root = base if index.is_relative_to(base) else index.parent
-    name = index.relative_to(root).as_posix()
     if config_file is None and os.path.lexists(CONFIG_NAME):
         config_file = Path(CONFIG_NAME)  # a broken link
     if config_file is not None:
         output.say(f"{output.relative(config_file)} exists already and is not changed.")
     else:
-        text = TEMPLATE.format(docs=toml_string(Path(docs or config.docs).as_posix()), index=toml_string(name))
-        for key, value in older.values.items() if older else ():
-            text = re.sub(rf"^# {key} = [^ \n]+", f"{key} = {json.dumps(value)}", text, flags=re.MULTILINE)
-        _write(Path(CONFIG_NAME), text)
-        output.say(f"Wrote {CONFIG_NAME}{f' from {older.file}' if older else ''}.")
-        if older and older.unused_keys:
-            output.say(
-                f"Not taken from {older.file}: {', '.join(older.unused_keys)}. The guide 'Moving to Anvil' says why."
-            )
-    ignore_file = (
-        index.parent / ".gitignore" if index.parent.name == INDEX_FOLDER else None
-    )  # a folder that only Anvil writes to
+        _write_config(Path(docs or config.docs).as_posix(), index.relative_to(root).as_posix(), older)
+    _put_into_git(index, root, commit_index)
+
+
+def _write_config(docs: str, index: str, older: OlderConfig | None) -> None:
+    """Write ``anvil.toml``, with the values of an older configuration."""
+    text = TEMPLATE.format(docs=toml_string(docs), index=toml_string(index))
+    for key, value in older.values.items() if older else ():
+        text = re.sub(rf"^# {key} = [^ \n]+", f"{key} = {json.dumps(value)}", text, flags=re.MULTILINE)
+    _write(Path(CONFIG_NAME), text)
+    output.say(f"Wrote {CONFIG_NAME}{f' from {older.file}' if older else ''}.")
+    if older and older.unused_keys:
+        output.say(
+            f"Not taken from {older.file}: {', '.join(older.unused_keys)}. The guide 'Moving to Anvil' says why."
+        )
+
+
+def _put_into_git(index: Path, root: Path, is_committed: bool) -> None:
+    """Keep the index in git or out of it, by the files of git in ``root``, and say what is next."""
+    name = index.relative_to(root).as_posix()
+    # Only Anvil writes into such a folder, so it can have an ignore file of its own.
+    ignore_file = index.parent / ".gitignore" if index.parent.name == INDEX_FOLDER else None
     ignored = f"{Path(name).parent.as_posix()}/" if ignore_file else name
     if ignore_file:
         safe_files.ensure_inside_parent(ignore_file.parent)
-        ignore_lines = f"*\n!.gitignore\n!{index.name}\n" if commit_index else "*\n"  # scratch files stay out
-        _write(ignore_file, ignore_lines)
+        _write(ignore_file, f"*\n!.gitignore\n!{index.name}\n" if is_committed else "*\n")  # scratch files stay out
     build = "" if index.is_file() else "anvil build, then "
-    if commit_index:
+    if is_committed:
         _add_line(root / ".gitattributes", f"{name} binary")
         _drop_line(root / ".gitignore", ignored)
         added = output.relative(index.parent if ignore_file else index)

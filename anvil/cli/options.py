@@ -35,10 +35,10 @@ def opened(request: OpenRequest, *, build_first: bool = True) -> Iterator[Anvil]
 
     with (
         output.progress() as progress,
-        open_project(replace(request, progress=progress, build_first=build_first)) as found,
+        open_project(replace(request, progress=progress, build_first=build_first)) as project,
     ):
-        yield found
-        for reason in found.refused:
+        yield project
+        for reason in project.refused:
             output.warn(reason)
 
 
@@ -119,7 +119,7 @@ def given(*chosen: Callable[[Any], Any], kind: type[Any] = OpenRequest) -> Calla
                     own[name] = value
             return function(given=kind(**own), **arguments)
 
-        for option in reversed(chosen):
+        for option in reversed(chosen):  # click shows the option of the outermost decorator first
             command = option(command)
         return command  # type: ignore[return-value]
 
@@ -219,15 +219,15 @@ def each_own(request: OpenRequest, progress: Progress = silent) -> Iterator[tupl
     are not several. Raises :class:`ConfigError` when none is built here."""
     from anvil.api import open_project
 
-    with open_project(replace(request, progress=progress)) as found:
-        if not found.is_several:
-            yield None, found
+    with open_project(replace(request, progress=progress)) as project:
+        if not project.is_several:
+            yield None, project
             return
-        own = [member for member in found.members if member.is_own]
+        own = [member for member in project.members if member.is_own]
         if not own:
             raise ConfigError("None of these collections has a folder here. They are built where they are published.")
         for member in own:
-            yield member.label, found.alone(member)
+            yield member.label, project.alone(member)
 
 
 def for_each_own(

@@ -80,7 +80,7 @@ def with_relative_paths(text: str) -> str:
         here = os.getcwd()
     except OSError:  # it was removed
         return text
-    if os.path.dirname(here) == here:
+    if os.path.dirname(here) == here:  # the root: every absolute path is below it
         return text
     return re.sub(rf"(?<![^\s'\"(=]){re.escape(here + os.sep)}(?=[^\s'\"])", "", text)
 
@@ -154,8 +154,12 @@ def progress(quiet: bool = False) -> Iterator[Progress]:
         yield ProgressLines(lambda line: say(f"anvil: {line}", err=True), first_s=1.0)
 
 
+BAR_DELAY_S = 0.5
+"""Time after which a progress bar is drawn: shorter work needs none, and importing rich takes a part of that time."""
+
+
 class _Bar:
-    """A progress bar. rich is imported only for work longer than half a second."""
+    """A progress bar. rich is imported only for work that takes longer than :data:`BAR_DELAY_S`."""
 
     def __init__(self) -> None:
         self._start = time.monotonic()
@@ -169,7 +173,7 @@ class _Bar:
 
     def __call__(self, stage: str, done: int, total: int) -> None:
         if self._rich is None:
-            if time.monotonic() - self._start < 0.5:
+            if time.monotonic() - self._start < BAR_DELAY_S:
                 return
             from rich.console import Console
             from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn

@@ -65,11 +65,11 @@ def show_command(given: OpenRequest, children: bool, as_json: bool, page: str) -
         opened, path, heading, line = place_in(project, page)
         if line and not heading:
             heading = section_at(opened, path, line)
-        found = opened.get_section(path, heading, children) if heading else opened.get_page(path)
+        content = opened.get_section(path, heading, children) if heading else opened.get_page(path)
     if as_json:
-        output.print_json(found)
+        output.print_json(content)
         return
-    text = pages.page_text(found.chunks) if isinstance(found, Page) else found.content
+    text = pages.page_text(content.chunks) if isinstance(content, Page) else content.content
     output.say(text, nl=not text.endswith("\n"))
 
 
@@ -90,16 +90,16 @@ def place_in(opened: Anvil, typed: str) -> tuple[Anvil, str, str, int]:
     for member in opened.selected():
         with contextlib.suppress(NotFound):
             places.append((member, place(opened.alone(member), typed)))
-    places = [place for place in places if typed.startswith(place[1][0])] or places  # not only their ends
+    places = [each for each in places if typed.startswith(each[1][0])] or places  # not only their ends
     if len(places) == 1:
-        member, found = places[0]
-        return opened.alone(member), *found
+        member, place_there = places[0]
+        return opened.alone(member), *place_there
     if places:
         addresses = [address(path, member.collection_name, member.version) for member, (path, _, _) in places]
         count = counted(len(places), "collection", "have")
         raise NotFound(f"{count} such a page. Name one of them: {', '.join(addresses)}.")
-    known = [address(p.file_path, p.collection, p.version) for p in opened.list_pages().pages]
-    hint = _collection_hint(opened, typed) or f"'anvil list' names the pages.{_closest(typed, known)}"
+    page_addresses = [address(p.file_path, p.collection, p.version) for p in opened.list_pages().pages]
+    hint = _collection_hint(opened, typed) or f"'anvil list' names the pages.{_closest(typed, page_addresses)}"
     raise NotFound(f"There is no page {typed}. {hint}")
 
 
@@ -150,8 +150,8 @@ def section_at(opened: Anvil, page: str, line: int) -> str:
         raise NotFound(
             f"{page} ends at line {last}: it has no line {line}. Search again, if the page was edited since."
         )
-    known = [other for other in sections if other.start_line is not None and other.start_line <= line]
-    return max(known, key=lambda other: other.start_line or 0, default=sections[0]).heading_path
+    begun = [section for section in sections if section.start_line is not None and section.start_line <= line]
+    return max(begun, key=lambda section: section.start_line or 0, default=sections[0]).heading_path
 
 
 def glob(opened: Anvil, typed: str) -> str:
@@ -166,16 +166,16 @@ def glob_in(opened: Anvil, typed: str) -> str:
     forms = [
         form for text in [typed, *([line["path"]] if line else [])] for form in (text, _below(opened.docs_root, text))
     ]
-    known = [page.file_path for page in opened.list_pages().pages]
-    return next((form for form in forms if form and any(map(patterns.selects(form), known))), typed)
+    paths = [page.file_path for page in opened.list_pages().pages]
+    return next((form for form in forms if form and any(map(patterns.selects(form), paths))), typed)
 
 
 def folder(opened: Anvil, typed: str) -> str:
     """A folder as :meth:`Anvil.list_pages` takes it. Raises :class:`NotFound` when no page is in it."""
     if (form := _with_pages(opened, typed)) is not None:
         return form
-    known = [page.file_path for page in opened.list_pages().pages]
-    folders = sorted({str(parent) for path in known for parent in PurePosixPath(path).parents} - {"."})
+    paths = [page.file_path for page in opened.list_pages().pages]
+    folders = sorted({str(parent) for path in paths for parent in PurePosixPath(path).parents} - {"."})
     raise NotFound(f"There is no folder or page {typed}. 'anvil list' names the pages.{_closest(typed, folders)}")
 
 

@@ -152,14 +152,14 @@ def _hit(number: int, hit: Hit, span: SectionSpan, stems: frozenset[str], folder
     if blank := BLANK_LINES.match(section, start, end):
         start = blank.end()  # the printed line number is that of the first line shown
     page = pages.shown(folders, hit.metadata.file_path, hit.collection, hit.version)
-    place = at_line(page, span.line_at(section, start))
+    location = at_line(page, span.line_at(section, start))
     text = section[start:end].strip("\r\n")
     marked = excerpts.highlight(text, stems, lambda word: output.style(word, "yellow", "bold"))
     lines = [f"   | {text}" for text in marked.splitlines() if text.strip()]
     url = [f"   {hit.metadata.url}"] if hit.metadata.url else []
     likely = "" if hit.confidence is None else f"  confidence {hit.confidence:.2f}"
     source = f"  {labelled(hit.collection, hit.version)}" if hit.collection else ""
-    head = f"{number}. {output.style(place, 'cyan')}  {hit.score:.3f}{likely}{source}"
+    head = f"{number}. {output.style(location, 'cyan')}  {hit.score:.3f}{likely}{source}"
     return "\n".join([head, f"   {full_heading(hit.title, hit.metadata.heading_path)}", *url, *lines]) + "\n"
 
 

@@ -13,7 +13,7 @@ from anvil.values import labelled
 from anvil.wording import counted
 
 if TYPE_CHECKING:
-    from anvil.status import CollectionStatus, EmbeddingStatus
+    from anvil.status import CollectionStatus, EmbeddingStatus, Status
 
 
 @click.command("status", epilog="Example: anvil status --docs docs --json")
@@ -31,17 +31,21 @@ def command(given: OpenRequest, as_json: bool) -> None:
     if status.collections is not None:
         _print_collections(status.collections, status.embedding)
         return
-    origin = opened.origin
-    build = ""
-    if not origin:
-        build = f" {options.update_advice(opened.index_path, options.build_command(given))}"
+    advice = "" if opened.origin else f" {options.update_advice(opened.index_path, options.build_command(given))}"
+    for name, text in _rows(status, opened.origin, advice):
+        output.say(f"{name:>10}  {text}")
+
+
+def _rows(status: Status, origin: str | None, advice: str) -> list[tuple[str, str]]:
+    """(name, text) of each line on one index. ``origin``: the address of a published one. ``advice``: how to update
+    it."""
     stale, index_ = status.index.stale, status.index
     contents = f"{counted(index_.total_pages, 'page')}, {counted(index_.total_chunks, 'chunk')}"
     root, place = status.server.docs_root, index_.db_path if origin else output.relative(index_.db_path)
     if not root:
         fresh = "not known: there are no documents to compare with"
     elif stale.changed or stale.added or stale.removed:
-        fresh = f"no: {stale.changed} changed, {stale.added} added, {stale.removed} removed.{build}"
+        fresh = f"no: {stale.changed} changed, {stale.added} added, {stale.removed} removed.{advice}"
     else:
         fresh = "yes"
     rows = [
@@ -62,13 +66,12 @@ def command(given: OpenRequest, as_json: bool) -> None:
         rows.append(("git", f"HEAD {status.git.head_commit or 'unborn'}{dirty}"))
     if index_.pending_vectors:
         pending = counted(index_.pending_vectors, "passage", "have")
-        rows.append(("pending", f"{pending} no vector yet.{build}"))
+        rows.append(("pending", f"{pending} no vector yet.{advice}"))
     if origin:
         rows.insert(1, ("from", origin))
     if index_.artifact and index_.artifact.note:
         rows.append(("note", index_.artifact.note))
-    for name, text in rows:
-        output.say(f"{name:>10}  {text}")
+    return rows
 
 
 def _print_collections(collections: Sequence[CollectionStatus], embedding: EmbeddingStatus) -> None:
