@@ -105,7 +105,7 @@ class Answers:
         self.instructions = "\n\n".join(toolset.instructions for toolset in toolsets)
         self._running = running
         self._tools = {tool.name: (tool, served) for served in running for tool in served.toolset.tools}
-        assert len(self._tools) == sum(len(toolset.tools) for toolset in toolsets)
+        assert len(self._tools) == sum(len(toolset.tools) for toolset in toolsets)  # no two have a tool of one name
         pages = [served.target for served in running if served.toolset.has_pages]
         self.resources = Resources(pages[0]) if pages else None
         self._methods: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
@@ -312,6 +312,7 @@ class Resources:
         cursor = member(params, "cursor", str, optional=True)
         with _refusals(NOT_FOUND):
             pages = sorted(self._target.list_pages().pages, key=_address)
+        # The cursor is the last page and not a number: pages may be added and removed between two requests.
         start = bisect.bisect_right(pages, cursor, key=_address) if cursor else 0
         shown = pages[start : start + LIST_PAGE_SIZE]
         resources = [
@@ -363,18 +364,19 @@ class Resources:
             reference, {"ref/resource": "uri", "ref/prompt": "name"}.get(reference.get("type", ""), "type of ref"), str
         )
         name, typed = member(argument, "name", str), member(argument, "value", str)
-        known = member(member(params, "context", dict, optional=True) or {}, "arguments", dict, optional=True) or {}
-        for each in known:
-            member(known, each, str)
+        context = member(params, "context", dict, optional=True) or {}
+        others = member(context, "arguments", dict, optional=True) or {}  # what is typed already
+        for each in others:
+            member(others, each, str)
         candidates: Iterable[str] = ()
-        chosen = {"collection": known["collection"]} if self._is_several and known.get("collection") else {}
+        chosen = {"collection": others["collection"]} if self._is_several and others.get("collection") else {}
         if name in ("path", "file_path"):
             with _refusals(NOT_FOUND):
                 pages: PageList = self._target.list_pages(**chosen)
             candidates = [page.file_path for page in pages.pages]
         elif name == "collection" and self._is_several:
             candidates = [each.label for each in self._target.members]
-        elif name == "heading_path" and (path := known.get("file_path") or known.get("path")):
+        elif name == "heading_path" and (path := others.get("file_path") or others.get("path")):
             with contextlib.suppress(AnvilError):  # nothing to offer while the page's name is still being typed
                 page: Page = self._target.get_page(path, **chosen)
                 candidates = [full_heading(page.title, section.heading_path) for section in page.sections]

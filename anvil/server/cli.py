@@ -159,7 +159,7 @@ def command(
             from anvil.server import playground
 
             running = [playground.with_playground(toolset) for toolset in running]
-        stack.callback(shutdown.begin)
+        stack.callback(shutdown.begin)  # entered last, so called first: closing the toolsets is a part of the shutdown
         if given.transport == "stdio":
             from anvil.server import stdio
 

@@ -34,6 +34,8 @@ MORE_IN_MARKDOWN = 500
 """Characters of text that a reply in Markdown has more. It is shorter all the same, and agents ask again less often."""
 NO_LIMIT = 1_000_000_000
 """The largest value of a budget in characters: more than any index has."""
+MAX_REPORTED_CHARS = 1000
+"""Characters of the path of a page that is reported as missing, which may be any text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,12 +213,12 @@ def _report(opened: Anvil, file_path: str, problem: str, comment: str, **chosen:
     from anvil.doc_tests import question_log
 
     if problem == "missing":
-        page = file_path[:1000]
+        reported = file_path[:MAX_REPORTED_CHARS]
     else:
-        found = opened.get_page(file_path, **chosen)
-        page = address(found.file_path, found.collection, found.version)
-    question_log.report(opened.question_log, opened.name, page, problem, comment)
-    return Reported("recorded", page, problem)
+        page = opened.get_page(file_path, **chosen)
+        reported = address(page.file_path, page.collection, page.version)
+    question_log.report(opened.question_log, opened.name, reported, problem, comment)
+    return Reported("recorded", reported, problem)
 
 
 def open(options: ServeRequest, progress: Progress) -> Anvil:

@@ -73,20 +73,7 @@ async def serve(
         sock = stack.enter_context(listening(access))
         app = await stack.enter_async_context(running_app(served, reporter, standing=sse))
         stop_request = await stack.enter_async_context(stop_on_signal())
-        limit = connection_limit()
-        server = _Server(
-            uvicorn.Config(
-                application(app, access, stop_request, sse),
-                log_config=None,
-                access_log=False,
-                server_header=False,
-                timeout_graceful_shutdown=SHUTDOWN_GRACE_S,
-                lifespan="on",
-                ws="none",
-                http=WaitingConnections(limit).protocol(),
-                backlog=LISTEN_BACKLOG if limit > RESERVED_DESCRIPTORS * 4 else LISTEN_BACKLOG // 4,
-            )
-        )
+        server = _Server(_uvicorn_config(application(app, access, stop_request, sse)))
 
         async def stop() -> None:
             await stop_request.requested.wait()
@@ -111,6 +98,21 @@ async def serve(
             await server.serve([sock])
         finally:
             waiting.cancel()
+
+
+def _uvicorn_config(app: ASGIApp) -> uvicorn.Config:
+    limit = connection_limit()
+    return uvicorn.Config(
+        app,
+        log_config=None,  # anvil.server.logs configured it
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=SHUTDOWN_GRACE_S,
+        lifespan="on",  # the SDK's manager of requests runs in it
+        ws="none",
+        http=WaitingConnections(limit).protocol(),
+        backlog=LISTEN_BACKLOG if limit > RESERVED_DESCRIPTORS * 4 else LISTEN_BACKLOG // 4,
+    )
 
 
 @contextlib.contextmanager
@@ -256,12 +258,12 @@ class _Reworded:
 def _reworded(body: bytes) -> bytes:
     """An error of the SDK about a body that is no message, in words of this server; another one as it is."""
     try:
-        found = json.loads(body)["error"]
+        sdk_error = json.loads(body)["error"]
     except (ValueError, LookupError, TypeError):
         return body
-    if found["code"] == PARSE_ERROR:
+    if sdk_error["code"] == PARSE_ERROR:
         error = not_json("body")
-    elif found["message"].startswith(NO_MESSAGE):
+    elif sdk_error["message"].startswith(NO_MESSAGE):
         error = no_message("body")
     else:
         return body
@@ -360,7 +362,7 @@ class WaitingConnections:
 
     def begins(self, connection: WaitingConnection) -> None:
         """A connection becomes idle. Closes the oldest one if there are too many."""
-        self._waiting.pop(connection, None)
+        self._waiting.pop(connection, None)  # a dict keeps the order of its first entry: this one is the last again
         self._waiting[connection] = None
         if len(self._waiting) > self.limit // 2 or len(connection.connections) > self.limit:
             self._waiting.pop(oldest := next(iter(self._waiting)))
@@ -380,10 +382,14 @@ class WaitingConnection(H11Protocol):
 
     waiting: WaitingConnections
     _timer: asyncio.TimerHandle | None = None
+    """Of the head or the body of a request."""
     _reading: asyncio.TimerHandle | None = None
+    """Of a client that does not read."""
     _seen: Any = None
+    """The request whose head was seen to be complete."""
     _since = 0.0
     _received = 0
+    """When its body began, and the bytes of it that came since."""
 
     # --- called by uvicorn and the event loop ------------------------------------------------------------------
 
@@ -454,6 +460,7 @@ class WaitingConnection(H11Protocol):
     def _body_is_late(self) -> None:
         left = self._since + BODY_TIMEOUT_S + self._received / MIN_BODY_BYTES_PER_S - time.monotonic()
         if left > 0:
+            # with a little more, because a timer can be early by a clock's tick
             self._timer = self.loop.call_later(left + 0.01, self._body_is_late)
         else:
             self.give_up()

@@ -30,9 +30,10 @@ def render(result: Any) -> str:
 @render.register
 def _(result: SearchResult) -> str:
     notes = "\n".join(result.freshness.notes)
-    found = [rendered_hit(hit) for hit in result.results] or ["Nothing found."]
+    hits = [rendered_hit(hit) for hit in result.results] or ["Nothing found."]
     is_covered = (result.confidence or 0.0) >= UNLIKELY
-    return _joined([*found, notes] if is_covered else [notes, *found])
+    # where probably nothing answers, the note that says so is read first
+    return _joined([*hits, notes] if is_covered else [notes, *hits])
 
 
 def rendered_hit(hit: Hit) -> str:
@@ -83,8 +84,8 @@ def _(result: SectionText) -> str:
 @render.register
 def _(result: GrepResult) -> str:
     total = f"{counted(result.total_matches, 'line')} in {counted(result.total_pages, 'page')}"
-    found = "\n".join(map(_match, result.matches))
-    return _joined([found, _counts(total, result.next_offset), *(result.notes or ())])
+    matches = "\n".join(map(_match, result.matches))
+    return _joined([matches, _counts(total, result.next_offset), *(result.notes or ())])
 
 
 def _match(match: GrepMatch) -> str:
@@ -97,8 +98,8 @@ def _match(match: GrepMatch) -> str:
 
 @render.register
 def _(result: PageList) -> str:
-    found = "\n".join(map(_summary, result.pages))
-    return _joined([found, _counts(counted(result.total_pages, "page"), result.next_offset), *(result.notes or ())])
+    pages = "\n".join(map(_summary, result.pages))
+    return _joined([pages, _counts(counted(result.total_pages, "page"), result.next_offset), *(result.notes or ())])
 
 
 def _summary(page: PageSummary) -> str:

@@ -293,8 +293,8 @@ def _of_sdk(error: ProtocolError) -> MCPError:
 def _invalid(error: ValidationError) -> str:
     """What is wrong with the parameters of a request: the first finding of the SDK's check, without the value."""
     [first, *_] = error.errors(include_url=False, include_context=False, include_input=False)
-    place = ".".join(map(str, first["loc"]))[:MAX_SHOWN_PLACE_CHARS]
-    return f"Invalid request parameters: {place or 'params'}: {first['msg']}."
+    member_path = ".".join(map(str, first["loc"]))[:MAX_SHOWN_PLACE_CHARS]
+    return f"Invalid request parameters: {member_path or 'params'}: {first['msg']}."
 
 
 @asynccontextmanager

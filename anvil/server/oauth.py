@@ -116,14 +116,14 @@ class TokenGuard:
 
 def _scopes(claims: Mapping[str, Any]) -> set[str]:
     """The scopes of a token: ``scope`` (RFC 9068), or ``scp`` as some providers name it, as text or a list."""
-    found: set[str] = set()
+    scopes: set[str] = set()
     for name in ("scope", "scp"):
         value = claims.get(name)
         if isinstance(value, str):
-            found |= set(value.split())
+            scopes |= set(value.split())
         elif isinstance(value, list):
-            found |= {str(item) for item in value}
-    return found
+            scopes |= {str(item) for item in value}
+    return scopes
 
 
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
@@ -193,6 +193,7 @@ class IdentityProvider:
     def _key(self, key_id: Any) -> Any:
         key = self._known(key_id)
         is_fresh = time.monotonic() - self._fetched_at <= KEYS_TTL_S
+        # With a key that is known, one thread fetches the keys again and the others go on.
         if key is not None and (is_fresh or not self._lock.acquire(blocking=False)):
             return key  # a provider that hangs, and a token with an invented key, hold up no known one
         if key is None:
@@ -251,7 +252,7 @@ class IdentityProvider:
     def _metadata(self, deadline: float) -> Mapping[str, Any]:
         parts = urlsplit(self.issuer)
         host, path = f"{parts.scheme}://{parts.netloc}", parts.path.rstrip("/")
-        for address in (
+        for address in (  # in the order of the text of MCP: RFC 8414, then OpenID Connect in both ways to write it
             f"{host}/.well-known/oauth-authorization-server{path}",
             f"{host}/.well-known/openid-configuration{path}",
             f"{host}{path}/.well-known/openid-configuration",

@@ -77,6 +77,8 @@ class ShutdownDeadline:
 
 @contextmanager
 def handling(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
+    """A context in which ``handler`` gets the signals that end a server. Elsewhere than in the main thread it gets
+    none."""
     previous: dict[signal.Signals, Any] = {}
     try:
         for number in SIGNALS:

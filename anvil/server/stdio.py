@@ -49,7 +49,8 @@ OVERLONG_LINE = b"\0"
 MAX_QUEUED_ANSWERS, MAX_QUEUED_NOTICES = 16, 1024
 """Lines that wait for a client that does not read. With more of them calls wait, and notifications are dropped."""
 ANSWER_GRACE_S = SHUTDOWN_TIMEOUT_S - 0.3
-"""Time for open requests after the client closed stdin. The client may still read the answers."""
+"""Time for open requests after the client closed stdin. The client may still read the answers. What is left until the
+process is ended is for closing files."""
 FIRST_LINE_S = 0.1
 """How long the first line is waited for before the index is opened. Most clients have sent it by then."""
 WRITTEN_S = 1.0
@@ -134,7 +135,7 @@ class StdioPipe:
                 line = memoryview(self._queued[0] + b"\n")
             try:
                 while line and not self.broken:
-                    line = line[os.write(self._target, line) :]
+                    line = line[os.write(self._target, line) :]  # a full pipe takes a part of it
             except OSError:
                 self.broken = True
             with self._moved:
@@ -237,6 +238,8 @@ class Conversation:
                 self.connection.send = self._notify
             return
         request: RequestId = message["id"]
+        # Answers from here are offered, not put: this thread must not wait for a client that does not read, because it
+        # reads the client's cancellations too.
         try:
             result = self._at_once(request, method, params)
         except ProtocolError as error:
