@@ -98,7 +98,7 @@ def command(
     from anvil.ci.summary import artifact, failure
 
     chosen: dict[str, Any] = {name: None if value == "" else value for name, value in given.items()}
-    order = run.CiOptions(**chosen)
+    ci_options = run.CiOptions(**chosen)
     say = functools.partial(output.say, err=as_json)  # with --json, standard output has the JSON only
     runner = runners.runner(os.environ, say, summary or None, values=not as_json)
     if mode == "artifact":
@@ -107,7 +107,7 @@ def command(
         runner.summarize(artifact(artifact_name, artifact_url, os.environ.get("GITHUB_REPOSITORY")))
         return OK
     try:
-        is_good, values = run.MODES[mode](order, runner)
+        is_good, values = run.MODES[mode](ci_options, runner)
     except AnvilError as error:
         runner.annotate("error", str(error))
         runner.summarize(failure(str(error)))

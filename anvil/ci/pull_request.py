@@ -61,14 +61,14 @@ def base_commit(opened: Anvil) -> str | None:
 
 def title() -> str:
     """The title of the pull request that the run is for; ``""`` elsewhere."""
-    found = _pull_request().get("title")
-    return found if isinstance(found, str) else ""
+    value = _pull_request().get("title")
+    return value if isinstance(value, str) else ""
 
 
 def number() -> int | None:
     """The number of the pull request that the run is for; None elsewhere."""
-    found = _pull_request().get("number")
-    return found if type(found) is int and found > 0 else None
+    value = _pull_request().get("number")
+    return value if type(value) is int and value > 0 else None
 
 
 def _pull_request() -> dict[str, Any]:
@@ -133,17 +133,17 @@ def _earlier(api: _Api, comments: str) -> dict[str, Any] | None:
     """The comment of an earlier run, if there is one."""
     own_login: str | None = None
     for page in range(1, _MAX_PAGES + 1):
-        found = api.ask("GET", f"{comments}?per_page={_PER_PAGE}&page={page}", 200)
-        if not isinstance(found, list):
+        listed = api.ask("GET", f"{comments}?per_page={_PER_PAGE}&page={page}", 200)
+        if not isinstance(listed, list):
             raise Unreachable("GitHub's list of comments is not as documented.")
-        marked = [each for each in found if _is_marked(each)]
-        if marked and own_login is None:
+        marked = [each for each in listed if _is_marked(each)]
+        if marked and own_login is None:  # most pull requests have no comment of this kind: nothing is asked
             own_login = _login(api)
         for each in marked:
             user = each["user"]
             if user.get("login") == own_login if own_login else user.get("type") == "Bot":
                 return dict(each)
-        if len(found) < _PER_PAGE:
+        if len(listed) < _PER_PAGE:
             return None
     raise FetchError(f"It has more than {_MAX_PAGES * _PER_PAGE:,} comments, among which none of Anvil was found.")
 

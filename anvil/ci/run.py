@@ -58,14 +58,14 @@ class CiOptions(OpenRequest):
     markdown: Literal["true", "false"] | None = None
 
 
-def plan(order: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
+def plan(options: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
     """The folder in which to keep the index between runs, and the prefixes of its cache key; and the same for the
     documentation of dependencies."""
-    with _opened(order, runner) as opened:
+    with _opened(options, runner) as opened:
         temporary = Path(os.environ.get("RUNNER_TEMP") or tempfile.gettempdir())
-        prefix = previous_indexes.index_key(opened, order.shard)
+        prefix = previous_indexes.index_key(opened, options.shard)
         values = {
-            "keep": order.keep or str(temporary / previous_indexes.index_folder(opened, order.shard)),
+            "keep": options.keep or str(temporary / previous_indexes.index_folder(opened, options.shard)),
             "cache-prefix": prefix,
             "cache-branch": prefix
             + previous_indexes.branch_key(pull_request.base_branch() or pull_request.own_branch()),
@@ -75,27 +75,30 @@ def plan(order: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
     return True, values
 
 
-def build(order: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
+def build(options: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
     """Build the index, reuse vectors of the kept one, and write the new index and its manifest into that folder."""
     from anvil.git_drivers import index_diff
     from anvil.index_file import manifest, publish, verify
     from anvil.search import content_health
 
     with ExitStack() as stack:
-        opened = stack.enter_context(_opened(order, runner))
-        kept_index = previous_indexes.index(order.keep)
-        reused = [*([kept_index] if kept_index else []), *previous_indexes.named(order.previous, opened, runner)]
+        opened = stack.enter_context(_opened(options, runner))
+        kept_index = previous_indexes.index(options.keep)
+        reused = [*([kept_index] if kept_index else []), *previous_indexes.named(options.previous, opened, runner)]
         old_copy = Path(stack.enter_context(tempfile.TemporaryDirectory())) / INDEX_NAME
-        base = stack.enter_context(previous_indexes.base_index(opened, kept_index, order.kept_key or "", order.shard))
+        base = stack.enter_context(
+            previous_indexes.base_index(opened, kept_index, options.kept_key or "", options.shard)
+        )
         # in a pull request the branch goes first: its reader asks what the pull request changes, not the last push
         candidates = [*([base] if base else []), opened.index_path, *reused]
-        old = previous_indexes.first_sound(candidates, order.shard, old_copy)  # a copy, since the build may replace it
-        report = opened.index(previous=reused, shard=order.shard)
+        # a copy, since the build may replace it
+        old = previous_indexes.first_sound(candidates, options.shard, old_copy)
+        report = opened.index(previous=reused, shard=options.shard)
         _warn(report, opened, runner)
         if report.nothing_embedded:  # such an index must not be kept for the next run, or published
             raise BuildError(report.nothing_embedded_because)
-        _write_markdown(opened, order, runner)
-        _write_search_page(opened, order, runner)
+        _write_markdown(opened, options, runner)
+        _write_search_page(opened, options, runner)
         index = opened.index_path
         new = stack.enter_context(verify.open_checked(index))
         sha256 = safe_files.sha256(index)
@@ -115,12 +118,12 @@ def build(order: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
             "chunks": str(report.chunks),
             "embedded": str(report.embedded),
             "changed": str(old is None or safe_files.sha256(old_copy) != sha256).lower(),
-            "cache-key": previous_indexes.index_key(opened, order.shard)
+            "cache-key": previous_indexes.index_key(opened, options.shard)
             + previous_indexes.branch_key(pull_request.own_branch())
             + sha256[:16],
         }
-        if order.keep:
-            target = Path(order.keep, INDEX_NAME)
+        if options.keep:
+            target = Path(options.keep, INDEX_NAME)
             publish.place(index, target)
             manifest.write_manifest(target)
     runner.output(values)
@@ -128,7 +131,7 @@ def build(order: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
     return True, values
 
 
-def check(order: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
+def check(options: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
     """Compare the index, and the files with the pointer of ``anvil agents``, with the documents; annotate what is
     stale.
 
@@ -139,10 +142,10 @@ def check(order: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
     from anvil.search import content_health
 
     with ExitStack() as stack:
-        opened = stack.enter_context(_opened(order, runner))
+        opened = stack.enter_context(_opened(options, runner))
         changes = opened.check()
         reader = stack.enter_context(verify.open_checked(opened.index_path))
-        base = stack.enter_context(previous_indexes.base_index(opened, None, "", order.shard))
+        base = stack.enter_context(previous_indexes.base_index(opened, None, "", options.shard))
         old = stack.enter_context(verify.open_checked(base)) if base else None
         contents = _contents(
             opened,
@@ -163,7 +166,7 @@ def check(order: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
             "changed": str(bool(changes)).lower(),
         }
         if changes:
-            for note in list(stale_notes(changes, opened, reader))[: MAX_WARNINGS if order.mark_stale else 0]:
+            for note in list(stale_notes(changes, opened, reader))[: MAX_WARNINGS if options.mark_stale else 0]:
                 runner.annotate(*note)
             runner.annotate(
                 "error",
@@ -172,7 +175,7 @@ def check(order: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
             )
         else:
             runner.line(f"{shown(opened.index_path)} is fresh: no page differs from the documents.")
-        stale_files = _stale_agent_files(opened, order)
+        stale_files = _stale_agent_files(opened, options)
         for message in stale_files:
             runner.annotate("error", message)
     runner.output(values)
@@ -187,21 +190,21 @@ def _way_out(opened: Anvil, of_site: bool) -> str:
     return f"Run '{'mkdocs' if of_site else 'anvil'} build' and commit the index."
 
 
-def _stale_agent_files(opened: Anvil, order: CiOptions) -> tuple[str, ...]:
+def _stale_agent_files(opened: Anvil, options: CiOptions) -> tuple[str, ...]:
     """What is wrong with the files that have the pointer of ``anvil agents``, if any."""
     from anvil.agents.agent_files import AgentFiles
     from anvil.system import installation
 
     if opened.folder is None or opened.tree is None:
         return ()
-    command = installation.line(["anvil", "agents", *option_words(order, "docs", "config")])
+    command = installation.line(["anvil", "agents", *option_words(options, "docs", "config")])
     return AgentFiles(opened.folder, opened.base).compare(opened.tree).messages(command)
 
 
-def test(order: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
+def test(options: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
     """Ask the questions of a suite, in a pull request also of the branch that it is for; whether they are answered."""
-    with _opened(order, runner) as opened:
-        suite = opened.test_suite(None if order.tests in (None, "true") else order.tests)
+    with _opened(options, runner) as opened:
+        suite = opened.test_suite(None if options.tests in (None, "true") else options.tests)
         branch = pull_request.base_branch()
         base = pull_request.base_commit(opened) if branch else None
         report = opened.test(suite, base)
@@ -227,11 +230,11 @@ def test(order: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
     return report.passed, values
 
 
-def lint(order: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
+def lint(options: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
     """Examine the pages, with annotations at errors and warnings; whether no finding reaches the fail level."""
-    with _opened(order, runner) as opened:
-        report = opened.lint(site=order.site)
-        failing = report.at_least(order.fail_level or opened.config.table(LintOptions).fail_level)
+    with _opened(options, runner) as opened:
+        report = opened.lint(site=options.site)
+        failing = report.at_least(options.fail_level or opened.config.table(LintOptions).fail_level)
         for note in lint_notes(summary.annotated(report, MAX_WARNINGS), opened):
             runner.annotate(*note)
         pages_url = _pages_url(opened)
@@ -242,14 +245,14 @@ def lint(order: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
     return not failing, values
 
 
-def impact(order: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
+def impact(options: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
     """Name the sections that the change of a pull request probably makes wrong, in annotations and the summary; quiet
     where there are none. Whether that is so, or does not matter."""
     from anvil.impact import change
     from anvil.impact.assessment import assess
 
-    with _opened(order, runner) as opened:
-        base = order.base
+    with _opened(options, runner) as opened:
+        base = options.base
         if base is None and pull_request.base_branch() is not None:
             base = pull_request.base_commit(opened)
             if base is None:
@@ -273,15 +276,15 @@ def impact(order: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
         runner.line(sentence)
     values = {"impact": str(len(likely))}
     runner.output(values)
-    if said := summary.render_impact(likely, report, pages_url):
-        runner.summarize(said)
-    if order.comment:
-        pull_request.keep_current(said if likely else "", runner)
+    if section := summary.render_impact(likely, report, pages_url):
+        runner.summarize(section)
+    if options.comment:
+        pull_request.keep_current(section if likely else "", runner)
     runner.line(f"{summary.impact_headline(likely, report)} ({counted(report.files, 'changed file')} of code).")
-    return not (likely and order.fail_impact), values
+    return not (likely and options.fail_impact), values
 
 
-def deps(order: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
+def deps(options: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
     """Fetch or build the documentation that ``anvil.lock`` names, with an error for each entry that fails.
 
     The folder that is kept between runs gets what the lock names, and nothing else. It is a copy, because the cache of
@@ -293,9 +296,9 @@ def deps(order: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
     from anvil.settings.files import load_config
     from anvil.settings.schema import LOCK_NAME
 
-    config, base = load_config(order.config)
+    config, base = load_config(options.config)
     entries, cache = lock_entries.read_entries(base), docs_cache.cache()
-    kept_docs = docs_cache.kept(Path(order.keep)) if order.keep else None
+    kept_docs = docs_cache.kept(Path(options.keep)) if options.keep else None
     if kept_docs is not None:
         docs_cache.copy(kept_docs, cache, entries, config.table(FetchOptions), base)
     reports = lock_entries.sync(config, base, cache, _progress(runner))
@@ -322,10 +325,10 @@ def _progress(runner: Runner) -> ProgressLines:
     return ProgressLines(runner.line, first_s=2.0, interval_s=10.0)
 
 
-def _opened(order: CiOptions, runner: Runner) -> Anvil:
+def _opened(options: CiOptions, runner: Runner) -> Anvil:
     from anvil.api import open_index
 
-    return open_index(replace(order, progress=_progress(runner)))
+    return open_index(replace(options, progress=_progress(runner)))
 
 
 # --- reports ---------------------------------------------------------------------------------------------------
@@ -360,13 +363,13 @@ def _size(reader: Reader, path: Path) -> summary.Size:
     return summary.Size(counts["documents"], counts["sections"], counts["chunks"], path.stat().st_size)
 
 
-def _write_markdown(opened: Anvil, order: CiOptions, runner: Runner) -> None:
+def _write_markdown(opened: Anvil, options: CiOptions, runner: Runner) -> None:
     """Write the pages of the site as Markdown, if that is wanted."""
     site = opened.config.site
     configured = site.folder is not None and site.writes_markdown
-    if order.markdown == "false" or (order.markdown is None and not configured):
+    if options.markdown == "false" or (options.markdown is None and not configured):
         return
-    if order.shard is not None:
+    if options.shard is not None:
         raise ConfigError("The Markdown of a site is written from all of its pages, and a shard has some.")
     written = opened.publish_markdown()
     for note in written.notes:
@@ -374,10 +377,10 @@ def _write_markdown(opened: Anvil, order: CiOptions, runner: Runner) -> None:
     runner.line(str(written))
 
 
-def _write_search_page(opened: Anvil, order: CiOptions, runner: Runner) -> None:
+def _write_search_page(opened: Anvil, options: CiOptions, runner: Runner) -> None:
     """Write the search page of the site, if the configuration says so. A shard has none."""
     site = opened.config.site
-    if site.folder is not None and site.search_page and order.shard is None:
+    if site.folder is not None and site.search_page and options.shard is None:
         runner.line(f"The search page is {shown(opened.publish_search_page())}.")
 
 

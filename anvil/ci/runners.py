@@ -229,21 +229,21 @@ def question_notes(report: TestReport, opened: Anvil) -> Iterator[Note]:
         file = in_checkout(opened, difference.page) if difference.page else None
         yield Note(level, f"{message} {difference.reason}".strip(), file, difference.line if file else None)
     suite = in_workspace(Path(report.suite).resolve())
-    known = {difference.ask for difference in worse}
+    worse_questions = {difference.ask for difference in worse}
     for outcome in report.failed:
-        if outcome.ask not in known:
+        if outcome.ask not in worse_questions:
             first = f" {outcome.answers[0].file_path} comes first." if outcome.answers else ""
             message = f"{outcome.ask!r} expects {outcome.expected}: {standing(outcome)}.{first}"
             yield Note("error" if not report.passed else "warning", message, suite, outcome.line or 1)
 
 
 def _first_different_line(path: str, opened: Anvil, reader: Reader) -> int:
+    from anvil.doc_tests.comparing import first_difference
+
     indexed = reader.document(path)
     document = opened.tree.read(path) if opened.tree else None
     if indexed is None or not isinstance(document, Document):
         return 1
     page = markdown_parser.parse(document.text)
-    from anvil.doc_tests.comparing import first_difference
-
     line = first_difference(page_text(reader.page_chunks(indexed.id)), page.text, page.first_line)
     return source_line(line, document.inserted)

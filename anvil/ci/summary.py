@@ -291,7 +291,7 @@ def _chart(bars: Iterable[Bar]) -> str:
 
 
 def _bar(share: float) -> str:
-    eighths = max(round(share * MAX_BAR_CHARS * 8), 1 if share else 0)
+    eighths = max(round(share * MAX_BAR_CHARS * 8), 1 if share else 0)  # Unicode has blocks of one to eight eighths
     return "█" * (eighths // 8) + ("", "▏", "▎", "▍", "▌", "▋", "▊", "▉")[eighths % 8]
 
 
@@ -313,8 +313,8 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], align: str = "") -
 def lint_headline(report: LintReport) -> str:
     """The result in one sentence."""
     counts = Counter(finding.level for finding in report.findings)
-    found = [counted(counts[level], level) for level in reversed(LEVELS) if counts[level]]
-    return f"{', '.join(found) or 'nothing found'} in {counted(report.pages, 'page')}"
+    levels = [counted(counts[level], level) for level in reversed(LEVELS) if counts[level]]
+    return f"{', '.join(levels) or 'nothing found'} in {counted(report.pages, 'page')}"
 
 
 def annotated(report: LintReport, most: int) -> list[LintFinding]:
@@ -380,8 +380,8 @@ def render_questions(report: TestReport, since: str | None, pages_url: str | Non
     comparison = report.comparison
     if comparison is not None:
         parts += [*_comparison(comparison, since, pages_url)]
-    known = {difference.ask for difference in comparison.worse} if comparison else set()
-    failed = [outcome for outcome in report.failed if outcome.ask not in known]
+    worse_questions = {difference.ask for difference in comparison.worse} if comparison else set()
+    failed = [outcome for outcome in report.failed if outcome.ask not in worse_questions]
     if failed:
         rows = [(code(outcome.ask), code(outcome.expected), _instead(outcome)) for outcome in failed]
         title = "Not answered, here and before" if comparison else "Not answered"
@@ -439,11 +439,11 @@ def _escaped(text: str) -> str:
 
 def impact_headline(likely: Sequence[AffectedSection], impact: Impact) -> str:
     """The result in one sentence."""
-    found = [
+    clauses = [
         *([f"{counted(len(likely), 'section')} may be wrong after this change"] if likely else []),
         *([f"no page has {counted(len(impact.undocumented), 'addition')}"] if impact.undocumented else []),
     ]
-    return ", and ".join(found) or "nothing that this change makes wrong was found"
+    return ", and ".join(clauses) or "nothing that this change makes wrong was found"
 
 
 def render_impact(likely: Sequence[AffectedSection], impact: Impact, pages_url: str | None) -> str:
