@@ -71,7 +71,7 @@ def export(index: Path, client: Client, progress: Progress = silent, grace: floa
         if not is_exported:
             generations.without_others(client, None)  # the rest of an interrupted export
             _Export(reader, Generation(client, name, int(meta["embedding_dimensions"])), progress).run()
-            reading.MilvusReader(client, name)
+            reading.MilvusReader(client, name)  # raises where it cannot be read, before queries move to it
             if generations.point(client, name) is not None:
                 time.sleep(grace)
         generations.without_others(client, name)
@@ -130,6 +130,7 @@ class _Export:
     def _chunk(
         self, document: StoredDocument, chunk: StoredChunk, text: SearchedText, hidden: str, windows: int
     ) -> None:
+        # Without the words of the path, which the reader puts behind the terms: the keyword index of a file has none.
         derived = text.terms[: len(text.terms) - len(path_words(document.file_path))]
         words = generations.COLUMN_SEPARATOR.join(
             " ".join(self._stem(column)) for column in (text.title, text.heading_path, text.content, derived)
@@ -193,6 +194,7 @@ class _Export:
         rows = ids >> table_rows.WINDOW_BITS
         starts = np.flatnonzero(np.r_[True, rows[1:] != rows[:-1]])
         last = ids[np.r_[starts[1:] - 1, len(ids) - 1]]
+        # The low bits of a window's id are its number in the chunk, from 0: the last one tells how many there are.
         windows = dict(
             zip(rows[starts].tolist(), ((last & (1 << table_rows.WINDOW_BITS) - 1) + 1).tolist(), strict=True)
         )
@@ -248,7 +250,7 @@ class _Export:
 
 def _fitting(words: str) -> str:
     """The words, cut to the size of a field. They only select candidates."""
-    if len(words) <= generations.MAX_TEXT_BYTES // 4:
+    if len(words) <= generations.MAX_TEXT_BYTES // 4:  # UTF-8 has four bytes for a character at most
         return words
     cut = words.encode("utf-8", "replace")[: generations.MAX_TEXT_BYTES].decode("utf-8", "ignore")
-    return cut if len(cut) == len(words) else cut.rpartition(" ")[0]
+    return cut if len(cut) == len(words) else cut.rpartition(" ")[0]  # the last word may be cut, too

@@ -112,6 +112,7 @@ class MilvusReader:
 
     def _texts(self, kind: int, numbers: Iterable[int]) -> dict[int, str]:
         """Number -> text; missing texts are left out."""
+        # The first piece of a text says how many pieces there are: two requests are enough for any texts.
         firsts = {generations.part(kind, number): number for number in numbers}
         begun, more = {}, []
         for row, fields in self._rows("parts", firsts, ["text"]).items():
@@ -335,6 +336,7 @@ class MilvusReader:
             limit=limit,
             filter=within,
             output_fields=["document"],
+            # "ef" is the number of candidates that HNSW keeps; it must not be under the limit
             search_params={"metric_type": "COSINE", "params": {"ef": max(2 * limit, 128)}},
         )[0]
         return [(int(hit["id"]), float(hit["distance"])) for hit in hits]

@@ -141,7 +141,7 @@ def _indexes(kind: str) -> Any:
 
     index_params = MilvusClient.prepare_index_params()
     if kind == "chunks":
-        index_params.add_index(
+        index_params.add_index(  # the numbers are those of ranking.K1 and ranking.B
             "bm25", index_type="SPARSE_INVERTED_INDEX", metric_type="BM25", params={"bm25_k1": 1.2, "bm25_b": 0.75}
         )
     elif kind == "parts":
@@ -251,7 +251,7 @@ class Generation:
                 name,
                 filter="",
                 output_fields=["count(*)"],
-                consistency_level="Strong",
+                consistency_level="Strong",  # with the rows that were just written
                 timeout=WRITE_TIMEOUT_S,
             )
             row_count = int(counted[0]["count(*)"])

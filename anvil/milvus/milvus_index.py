@@ -122,6 +122,7 @@ class MilvusWorkingCopy(WorkingCopy):
         assert self._artifact is not None
         if self._overlaid is None:
             pages = self._artifact.pages
+            # Masked are pages whose source is another one now or is gone, and pages that the overlay has.
             gone = {e.id for path, e in pages.items() if e.blob_id and self._indexed.get(path) != e.blob_id}
             above = self._copy.reader if self._copy is not None else None
             newer_paths = above.identities() if above is not None else {}
@@ -261,6 +262,7 @@ class MilvusIndex:
         chosen = {id_ for id_ in self._ids[selection].tolist() if not self.reader.is_above(id_)}
         if not chosen:
             return None
+        # of the two lists of ids that say the same, the shorter one
         if 2 * len(chosen) <= len(self.reader.below.paths):
             return generations.within(chosen, ())
         return generations.within(None, self.reader.below.paths.keys() - chosen)
@@ -333,6 +335,7 @@ class MilvusIndex:
 
     def _keyword_scores(self, rows: Sequence[int], words: Sequence[str]) -> dict[int, float]:
         """BM25 as the keyword index of a file computes it, so that both choose the same candidates."""
+        # Milvus' own score has no weights of columns, and counts words of pages that are masked.
         terms = [(tokens, self._idf(word)) for word in dict.fromkeys(words) if (tokens := self.stem(word))]
         scores = {}
         for row, (columns, length) in self._words(rows).items():

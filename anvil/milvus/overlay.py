@@ -100,9 +100,9 @@ class LayeredReader:
 
     def links(self) -> PageLinks:
         """The links between the pages of both, as if they were in one file."""
-        found = {page: links for page, links in self.below.links().items() if page.id not in self.masked}
-        links = {page.id: links for page, links in found.items()}
-        pages = list(found)
+        exported = {page: links for page, links in self.below.links().items() if page.id not in self.masked}
+        links = {page.id: links for page, links in exported.items()}
+        pages = list(exported)
         if self.above is not None:
             new = self.above.addresses()
             links |= links_of(new, self.above.page_texts())
