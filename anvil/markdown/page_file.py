@@ -46,6 +46,7 @@ def page_of(
     first = markdown_parser.leading_title(text, 0)
     title = document.title or _text(metadata, "title") or first
     has_heading = first is not None
+    # Most pages begin with their title. The others are parsed only if that may tell more.
     if not has_heading and (not title or markdown_parser.may_have_heading(text, 0, 1)):
         parsed = document.page or markdown_parser.parse(text)
         title = title or parsed.title or document.path
@@ -72,7 +73,7 @@ def page_of(
 def render(page: MarkdownPage, link: Callable[[str], str], spans: Sequence[TargetSpan] | None = None) -> str:
     """The text of the page's file. ``link``: a target of a link or an image of the page -> the target in the file.
     ``spans``: the targets in its text, if they are known."""
-    known = {
+    values = {
         "title": page.title,
         "url": page.url,
         "description": page.description,
@@ -80,7 +81,7 @@ def render(page: MarkdownPage, link: Callable[[str], str], spans: Sequence[Targe
         "language": page.language,
         "last_modified": page.last_modified,
     }
-    head = "".join(f"{key}: {_quoted(value)}\n" for key, value in known.items() if value)
+    head = "".join(f"{key}: {_quoted(value)}\n" for key, value in values.items() if value)
     text = references.with_targets(page.text, references.target_spans(page.text) if spans is None else spans, link)
     return f"---\n{head}---\n\n{text}"
 

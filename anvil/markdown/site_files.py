@@ -90,7 +90,7 @@ def write(
     layout = links.layout
     files = _Files(folder)
     listed: list[MarkdownPage] = []
-    full, full_size = [llms.head(site)], 0  # llms-full.txt, empty when it is too large
+    full = None if partial else _FullText(site)
     linked: list[tuple[SitePlace, str]] = []
     for done, (place, page) in enumerate(pages):
         progress("writing Markdown", done, len(layout.files))
@@ -102,26 +102,44 @@ def write(
                 by_folder[above] = render(page, links.of(place.base, path), spans)
             files.want(path, by_folder[above])
         listed.append(replace(page, text=""))
-        if not partial:
-            text = references.with_targets(page.text, spans, links.of(place.base, llms.FULL))
-            full.append(llms.part_of_full(page, text))
-            full_size += len(full[-1].encode(errors="replace"))
-            if full_size > llms.MAX_FULL_BYTES:
-                full.clear()
+        if full is not None:
+            full.add(page, references.with_targets(page.text, spans, links.of(place.base, llms.FULL)))
         linked.append((place, page.path))
     notes = _collisions(layout)
-    if not partial:
-        if full:
-            files.want(llms.FULL, "".join(full))
+    if full is not None:
+        all_pages = full.text
+        if all_pages:
+            files.want(llms.FULL, all_pages)
         else:
             size = f"{llms.MAX_FULL_BYTES // 1_000_000} MB"
             notes.append(f"{llms.FULL} is not written: the text of all pages is larger than {size}.")
-        files.want(llms.LIST, llms.list_file(site, listed, bool(full)))
+        files.want(llms.LIST, llms.list_file(site, listed, bool(all_pages)))
     files.finish(partial)
     html = files.link_html([each for each in linked if each[1] in files.own] if link_html else [], partial)
     files.save(html)
     notes += files.notes()
     return MarkdownReport(len(listed), len(files.own), files.written, files.removed, tuple(notes))
+
+
+class _FullText:
+    """The text of ``llms-full.txt``, page by page. Once it is too large, none of it is kept."""
+
+    def __init__(self, site: PublishedSite) -> None:
+        self._parts = [llms.head(site)]
+        self._size = 0
+
+    def add(self, page: MarkdownPage, text: str) -> None:
+        part = llms.part_of_full(page, text)
+        self._size += len(part.encode(errors="replace"))
+        if self._size > llms.MAX_FULL_BYTES:
+            self._parts.clear()  # and not filled again, because the size only grows
+        else:
+            self._parts.append(part)
+
+    @property
+    def text(self) -> str:
+        """All of it; empty if it is too large."""
+        return "".join(self._parts)
 
 
 def _collisions(layout: Layout) -> list[str]:
@@ -185,6 +203,7 @@ class _Files:
         """Write the files that wait; first the record of them."""
         if not self._waiting:
             return
+        # With the record first, a build that is interrupted leaves no file that the next one takes for somebody else's.
         coming = {path: hashlib.sha256(data).hexdigest() for path, data in self._waiting.items()}
         self._write_record(replace(self._known, unfinished={**self._record.unfinished, **self.own, **coming}))
         for path, data in sorted(self._waiting.items()):
@@ -353,7 +372,7 @@ def publish(
         def placed_pages() -> Iterator[PlacedPage]:
             for document, text in _texts(reader, stored):
                 place = places[document.file_path]
-                for path in layout.files[place.html][:1]:
+                for path in layout.files[place.html][:1]:  # none where another page has both files
                     images = pages[document.file_path].facts.images
                     yield PlacedPage(place, page_of(_document(document, text, version, of_site), path, images=images))
 

@@ -52,7 +52,7 @@ def lay_out(places: Iterable[SitePlace]) -> Layout:
     files: dict[str, list[str]] = {}
     refused: dict[str, str] = {}
     taken: set[str] = set()
-    for wanted in (_beside, _behind):
+    for wanted in (_beside, _behind):  # first all that are beside HTML: they go before a page with the same address
         for place in ordered:
             path = wanted(place)
             own = files.setdefault(place.html, [])
@@ -159,7 +159,7 @@ class TwinLinks:
             return target
         parts = urlsplit(target)
         fragment = f"#{parts.fragment}" if parts.fragment else ""
-        for twin in self.layout.files.get(html or "", ())[:1]:
+        for twin in self.layout.files.get(html or "", ())[:1]:  # the first one, if the page has any
             return relative(twin, folder) + fragment
         if posixpath.dirname(base) == folder or parts.netloc or parts.scheme or parts.path.startswith("/"):
             return target
