@@ -68,13 +68,18 @@ class AnvilPlugin(BasePlugin[options.AnvilConfig]):  # type: ignore[no-untyped-c
         self._opened: anvil.Anvil | None = None
         self._settings: Config | None = None
         self._contents: dict[str, Fragment] = {}
+        """HTML of a page -> what was read of it. 'mkdocs serve' keeps it, so that only edited pages are read again."""
         self._forget()
 
     def _forget(self) -> None:
         self._depth = 0
+        """Builds that are running, one inside the other."""
         self._shown: dict[str, tuple[Page, str]] = {}
+        """Path -> page and its HTML."""
         self._unread: set[str] = set()
+        """Pages that a dirty build did not render."""
         self._order: dict[str, int] = {}
+        """Path -> place in the navigation."""
 
     # --- hooks ---------------------------------------------------------------------------------------------
 
@@ -200,6 +205,7 @@ class AnvilPlugin(BasePlugin[options.AnvilConfig]):  # type: ignore[no-untyped-c
                 log.debug(f"{path} is not indexed: a plugin made it, and it has only headings")
                 continue
             text, rendered = None, choice.as_rendered(path)
+            # What authors wrote is better than what the HTML gives, unless it lacks text that readers see.
             if not rendered:
                 text = self._source(path, page, expand)
                 rendered = choice.auto and pages.is_incomplete(page, text, content)

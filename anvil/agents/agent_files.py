@@ -123,6 +123,7 @@ class AgentFiles:
         default, names them."""
         with suppress(AnvilError):
             config, base = load_config(None, {}, {}, start=self.root)
+            # without a file there, base is the folder of this process, and not the one of a later command
             if (base / config.docs).resolve() == self._docs and nearest_config(self.root) is not None:
                 return ()
         if self.docs == "docs" and nearest_config(self.root) is None:
@@ -140,6 +141,7 @@ class AgentFiles:
 
     def _targets(self, skill_wanted: bool) -> Iterator[tuple[str, str]]:
         """(path, first text of a new file) of the files that get the pointer."""
+        # A file is created only where no agent would find the pointer otherwise.
         existing = [name for name in NAMES if os.path.lexists(self.root / name)]
         rules = (self.root / RULES).is_dir()
         yield from ((name, "") for name in existing or ([] if rules else [FIRST]))
@@ -216,7 +218,7 @@ class AgentFiles:
         file = self.root / path
         try:
             state = safe_files.regular_file(file)
-            if state is not None and not state.st_mode & 0o222:
+            if state is not None and not state.st_mode & 0o222:  # it would be replaced all the same
                 raise ConfigError(f"{path} is read-only. Make it writable, and try again. It was left as it is.")
             file.parent.mkdir(parents=True, exist_ok=True)
             self._ensure_inside(path)
@@ -282,6 +284,7 @@ class AgentFiles:
         return AgentsReport(str(self.root), tuple(files), tuple(problems), None)
 
     def _without_gone(self, text: str, path: str) -> str:
+        """The text without the blocks of documentation folders that no longer exist, as after a rename."""
         for block in blocks(text, path):
             if block.docs != self.docs and self._is_gone(block.docs):
                 text = without_block(text, block.docs, path)

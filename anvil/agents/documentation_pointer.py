@@ -201,7 +201,7 @@ class MarkedBlock(NamedTuple):
 
 def markers(docs: str) -> tuple[str, str]:
     """The line that begins the block of a documentation folder, and the line that ends it."""
-    name = quote(docs, safe="/._~").replace("--", "-%2D")
+    name = quote(docs, safe="/._~").replace("--", "-%2D")  # two hyphens could end the comment
     return f"<!-- anvil agents: {name} -->", f"<!-- end of anvil agents: {name} -->"
 
 
@@ -255,7 +255,7 @@ def with_block(text: str, docs: str, body: str, file: str) -> str:
     lines = end.join([first, *body.split("\n"), last])
     block = next((block for block in blocks(text, file) if block.docs == docs), None)
     if block is not None:
-        line_end = _LINE_END.search(text[block.end - 2 : block.end])
+        line_end = _LINE_END.search(text[block.end - 2 : block.end])  # none at the end of a file without one
         tail = line_end[0] if line_end else ""
         return f"{text[: block.start]}{lines}{tail}{text[block.end :]}"
     gap = end if text else ""  # a blank line, or the line end that the text lacks
@@ -271,11 +271,12 @@ def with_blocks_of(text: str, other: str, file: str) -> str:
 
 
 def without_block(text: str, docs: str, file: str) -> str:
-    """``text`` without the block of ``docs`` and the line end that :func:`replaced` put before it."""
+    """``text`` without the block of ``docs`` and the line end that :func:`with_block` put before it."""
     for block in blocks(text, file):
         if block.docs == docs:
             before, behind = text[: block.start], text[block.end :]
             line_end = "\r\n" if before.endswith("\r\n") else "\n"
+            # at the end of the file, or a blank line; any other line end is that of the line before
             if not behind or before.endswith(line_end * 2) or before == line_end:
                 before = before.removesuffix(line_end)
             return before + behind
@@ -288,6 +289,8 @@ MAX_TOPICS_CHARS = 600
 """Characters of the sentence: each session of a client reads it, whether it asks something or not."""
 MAX_TITLES = 12
 MAX_TITLE_CHARS = 60
+TOPICS_FRAME_CHARS = 100
+"""Of them, for the words around the titles."""
 
 
 def topics(pages: Iterable[tuple[str, str]]) -> str:
@@ -301,9 +304,9 @@ def topics(pages: Iterable[tuple[str, str]]) -> str:
     size = 0
     for _, title in ordered:
         quote = f'"{cut_between_words(quoted(title).translate(_NO_QUOTES).strip(), MAX_TITLE_CHARS)}"'
-        if len(quote) > 2 and quote not in titles:
+        if len(quote) > 2 and quote not in titles:  # two are the quotation marks
             size += len(quote) + 2
-            if len(titles) == MAX_TITLES or size > MAX_TOPICS_CHARS - 100:
+            if len(titles) == MAX_TITLES or size > MAX_TOPICS_CHARS - TOPICS_FRAME_CHARS:
                 break
             titles.append(quote)
     if not titles:

@@ -78,8 +78,8 @@ def _front_matter(name: str, description: str) -> str:
 
 def rule_front_matter(docs: str) -> str:
     """The front matter of a rule of Cursor, which its agent reads when the description fits the task."""
-    place = "this repository" if docs == "." else f"the folder {docs[:200]}"
-    description = f"Where the project's documentation is, {place}, and how to search it."
+    docs_place = "this repository" if docs == "." else f"the folder {docs[:200]}"
+    description = f"Where the project's documentation is, {docs_place}, and how to search it."
     return f"---\ndescription: {json.dumps(description)}\nalwaysApply: false\n---\n\n"
 
 

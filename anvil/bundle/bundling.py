@@ -46,6 +46,8 @@ if TYPE_CHECKING:
 MAX_INDEX_BYTES = 2_000_000_000
 MAX_NAMED = 10
 """Pages that one note names."""
+MIN_SHARE_NAMED = 0.05
+"""The share of a bundle's bytes from which on a folder is named as large."""
 _PICTURES = frozenset(
     f".{ending}"
     for ending in "apng avif bmp gif ico jpeg jpg mov mp4 png svg webm webp".split()  # noqa: SIM905
@@ -92,7 +94,7 @@ def collect(
     pages = []
     for done, (path, file) in enumerate(files.items()):
         progress("writing pages", done, len(files))
-        document = documents.pop(path)
+        document = documents.pop(path)  # its text need not be there twice
         page = page_file.page_of(document, file, images=links.images(path))
         text = page_file.render(page, links.of_page(path))
         pages.append(BundledPage(replace(document, text="", page=None, source=None), file, page.title, text))
@@ -129,7 +131,8 @@ def largest(bundle: Bundle, max_size: int) -> tuple[str, ...]:
             folder = path.split("/")[1] if path.count("/") > 1 else ""
             folders[folder] += len(data)
             pages.append((-len(data), path))
-    rows = [(-size, f"{PAGES}/{folder}/**") for folder, size in folders.items() if folder and size * 20 > bundle.size]
+    least = MIN_SHARE_NAMED * bundle.size
+    rows = [(-size, f"{PAGES}/{folder}/**") for folder, size in folders.items() if folder and size > least]
     rows += sorted(pages)[:MAX_NAMED]
     lines += [f"{-size:>12,}  --exclude '{path}'" for size, path in sorted(rows)]
     return (*lines, f"{bundle.size - max_size:>12,}  bytes are too many")
@@ -203,14 +206,13 @@ class _Links:
         folder = posixpath.dirname(self._files[path])
 
         def link(target: str) -> str:
-            found = self._targets.destination(path, target)
+            page, url = self._targets.destination(path, target)
             _, mark, fragment = target.partition("#")
-            if found.page is not None and found.page in self._files:
-                file = self._files[found.page]
-                relative = "" if found.page == path and mark else quote(posixpath.relpath(file, folder), safe=_PLAIN)
-                return f"{relative}{mark}{fragment}"
-            url = found.url
-            if found.page is not None and (page_url := self._urls[found.page]) is not None:
+            if page is not None and page in self._files:
+                relative = posixpath.relpath(self._files[page], folder)
+                own = page == path and bool(mark)  # a link within the page has its fragment alone
+                return f"{'' if own else quote(relative, safe=_PLAIN)}{mark}{fragment}"
+            if page is not None and (page_url := self._urls[page]) is not None:
                 url = f"{page_url}{mark}{fragment}"
             is_picture = posixpath.splitext(target.partition("#")[0].partition("?")[0])[1].lower() in _PICTURES
             if is_picture and "://" not in target and not target.startswith(("//", "data:")):
@@ -247,6 +249,7 @@ class _Links:
 
 
 _PLAIN = "".join(map(chr, range(33, 127))).translate({ord(character): None for character in "%#?"})
+"""Characters of a path that stay in a link: all of ASCII but what begins another part of an address."""
 
 
 def _index(
@@ -291,6 +294,7 @@ class BundledPages:
         if page is None:
             return Skipped(path, "not in the bundle")
         data = _bytes(page)
+        # the names that the page had before, which the front matter of the new file does not have
         aliases = page.document.metadata.get("aliases")
         return Document(
             path,
@@ -341,13 +345,13 @@ class SourceTargets:
         """Where ``target`` leads in the page at ``path``; both parts are None where that is not known, and for what is
         an address already."""
         page, link = self._site.pages[path], Link(0, target, "link", None)
-        found = self._site.resolve(page, link)
-        if found.kind not in ("page", "file", "external"):
+        resolved = self._site.resolve(page, link)
+        if resolved.kind not in ("page", "file", "external"):
             lenient = self._lenient.resolve(page, link)
-            found = lenient if lenient.kind == "page" else found
-        if found.kind == "page":
-            return PageOrAddress(page=found.page)
-        if found.kind == "external" or self._url is None or target.startswith("#"):
+            resolved = lenient if lenient.kind == "page" else resolved
+        if resolved.kind == "page":
+            return PageOrAddress(page=resolved.page)
+        if resolved.kind == "external" or self._url is None or target.startswith("#"):
             return PageOrAddress()
         if target.startswith("/"):
             base = self._site.rules.base
@@ -357,7 +361,7 @@ class SourceTargets:
             )
         docs, content = self._site.files.docs, self._site.rules.content
         file = posixpath.normpath(posixpath.join(docs, posixpath.dirname(path), unquote(target.partition("#")[0])))
-        if found.kind != "file" or not _is_in(file, content):
+        if resolved.kind != "file" or not _is_in(file, content):
             return PageOrAddress()
         return PageOrAddress(url=urljoin(self._url, quote(file[len(content) :].lstrip("/"), safe=_SAFE)))
 

@@ -81,15 +81,15 @@ def command(
     with output.progress(quiet) as progress, options.open_index(given, progress) as opened:
         member = opened.only
         bundling.ensure_apart(out, member)
-        found = find_project(out, opened.base)
-        found = found._replace(name=name or found.name, version=docs_version or found.version)
-        bundle = bundling.collect(member, found, exclude, with_index, progress)
+        described = find_project(out, opened.base)
+        project = described._replace(name=name or described.name, version=docs_version or described.version)
+        bundle = bundling.collect(member, project, exclude, with_index, progress)
         is_large = max_size is not None and bundle.size > max_size
         written = folder.Written() if is_large else folder.write(out, bundle, progress)
     report = BundleReport(
         str(out),
-        found.name,
-        found.version,
+        project.name,
+        project.version,
         bundle.pages,
         bundle.size,
         len(bundle.files.get(INDEX, b"")),

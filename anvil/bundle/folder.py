@@ -100,6 +100,8 @@ def write(out: Path, bundle: Bundle, progress: Progress = silent) -> Written:
             kept[path] = problem
     final = manifest_text(bundle)
     with _writing(out):
+        # The manifest goes first, with the digests of the old files too: if this write is interrupted, the next one
+        # still knows each file that is there as the bundle's own.
         if waiting or gone:
             changed = {
                 path: digest for path, digests in own.items() for digest in digests if path in waiting or path in gone
@@ -208,16 +210,17 @@ def _writing(out: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        place = error.filename or out
+        failed_path = error.filename or out
         raise BuildError(
-            f"{place} cannot be written ({safe_files.reason(error)}). What is written so far stays. Correct this, and "
-            "run the command again."
+            f"{failed_path} cannot be written ({safe_files.reason(error)}). What is written so far stays. "
+            "Correct this, and run the command again."
         ) from None
 
 
 MAX_NAME_BYTES = 120
 """UTF-8 bytes of a file or folder. File systems take 255, and paths of Windows have 260 characters in all."""
 _REFUSED = re.compile(r'[<>:"|?*\\\x00-\x1f\x7f-\x9f\ud800-\udfff]')
+# Names of devices on Windows, with any ending
 _DEVICE = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?=\.|$)", re.IGNORECASE)
 _ENDING = re.compile(r"\.(?:mdx?|markdown|html?|rst|txt|ipynb|qmd|adoc)$", re.IGNORECASE)
 
@@ -255,7 +258,7 @@ def _portable(path: str) -> str:
 
 
 def _portable_name(name: str) -> str:
-    portable = _REFUSED.sub("-", name).rstrip(" .") or "-"
+    portable = _REFUSED.sub("-", name).rstrip(" .") or "-"  # Windows drops blanks and dots at the end of a name
     portable = "".join(character if character.isprintable() else "-" for character in portable)
     portable = _DEVICE.sub(lambda device: f"{device[0]}-", portable, count=1) if _DEVICE.match(portable) else portable
     if len(portable.encode()) <= MAX_NAME_BYTES:

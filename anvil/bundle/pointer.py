@@ -14,6 +14,8 @@ POINTER, PAGES, INDEX = "AGENTS.md", "docs", "docs.anvil.db"
 """What is in a bundle: this file, the folder of the pages, and an index of them."""
 MAX_BYTES = 2048
 """UTF-8 bytes of the file: agents read it whole, whatever they look for."""
+MAX_PLACE_CHARS = 300
+"""Characters of the site's address, and bytes of the path of the first page, that the file names."""
 _STARTS = ("index.md", "readme.md", "_index.md")
 _UNSAFE = "`\r\n"
 
@@ -38,7 +40,7 @@ def text(project: BundledProject, pages: Sequence[PointedPage], site: str | None
     """The file, of at most :data:`MAX_BYTES`. ``site``: where the documentation is published. ``has_index``: whether
     the bundle has an index of Anvil."""
     what = f"{project.name} {project.version}" if project.version else project.name
-    published = f" The same pages are at {site}" if site and len(site) <= 300 else ""
+    published = f" The same pages are at {site}" if site and len(site) <= MAX_PLACE_CHARS else ""
     fits = " They are of the installed version: trust them more than memory and web pages." if project.version else ""
     first = start_page(pages)
     begin = f"- Begin: `{first.path}`\n" if first else ""
@@ -70,7 +72,7 @@ def start_page(pages: Sequence[PointedPage]) -> PointedPage | None:
         name = posixpath.basename(page.path).lower()
         return name not in _STARTS, page.path.count("/"), _STARTS.index(name) if name in _STARTS else 0, page.path
 
-    fit = [page for page in pages if not set(_UNSAFE) & set(page.path) and len(page.path.encode()) <= 300]
+    fit = [page for page in pages if not set(_UNSAFE) & set(page.path) and len(page.path.encode()) <= MAX_PLACE_CHARS]
     return min(fit, key=order, default=None)
 
 
@@ -90,9 +92,8 @@ def _folders(pages: Sequence[PointedPage], free: int) -> str:
     free -= len(head.encode())
     for _, line in sorted(rows):
         size = len(line.encode("utf-8", "replace"))
-        if line.isprintable() is False and not line[:-1].isprintable():
-            continue
-        if line.count("`") == 2 and size <= free:
+        is_plain = line[:-1].isprintable() and line.count("`") == 2  # other names and titles could end the code
+        if is_plain and size <= free:
             free -= size
             chosen.append(line)
     return head + "".join(chosen) if chosen else ""

@@ -22,10 +22,8 @@ def find_project(out: Path, base: Path) -> BundledProject:
     top, folder = base.resolve(), out.resolve()
     folders = [folder, *folder.parents]
     inside = folders[: folders.index(top)] if top in folders else []
-    for place in (*inside, top):
-        for found in _described(place):
-            return found
-    return BundledProject(top.name or "this project")
+    described = (project for place in (*inside, top) for project in _described(place))
+    return next(described, BundledProject(top.name or "this project"))
 
 
 def _described(folder: Path) -> Iterator[BundledProject]:

@@ -72,7 +72,7 @@ def client_files(project: Path) -> Iterator[tuple[str, ClientFile]]:
                 yield name, file
 
 
-def found(project: Path) -> list[str]:
+def present_clients(project: Path) -> list[str]:
     """The names of the clients that this project or this user has."""
     return [name for name, client in CLIENTS.items() if any(_located(sign, project).exists() for sign in client.signs)]
 
@@ -243,6 +243,7 @@ def merged(text: str | None, file: ClientFile, name: str, server: dict[str, Any]
                 return text
         problem = "The file is in a form that Anvil does not change"
         new = editor.put(body, client.key, name, value)
+        # The text was edited by positions. What it says now must be what it said, with this entry and nothing else.
         if editor.loads(new) != {**table, client.key: {**servers, name: value}}:
             raise ValueError("another part of it would change")
     except (ValueError, RecursionError) as error:
@@ -312,7 +313,9 @@ class Setup:
         if chosen != ALL:
             self._set_up(chosen)
             return
-        names = [name for name in found(self._project) if self.scope is None or self.scope in CLIENTS[name].scopes]
+        names = [
+            name for name in present_clients(self._project) if self.scope is None or self.scope in CLIENTS[name].scopes
+        ]
         if not names:
             raise ConfigError("No MCP client was found in this project or for this user. Name one, such as codex.")
         failed = []

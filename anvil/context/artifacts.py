@@ -131,6 +131,8 @@ def _path_of(readable: str, kind: Kind) -> str:
 
 TASKS_KEY = "anvil.tasks"
 """The key of the tasks in a document's metadata."""
+LINE, TEXT, MARK, HEADING, NUMBER, GROUP = range(6)
+"""The places of a stored task's values, which are a list in JSON."""
 
 _NUMBERED = re.compile(r"[\s>*+-]*(\d+)[.)]\s+\[")
 _MARK = re.compile(r"\s*(?:\[(?P<label>[A-Za-z][\w-]{0,15})\]|(?P<id>[A-Z]{1,6}-?\d+(?:\.\d+)*)(?=$|[\s:.)]))[:.)]?")
@@ -169,10 +171,10 @@ def stored(task: Task, line: str) -> list[Any]:
 
 def parted(stored: list[Any], known: TaskMarks) -> tuple[list[Any], list[int]]:
     """The stored items with a known mark; and the line numbers of the other items in the same lists."""
-    groups = {box[5] for box in stored if known.status(box[2])}
+    groups = {box[GROUP] for box in stored if known.status(box[MARK])}
     return (
-        [box for box in stored if known.status(box[2])],
-        [box[0] for box in stored if box[5] in groups and not known.status(box[2])],
+        [box for box in stored if known.status(box[MARK])],
+        [box[LINE] for box in stored if box[GROUP] in groups and not known.status(box[MARK])],
     )
 
 
@@ -269,7 +271,7 @@ def stored_artifacts(
         kind = kind_of(path, types)
         stored = [] if kind == "template" else document.metadata.get(TASKS_KEY, [])
         boxes[path], unmarked[path] = parted(stored, marks)
-        done = sum(marks.status(box[2]) == "done" for box in boxes[path])
+        done = sum(marks.status(box[MARK]) == "done" for box in boxes[path])
         artifacts[path] = Artifact(
             id_of(path, kind),
             path,

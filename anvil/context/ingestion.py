@@ -112,6 +112,7 @@ class Records:
             status = safe_files.regular_file(path)
             if status is None:
                 return State()
+            # Each run writes a new file: another inode tells two of them apart within one tick of the clock.
             if self._seen[0] != (status.st_mtime_ns, status.st_ino):
                 fields = json.loads(safe_files.text(path, MAX_STATE_BYTES))
                 fields["errors"] = tuple(Skipped(**error) for error in fields["errors"])
@@ -124,6 +125,7 @@ class Records:
     def write(self, run: Ingestion, state: State) -> None:
         """Write a run: a line in the log, its state, and a line for each error that the last run did not have."""
         new = [error for error in state.errors if error not in self.state().errors]
+        # The state is last: a run that is interrupted before it has its errors in the log twice, and not never.
         try:
             self._append(ERRORS, [{"timestamp": run.timestamp, **asdict(error)} for error in new])
             self._append(LOG, [asdict(run)])
@@ -238,17 +240,18 @@ class ContextCorpus:
     def _counted(self, report: BuildReport, last: State) -> State:
         """A state with the hashes and counts of the index as it is; those of the last run where nothing changed."""
         types, marks = self.options.types, self.options.tasks
+        # The index does not depend on them, but its counts do.
         digest = " ".join([report.digest, canonical(asdict(types)), canonical(asdict(marks))])
         if report.outcome == "unchanged" and digest == last.digest:
             return last
         with verify.open_checked(self.records.index) as reader:
-            held = stored_artifacts(reader, types, marks)
+            contents = stored_artifacts(reader, types, marks)
             return State(
                 hashes=reader.blob_ids(),
                 digest=digest,
-                embeddings=held.embeddings,
-                tasks=held.counts,
-                unmarked=held.note(),
+                embeddings=contents.embeddings,
+                tasks=contents.counts,
+                unmarked=contents.note(),
             )
 
     def _missing_directories(self) -> list[str]:

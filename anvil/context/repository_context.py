@@ -44,6 +44,7 @@ from anvil.wording import first_of
 
 if TYPE_CHECKING:
     from anvil.live.working_copy import WorkingCopy
+    from anvil.results import Hit
     from anvil.search.result_texts import SectionSpan
 
 
@@ -53,6 +54,8 @@ MAX_NAMED_FILES = 5
 """Skipped files that one note names."""
 MAX_CHARS = 24_000
 """Characters of all contents of a search answer: a chunk of the usual 800 characters is whole at each rank."""
+CLOSE_TIMEOUT_S = 60.0
+"""How long closing waits for an ingestion that is running."""
 
 logger = logging.getLogger(__name__)
 
@@ -175,8 +178,8 @@ class Context:
         document = self._corpus.source.plain(artifact.path)
         if isinstance(document, Skipped):
             raise NotFound(f"{artifact.path} cannot be read now: {document.reason}.")
-        known = {each.name: getattr(artifact, each.name) for each in fields(Artifact)}
-        return ArtifactText(**{**known, "content": document.text})
+        values = {each.name: getattr(artifact, each.name) for each in fields(Artifact)}
+        return ArtifactText(**{**values, "content": document.text})
 
     def search(self, query: str, top_k: int = 5, type: str | None = None) -> tuple[Match, ...]:
         """The chunks that match ``query`` best: by keywords, and by meaning if there are vectors.
@@ -191,12 +194,12 @@ class Context:
         """The same, and for each the span of the section in its ``content``, with the line on which it begins."""
         _ensure_known(type)
         request = SearchRequest(query, top_k, max_chars=MAX_CHARS)
-        question = self._live.embed_query(request)
+        question = self._live.embed_query(request)  # before the index is taken: others need not wait for the model
         with self._query(request) as (contents, copy):
             artifacts = contents.artifacts
             paths = None if type is None else [path for path, artifact in artifacts.items() if artifact.type == type]
-            found = copy.searcher.search(replace(request, paths=paths), question)
-            keys = copy.reader.chunk_keys(found.rows)
+            result = copy.searcher.search(replace(request, paths=paths), question)
+            keys = copy.reader.chunk_keys(result.rows)
             matches = tuple(
                 Match(
                     chunkId=f"chunk-{keys[row].hex()}",
@@ -205,15 +208,13 @@ class Context:
                     content=hit.content,
                     type=artifacts[hit.metadata.file_path].type,
                     heading=hit.metadata.heading_path,
-                    startLine=hit.lines[0]
-                    if hit.lines
-                    else (span.line or 1) - excerpts.lines_before(hit.content, span.start),
+                    startLine=_first_line(hit, span),
                     truncated=hit.truncated,
                     title=artifacts[hit.metadata.file_path].title,
                 )
-                for row, hit, span in zip(found.rows, found.hits, found.spans, strict=True)
+                for row, hit, span in zip(result.rows, result.hits, result.spans, strict=True)
             )
-            return matches, found.spans
+            return matches, result.spans
 
     def tasks(
         self, status: str = "open", path: str | None = None, limit: int | None = None, offset: int = 0
@@ -272,7 +273,7 @@ class Context:
     def _contents(self, copy: WorkingCopy) -> StoredArtifacts:
         """The contents of the index by artifact, cached until the index changes."""
         before = self._contents_of[1] if self._contents_of else None
-        if self._contents_of is None or self._contents_of[0] is not copy.indexed:
+        if self._contents_of is None or self._contents_of[0] is not copy.indexed:  # replaced whole when pages change
             artifacts = stored_artifacts(copy.reader, self.options.types, self.options.tasks, before)
             self._contents_of = copy.indexed, artifacts
         return self._contents_of[1]
@@ -314,7 +315,7 @@ class Context:
     def _refresh(self) -> None:
         while not self._stop.wait(self.options.refresh_interval_seconds):
             try:
-                self.ingest(BuildRequest(lock_timeout_s=0.0))
+                self.ingest(BuildRequest(lock_timeout_s=0.0))  # a process that has the lock does the same work
             except AnvilError as error:  # the next run may succeed; answers are compared with the files anyway
                 logger.warning("The context was not ingested again: %s", error)
 
@@ -323,7 +324,7 @@ class Context:
         self._stop.set()
         self._live.close()
         if self._refresher is not None:
-            self._refresher.join(60)
+            self._refresher.join(CLOSE_TIMEOUT_S)
         self._corpus.close()
 
     def __enter__(self) -> Context:
@@ -331,6 +332,12 @@ class Context:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _first_line(hit: Hit, span: SectionSpan) -> int:
+    """The line of the file on which the content of a result begins: where it is cut, or some lines before the section
+    in it."""
+    return hit.lines[0] if hit.lines else (span.line or 1) - excerpts.lines_before(hit.content, span.start)
 
 
 def _closest(wanted: str, known: Iterable[str]) -> str:

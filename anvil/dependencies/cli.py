@@ -165,15 +165,15 @@ def outdated(config: str | None, as_json: bool) -> int:
     error."""
     from anvil.dependencies import lock_entries
 
-    found = lock_entries.outdated(_base(config))
+    outdated_entries = lock_entries.outdated(_base(config))
     if as_json:
-        output.print_json({"outdated": found})
+        output.print_json({"outdated": outdated_entries})
     else:
-        for row in found:
+        for row in outdated_entries:
             now = f"the project uses {row.current}" if row.current else "the project does not use it"
             output.say(f"{row.docs.shown}: {now}")
-        output.say("To update anvil.lock, run: anvil deps update" if found else "anvil.lock is up to date.")
-    return NO if found else OK
+        output.say("To update anvil.lock, run: anvil deps update" if outdated_entries else "anvil.lock is up to date.")
+    return NO if outdated_entries else OK
 
 
 def _base(config: str | None) -> Path:

@@ -193,22 +193,22 @@ class DocsFinder:
         ``anvil.lock`` is, and nothing else is taken.
         """
         read, names = self._packages.files(package, folder)
-        there = package_files.carried_docs(names)
-        if there.index is not None and kind != "pages":
+        carried = package_files.carried_docs(names)
+        if carried.index is not None and kind != "pages":
             # An index that cannot be used does not end a search: the pages are next. An entry of a lock means this one.
             with self._log.attempt("package", package.page) if kind is None else contextlib.nullcontext():
-                indexed = self._index_of_package(docs, read, names, there.index, attested())
+                indexed = self._index_of_package(docs, read, names, carried.index, attested())
                 return self._of_version(indexed) if kind is None else indexed  # of a lock, the digest decides
         if kind == "index":
             raise NotFound(f"{package.page} carries no index any more")
-        if there.pages:
-            pages = read(there.pages)
+        if carried.pages:
+            pages = read(carried.pages)
             return self._built(PackedPages(docs.shown, pages), docs, f"carries {counted(len(pages), 'page')}")
-        if there.llms is not None:
-            text = read([there.llms])[there.llms].decode("utf-8-sig", "replace")
+        if carried.llms is not None:
+            text = read([carried.llms])[carried.llms].decode("utf-8-sig", "replace")
             pages = {name: content.encode() for name, content in package_files.llms_pages(text)}
-            return self._built(PackedPages(docs.shown, pages), docs, f"carries {there.llms}")
-        if there.index is None:
+            return self._built(PackedPages(docs.shown, pages), docs, f"carries {carried.llms}")
+        if carried.index is None:
             self._log.tried("package", package.page, "carries no index, no docs folder and no llms-full.txt")
         return None
 
@@ -365,9 +365,9 @@ class DocsFinder:
         of the entry.
         """
         self._forget()
-        here = docs_cache.find(self.cache, entry)
-        if here is not None and self._is_attested(entry):
-            return here
+        cached_path = docs_cache.find(self.cache, entry)
+        if cached_path is not None and self._is_attested(entry):
+            return cached_path
         wanted = replace(entry, digest="", sha256="", anvil_version=None, attested_by=None)
         if entry.source == "repository":
             with self._remote(entry.url) as remote:

@@ -40,8 +40,8 @@ def add(
     looked up; then nothing is written.
     """
     entries = anvil_lock.read_lock(base)
-    known = lockfiles.dependencies(base)
-    chosen = [package_names.matching(known, text) for text in wanted]
+    project_dependencies = lockfiles.dependencies(base)
+    chosen = [package_names.matching(project_dependencies, text) for text in wanted]
     reports = []
     for dependency in dict.fromkeys(chosen):
         report = finder.find(dependency, hints, refresh)
@@ -63,10 +63,10 @@ def update(finder: DocsFinder, base: Path, wanted: Sequence[str] = ()) -> list[D
     """
     entries = read_entries(base)
     chosen = _named(entries, wanted)
-    known = lockfiles.dependencies(base)
+    project_dependencies = lockfiles.dependencies(base)
     reports: list[DocsReport] = []
     for entry in chosen:
-        version = _current(known, entry, entries)
+        version = _current(project_dependencies, entry, entries)
         if version != entry.version and any(each.key == (entry.ecosystem, entry.name, version) for each in entries):
             entries = [each for each in entries if each != entry]
             anvil_lock.write_lock(base, entries)
@@ -98,8 +98,8 @@ def remove(base: Path, wanted: Sequence[str]) -> list[DocsReport]:
 def outdated(base: Path) -> list[Outdated]:
     """The entries whose version is not the one that the project uses. Nothing is requested from the network."""
     entries = read_entries(base)
-    known = lockfiles.dependencies(base)
-    rows = [Outdated(entry, _current(known, entry, entries)) for entry in entries]
+    project_dependencies = lockfiles.dependencies(base)
+    rows = [Outdated(entry, _current(project_dependencies, entry, entries)) for entry in entries]
     return [row for row in rows if row.current != row.docs.version]
 
 
@@ -118,8 +118,8 @@ def _named(entries: Sequence[LockedDocs], wanted: Sequence[str]) -> list[LockedD
             and version in (None, entry.version)
         ]
         if not matches:
-            there = ", ".join(sorted({entry.name for entry in entries})[:10]) or "nothing"
-            raise ConfigError(f"{LOCK_NAME} does not have {text}. It has {there}.")
+            entry_names = ", ".join(sorted({entry.name for entry in entries})[:10]) or "nothing"
+            raise ConfigError(f"{LOCK_NAME} does not have {text}. It has {entry_names}.")
         chosen.update(dict.fromkeys(matches))
     return list(chosen)
 

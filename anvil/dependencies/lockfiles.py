@@ -66,10 +66,10 @@ def direct_names(name: str, text: str, place: str) -> tuple[Ecosystem, list[str]
     """The dependencies that ``pyproject.toml`` or ``package.json`` names, normalized. Raises :class:`ConfigError`."""
     with _refusing(text, place, "Correct the file."):
         if name == "package.json":
-            found: Iterable[str] = _named_by_package_json(_json(text))
-            return "npm", sorted({each for each in found if is_name("npm", each)})
-        found = _named_by_pyproject(data_formats.read_toml(text))
-        return "pypi", sorted({normalized("pypi", each) for each in found if is_name("pypi", each)})
+            names: Iterable[str] = _named_by_package_json(_json(text))
+            return "npm", sorted({each for each in names if is_name("npm", each)})
+        names = _named_by_pyproject(data_formats.read_toml(text))
+        return "pypi", sorted({normalized("pypi", each) for each in names if is_name("pypi", each)})
 
 
 @contextmanager
@@ -96,7 +96,7 @@ def _checked(
     if len(packages) > MAX_PACKAGES:
         raise ValueError(f"it has more than {MAX_PACKAGES:,} packages")
     wanted = {normalized(ecosystem, name) for name in direct}
-    found = set()
+    dependencies = set()
     for name, version in packages:
         if not is_name(ecosystem, name):
             raise ValueError(f"{str(name)[:80]!r} is not the name of {_SHOWN_KINDS[ecosystem]}")
@@ -105,8 +105,8 @@ def _checked(
         if not is_version(version):
             raise ValueError(f"{str(version)[:80]!r} is not the version of {_SHOWN_KINDS[ecosystem]}")
         plain = normalized(ecosystem, name)
-        found.add(Dependency(ecosystem, plain, str(version), plain in wanted, origin))
-    return sorted(found)
+        dependencies.add(Dependency(ecosystem, plain, str(version), plain in wanted, origin))
+    return sorted(dependencies)
 
 
 # --- Python ----------------------------------------------------------------------------------------------------------
@@ -416,8 +416,8 @@ def _state(
 def _documentation(dependency: Dependency, base: Path, environment: PythonEnvironment | None) -> str | None:
     if dependency.version is None:
         return None
-    found = installed(base, environment, dependency.ecosystem, dependency.name, dependency.version)
-    return None if found is None else _described(*found)
+    package = installed(base, environment, dependency.ecosystem, dependency.name, dependency.version)
+    return None if package is None else _described(*package)
 
 
 def _described(urls: ProjectUrls, files: Mapping[str, Path]) -> str:
@@ -425,8 +425,8 @@ def _described(urls: ProjectUrls, files: Mapping[str, Path]) -> str:
     if there.index is not None:
         return f"carries {there.index}"
     if there.pages:
-        place = posixpath.commonpath(there.pages)
-        return f"carries {counted(len(there.pages), 'page')}{f' in {place}' if place else ''}"
+        common_folder = posixpath.commonpath(there.pages)
+        return f"carries {counted(len(there.pages), 'page')}{f' in {common_folder}' if common_folder else ''}"
     if there.llms is not None:
         return f"carries {there.llms}"
     return f"repository {urls.repository}" if urls.repository else "names no repository"

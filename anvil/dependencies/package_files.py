@@ -71,8 +71,10 @@ class Packages:
         page = f"{ours.url}{docs.name}"
         local = installed(self._base, self._environment, docs.ecosystem, docs.name, docs.version)
         if local is not None:
-            place = "node_modules" if self._environment is None or docs.ecosystem == "npm" else self._environment.folder
-            self._log.tried("metadata", str(place), "installed at this version", True)
+            environment_folder = (
+                "node_modules" if self._environment is None or docs.ecosystem == "npm" else self._environment.folder
+            )
+            self._log.tried("metadata", str(environment_folder), "installed at this version", True)
             return Package(local[0], page, local[1])
         try:
             with self._log.host(page), HttpClient(package_registry.LIMITS, ours.authorization, self.policy) as http:
@@ -343,10 +345,10 @@ def _limited_headers() -> type[tarfile.TarInfo]:
                 if not 0 <= self.size <= MAX_HEADER_BYTES or steps > MAX_HEADER_STEPS:
                     raise WrongArchive(f"a header in it has {self.size:,} bytes, or many have too many")
             try:
-                found: tarfile.TarInfo = super()._proc_member(archive)  # type: ignore[misc]
+                header: tarfile.TarInfo = super()._proc_member(archive)  # type: ignore[misc]
             except RecursionError:
                 raise WrongArchive("it has too many headers for one member") from None
-            return found
+            return header
 
     return Header
 
@@ -386,10 +388,10 @@ def _installed_npm(base: Path, name: str, version: str) -> tuple[ProjectUrls, di
     if package is None or (package.get("name"), package.get("version")) != (name, version):
         return None
     files: dict[str, Path] = {}
-    for place, folders, names in os.walk(folder):
+    for parent, folders, names in os.walk(folder):
         folders[:] = [each for each in folders if each != "node_modules"]
         for each in names:
-            path = Path(place, each)
+            path = Path(parent, each)
             files[path.relative_to(folder).as_posix()] = path
         if len(files) > MAX_FILES:
             break
@@ -432,8 +434,8 @@ class PythonEnvironment:
 
     def packages(self) -> list[Dependency]:
         """All packages, sorted."""
-        found = {each for each in map(self._dependency, self._distributions()) if each is not None}
-        return sorted(found)
+        packages = {each for each in map(self._dependency, self._distributions()) if each is not None}
+        return sorted(packages)
 
     def find(self, name: str, version: str) -> tuple[ProjectUrls, dict[str, Path]] | None:
         """The addresses and files of a package at this version. The files: path in the environment -> absolute."""

@@ -130,20 +130,20 @@ def _npm_release(http: HttpClient, registry: Registry, name: str, version: str) 
     page = f"{registry.url}{urllib.parse.quote(name, safe='@')}"
     what, accept = f"{name} {version}", "application/json"
     try:
-        text, _, place = get(http, f"{page}/{urllib.parse.quote(version, safe='')}", what, accept)
-        package = object_of(text, place)
+        text, _, final_url = get(http, f"{page}/{urllib.parse.quote(version, safe='')}", what, accept)
+        package = object_of(text, final_url)
     except NotFound:  # some registries have the whole document only
-        text, _, place = get(http, page, what, accept)
-        versions = object_of(text, place).get("versions")
+        text, _, final_url = get(http, page, what, accept)
+        versions = object_of(text, final_url).get("versions")
         entry = versions.get(version) if isinstance(versions, dict) else None
         if not isinstance(entry, dict):
-            raise NotFound(f"{urllib.parse.urlsplit(place).netloc} has no version {version} of {name}.") from None
+            raise NotFound(f"{urllib.parse.urlsplit(final_url).netloc} has no version {version} of {name}.") from None
         package = entry
     dist = package.get("dist")
     tarball = dist.get("tarball") if isinstance(dist, dict) else None
     if not isinstance(dist, dict) or not isinstance(tarball, str):
-        raise FetchError(f"{urllib.parse.urlsplit(place).netloc} names no archive of {name} {version}.")
-    url = urllib.parse.urljoin(place, tarball)
+        raise FetchError(f"{urllib.parse.urlsplit(final_url).netloc} names no archive of {name} {version}.")
+    url = urllib.parse.urljoin(final_url, tarball)
     return Release(of_npm(package), PackageArchive(url, url.rpartition("/")[2], _npm_digest(dist)))
 
 
@@ -169,11 +169,11 @@ _WHEEL = re.compile(r"([^-]+)-([^-]+)(?:-\d[^-]*)?-([^-]+)-([^-]+)-([^-]+)\.whl"
 def _pypi_release(http: HttpClient, registry: Registry, name: str, version: str) -> Release:
     """From an index with the simple API (PEP 503, 691, 658). The metadata of a wheel is requested alone if it can."""
     page = urllib.parse.urljoin(registry.url, f"{name}/")
-    text, kind, place = get(http, page, f"package {name}", _ACCEPT)
-    files = list(_of_json(text, place) if "json" in kind else _of_html(text, place))
+    text, kind, final_url = get(http, page, f"package {name}", _ACCEPT)
+    files = list(_of_json(text, final_url) if "json" in kind else _of_html(text, final_url))
     if not files:  # such as the page of a login
         raise NotFound(
-            f"{urllib.parse.urlsplit(place).netloc} lists no file of {name}. Check that it is a package index."
+            f"{urllib.parse.urlsplit(final_url).netloc} lists no file of {name}. Check that it is a package index."
         )
     wheels = []
     has_version = False
@@ -184,7 +184,7 @@ def _pypi_release(http: HttpClient, registry: Registry, name: str, version: str)
             wheels.append((match[5] != "any", file.size or 0, file.name, file, has_metadata))
         has_version = has_version or sdist or bool(wheels)
     if not has_version:
-        raise NotFound(f"{urllib.parse.urlsplit(place).netloc} has no version {version} of {name}.")
+        raise NotFound(f"{urllib.parse.urlsplit(final_url).netloc} has no version {version} of {name}.")
     if not wheels:
         return Release(ProjectUrls(), None)
     _, _, _, wheel, has_metadata = min(wheels, key=lambda each: each[:3])

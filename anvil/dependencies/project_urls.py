@@ -50,12 +50,12 @@ def of_npm(package: Mapping[str, Any]) -> ProjectUrls:
     repository, homepage = package.get("repository"), package.get("homepage")
     table = repository if isinstance(repository, dict) else {"url": repository}
     url, directory = table.get("url"), table.get("directory")
-    found = repository_at(url) if isinstance(url, str) else None
-    if found is None and isinstance(homepage, str):
-        found = repository_at(homepage)
+    repository_url = repository_at(url) if isinstance(url, str) else None
+    if repository_url is None and isinstance(homepage, str):
+        repository_url = repository_at(homepage)
     inside = directory.strip("/") if isinstance(directory, str) and ".." not in directory.split("/") else None
     sites = (homepage,) if isinstance(homepage, str) and _is_site(homepage) else ()
-    return ProjectUrls(found, inside or None, sites)
+    return ProjectUrls(repository_url, inside or None, sites)
 
 
 def repository_at(address: str) -> str | None:

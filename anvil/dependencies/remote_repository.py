@@ -23,6 +23,7 @@ from anvil.git.objects import Entry
 from anvil.git.repository import Repository
 from anvil.http.allowed_servers import ALLOW_DEPENDENCIES, HttpPolicy
 from anvil.http.client import HttpClient, Limits
+from anvil.settings import index_url
 from anvil.system.child_process import kill_session
 from anvil.values import Progress, silent
 
@@ -104,7 +105,7 @@ class RemoteRepository:
             raise FetchError("The program git is needed to fetch documentation from a repository. Install git.")
         self._program = program
         self.url = url
-        self.shown = re.sub(r"//[^/@]*@", "//", url)
+        self.shown = index_url.without_secrets(url)
         self._protocols = ":".join(protocols)
         self._settings = {**_SETTINGS, **(settings or {})}
         self._max_bytes = max_bytes
@@ -147,9 +148,9 @@ class RemoteRepository:
             except FetchError:
                 if attempt + 1 == len(wanted):
                     raise
-        here = self._run("rev-parse", "refs/anvil^{commit}").decode("ascii").strip()
-        if here != commit:
-            raise self.moved(tag or "", here, commit)
+        fetched_commit = self._run("rev-parse", "refs/anvil^{commit}").decode("ascii").strip()
+        if fetched_commit != commit:
+            raise self.moved(tag or "", fetched_commit, commit)
         self._run("update-ref", "--no-deref", "HEAD", commit)
         self._commit = commit
         missing = self._run("rev-list", "--objects", "--missing=print", "--no-object-names", "HEAD").decode("ascii")
@@ -265,15 +266,15 @@ class RemoteRepository:
         """What git's message means. It may contain the URL, so it is not passed on as it is."""
         lowered = text.lower()
         # what the server wrote may have any words in it, such as those of a full disk, which would be its own
-        here = "\n".join(line for line in lowered.splitlines() if not line.startswith("remote:"))
-        if any(sign in here for sign in _NO_SPACE):
+        own_words = "\n".join(line for line in lowered.splitlines() if not line.startswith("remote:"))
+        if any(sign in own_words for sign in _NO_SPACE):
             return FetchError(
                 f"The disk is full: git cannot write to {self.folder.parent}, where it keeps what it fetches from "
                 f"{self.shown}. Free some space, or set TMPDIR to a folder on another disk."
             )
-        if any(sign in here for sign in _NEEDS_CREDENTIALS):
+        if any(sign in own_words for sign in _NEEDS_CREDENTIALS):
             return FetchError(f"{self.shown} needs credentials. Give them to git (git credential, or an SSH key).")
-        if any(sign in here for sign in _REFUSED):
+        if any(sign in own_words for sign in _REFUSED):
             return FetchError(
                 f"{self.shown} refuses access (status 403). Give git credentials that may read it (git credential, or "
                 "an SSH key), and check that no proxy forbids it."
@@ -295,10 +296,10 @@ class RemoteRepository:
 def _size(folder: Path) -> int:
     """Bytes of the files below a folder, some of which git renames meanwhile."""
     total = 0
-    for place, _, names in os.walk(folder):
+    for parent, _, names in os.walk(folder):
         for name in names:
             with contextlib.suppress(OSError):
-                total += os.lstat(os.path.join(place, name)).st_size
+                total += os.lstat(os.path.join(parent, name)).st_size
     return total
 
 
@@ -371,11 +372,11 @@ def candidates(name: str, version: str) -> list[str]:
 def find(tags: Iterable[str], name: str, version: str) -> str | None:
     """The tag of this version; None without one. A tag with the package's own name comes first, because a repository
     of several packages has one such tag for each."""
-    there = set(tags)
-    found = [tag for tag in candidates(name, version) if tag in there]
+    existing = set(tags)
+    matching = [tag for tag in candidates(name, version) if tag in existing]
     short = name.rpartition("/")[2]
-    own = [tag for tag in found if tag.startswith((name, short, short.replace("-", "_")))]
-    return next(iter(own or found), None)
+    own = [tag for tag in matching if tag.startswith((name, short, short.replace("-", "_")))]
+    return next(iter(own or matching), None)
 
 
 def closest(tags: Sequence[str], name: str, version: str) -> list[str]:

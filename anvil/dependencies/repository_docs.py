@@ -52,14 +52,14 @@ def ensure_tagged(remote: RemoteRepository, entry: LockedDocs) -> None:
     The commit alone proves little: hosts such as GitHub also send commits of a repository's forks by their ids, so an
     edited lock could name the commit of anybody under the address of a known project.
     """
-    there = remote.tags().get(entry.tag or "")
-    if there is None:
+    tagged = remote.tags().get(entry.tag or "")
+    if tagged is None:
         raise FetchError(
             f"{remote.shown} does not have the tag {entry.tag} any more, which anvil.lock names. "
             f"To search again, run: anvil deps update {entry.name}"
         )
-    if there != entry.commit:
-        raise remote.moved(entry.tag or "", there, entry.commit or "")
+    if tagged != entry.commit:
+        raise remote.moved(entry.tag or "", tagged, entry.commit or "")
 
 
 def read(
@@ -105,14 +105,14 @@ def _chosen(
         data = repository.read_blob(files[path].id) if path in files else b""
         return data[:MAX_CONFIG_BYTES].decode("utf-8", "replace")
 
-    found = find_folder(tree, read, directory)
+    configured = find_folder(tree, read, directory)
     if named is not None:  # the generator that has this folder says how its anchors are made
-        return found if found is not None and found.path == named.path else named
-    if found is None:
+        return configured if configured is not None and configured.path == named.path else named
+    if configured is None:
         others = other_formats(tree, ".")
         there = f" It has {', '.join(others)}, which Anvil does not read." if others else ""
         raise NotFound(f"There is no Markdown documentation in {remote.shown}.{there}")
-    return found
+    return configured
 
 
 def _pages(tree: Mapping[str, Entry], folder: DocsFolder, options: SourceOptions) -> dict[str, Entry]:
@@ -223,12 +223,12 @@ def configurations(paths: Collection[str], directory: str | None = None) -> list
         is_variant = posixpath.basename(path).startswith("mkdocs.") and path.count(".") > 1  # mkdocs.insiders.yml
         return not _is_below(path, directory), path.count("/"), is_variant, path
 
-    found = []
+    configs = []
     for path in paths:
         match = _CONFIGS.fullmatch(posixpath.basename(path)) or _CONFIGS.fullmatch(path)
         if match and path.count("/") <= MAX_DEPTH and not _UNWANTED.search(posixpath.dirname(path)):
-            found.append(path)
-    return sorted(found, key=order)[:MAX_CONFIGS]
+            configs.append(path)
+    return sorted(configs, key=order)[:MAX_CONFIGS]
 
 
 def find_folder(paths: Collection[str], read: Callable[[str], str], directory: str | None = None) -> DocsFolder | None:

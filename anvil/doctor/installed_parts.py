@@ -227,7 +227,7 @@ def _local(settings: EmbeddingSettings) -> Result:
             raise ModelError(f"The files in {BUNDLED} are not those that were published: their digest differs.")
         provider = create_provider("local", settings)
         try:
-            embedded, known = provider.embed(SAMPLE_TEXTS), provider.scripts or ()
+            embedded, scripts = provider.embed(SAMPLE_TEXTS), provider.scripts or ()
         finally:
             provider.close()
         for reason in embedded.failed.values():
@@ -240,7 +240,7 @@ def _local(settings: EmbeddingSettings) -> Result:
     except ModelError as error:
         return Result("wrong", str(error), _restore() if bundled else None)
     files = "its files are complete, and it" if bundled else "it"
-    reads = f" It reads {query.script_names(known)} script; questions in others are answered by words alone."
+    reads = f" It reads {query.script_names(scripts)} script; questions in others are answered by words alone."
     return Result("ok", f"{directory.name}: {files} gives vectors of {provider.dimensions} dimensions.{reads}")
 
 

@@ -206,9 +206,8 @@ def _let_in(project: ExaminedProject, tracked: TrackedIndex) -> str:
         return project.at(tracked.repository.root, installation.line(["git", "check-ignore", "-v", tracked.path]))
     docs = ["--docs", os.path.abspath(project.folder)] if "--docs" in dict(project.given) else []
     init = project.anvil("init", "--commit-index", *docs)
-    if (
-        "--config" in dict(project.given) and project.base != Path.cwd()
-    ):  # a subshell: the next commands run in this folder
+    # in a subshell, because the next commands run in this folder
+    if "--config" in dict(project.given) and project.base != Path.cwd():
         init = f"({project.at(project.base, init)})"
     return f"{init} && {project.build()} && {installation.line(['git', 'add', project.shown(project.index.parent)])}"
 

@@ -47,10 +47,10 @@ MAX_SKIPPED_NAMED = 3
 
 def configuration(project: ExaminedProject) -> Iterator[Result]:
     """The configuration file, and ANVIL_ variables with a misspelled name."""
-    known = variables()
+    known_names = variables()
     for name in sorted(os.environ):
-        near = difflib.get_close_matches(name, known, n=1, cutoff=0.9) if name.startswith("ANVIL_") else []
-        if near and name not in known:
+        near = difflib.get_close_matches(name, known_names, n=1, cutoff=0.9) if name.startswith("ANVIL_") else []
+        if near and name not in known_names:
             text = f"{name} in the environment sets nothing. Did you mean {near[0]}?"
             yield Result("wrong", text, f"unset {name}" if os.name != "nt" else f"set {name}=")
     if project.problem is not None:
@@ -156,7 +156,7 @@ def _file_system(folder: Path, mounts: str) -> str:
     best, kind = -1, ""
     for line in mounts.splitlines():
         _, point, mount_kind = line.split(" ")[:3]
-        where = Path(point.encode().decode("unicode_escape"))
+        where = Path(point.encode().decode("unicode_escape"))  # the table has a blank as \040
         if folder.is_relative_to(where) and len(where.parts) >= best:  # of equals, the last mount counts
             best, kind = len(where.parts), mount_kind
     return kind
@@ -244,7 +244,7 @@ def index(project: ExaminedProject) -> Iterator[Result]:
     except FormatTooNew as error:
         yield Result("wrong", f"{error} Or build it again with this version:", project.build("--force"))
     except ArtifactError as error:
-        protected = True
+        protected = True  # no command is advised that would overwrite somebody else's file
         with contextlib.suppress(OSError):  # the ArtifactError has the reason
             protected = project.remote or publish.is_foreign(path)
         yield Result("wrong", str(error), None if protected else project.build("--force"))

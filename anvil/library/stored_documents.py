@@ -132,8 +132,10 @@ class LibraryReader(Reader):
             doc_id, source, title, name, content_hash, created_at, json_text, chunk_count = typed(
                 row, _ENTRY, str, str, str, str, str, str, str, int
             )
-            kept = metadata(json_text, source)
-            documents.append(LibraryDocument(doc_id, source, title, name, content_hash, created_at, kept, chunk_count))
+            own_metadata = metadata(json_text, source)
+            documents.append(
+                LibraryDocument(doc_id, source, title, name, content_hash, created_at, own_metadata, chunk_count)
+            )
         return documents
 
     def resolve(self, reference: str, library: str | None) -> list[DocumentName]:

@@ -19,6 +19,7 @@ from anvil.formats import characters
 from anvil.http.allowed_servers import Allowed, DocumentPolicy, anything, is_public
 from anvil.http.client import HttpClient, Limits, Reply, TimedOut, content_type, http_date
 from anvil.library.settings import LibraryOptions
+from anvil.settings import index_url
 
 TYPES = {
     "text/html": "html",
@@ -42,6 +43,8 @@ TYPES = {
     "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": "xlsx",
     "application/vnd.openxmlformats-officedocument.presentationml.presentation": "pptx",
 }
+MAX_SHOWN_CHARS = 200
+"""Characters of a URL in a message."""
 VAGUE = ("", "text/plain", "application/octet-stream", "binary/octet-stream")
 """Content types of servers that do not know the type. Then the ending of the name decides."""
 _ENDING = re.compile(r"\.([A-Za-z0-9]{1,8})$")
@@ -117,5 +120,4 @@ def _type(media_type: str, path: str) -> str:
 
 
 def _shown(url: str) -> str:
-    """A URL without credentials and query."""
-    return re.sub(r"//[^/@]*@", "//", url.partition("?")[0])[:200]
+    return index_url.without_secrets(url)[:MAX_SHOWN_CHARS]

@@ -57,7 +57,7 @@ def of_content(content: Content) -> list[str]:
 def of_markdown(text: str) -> list[str]:
     """The words that readers of Markdown see: without the targets of links, the languages of code, and the marks of
     footnotes and admonitions. Escaped characters are text."""
-    kept: list[str] = []
+    lines: list[str] = []
     fence = ""
     for line in text.split("\n"):
         bare = line.lstrip(" >")
@@ -66,12 +66,12 @@ def of_markdown(text: str) -> list[str]:
             if bare.rstrip() == fence:
                 fence = ""
             else:
-                kept.append(line)
+                lines.append(line)
         elif marks:
             fence = marks[1]
         else:
-            kept.append(_without_marks(_MARKER.sub("", line)))
-    return words("\n".join(kept))
+            lines.append(_without_marks(_MARKER.sub("", line)))
+    return words("\n".join(lines))
 
 
 MAX_DIFFERENT_SHARE = 0.02
@@ -95,13 +95,13 @@ _NO_LETTER = re.compile(r"[\W_]+")
 def is_incomplete(text: str, headings: Iterable[str], html_words: Sequence[str]) -> bool:
     """Whether the Markdown ``text`` of a page lacks a heading of its HTML, or many of its words: text that a plugin
     generated."""
-    known = set(words(text))
-    unknown = [heading for heading in headings if not known.issuperset(words(heading))]
+    text_words = set(words(text))
+    unknown = [heading for heading in headings if not text_words.issuperset(words(heading))]
     if unknown:
         letters = _NO_LETTER.sub("", text.casefold())  # "H~2~O" is read as one word
         if any(_NO_LETTER.sub("", heading.casefold()) not in letters for heading in unknown):
             return True
-    missing = sum(word not in known for word in html_words)
+    missing = sum(word not in text_words for word in html_words)
     return missing > max(MAX_MISSING_WORDS, MAX_MISSING_SHARE * len(html_words))
 
 

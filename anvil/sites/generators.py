@@ -281,10 +281,10 @@ def _outermost(elements: Sequence[Element]) -> list[Element]:
     if len(elements) < 2:
         return list(elements)
     chosen: list[Element] = []
-    known = html_tree.ids(elements)
+    element_ids = html_tree.ids(elements)
     for element in elements:
         above = element.parent
-        while above is not None and above.mem_id not in known:
+        while above is not None and above.mem_id not in element_ids:
             above = above.parent
         if above is None:
             chosen.append(element)

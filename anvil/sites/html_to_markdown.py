@@ -45,8 +45,10 @@ _BLOCKS = APART | {
 }
 _FOOTNOTES = ["footnote", "footnotes", "footnote-list", "footnotes-list", "footnotes-section"]
 _NUMBER = re.compile(r"[\[\]()^\s]+")
+"""What is around the number of a note: [1], (1), ^1."""
 _NO_ADDRESS = ("javascript:", "data:", "blob:")
 _TEX = "annotation[encoding='application/x-tex']"
+# \(inline\), and \[a formula of its own\] or $$so$$: what MathJax and KaTeX find in text
 _DELIMITED = re.compile(r"\\\((.*)\\\)|\\\[(.*)\\\]|\$\$(.*)\$\$", re.S)
 
 

@@ -27,7 +27,7 @@ def mapped(
     generator keeps a copy, as Sphinx in ``_sources``. ``title_of``: the title that a file gives its page; it decides
     where a path alone does not.
     """
-    known = frozenset(files)
+    existing = frozenset(files)
     sources: dict[str, str] = {}
     taken: set[str] = set()
 
@@ -40,25 +40,25 @@ def mapped(
     candidates = [page for page in pages if page.version is None] or list(pages)
     candidates.sort(key=lambda page: len(page.file))  # before the copy that replaces a missing translation
     edited = {page.file: _path(page.facts.edit_url) for page in candidates if page.facts.edit_url}
-    prefix = _common_prefix(edited.values(), known)
-    copied = _common_folder(copies.values(), known)
+    prefix = _common_prefix(edited.values(), existing)
+    copied = _common_folder(copies.values(), existing)
     # The surest evidence first, because a source that is taken is no candidate for another page: the link to edit, the
     # copies of the generator, a path that only one source has, the same name and title.
     for page in candidates:
         path = edited.get(page.file)
         if prefix is not None and path is not None and path.startswith(prefix):
             source = path[len(prefix) :]
-            take(page, source if source in known else None)
+            take(page, source if source in existing else None)
     for page in candidates:
         copy = copies.get(page_addresses.key(page.file))
-        if copy is not None and f"{copied}{copy}" in known:
+        if copy is not None and f"{copied}{copy}" in existing:
             take(page, f"{copied}{copy}")
-    by_key = _grouped(known - taken, _key)
+    by_key = _grouped(existing - taken, _key)
     for page in candidates:
         for name in _names(page):
             if len(by_key.get(name, ())) == 1:
                 take(page, by_key[name][0])
-    remaining = _grouped(known - taken, lambda path: _key(path).rpartition("/")[2])
+    remaining = _grouped(existing - taken, lambda path: _key(path).rpartition("/")[2])
     for page in candidates:
         if page.file not in sources:
             own = _plain(page_addresses.key(page.file))
