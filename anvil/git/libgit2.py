@@ -23,6 +23,7 @@ def open_repository(folder: Path) -> pygit2.Repository:
     from pygit2.enums import RepositoryOpenFlag
 
     try:
+        # The caller has looked for the folder, so libgit2 must not look in those above.
         return pygit2.Repository(str(folder), RepositoryOpenFlag.NO_SEARCH)
     except (pygit2.GitError, KeyError, ValueError, OSError) as error:
         reason = str(error)
@@ -103,7 +104,7 @@ class StagingArea:
             for at in range(self._first(index, head), len(index)):
                 item = index[at]
                 path = os.fspath(item.path)
-                if not path.startswith(head):
+                if not path.startswith(head):  # the entries are sorted, so those of the folder stand together
                     break
                 entries[path[len(head) :]] = Entry(str(item.id), kind(int(item.mode)))
             for sides in index.conflicts or ():
@@ -155,9 +156,9 @@ class StagingArea:
         """Git's index, opened as a file: unlike the repository's own object, its entries are always in byte order."""
         file = self.file
         try:
-            stat = file.stat()
-            signature: object = (file, stat.st_mtime_ns, stat.st_size, stat.st_ino)
-        except FileNotFoundError:
+            state = file.stat()
+            signature: object = (file, state.st_mtime_ns, state.st_size, state.st_ino)
+        except FileNotFoundError:  # nothing was ever staged here
             signature = (file, None)
         if self._index is None or self._index[0] != signature:
             self._index = (signature, _index_class()(file))

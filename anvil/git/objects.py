@@ -21,7 +21,7 @@ LINK_OUT = "a symlink that leads out of the repository, or of the documents' fol
 LINK_ABSOLUTE = "an absolute symlink; make it relative, so that it leads to the same file in every clone"
 LINK_NOWHERE = "a symlink that leads to no file, or in a circle"
 _NOTHING = (b"", b"")
-_MAX_CACHED_TREES = 512
+_MAX_CACHED_TREES = 512  # of a walk through the history: neighbouring commits share nearly all of their folders
 _MAX_LINKS = 40  # as on Linux
 
 _Raw = tuple[bytes, bytes, bytes]
@@ -56,7 +56,7 @@ def landing(path: str, target: Callable[[str], str | None]) -> tuple[str, str]:
     A path that leads out of the root, or in a circle, has a reason. ``target``: path -> text of a link, None for
     others.
     """
-    done: list[str] = []
+    done: list[str] = []  # names up to here, without links; what is still to go is in ``todo``
     todo = path.split("/")
     hops = 0
     while todo:
@@ -74,7 +74,7 @@ def landing(path: str, target: Callable[[str], str | None]) -> tuple[str, str]:
             hops += 1
             if hops > _MAX_LINKS:
                 return "", LINK_NOWHERE
-            if link.startswith("/") or link[1:2] == ":":
+            if link.startswith("/") or link[1:2] == ":":  # a drive of Windows
                 return "", LINK_ABSOLUTE
             done.pop()
             todo = link.split("/") + todo
@@ -132,7 +132,7 @@ class Trees:
 
     def _differing(self, old: str | None, new: str, head: bytes) -> Iterator[tuple[bytes, bytes, bytes]]:
         before = self._entries(old) if old else frozenset()
-        differing = self._entries(new) - before
+        differing = self._entries(new) - before  # a folder with the same id has the same files, and is not entered
         for mode, name, id_ in differing:
             if mode != _FOLDER:
                 yield head + name, mode, id_
@@ -190,7 +190,7 @@ def last_touched(
     times are used there too.
     """
     times: dict[str, int] = {}
-    pending: dict[str, set[str]] = {}
+    pending: dict[str, set[str]] = {}  # commit -> the paths that are as in it, and whose last change is not found yet
     newest_first: list[tuple[int, str]] = []
 
     def follow(commit: str, along: set[str]) -> None:
@@ -206,19 +206,19 @@ def last_touched(
         follow(head, set(paths))
     while newest_first:
         name = heappop(newest_first)[1]
-        here = pending.pop(name)
+        left = pending.pop(name)
         commit = history.commit(name)
         if name == since or name in boundary:
-            times.update((path, known_times[path]) for path in here & known_times.keys())
-            here -= known_times.keys()
+            times.update((path, known_times[path]) for path in left & known_times.keys())
+            left -= known_times.keys()
         for parent in commit.parents:
-            if not here:
+            if not left:
                 break
             before = history.commit(parent).tree
-            differing = here & history.changed(before, commit.tree) if before != commit.tree else set()
-            here -= differing
-            if here:
-                follow(parent, here)
-            here = differing
-        times.update((path, commit.time) for path in here)
+            differing = left & history.changed(before, commit.tree) if before != commit.tree else set()
+            left -= differing
+            if left:
+                follow(parent, left)
+            left = differing
+        times.update((path, commit.time) for path in left)  # no parent has them as they are here
     return times

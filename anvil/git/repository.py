@@ -76,6 +76,7 @@ class Repository:
         self._git = handle
         self.root = root
         self.git_dir = Path(os.path.realpath(handle.path))
+        # A linked worktree names in this file the folder that has the objects and the configuration.
         shared = _text(self.git_dir / "commondir")
         self.common_dir = Path(os.path.realpath(self.git_dir / shared.strip())) if shared else self.git_dir
         self._trees = Trees(lambda tree: handle[tree].read_raw())
@@ -88,6 +89,8 @@ class Repository:
         Raises :class:`GitError` for one that cannot be read: broken, owned by another user, or with SHA-256 ids.
         """
         where = Path(os.path.realpath(path))
+        # By hand: for a folder in which it finds none, libgit2 does not say which one was broken. As in git, a ceiling
+        # does not hold for the folder itself.
         limits = os.environ.get("GIT_CEILING_DIRECTORIES", "").split(os.pathsep)
         ceilings = {os.path.realpath(limit) for limit in limits if limit}
         broken: Path | None = None
@@ -226,7 +229,7 @@ class Repository:
             tree = self._git[root].peel(pygit2.Tree)
             diff = tree.diff_to_index(self.staging.current(), flags)
             if not staged:  # as git does: a file that is staged or committed since counts, and no other new one
-                self._git.index.read()
+                self._git.index.read()  # libgit2 keeps what it has read
                 diff.merge(self._git.index.diff_to_workdir(flags))
             diff.find_similar()
             parts: list[str] = []
@@ -318,12 +321,12 @@ class Repository:
         head = revision or self.head()
         if head is None or not paths:
             return {}
-        here = self.tree(head, prefix)
-        present = [path for path in paths if path in here]
+        entries = self.tree(head, prefix)
+        present = [path for path in paths if path in entries]
         trusted: dict[str, int] = {}
         for path in present:
             blob, time = known.get(path, ("", ""))
-            if blob == here[path].id:
+            if blob == entries[path].id:  # else it was edited since, and has another time
                 trusted[path] = int(datetime.fromisoformat(time.replace("Z", "+00:00")).timestamp())
         boundary = set((_text(self.common_dir / "shallow") or "").split())
         with failures("The history cannot be read"):
@@ -357,11 +360,11 @@ class Repository:
             if number >= MAX_COMMITS or not paths:
                 break
             if not commit.parents or commit.parents[0].tree_id == commit.tree_id:
-                continue
+                continue  # a merge removes nothing that its commits have not removed
             before, after = str(commit.parents[0].tree_id), str(commit.tree_id)
             old, new = self._trees.entries(before, paths), self._trees.entries(after, paths)
             gone = {path for path in paths if old[path] and not new[path]}
-            if gone:
+            if gone:  # only then: to find renames, git compares the texts of all files that came and went
                 diff = self._git.diff(commit.parents[0], commit)
                 diff.find_similar()
                 renames = [delta for delta in diff.deltas if delta.status_char() == "R"]
@@ -384,15 +387,16 @@ class Repository:
 
         sides = {path: (base.get(path), ours.get(path), theirs.get(path)) for path in {*base, *ours, *theirs}}
         merged = {path: ids[0] for path, ids in sides.items() if ids[0] and len(set(ids)) == 1}
+        # git merges only what differs: a page that is the same on all sides need not be in this repository.
         moved = {path: ids for path, ids in sides.items() if path not in merged}
         with failures("The pages cannot be merged"):
-            here = {item for ids in moved.values() for item in ids if item is None or item in self._git}
+            present = {item for ids in moved.values() for item in ids if item is None or item in self._git}
 
             def tree(side: int) -> pygit2.Oid:
                 index = pygit2.Index()
                 for path, ids in sorted(moved.items()):
                     blob = ids[side]
-                    if blob is not None and here.issuperset(ids):
+                    if blob is not None and present.issuperset(ids):
                         index.add(pygit2.IndexEntry(path, pygit2.Oid(hex=blob), pygit2.enums.FileMode.BLOB))
                 return index.write_tree(self._git)
 
@@ -400,14 +404,14 @@ class Repository:
             torn = {side.path for item in merged_index.conflicts or () for side in item if side is not None}
             merged |= {item.path: str(item.id) for item in merged_index if item.path not in torn}
         for path, (before, own, other) in moved.items():
-            if path in torn or not here.issuperset((before, own, other)):
-                if path not in torn and own == before and other in here:
+            if path in torn or not present.issuperset((before, own, other)):
+                if path not in torn and own == before and other in present:
                     chosen = other
                 elif path not in torn and other in (before, own):
                     chosen = own
                 else:
                     torn.add(path)
-                    chosen = own or (other if other in here else None)
+                    chosen = own or (other if other in present else None)
                 if chosen is not None:
                     merged[path] = chosen
         return merged, tuple(sorted(torn))
@@ -504,10 +508,10 @@ class Repository:
         import pygit2
 
         for _ in range(limit):
-            found = self._git.get(start) if start else None
-            if found is None:
+            git_object = self._git.get(start) if start else None
+            if git_object is None:
                 return
-            commit = found.peel(pygit2.Commit)
+            commit = git_object.peel(pygit2.Commit)
             yield commit
             start = next(map(str, commit.parent_ids), None)
 

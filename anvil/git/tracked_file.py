@@ -18,7 +18,7 @@ from anvil.system import installation
 
 _POINTER = re.compile(rb"version https://git-lfs\.github\.com/spec/v1\n(?:.*\n)*?oid sha256:([0-9a-f]{64})\n")
 _MAX_POINTER_BYTES = 1024
-"""The limit of a pointer file of Git LFS."""
+"""The limit of a pointer file, by the specification of Git LFS."""
 
 
 class TrackedIndex:
@@ -92,6 +92,7 @@ class TrackedIndex:
         if self._is_file(blob):
             yield self.index
             return
+        # SQLite opens files only, and what git has is in an object, or in the folder of Git LFS under another name.
         data = self._content(blob)
         with tempfile.TemporaryDirectory(prefix="anvil-") as folder:
             copy = Path(folder, self.index.name)
@@ -122,6 +123,7 @@ class TrackedIndex:
         if not self.index.is_file():  # a pipe would be waited for
             return False
         try:
+            # Block by block, and not by objects.blob_id: an index may be larger than the memory.
             header = b"blob %d\0" % self.index.stat().st_size
             if _hashed(self.index, hashlib.sha1(header, usedforsecurity=False)) == blob:
                 return True
