@@ -19,6 +19,7 @@ from anvil.errors import BuildError
 from anvil.git.tracked_file import TrackedIndex
 from anvil.library.server_info import path_check
 from anvil.settings.schema import Config
+from anvil.system import safe_files
 from tests.conftest import PAGES, write
 from tests.support import repositories
 
@@ -227,12 +228,22 @@ def _make(file: Path, kind: str) -> None:
 
 @pytest.mark.skipif(os.name == "nt", reason="no pipes and devices")
 @pytest.mark.parametrize("kind", KINDS)
+def test_only_a_regular_file_of_limited_size_is_read(tmp_path: Path, kind: str, limited: None) -> None:
+    _make(tmp_path / "name", kind)
+    signal.alarm(LIMIT_S)
+    with pytest.raises(OSError, match=r"not a regular file|Is a directory|more than 10,000,000 bytes"):
+        safe_files.text(tmp_path / "name")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no pipes and devices")
+@pytest.mark.parametrize("kind", ["a link to a pipe", "a folder", "100 MB"])
 def test_no_command_waits_for_a_name_or_reads_it_without_end(
     tmp_path: Path, kind: str, limited: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """One kind that keeps a reader waiting, one that cannot be read, and one that is large."""
     for number, name in enumerate(NAMES):
         project = tmp_path / str(number)
-        write(project / "docs", {"index.md": "# Alerts\n\nAn alert is sent.\n"})  # small: 780 commands run here
+        write(project / "docs", {"index.md": "# Alerts\n\nAn alert is sent.\n"})  # small: 468 commands run here
         (project / ".claude/skills").mkdir(parents=True)
         _make(project / name, kind)
         monkeypatch.chdir(project)

@@ -44,13 +44,30 @@ def _build_wheel(folder: Path) -> None:
     subprocess.run([*command, "-w", str(folder), str(ROOT)], check=True, timeout=120, cwd=folder, env=environment)
 
 
+def without_model(wheel: Path, folder: Path) -> Path:
+    """A copy of a wheel of Anvil in ``folder``, without the 32 MB of its models, which pip reads several times."""
+    target = folder / wheel.name
+    with zipfile.ZipFile(wheel) as whole, zipfile.ZipFile(target, "w") as copy:
+        for each in whole.infolist():
+            data = whole.read(each) if not each.filename.endswith(".onnx") else None
+            if each.filename.endswith(".dist-info/RECORD"):
+                data = b"".join(line for line in (data or b"").splitlines(keepends=True) if b".onnx," not in line)
+            if data is not None:
+                copy.writestr(each, data)
+    return target
+
+
 class Installation:
-    """A virtual environment with what ``anvil-docs`` requires and nothing else, Anvil itself from a wheel."""
+    """A virtual environment with what ``anvil-docs`` requires and nothing else, Anvil itself from a wheel.
+
+    ``wheel`` is the file that pip installs Anvil from. It has no models; those of the checkout are linked in.
+    """
 
     def __init__(self, folder: Path, wheel: Path) -> None:
         self.folder = folder / "environment"
         self.wheels = folder / "wheels"
         self.wheels.mkdir(parents=True)
+        self.wheel = without_model(wheel, self.wheels)
         subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(self.folder)], check=True, timeout=60)
         self.bin = self.folder / ("Scripts" if os.name == "nt" else "bin")
         self.python = self.bin / "python"
@@ -64,8 +81,9 @@ class Installation:
                 compiled = Path(importlib.util.cache_from_source(str(source)))
                 if path.suffix == ".py" and compiled.exists():
                     _link(compiled, Path(importlib.util.cache_from_source(str(self.site / path))))
-        shutil.copyfile(wheel, self.wheels / wheel.name)
-        self.run([str(self.python), "-m", "pip", "install", "-q", "--no-deps", str(wheel)])
+        self.run([str(self.python), "-m", "pip", "install", "-q", "--no-deps", str(self.wheel)])
+        for model in (ROOT / "anvil/embedding/model").glob("*.onnx"):
+            _link(model, self.site / model.relative_to(ROOT))
 
     def environment(self, **more: str) -> dict[str, str]:
         """Its programs first, pip without a network."""
@@ -98,8 +116,9 @@ class Installation:
         assert code is None or done.returncode == code, f"{command}: {done.returncode}\n{done.stdout}\n{done.stderr}"
         return done
 
-    def offer(self, distributions: Iterable[str]) -> None:
-        """Let pip find packages of the tests' environment."""
+    def offer(self, distributions: Iterable[str], module: str | None = None) -> None:
+        """Let pip find packages of the tests' environment. ``module``: the text of their upper modules, which are all
+        that they hold then; else they are whole."""
         for name in distributions:
             noted = importlib.metadata.distribution(name)
             tag = re.findall(r"^Tag: (.+)$", noted.read_text("WHEEL") or "", re.MULTILINE)[-1]
@@ -107,9 +126,15 @@ class Installation:
             record = []
             with zipfile.ZipFile(file, "w") as archive:
                 for source, path in _files(name):
-                    if path.name not in ("RECORD", "INSTALLER", "REQUESTED", "direct_url.json"):
+                    if path.name in ("RECORD", "INSTALLER", "REQUESTED", "direct_url.json"):
+                        continue
+                    if module is None or path.parts[0].endswith(".dist-info"):
                         archive.write(source, path.as_posix())
-                        record.append(f"{path.as_posix()},,\n")
+                    elif len(path.parts) < 3 and path.suffix == ".py":
+                        archive.writestr(path.as_posix(), module)
+                    else:
+                        continue
+                    record.append(f"{path.as_posix()},,\n")
                 info = next(path.parent for _, path in _files(name) if path.name == "METADATA")
                 archive.writestr(f"{info.as_posix()}/RECORD", "".join([*record, f"{info.as_posix()}/RECORD,,\n"]))
 

@@ -27,6 +27,7 @@ from tests.support.action_runner import OFFLINE, STANDS, Job
 from tests.support.commits import program_folder
 from tests.support.dependency_servers import repository
 from tests.support.environments import wheel as built
+from tests.support.environments import without_model
 from tests.support.index_server import serving
 from tests.support.programs import environment, program
 from tests.support.repositories import commit, isolated, run
@@ -45,7 +46,7 @@ NewJob = Callable[..., Job]
 @pytest.fixture(scope="session")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Anvil as a wheel, for the action's input ``package``."""
-    return str(built(tmp_path_factory.getbasetemp()))
+    return str(without_model(built(tmp_path_factory.getbasetemp()), tmp_path_factory.mktemp("wheel")))
 
 
 @pytest.fixture(scope="session")

@@ -128,20 +128,6 @@ def test_folders_that_cannot_be_written(project: Path, tmp_path: Path) -> None:
 # --- damaged installations -----------------------------------------------------------------------------------------
 
 
-def test_a_model_that_is_not_whole(installed: Installation, project: Path) -> None:
-    """A file with other bytes, and then one that is gone, too: one command heals both."""
-    write(project, {"anvil.toml": 'docs = "docs"\n'})
-    path = "anvil/embedding/model"
-    data = bytearray((installed.site / path / "tokenizer.json").read_bytes())
-    data[len(data) // 2] ^= 1
-    installed.replace(f"{path}/tokenizer.json", bytes(data))
-    (other,) = [each for each in of(asked(installed, project), "model") if each["verdict"] != "ok"]
-    assert "their digest differs" in other["text"]
-    installed.replace(f"{path}/model.onnx", None)
-    before, _ = healed(installed, project, "model", "has no model.onnx")
-    assert other["fix"] in [each["fix"] for each in of(before, "model")]
-
-
 def test_sqlite_vec_that_cannot_be_loaded(installed: Installation, project: Path) -> None:
     (library,) = [each.name for each in (installed.site / "sqlite_vec").glob("vec0.*")]
     installed.replace(f"sqlite_vec/{library}", b"no library")
@@ -182,7 +168,8 @@ def test_a_package_that_is_too_old(installed: Installation, project: Path) -> No
 def test_optional_parts(installed: Installation, project: Path) -> None:
     """What the plugin and OpenAI's API need is brought by the command; the key is never shown."""
     write(project, {"mkdocs.yml": "site_name: x\nplugins: [search, anvil]\n"})
-    installed.offer(closure(["anvil-docs[mkdocs,openai]"]) - closure(["anvil-docs", "pip"]))
+    client = "class OpenAI(dict):\n    def close(self):\n        pass\n"  # what is used of the packages
+    installed.offer(closure(["anvil-docs[mkdocs,openai]"]) - closure(["anvil-docs", "pip"]), client)
     before, _ = healed(installed, project, "mkdocs", "names the plugin, but mkdocs is not installed")
     assert "library is not" in of(before, "extras")[0]["text"]
     provider = {"ANVIL_EMBEDDING_PROVIDER": "openai"}
@@ -208,3 +195,20 @@ def test_another_program_on_the_path(installed: Installation, project: Path, ano
     assert str(installed.program) in of(before, "index")[0]["fix"]
     assert of(after, "index")[0]["fix"] == "anvil build"
     healed(installed, project, "program", "is not on the PATH", PATH=rest)
+
+
+def test_a_model_that_is_not_whole(
+    installed: Installation, project: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """A file with other bytes, and then one that is gone, too: one command heals both."""
+    shutil.copyfile(wheel(tmp_path_factory.getbasetemp()), installed.wheel)  # the one that has the models
+    write(project, {"anvil.toml": 'docs = "docs"\n'})
+    path = "anvil/embedding/model"
+    data = bytearray((installed.site / path / "tokenizer.json").read_bytes())
+    data[len(data) // 2] ^= 1
+    installed.replace(f"{path}/tokenizer.json", bytes(data))
+    (other,) = [each for each in of(asked(installed, project), "model") if each["verdict"] != "ok"]
+    assert "their digest differs" in other["text"]
+    installed.replace(f"{path}/model.onnx", None)
+    before, _ = healed(installed, project, "model", "has no model.onnx")
+    assert other["fix"] in [each["fix"] for each in of(before, "model")]
