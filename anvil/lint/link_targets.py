@@ -231,35 +231,37 @@ class Site:
             return FILE if kind or site is None else LinkTarget("missing", "", fragment, f"there is no {path}")
         if path.startswith(("@", "~")):
             return UNKNOWN  # an alias of a bundler
-        names_page = path.lower().endswith(PAGE_ENDINGS)
-        starts = () if path.startswith("./") or path.startswith("../") else self.rules.starts
+        starts = () if path.startswith(("./", "../")) else self.rules.starts
         files = [file, *(posixpath.normpath(join(start, path)) for start in starts)]
-        # Files first, then addresses, and then the reasons for which nobody can tell: only what is left is missing.
         at = None if path.endswith("/") else [self._at(each, fragment) for each in files]
         target = next(filter(None, at or ()), None)
         if target is not None:
             if target.kind == "file" and self._is_outside(file) and rules.generator in ("mkdocs", "vitepress"):
                 return self._outside(file, fragment, link)
             return target
-        if not names_page and (target := self._by_address(page, path, file, fragment)):
+        if not path.lower().endswith(PAGE_ENDINGS) and (target := self._by_address(page, path, file, fragment)):
             return target
+        reason = self._absence(page, path, file, link)
+        return UNKNOWN if reason is None else LinkTarget("missing", "", fragment, reason, file)
+
+    def _absence(self, page: LintPage, path: str, file: str, link: Link) -> str | None:
+        """What a relative link names that is not there; None where the site may have it all the same."""
+        rules = self.rules
         if file.startswith("../") or file == "..":
-            return UNKNOWN  # out of the repository
+            return None  # out of the repository
         if rules.beside and (self._is_outside(file) or _inside(file, rules.content) in rules.redirects):
-            return UNKNOWN
+            return None
         if rules.redirects and _inside(file, self.files.docs) in rules.redirects:
-            return LinkTarget("missing", "", fragment, f"there is no {self.shown(file)}", file)
+            return f"there is no {self.shown(file)}"
         if rules.generates or self.files.kind(file) == "folder":
-            return UNKNOWN
-        if names_page:
-            return LinkTarget("missing", "", fragment, f"there is no file {self.shown(file)}", file)
+            return None
+        if path.lower().endswith(PAGE_ENDINGS):
+            return f"there is no file {self.shown(file)}"
         if rules.generator == "unknown" or self._is_unknowable(page, path, file):
-            return UNKNOWN
+            return None
         if link.kind in ("image", "html image") or (posixpath.splitext(path)[1] and not path.endswith("/")):
-            return LinkTarget("missing", "", fragment, f"there is no file {self.shown(file)}", file)
-        if rules.generator in _ADDRESSES_UNKNOWN:
-            return UNKNOWN
-        return LinkTarget("missing", "", fragment, f"there is no page or file {self.shown(file)}", file)
+            return f"there is no file {self.shown(file)}"
+        return None if rules.generator in _ADDRESSES_UNKNOWN else f"there is no page or file {self.shown(file)}"
 
     def _is_outside(self, file: str) -> bool:
         return _inside(file, self.rules.content) is None and _inside(file, self.files.docs) is None
