@@ -124,6 +124,7 @@ def source_text(page: Page, expand: Expand) -> str:
     if not source.startswith("---"):
         return text
     _, begin = front_matter.split(source)
+    # MkDocs drops the blank lines behind the front matter
     blank = len(source[begin:]) - len(source[begin:].lstrip("\n"))
     return source[: begin + blank] + text if begin else text
 
@@ -209,7 +210,7 @@ class PagesSource(SourceWrapper):
     def read(self, path: str) -> Document | Skipped:
         if path not in self._pages:
             return Skipped(path, "not a page of the site")
-        if path not in self._times:
+        if path not in self._times:  # one walk through the history for all pages
             self.last_modified(tuple(self._pages), {}, None)
         return replace(self._pages[path], last_modified=self._times[path])
 

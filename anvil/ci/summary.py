@@ -122,7 +122,7 @@ def code(text: str, longest: int = MAX_CODE_CHARS) -> str:
         plain = f"{plain[: longest // 2]}…{plain[-longest // 2 :]}"
     ticks = backticks(plain)
     pad = " " if plain[:1] in "` " or plain[-1:] in "` " else ""  # an empty one included
-    return f"{ticks}{pad}{plain}{pad}{ticks}".replace("|", "\\|")
+    return f"{ticks}{pad}{plain}{pad}{ticks}".replace("|", "\\|")  # ends a cell of a table in a code span, too
 
 
 def linked(path: str, pages_url: str | None, line: int | None = None) -> str:
@@ -346,7 +346,7 @@ def render_lint(report: LintReport, pages_url: str | None) -> str:
 # --- the questions of a suite ----------------------------------------------------------------------------------
 
 MAX_NAMED_PAGES = 3
-"""Pages that a questions_headline names."""
+"""Pages that a headline or a row names."""
 
 
 def questions_headline(report: TestReport) -> str:

@@ -124,12 +124,14 @@ def _named(entries: Sequence[LockedDocs], wanted: Sequence[str]) -> list[LockedD
     return list(chosen)
 
 
-def _current(known: Iterable[Dependency], entry: LockedDocs, entries: Sequence[LockedDocs]) -> str | None:
+def _current(dependencies: Iterable[Dependency], entry: LockedDocs, entries: Sequence[LockedDocs]) -> str | None:
     """The version of a package that the project uses now: the entry's own where it still does, else the direct one."""
-    here = [each for each in known if (each.ecosystem, each.name) == (entry.ecosystem, entry.name) and each.version]
-    versions = [each.version for each in sorted(here, key=lambda each: not each.direct)]
+    package = entry.ecosystem, entry.name
+    used = [each for each in dependencies if (each.ecosystem, each.name) == package and each.version]
+    versions = [each.version for each in sorted(used, key=lambda each: not each.direct)]
     if entry.version in versions:
         return entry.version
+    # of several versions, one that no entry has yet
     taken = {each.version for each in entries if each.name == entry.name}
     return next((version for version in versions if version not in taken), versions[0] if versions else None)
 

@@ -26,6 +26,7 @@ from anvil.values import PAGE_ENDINGS
 from anvil.wording import counted
 
 MAX_CONFIG_BYTES = 500_000
+"""Bytes of a configuration that are read."""
 MAX_ROUNDS = 4
 """Requests for files that pages include, which can include more."""
 
@@ -39,9 +40,9 @@ class RepositoryDocs:
     notes: tuple[str, ...]
 
 
-def no_tag(remote: RemoteRepository, there: Collection[str], name: str, wanted: str) -> str:
-    """The message for a tag that does not exist, with the closest ones."""
-    near = remote_repository.closest(list(there), name, wanted)
+def no_tag(remote: RemoteRepository, tags: Collection[str], name: str, wanted: str) -> str:
+    """The message for a tag that does not exist, with the closest of ``tags``."""
+    near = remote_repository.closest(list(tags), name, wanted)
     hint = f"The closest are {', '.join(near)}. Name one with --tag." if near else "It has no tags."
     return f"There is no tag for {wanted} in {remote.shown}. {hint}"
 
@@ -110,8 +111,8 @@ def _chosen(
         return configured if configured is not None and configured.path == named.path else named
     if configured is None:
         others = other_formats(tree, ".")
-        there = f" It has {', '.join(others)}, which Anvil does not read." if others else ""
-        raise NotFound(f"There is no Markdown documentation in {remote.shown}.{there}")
+        hint = f" It has {', '.join(others)}, which Anvil does not read." if others else ""
+        raise NotFound(f"There is no Markdown documentation in {remote.shown}.{hint}")
     return configured
 
 
@@ -138,6 +139,7 @@ def _fetch_included(
         wanted: set[str] = set()
         missing = 0
 
+        # as defaults, because the loop gives both names other values
         def look(path: str, wanted: set[str] = wanted, repository: Repository = repository) -> includes.IncludedFile:
             entry = tree.get(path)
             if entry is None or entry.kind != "file" or includes.is_private(path):
@@ -182,7 +184,9 @@ _CONFIGS = re.compile(
     r"(?:mkdocs|zensical)[\w.-]*\.(?:ya?ml|toml)|conf\.py|docusaurus\.config\.[cm]?[jt]s|astro\.config\.[cm]?[jt]s"
     r"|(?:.*/)?\.vitepress/config(?:/index)?\.[cm]?[jt]s"
 )
+# Of configurations of several generators, one of the first of these counts.
 _ORDER = ("mkdocs", "docusaurus", "vitepress", "astro", "sphinx")
+# Folders whose configurations are those of samples, tests and other projects
 _UNWANTED = re.compile(r"(^|/)(node_modules|tests?|fixtures?|examples?|templates?|vendor|third_party|__\w+__|e2e)(/|$)")
 _LANGUAGE = re.compile(
     r"(?:ar|az|bg|bn|ca|cs|da|de|el|en|es|et|fa|fi|fr|gu|he|hi|hr|hu|id|it|ja|ka|ko|lt|lv|mr|ms|nb|nl|pl|pt|ro|ru|sk|sl"
@@ -198,6 +202,7 @@ _OTHER_FORMATS = {
 _DOCS_DIR = re.compile(r"^docs_dir\s*[:=]\s*['\"]?([^'\"\n#]+)", re.MULTILINE)
 _SRC_DIR = re.compile(r"\bsrcDir\s*:\s*['\"]([^'\"\n]+)['\"]")
 _DOCUSAURUS_PATH = re.compile(r"\bpath\s*:\s*['\"]([^'\"\n]+)['\"]")
+# Extensions with which Sphinx reads Markdown
 _MYST = re.compile(r"myst_parser|myst_nb|recommonmark|m2r2?")
 
 
@@ -295,13 +300,14 @@ def _configured(path: str, text: str, pages: Collection[str]) -> DocsFolder | No
     if name.startswith("docusaurus"):
         named_paths = [at(inner) for inner in _DOCUSAURUS_PATH.findall(text)]
         places = [each for each in [*named_paths, at("docs"), at("../docs")] if each and _count(pages, each)]
+        # the file names a path for each plugin, and so for the blog, too
         best = max(places, key=lambda each: ("blog" not in each, _count(pages, each)), default="")
         return _made(best, "docusaurus", path, "github")
     if name.startswith("astro"):
         return _made(at("src/content/docs"), "astro", path, "github")
     match = _SRC_DIR.search(text)
     root = posixpath.dirname(folder)
-    if posixpath.basename(folder) != ".vitepress":
+    if posixpath.basename(folder) != ".vitepress":  # .vitepress/config/index.ts
         root = posixpath.dirname(root)
     return _made(posixpath.normpath(posixpath.join(root, match[1] if match else ".")), "vitepress", path, "vitepress")
 

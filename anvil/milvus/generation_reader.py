@@ -295,13 +295,13 @@ class MilvusReader:
 
     def frequencies(self, tokens: Iterable[str]) -> dict[str, int]:
         """Token -> number of chunks with it."""
-        places = {token: generations.bucket(token, self.about.buckets) for token in tokens}
+        buckets = {token: generations.bucket(token, self.about.buckets) for token in tokens}
         if len(self._frequencies) > MAX_CACHED_CHUNKS:
             self._frequencies.clear()
-        unknown = set(places.values()) - self._frequencies.keys()
+        unknown = set(buckets.values()) - self._frequencies.keys()
         for number, text in self._texts(generations.WORDS, unknown).items():
             self._frequencies[number] = json.loads(text)
-        return {token: self._frequencies.get(number, {}).get(token, 0) for token, number in places.items()}
+        return {token: self._frequencies.get(number, {}).get(token, 0) for token, number in buckets.items()}
 
     def matching(self, tokens: Iterable[str], limit: int, within: str) -> list[int]:
         """Rows of the best chunks for some tokens, by Milvus' BM25."""

@@ -160,7 +160,8 @@ def configured(toolset: Toolset, opened: Anvil) -> Toolset:
     tools = list(toolset.tools)
     options = opened.config.table(ServeOptions)
     if options.question_log:
-        tools[0] = replace(tools[0], description=tools[0].description + LOGGED, call=partial(_search, logs=True))
+        search = tools[0]
+        tools[0] = replace(search, description=search.description + LOGGED, call=partial(_search, logs=True))
     if options.report_page:
         tools.append(REPORT_PAGE)
     if opened.is_several:

@@ -214,7 +214,7 @@ class App:
                 event(logging.DEBUG, "a client could not be notified", error=type(error).__name__)
 
         task = asyncio.get_running_loop().create_task(run())
-        self._tasks.add(task)
+        self._tasks.add(task)  # the event loop alone would let it be collected
         task.add_done_callback(self._tasks.discard)
 
     @asynccontextmanager

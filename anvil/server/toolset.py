@@ -90,7 +90,7 @@ def _value(tool: str, parameter: Parameter, value: Any) -> Any:
     if parameter.kind == "integer":
         value = _whole(value)
     fits = _TYPES[parameter.kind]
-    if not isinstance(value, fits) or (fits is int and isinstance(value, bool)):
+    if not isinstance(value, fits) or (fits is int and isinstance(value, bool)):  # True is an int in Python
         given_type = _NAMES.get(type(value), "that")
         raise InvalidArguments(f"{parameter.name} of {tool} must be {_NAMES[fits]}, not {given_type}.")
     if parameter.choices and value not in parameter.choices:

@@ -23,6 +23,7 @@ MAX_LISTING_WORDS = 30
 """Words outside of its links that a page of tags or a listing may have."""
 MAX_SPECIAL_WORDS = 100
 """Words outside of its links that a search page may have, or the page for addresses that do not exist."""
+# Pages that are left out by their paths: of these only the short ones, because documentation may be about searching.
 _SHORT = (
     (re.compile(r"(?:.*/)?404(?:/index)?\.html?"), "it is the page for addresses that do not exist"),
     (re.compile(r"(?:[^/]+/){0,2}search(?:/index)?\.html?"), "it is the search page"),
@@ -33,6 +34,7 @@ _SPECIAL = (
     (re.compile(r"(?:.*/)?_modules/.*"), "it shows source code"),
     (re.compile(r"(?:.*/)?(?:_static|_sources|_templates)/.*"), "it is a file of the theme"),
 )
+# Reasons that name another page, which are one for people
 _LEADS_TO = re.compile(r"^(it leads to|its canonical address is|its text is that of) .*")
 _LISTING = re.compile(r"(?:.*/)?(?:tags?|categor(?:y|ies)|archives?|authors?|page)(?:/.*|\.html?)")
 
@@ -114,7 +116,7 @@ def choose(
     canonical = {path: page.canonical for path, page in facts.items() if page.canonical and page.problem is None}
     base = page_addresses.base_of(canonical) or page_addresses.base_of(listed or {})
     folders = page_addresses.version_folders(facts, declared_versions)
-    keys = {page_addresses.key(path): path for path in sorted(facts, reverse=True)}
+    keys = {page_addresses.key(path): path for path in sorted(facts, reverse=True)}  # of several, the first path
     pages: list[SitePage] = []
     left_out: list[Skipped] = []
     taken: dict[str, str] = {}
@@ -256,6 +258,7 @@ def repeated(pages: Sequence[SitePage], sources: Mapping[str, str]) -> list[Skip
             page.file,
         )
 
+    # The shortest text first: a page that has the texts of several others is the copy, and not these.
     for page in sorted(pages, key=order):
         total, *passages = page.facts.passages.split(" ")
         covered = 0
