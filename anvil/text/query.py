@@ -34,12 +34,15 @@ MAX_WORDS = 2000
 """Different words of a query that are searched, and different runs between spaces that are read."""
 MAX_QUERY_CHARACTERS = 32_000
 """Characters of a query that are read."""
+MAX_LOWERED = 2048
+"""Texts that are kept in lower case: contents and derived terms of as many chunks as an index keeps."""
 
 CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af"
 """Ranges of Chinese, Japanese and Korean characters, for a character class."""
 _WORD = lazy_pattern(r"[^\W_]+(?:[\u0300-\u0331]+[^\W_]*)*")  # combining marks belong to their letter
 _ASCII_WORD = lazy_pattern(r"[A-Za-z0-9]+")  # the same for ASCII, twice as fast
-_BEYOND_ASCII = lazy_pattern(r"[^\W\x00-\x7f]|[\u0300-\u0331]")
+_BEYOND_ASCII = lazy_pattern(r"[^\x00-\x7f]+")
+_FOLDED = lazy_pattern(r"[^\W\x00-\x7f]|[\u0300-\u0331]")
 """A letter, number or mark outside ASCII. The tokenizer folds these, so a search by ASCII prefix would miss them."""
 _RUN = lazy_pattern(f"[{CJK}]+")
 _CAMEL = lazy_pattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
@@ -110,6 +113,12 @@ def derived_terms(text: str) -> str:
 def path_words(path: str) -> str:
     """The words of a page's path, without its ending."""
     return " ".join(words(_ENDING.sub("", path)))
+
+
+def _lowered(text: str) -> str | None:
+    """A text in lower case, to search by ASCII prefix; None where that would miss words."""
+    is_folded = not text.isascii() and any(map(_FOLDED.search, _BEYOND_ASCII.findall(text)))
+    return None if is_folded else text.lower()
 
 
 def bounded(query: str) -> str:
@@ -222,6 +231,7 @@ class Stemmer:
         self.heading_counts = lru_cache(maxsize=8192)(self._heading_counts)
         """Token -> number of times in a title or breadcrumb, with a cache, because each query scores them. The parts of
         a compound word count too, so ``TableOfContents`` is a heading with "table" and "contents"."""
+        self._lowered = lru_cache(MAX_LOWERED)(_lowered)
 
     def __call__(self, text: str) -> list[str]:
         """The tokens of a text; of a word, mostly one."""
@@ -256,9 +266,9 @@ class Stemmer:
         def counts(text: str) -> dict[str, int]:
             if not text:  # every second section has no derived terms
                 return {}
-            if not text.isascii() and _BEYOND_ASCII.search(text):
+            lowered = self._lowered(text)
+            if lowered is None:
                 return self.counts(text)
-            lowered = text.lower()
             return self._counted(
                 [word for start, pattern in patterns if start in lowered for word in pattern.findall(lowered)]
             )
