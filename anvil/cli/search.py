@@ -13,7 +13,7 @@ from anvil.cli import options, output
 from anvil.cli.output import NO, OK
 from anvil.errors import BuildError
 from anvil.requests import OpenRequest
-from anvil.search import excerpts
+from anvil.search import excerpts, snippets
 from anvil.values import at_line, labelled
 from anvil.wording import counted, full_heading
 
@@ -148,13 +148,13 @@ def _hit(number: int, hit: Hit, span: SectionSpan, stems: frozenset[str], folder
     from anvil.cli import pages
 
     section = hit.content[span.start : span.end]
-    start, end = excerpts.best_snippet(section, stems, MAX_SNIPPET_CHARS)
+    start, end = snippets.best_snippet(section, stems, MAX_SNIPPET_CHARS)
     if blank := BLANK_LINES.match(section, start, end):
         start = blank.end()  # the printed line number is that of the first line shown
     page = pages.shown(folders, hit.metadata.file_path, hit.collection, hit.version)
     location = at_line(page, span.line_at(section, start))
     text = section[start:end].strip("\r\n")
-    marked = excerpts.highlight(text, stems, lambda word: output.style(word, "yellow", "bold"))
+    marked = snippets.highlight(text, stems, lambda word: output.style(word, "yellow", "bold"))
     lines = [f"   | {text}" for text in marked.splitlines() if text.strip()]
     url = [f"   {hit.metadata.url}"] if hit.metadata.url else []
     likely = "" if hit.confidence is None else f"  confidence {hit.confidence:.2f}"

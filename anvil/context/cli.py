@@ -135,7 +135,7 @@ def tasks(given: RepositoryOptions, status: str, as_json: bool, path: str | None
 def search(given: RepositoryOptions, top_k: int, type_: str | None, as_json: bool, query: str) -> None:
     """Search the artifacts."""
     from anvil.cli.search import MAX_SNIPPET_CHARS
-    from anvil.search import excerpts
+    from anvil.search import excerpts, snippets
 
     with output.progress() as progress, given.open(progress) as context:
         hits, spans = context.search_with_spans(query, top_k, type_)
@@ -147,7 +147,7 @@ def search(given: RepositoryOptions, top_k: int, type_: str | None, as_json: boo
     stems = excerpts.query_stems(query)
     for number, (hit, span) in enumerate(zip(hits, spans, strict=True), 1):
         section = hit.content[span.start : span.end]
-        start, end = excerpts.best_snippet(section, stems, MAX_SNIPPET_CHARS)
+        start, end = snippets.best_snippet(section, stems, MAX_SNIPPET_CHARS)
         line = span.line_at(section, start)
         output.say(f"{number}. {hit.artifactPath}:{line}  {hit.score:.3f}")
         output.say(f"   {full_heading(hit.title, hit.heading)}")

@@ -70,7 +70,7 @@ def search(
 ) -> None:
     """Find the passages that answer QUERY."""
     from anvil.cli.search import MAX_SNIPPET_CHARS
-    from anvil.search import excerpts
+    from anvil.search import excerpts, snippets
 
     with given.open() as library_file:
         result = library_file.search(query, top_k, library, filter_of(conditions))
@@ -84,7 +84,7 @@ def search(
     stems = excerpts.query_stems(query)
     for number, hit in enumerate(result.results, 1):
         page = f", page {hit.page}" if hit.page else ""
-        start, end = excerpts.best_snippet(hit.content, stems, MAX_SNIPPET_CHARS)
+        start, end = snippets.best_snippet(hit.content, stems, MAX_SNIPPET_CHARS)
         likely = "" if hit.confidence is None else f"  confidence {hit.confidence:.2f}"
         output.say(f"{number}. {hit.source}{page}  {hit.score:.3f}{likely}")
         output.say(f"   {hit.title} ({hit.library}, {hit.doc_id})")

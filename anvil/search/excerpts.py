@@ -1,4 +1,4 @@
-"""Excerpts: the part of a section that matches a query best, cut where a reader would cut it; and the words that match.
+"""Excerpts: the part of a section that matches a query best, cut where a reader would cut it; and the stems of words.
 
 An excerpt begins and ends with a paragraph, an item of a list, a row of a table or a fenced block; with a line where
 one of these is too long, and with a sentence where the line is. Rows of a table have its head in front of them, and
@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import math
 import re
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import chain, groupby, islice
+from itertools import islice
 from typing import NamedTuple
 
 from anvil.formats.characters import LINE
@@ -23,6 +24,10 @@ from anvil.text.query import CJK, STOP, bounded, pairs
 
 MAX_WORD_CHARACTERS = 100
 """Characters of the longest word that is cached."""
+MAX_OUTLINES = 512
+"""Texts whose blocks are cached: those of 329 questions to 14 indexes are three in five times texts of earlier ones."""
+Spot = tuple[int, str]
+"""Where a word begins in a text, and its stem."""
 _END = re.compile(r"\r\n?|\n")
 _WORD = lazy_pattern(rf"[^\W{CJK}]+|[{CJK}]+")
 _ASCII_WORD = re.compile("[A-Za-z0-9_]+")  # the same for ASCII, twice as fast
@@ -42,161 +47,66 @@ def query_stems(text: str) -> frozenset[str]:
     Korean, which have no spaces, pairs of characters."""
     words = (
         word
-        for word in _word_in(text).findall(bounded(text))
-        if (len(word) > 2 and word.casefold() not in STOP) or _is_unspaced(word)
+        for word in word_pattern(text).findall(bounded(text))
+        if (len(word) > 2 and word.casefold() not in STOP) or is_unspaced(word)
     )
-    return frozenset(key for word in words for key in _keys(word))
+    return frozenset(key for word in words for key in keys_of(word))
 
 
-def _keys(word: str) -> tuple[str, ...]:
+def keys_of(word: str) -> tuple[str, ...]:
+    """The stem of a word, or the pairs of characters of one that is :func:`is_unspaced`."""
     return _known_keys(word) if len(word) <= MAX_WORD_CHARACTERS else _known_keys.__wrapped__(word)
 
 
 @lru_cache(4096)  # texts of one index have few different words
 def _known_keys(word: str) -> tuple[str, ...]:
-    return tuple(pairs(word)) if _is_unspaced(word) else (stem(word),)
+    return tuple(pairs(word)) if is_unspaced(word) else (stem(word),)
 
 
-def _word_in(text: str) -> re.Pattern[str]:
+def word_pattern(text: str) -> re.Pattern[str]:
+    """The pattern of the words of a text."""
     return _ASCII_WORD if text.isascii() else _WORD
 
 
-def _is_unspaced(word: str) -> bool:
+def is_unspaced(word: str) -> bool:
     """Whether a word is a run of characters of a script without spaces."""
     return not word.isascii() and _UNSPACED.match(word) is not None
 
 
-def highlight(text: str, stems: Collection[str], style: Callable[[str], str]) -> str:
-    """``text``, with ``style`` applied to each word whose stem is in ``stems``."""
-
-    def marked(match: re.Match[str]) -> str:
-        if _is_unspaced(match[0]):
-            return _marked_run(match[0], stems, style)
-        return style(match[0]) if stem(match[0]) in stems else match[0]
-
-    return _word_in(text).sub(marked, text)
-
-
-def matched_words(text: str, stems: Collection[str]) -> frozenset[str]:
-    """The words of ``text`` whose stem is in ``stems``, as written."""
-    matched: set[str] = set()
-
-    def keep(word: str) -> str:
-        matched.add(word)
-        return word
-
-    highlight(text, stems, keep)
-    return frozenset(matched)
-
-
-def _marked_run(run: str, stems: Collection[str], style: Callable[[str], str]) -> str:
-    starts = [run[i : i + 2] in stems for i in range(len(run))]
-    hit = [run[i] in stems or starts[i] or (i > 0 and starts[i - 1]) for i in range(len(run))]
-    pieces = groupby(zip(run, hit, strict=True), key=lambda item: item[1])
-    joined = ((is_hit, "".join(character for character, _ in group)) for is_hit, group in pieces)
-    return "".join(style(text) if is_hit else text for is_hit, text in joined)
-
-
 def lines_before(text: str, at: int) -> int:
     """Number of line ends before a position in a text."""
+    if "\r" not in text:
+        return text.count("\n", 0, at)
     return sum(1 for line_end in _END.finditer(text) if line_end.end() <= at)
 
 
 def line_ends(text: str) -> int:
     """Number of line ends in a text."""
-    return sum(1 for _ in _END.finditer(text))
+    return lines_before(text, len(text))
 
 
-def best_snippet(text: str, stems: Collection[str], size: int) -> tuple[int, int]:
-    """The span of whole lines, at most ``size`` characters, with the most different ``stems``.
-
-    Of equal spans it is the one with most matches, then the first. A line longer than ``size`` is cut.
-    """
-    return (0, len(text)) if len(text) <= size else _best_span(_matched_lines(text, stems), size)
-
-
-class _MatchedLine(NamedTuple):
-    """Where a line is in its text, the different stems in it, and the number of all of them."""
-
-    start: int
-    end: int
-    stems: frozenset[str]
-    matches: int
-
-
-_NO_STEMS: frozenset[str] = frozenset()
-
-
-def _matched_lines(text: str, stems: Collection[str]) -> list[_MatchedLine]:
-    """The lines of a text. The stems of each word are looked up once."""
-    lines = LINE.findall(text)
-    words = list(map(_word_in(text).findall, lines))
-    wanted = frozenset(stems)
-    found = {word for word in set(chain.from_iterable(words)) if not wanted.isdisjoint(_keys(word))}
-    matched, start = [], 0
-    for line, line_words in zip(lines, words, strict=True):
-        end = start + len(line)
-        if found.isdisjoint(line_words):  # nearly all lines
-            matched.append(_MatchedLine(start, end, _NO_STEMS, 0))
-        else:
-            keys = [key for word in line_words if word in found for key in _keys(word) if key in wanted]
-            matched.append(_MatchedLine(start, end, frozenset(keys), len(keys)))
-        start = end
-    return matched
-
-
-def _best_span(lines: Sequence[_MatchedLine], size: int) -> tuple[int, int]:
-    """See :func:`best_snippet`; of lines that are longer than ``size`` together."""
-    best, best_rank, last = (0, size), (-1, -1), 0
-    counts: dict[str, int] = {}
-    matches = 0
-    for first, (begin, _, _, _) in enumerate(lines):
-        while last < len(lines) and lines[last][1] - begin <= size:
-            for word in lines[last][2]:
-                counts[word] = counts.get(word, 0) + 1
-            matches += lines[last][3]
-            last += 1
-        if last > first:
-            rank = (len(counts), matches)
-            if rank > best_rank:
-                best, best_rank = (begin, lines[last - 1][1]), rank
-            for word in lines[first][2]:
-                counts[word] -= 1
-                if not counts[word]:
-                    del counts[word]
-            matches -= lines[first][3]
-        else:  # this line alone is longer than size
-            rank = (len(lines[first][2]), lines[first][3])
-            if rank > best_rank:
-                best, best_rank = (begin, begin + size), rank
-            last = first + 1
-    return best
-
-
-def matches(text: str, stems: Collection[str]) -> list[str]:
-    """The ``stems`` in a text, each as often as it is there."""
-    return [stem for _, stem in matches_at(text, stems)]
-
-
-def matches_at(text: str, stems: Collection[str]) -> list[tuple[int, str]]:
+def matches_at(text: str, stems: Collection[str]) -> list[Spot]:
     """The ``stems`` in a text, in its order, each with the place where its word begins."""
-    folded, word_in = text.casefold(), _word_in(text)
-    if len(folded) != len(text) or any(map(_is_unspaced, stems)):  # places in one are not those in the other
-        return [(word.start(), key) for word in word_in.finditer(text) for key in _keys(word[0]) if key in stems]
-    found = []
+    folded, pattern = text.casefold(), word_pattern(text)
+    if len(folded) != len(text) or any(map(is_unspaced, stems)):  # places in one are not those in the other
+        return [(word.start(), key) for word in pattern.finditer(text) for key in keys_of(word[0]) if key in stems]
+    spots = []
     for prefix in stems:  # a stem is the beginning of a folded word, and few words begin like one
         at = folded.find(prefix)
         while at >= 0:
-            word = word_in.match(text, at)
-            assert word is not None
-            if not (at and _is_in_word(text[at - 1])) and prefix in _keys(word[0]):
-                found.append((at, prefix))
-            at = folded.find(prefix, word.end())
-    return sorted(found)
+            end = at + 1
+            if not (at and _is_in_word(text[at - 1])):
+                word = pattern.match(text, at)
+                assert word is not None
+                end = word.end()
+                if prefix in keys_of(word[0]):
+                    spots.append((at, prefix))
+            at = folded.find(prefix, end)
+    return sorted(spots)
 
 
 def _is_in_word(character: str) -> bool:
-    return (character.isalnum() or character == "_") and not _is_unspaced(character)
+    return (character.isalnum() or character == "_") and not is_unspaced(character)
 
 
 LEAD_SHARE = 4
@@ -217,15 +127,14 @@ _DELIMITER = re.compile(r"[ \t>]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\
 _OPTION = re.compile(r"[ \t>]*(?:-{1,2}[A-Za-z?]|[A-Z][A-Z0-9]*_[A-Z0-9_]+\b)")
 _NAMED_ITEM = re.compile(r"[ \t>]*[-*+][ \t]+(?:[`\[]|\*\*|__|<code>)")
 _MEANING = re.compile(r"[^\r\n]*(?:\r\n?|\n)[ \t>]*::?[ \t]")
-_LISTED = re.compile(
-    r"^(?:[ \t>]*(?:[-*+][ \t]+[`\[*_<]|::?[ \t]|-{1,2}[A-Za-z?]|[A-Z][A-Z0-9]*_)|[^|\r\n]*\|)", re.MULTILINE
-)
-"""What each definition of a list has at the beginning of a line."""
+_LISTED = re.compile(r"\n(?:[ \t>]*(?:[-*+][ \t]+[`\[*_<]|::?[ \t]|-{1,2}[A-Za-z?]|[A-Z][A-Z0-9]*_)|[^|\r\n]*\|)")
+"""A line end, and what each definition of a list has at the beginning of a line."""
 _TERM = re.compile(r"[ \t>|*+-]*[^\r\n]*?(?=[ \t]{2}|\||: | - |[\r\n]|\Z)")
 _EMPTY_CELL = re.compile(r"[ \t>]*\|[ \t]*\|")
 _PADDING = re.compile(r"[ \t]{2,}|(?<=-{3})-+")
 _NAME = re.compile(r"(?<!\w)--?[A-Za-z][\w.-]*|\b\w*[a-z0-9](?:[A-Z]|[_.]\w)[\w.]*")
-_SENTENCE = re.compile(r"(?<=[.!?:;])[ \t]+(?![a-z])|(?<=[\u3002\uff01\uff1f])")
+_SENTENCE = re.compile(r"[.!?:;\u3002\uff01\uff1f](?:(?<=[\u3002\uff01\uff1f])|[ \t]+(?![a-z]))")
+"""The end of a sentence, with the space behind it."""
 
 
 class Sought(NamedTuple):
@@ -285,7 +194,7 @@ def excerpt(text: str, wanted: Sought, size: int) -> Excerpt:
 def definition(text: str, wanted: Sought, size: int) -> tuple[int, int] | None:
     """The characters of the definition with which an excerpt of this size begins, and of the excerpt; None where it
     does not begin with one."""
-    if len(text) <= size or not _may_have_definitions(text):
+    if len(text) <= size or not _outline(text)[1]:
         return None
     part, end = _excerpt(text, wanted, size)
     if end is None:
@@ -298,50 +207,129 @@ def _excerpt(text: str, wanted: Sought, size: int) -> tuple[Excerpt, int | None]
     """An excerpt, and where the definition ends with which it begins."""
     if len(text) <= size:
         return Excerpt("", 0, len(text)), None
-    stems = wanted.stems
-    blocks = list(_blocks(text))
+    blocks, has_definitions = _outline(text)
+    spots = matches_at(text, wanted.stems)
     heading: frozenset[str] = frozenset()
     if len(blocks) > 1 and blocks[0].is_heading:
-        heading = frozenset(matches(text[: blocks[0].end], stems))
+        heading = frozenset(stem for at, stem in spots if at < blocks[0].end)
         if (blocks[0].end - blocks[0].start) * LEAD_SHARE > size:
-            del blocks[0]
-    pieces = [piece for block in blocks for piece in _pieces(text, block, size)]
-    if len(pieces) > 1 and pieces[0].block.is_heading and not _last(pieces, 0, size):
-        del pieces[0]  # a heading alone says nothing
-    if not pieces:
+            blocks = blocks[1:]
+    if not blocks:
         return Excerpt("", 0, size), None
-    found = _matched(text, pieces, stems)
+    if has_definitions:
+        passages = _Passages(text, blocks, spots, heading, size)
+        own = passages.best_definition(wanted)
+        if own is not None:
+            return own
+    else:
+        passages = _best_passages(text, blocks, spots, heading, size)
+    return passages.best_excerpt(), None
 
-    def part(first: int, last: int) -> Excerpt:
-        return Excerpt(_before(pieces[first], size), pieces[first].start, pieces[last].end, _after(pieces[last]))
 
-    def rank(first: int) -> tuple[int, int]:
-        """Different stems that the heading does not have, and all, in the excerpt that begins with a piece."""
-        held = [stem for each in found[first : _last(pieces, first, size) + 1] for stem in each]
-        return len(frozenset(held) - heading), len(held)
+def _best_passages(
+    text: str, blocks: Sequence[_Block], spots: Sequence[Spot], heading: frozenset[str], size: int
+) -> _Passages:
+    """The passages near those spots from which on an excerpt can have the most different stems."""
+    most = _most_stems(spots, heading, size)
+    least = max(most, default=0)
+    while True:
+        near = [at for (at, _), stems in zip(spots, most, strict=True) if stems >= least]
+        passages = _Passages(text, blocks, spots, heading, size, near)
+        if passages.best_rank[0] >= least:  # else the end of a piece is between them
+            return passages
+        least = passages.best_rank[0]
 
-    ranks = {first: rank(first) for first in range(len(pieces)) if found[first] or not first}
-    best = max(ranks, key=lambda first: (ranks[first], -first))
-    own = _best_definition(_definitions(text, pieces), found, wanted, heading, ranks[best][0])
-    if own is not None:
-        last = _last(pieces, own.start, size)
-        while last >= own.stop and heading.issuperset(found[last]):
+
+def _most_stems(spots: Sequence[Spot], heading: frozenset[str], size: int) -> list[int]:
+    """For each spot, how many different stems are in the ``size`` characters from there on, but for those of the
+    heading: no excerpt that begins with it has more."""
+    most, last = [], 0
+    counts: dict[str, int] = {}
+    for at, stem in spots:
+        while last < len(spots) and spots[last][0] < at + size:
+            following = spots[last][1]
+            if following not in heading:
+                counts[following] = counts.get(following, 0) + 1
+            last += 1
+        most.append(len(counts))
+        if stem not in heading:
+            counts[stem] -= 1
+            if not counts[stem]:
+                del counts[stem]
+    return most
+
+
+class _Passages:
+    """The pieces of a text, and the excerpts of one size that begin with them.
+
+    ``spots``: where the stems of the query are. ``heading``: the stems that the text's heading has. ``near``: the text
+    is cut around these places and at its beginning, and the rest left out; None: it is cut around all spots, and the
+    rest is whole.
+    """
+
+    def __init__(
+        self,
+        text: str,
+        blocks: Sequence[_Block],
+        spots: Sequence[Spot],
+        heading: frozenset[str],
+        size: int,
+        near: Sequence[int] | None = None,
+    ) -> None:
+        self._text, self._blocks, self._spots, self._heading, self._size = text, blocks, spots, heading, size
+        places = [at for at, _ in spots] if near is None else near
+        self._pieces = _pieces(text, blocks, size, places, is_whole=near is None)
+        if len(self._pieces) > 1 and self._pieces[0].block.is_heading and not _last(self._pieces, 0, size):
+            del self._pieces[0]  # a heading alone says nothing
+        self._found = _matched(self._pieces, spots)
+        self._ranks = {first: self._rank(first) for first, stems in enumerate(self._found) if stems or not first}
+        self._best = max(self._ranks, key=lambda first: (self._ranks[first], -first))
+
+    @property
+    def best_rank(self) -> tuple[int, int]:
+        """Different stems that the heading does not have, and all, in the excerpt that has most."""
+        return self._ranks[self._best]
+
+    def _rank(self, first: int) -> tuple[int, int]:
+        held = [stem for each in self._found[first : _last(self._pieces, first, self._size) + 1] for stem in each]
+        return len(frozenset(held) - self._heading), len(held)
+
+    def _excerpt(self, first: int, last: int) -> Excerpt:
+        begin, end = self._pieces[first], self._pieces[last]
+        return Excerpt(_before(begin, self._size), begin.start, end.end, _after(end))
+
+    def best_excerpt(self) -> Excerpt:
+        """The one that has most stems, or the beginning of the text."""
+        pieces, size, best = self._pieces, self._size, self._best
+        if 3 * self._ranks[0][0] >= 2 * self.best_rank[0]:
+            best = 0
+        best = _earliest(pieces, best, size)
+        opening = _sentence_start(self._text, pieces, best)
+        if self._rank(opening) >= self._rank(best):
+            best = opening
+        return self._excerpt(best, _last(pieces, best, size))
+
+    def best_definition(self, wanted: Sought) -> tuple[Excerpt, int] | None:
+        """The excerpt that begins with the best definition, and where that ends; None where none is as good."""
+        definitions = _definitions(self._text, self._pieces)
+        own = _best_definition(definitions, self._found, self._spots, wanted, self._heading, self.best_rank[0])
+        if own is None:
+            return None
+        start, end = self._pieces[own.start].start, self._pieces[own.stop - 1].end
+        pieces = _pieces(self._text, self._blocks, self._size, [start], is_whole=True)
+        first = next(place for place, piece in enumerate(pieces) if piece.start == start)
+        last, found = _last(pieces, first, self._size), _matched(pieces, self._spots)
+        while pieces[last].start >= end and self._heading.issuperset(found[last]):
             last -= 1  # what follows the definition has to match, too
-        return part(own.start, last), pieces[min(own.stop - 1, last)].end
-    if 3 * ranks[0][0] >= 2 * ranks[best][0]:
-        best = 0
-    best = _earliest(pieces, best, size)
-    opening = _sentence_start(text, pieces, best)
-    if rank(opening) >= rank(best):
-        best = opening
-    return part(best, _last(pieces, best, size)), None
+        part = Excerpt(_before(pieces[first], self._size), start, pieces[last].end, _after(pieces[last]))
+        return part, min(end, pieces[last].end)
 
 
-def _matched(text: str, pieces: Sequence[_Piece], stems: frozenset[str]) -> list[list[str]]:
+def _matched(pieces: Sequence[_Piece], spots: Iterable[Spot]) -> list[list[str]]:
     """The stems in each piece, each as often as a word of it begins there."""
     found: list[list[str]] = [[] for _ in pieces]
     place = 0
-    for at, stem in matches_at(text, stems):
+    for at, stem in spots:
         while place < len(pieces) and pieces[place].end <= at:
             place += 1
         if place == len(pieces):
@@ -352,16 +340,14 @@ def _matched(text: str, pieces: Sequence[_Piece], stems: frozenset[str]) -> list
 
 
 class _Definition(NamedTuple):
-    """A definition in a list of them: what it defines, and its pieces."""
+    """A definition in a list of them: its pieces, and the characters of what it defines."""
 
-    term: str
     pieces: range
+    term: range
 
 
 def _definitions(text: str, pieces: Sequence[_Piece]) -> list[_Definition]:
     """The definitions in lists of definitions."""
-    if not _may_have_definitions(text):
-        return []
     lists: list[list[range]] = []
     sort, margin = "", 0  # of the definitions in the last list
     for place, piece in enumerate(pieces):
@@ -379,17 +365,23 @@ def _definitions(text: str, pieces: Sequence[_Piece]) -> list[_Definition]:
             if own:
                 lists.append([range(place, place + 1)])
     ranges = (each for of_list in lists if len(of_list) >= MIN_DEFINITIONS for each in of_list)
-    return [_Definition(_term(text, pieces[each.start]), each) for each in ranges]
+    return [_Definition(each, _term(text, pieces[each.start])) for each in ranges]
+
+
+@lru_cache(MAX_OUTLINES)
+def _outline(text: str) -> tuple[list[_Block], bool]:
+    """The blocks of a text, and whether it may have definitions. Questions to one index often find the same texts."""
+    return _blocks(text), _may_have_definitions(text)
 
 
 def _may_have_definitions(text: str) -> bool:
     """A quick answer: most texts have none."""
-    return len(list(islice(_LISTED.finditer(text), MIN_DEFINITIONS))) == MIN_DEFINITIONS
+    return len(list(islice(_LISTED.finditer(f"\n{text}"), MIN_DEFINITIONS))) == MIN_DEFINITIONS
 
 
-def _term(text: str, piece: _Piece) -> str:
+def _term(text: str, piece: _Piece) -> range:
     term = _TERM.match(text, piece.start, piece.end)
-    return term[0] if term else ""
+    return range(piece.start, term.end() if term else piece.start)
 
 
 def _sort(line: str, piece: _Piece, is_part: bool) -> str:
@@ -410,6 +402,7 @@ def _sort(line: str, piece: _Piece, is_part: bool) -> str:
 def _best_definition(
     definitions: Sequence[_Definition],
     found: Sequence[list[str]],
+    spots: Sequence[Spot],
     wanted: Sought,
     heading: frozenset[str],
     most: int,
@@ -425,7 +418,9 @@ def _best_definition(
 
     def rank(place: int) -> tuple[float, float, float, float, int]:
         own, names = held[place] - heading, held[place] & wanted.names
-        of_term = frozenset(matches(definitions[place].term, wanted.stems))
+        term = definitions[place].term
+        in_term = islice(spots, bisect_left(spots, (term.start, "")), bisect_left(spots, (term.stop, "")))
+        of_term = frozenset(stem for _, stem in in_term)
         return len(names), len(names & of_term), weight(own), weight(own & of_term), -place
 
     best = max((place for place, stems in enumerate(held) if stems - heading), key=rank, default=None)
@@ -471,25 +466,26 @@ def _after(piece: _Piece) -> str:
 
 def _last(pieces: list[_Piece], first: int, room: int) -> int:
     """The last piece that fits behind the first one."""
-    room -= len(_before(pieces[first], room))
+    start, _, block, _, _ = pieces[first]
+    limit = start + room - len(_before(pieces[first], room))
     last = first
     for following in range(first + 1, len(pieces)):
-        piece = pieces[following]
-        if piece.end + len(_after(piece)) - pieces[first].start > room:
+        _, end, its_block, inside, is_cut = pieces[following]
+        if end + (len(its_block.closing) if inside else 0) > limit or (is_cut and its_block is not block):
             break
-        if piece.is_cut and piece.block is not pieces[last].block:
-            break
-        last = following
+        block, last = its_block, following
     return last
 
 
-def _blocks(text: str) -> Iterator[_Block]:
+def _blocks(text: str) -> list[_Block]:
     """The blocks of a text, in order, without blank lines between them."""
-    block: _Block | None = None
-    last, fence, is_apart, head = 0, "", True, ""  # ``last``: the end of the block's last line so far
-    for match in LINE.finditer(text):
-        start, end = match.span()
-        line = match[0].rstrip("\r\n")
+    blocks: list[_Block] = []
+    first, opening, closing, first_head, is_heading = -1, "", "", "", False  # of the last block, which is not complete
+    last, fence, is_apart, head = 0, "", True, ""  # ``last``: the end of its last line so far
+    end = 0
+    for whole_line in LINE.findall(text):
+        start, end = end, end + len(whole_line)
+        line = whole_line.rstrip("\r\n")
         bare = line.strip(" \t>")
         if fence:
             last = end
@@ -505,17 +501,18 @@ def _blocks(text: str) -> Iterator[_Block]:
         if not is_row:
             head = ""
         if is_apart or mark or is_row or (not is_plain and _BEGINS.match(line)):
-            if block is not None:
-                yield block._replace(end=last)
-            opening, closing = (match[0], f"\n{mark[1]}{mark[2]}") if mark else ("", "")
-            is_apart = not is_plain and _HEADING.match(line) is not None
-            block = _Block(start, end, opening, closing, head, is_apart)
+            if first >= 0:
+                blocks.append(_Block(first, last, opening, closing, first_head, is_heading))
+            opening, closing = (whole_line, f"\n{mark[1]}{mark[2]}") if mark else ("", "")
+            is_apart = is_heading = not is_plain and _HEADING.match(line) is not None
+            first, first_head = start, head
             fence = mark[2] if mark else ""
         last = end
         if not is_plain and "|" in line and _DELIMITER.match(line):  # of the header line before it
             head = _PADDING.sub(_squeezed, text[text.rfind("\n", 0, max(start - 1, 0)) + 1 : end])
-    if block is not None:
-        yield block._replace(end=last)
+    if first >= 0:
+        blocks.append(_Block(first, last, opening, closing, first_head, is_heading))
+    return blocks
 
 
 def _has_options(text: str, block: _Block) -> bool:
@@ -527,39 +524,65 @@ def _squeezed(padding: re.Match[str]) -> str:
     return " " if padding[0].isspace() else ""
 
 
-def _pieces(text: str, block: _Block, room: int) -> Iterator[_Piece]:
-    """A block, or its lines if it is too long, or the sentences of a line."""
-    if len(text[block.start : block.end].rstrip()) <= room and not (block.opening and _has_options(text, block)):
-        yield _Piece(block.start, block.end, block)
-        return
-    first, mark = block.start + len(block.opening), _FENCE.match(block.opening)
-    if mark and len(block.opening) * LEAD_SHARE > room:
-        bare = f"{mark[1]}{mark[2]}\n"
-        block = block._replace(opening=bare if len(bare) * LEAD_SHARE <= room else "")
-    room -= 2 * len(block.opening)  # it may be opened and closed
-    inside = bool(block.opening)
-    for match in LINE.finditer(text, first, block.end):
-        start, end = match.span()
-        if not match[0].strip() or (inside and end == block.end and _FENCE.match(match[0])):
-            continue  # the end of a fence is put behind its last line
-        if len(match[0].rstrip()) <= room:
-            yield _Piece(start, end, block, inside)
+def _pieces(text: str, blocks: Sequence[_Block], size: int, near: Sequence[int], *, is_whole: bool) -> list[_Piece]:
+    """The pieces of some blocks, near the beginning and the places ``near``: no excerpt of this size reaches from there
+    to other lines. ``is_whole``: those are pieces, too, and all lines of fences are cut."""
+    beginnings = (at for block in blocks[:2] for at in (block.start, block.start + len(block.opening)))
+    places = sorted([*beginnings, *near])
+
+    def is_near(start: int, end: int) -> bool:
+        following = bisect_left(places, start - size)
+        return following < len(places) and places[following] < end + size
+
+    pieces: list[_Piece] = []
+    for block in blocks:
+        start, end, opening = block.start, block.end, block.opening
+        if not is_whole and not is_near(start, end):
             continue
-        for sentence_start, sentence_end in _sentences(text, start, end):
-            at = sentence_start
-            while sentence_end - at > room:  # cut at a space
-                space = text.rfind(" ", at + 1, at + room)
-                cut = space if space > at else at + room
-                yield _Piece(at, cut, block, inside, is_cut=True)
-                at = cut
-            yield _Piece(at, sentence_end, block, inside)
+        is_short = end - start <= size or len(text[start:end].rstrip()) <= size
+        if is_short and not (opening and _has_options(text, block)):
+            pieces.append(_Piece(start, end, block))
+            continue
+        room, inside = size, False
+        if opening:
+            block = _short_opening(block, size)
+            room -= 2 * len(block.opening)  # it may be opened and closed
+            inside = bool(block.opening)
+        line_end = start + len(opening)
+        for line in LINE.findall(text, line_end, end):
+            start, line_end = line_end, line_end + len(line)
+            length = len(line.rstrip())
+            if not length or (inside and line_end == end and _FENCE.match(line)):
+                continue  # the end of a fence is put behind its last line
+            if length <= room:
+                pieces.append(_Piece(start, line_end, block, inside))
+            elif is_near(start, line_end) or (is_whole and inside):
+                pieces += _cut(text, _Piece(start, line_end, block, inside), room)
+            elif is_whole:
+                begin = next(_cut(text, _Piece(start, line_end, block), room))
+                pieces += begin, _Piece(begin.end, line_end, block)
+    return pieces
 
 
-def _sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    at = start
-    for match in _SENTENCE.finditer(text, start, end):
-        if match.end() > at:
-            yield at, match.end()
-            at = match.end()
-    if at < end:
-        yield at, end
+def _short_opening(block: _Block, size: int) -> _Block:
+    """A fenced block whose opening line is not too long for an excerpt: it is bare then, or left out."""
+    mark = _FENCE.match(block.opening)
+    if mark is None or len(block.opening) * LEAD_SHARE <= size:
+        return block
+    bare = f"{mark[1]}{mark[2]}\n"
+    return block._replace(opening=bare if len(bare) * LEAD_SHARE <= size else "")
+
+
+def _cut(text: str, line: _Piece, room: int) -> Iterator[_Piece]:
+    """The sentences of a line; one that is too long is cut at spaces."""
+    at, line_end, block, inside, _ = line
+    while at < line_end:
+        sentence = _SENTENCE.search(text, at, line_end)
+        end = sentence.end() if sentence else line_end
+        while end - at > room:
+            space = text.rfind(" ", at + 1, at + room)
+            cut = space if space > at else at + room
+            yield _Piece(at, cut, block, inside, True)
+            at = cut
+        yield _Piece(at, end, block, inside)
+        at = end
