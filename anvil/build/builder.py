@@ -92,33 +92,34 @@ def build(
     plan = _Plan(source, index, provider, chunking, request, wanted, pageless, started)
     publish.ensure_overwritable(index)  # before anything that takes time, such as waiting for the lock
     with contextlib.ExitStack() as opened:
-        read = opened.enter_context(contextlib.ExitStack())  # the indexes that are built from
+        readers = opened.enter_context(contextlib.ExitStack())  # of the indexes that are built from
         # Compared before the lock: where nothing changed, a build writes no file, so it works in a folder that is
         # read-only, and it does not wait for a build that another process began.
-        seen = signature(index)
-        report = _compare(plan, read)
+        unlocked = signature(index)
+        report = _compare(plan, readers)
         if report is None:
             opened.enter_context(publish.exclusive(index, request.lock_timeout_s))
-            if signature(index) != seen:  # another process has built it meanwhile
-                report = _compare(plan, read)
-        report = report or _copy_of_older(plan, read)
+            if signature(index) != unlocked:  # another process has built it meanwhile
+                report = _compare(plan, readers)
+        report = report or _copy_of_older(plan, readers)
         if report is not None:
             return report
         writer = Writer(connection.open_scratch())
         opened.callback(writer.close)
-        return _publish(plan, _update(plan, writer, opened), read)
+        return _publish(plan, _update(plan, writer, opened), readers)
 
 
-def _compare(plan: _Plan, read: contextlib.ExitStack) -> BuildReport | None:
+def _compare(plan: _Plan, readers: contextlib.ExitStack) -> BuildReport | None:
     """Open the index that exists, list the documents, and report if both are alike."""
-    plan.standing, plan.reasons = _standing(plan.index, read, plan.request.force)
-    _keep_site(plan.standing, plan.index, plan.source, plan.request.force)
+    plan.standing, plan.reasons = _standing(plan.index, readers, plan.request.force)
+    _keep_site(plan)
     plan.scan = plan.source.scan(plan.standing.identities() if plan.standing else None)
     return None if plan.request.force else _up_to_date(plan, plan.standing, plan.index)
 
 
 def _up_to_date(plan: _Plan, standing: Reader | None, path: Path) -> BuildReport | None:
     version = plan.request.version
+    # A version that is given and differs is written, though no page has changed.
     if standing is None or (version is not None and standing.meta().get("version") != version):
         return None
     if not is_unchanged(standing, plan.wanted, plan.scan, plan.source, plan.request.shard):
@@ -127,19 +128,19 @@ def _up_to_date(plan: _Plan, standing: Reader | None, path: Path) -> BuildReport
     return replace(report, reasons=plan.about_pages)
 
 
-def _copy_of_older(plan: _Plan, read: contextlib.ExitStack) -> BuildReport | None:
+def _copy_of_older(plan: _Plan, readers: contextlib.ExitStack) -> BuildReport | None:
     """Open the previous indexes. Where there is no index, start from the first of them; if it is up to date, copy it,
     and report."""
     if plan.request.force:
         return None
-    plan.older = _caches(plan.request.previous, read, plan.reasons)
+    plan.older = _caches(plan.request.previous, readers, plan.reasons)
     if plan.standing is not None or not plan.older:
         return None
     path, plan.standing = next(iter(plan.older.items()))
     report = _up_to_date(plan, plan.standing, path)
     if report is None:
         return None
-    read.close()
+    readers.close()
     publish.copy(path, plan.index)
     reasons = (*report.reasons, *plan.reasons)
     return replace(report, outcome="built", index_path=str(plan.index), reused=report.windows, reasons=reasons)
@@ -156,13 +157,14 @@ def _update(plan: _Plan, writer: Writer, opened: contextlib.ExitStack) -> Indexe
     else:
         connection.lay_out(writer.connection, provider.dimensions)
         writer.set_meta(plan.wanted)
-    fts_table.begin(writer.connection)
+    fts_table.begin(writer.connection)  # before the first change: FTS5 must merge nothing on its own
     request = plan.request
     writer.set_meta({"anvil_version": __version__, "shard": request.shard, "version": request.version})
     indexer = Indexer(
         writer=writer,
         provider=provider,
         options=plan.chunking,
+        # Each once: without an index of its own, the build began with the first of the older ones.
         caches=[] if force else [*dict.fromkeys([*([standing] if standing else []), *plan.older.values()])],
         progress=request.progress,
         executor=request.executor,
@@ -181,7 +183,7 @@ def _update(plan: _Plan, writer: Writer, opened: contextlib.ExitStack) -> Indexe
     return indexer
 
 
-def _publish(plan: _Plan, indexer: Indexer, read: contextlib.ExitStack) -> BuildReport:
+def _publish(plan: _Plan, indexer: Indexer, readers: contextlib.ExitStack) -> BuildReport:
     """Make the vectors, and put the new file in place."""
     request, reasons = plan.request, plan.reasons
     publication = publish.Publication(indexer.writer, plan.index)
@@ -190,7 +192,7 @@ def _publish(plan: _Plan, indexer: Indexer, read: contextlib.ExitStack) -> Build
     reasons += request.executor.notes if request.executor else ()
     request.progress("writing", 0, 1)
     digest = indexer.writer.seal()
-    read.close()  # on Windows an open file cannot be replaced
+    readers.close()  # on Windows an open file cannot be replaced
     publication.finish()
     request.progress("writing", 1, 1)
     tally = indexer.tally
@@ -256,7 +258,7 @@ def _warming(provider: EmbeddingProvider) -> Iterator[None]:
 def _standing(index: Path, opened: contextlib.ExitStack, force: bool) -> tuple[Reader | None, list[str]]:
     """The existing index at ``index``, checked; None and the reason when it cannot be used."""
     try:
-        reader = verify.open_checked(index)
+        return opened.enter_context(verify.open_checked(index)), []
     except ArtifactMissing:
         return None, []
     except FormatTooNew:
@@ -265,15 +267,16 @@ def _standing(index: Path, opened: contextlib.ExitStack, force: bool) -> tuple[R
         raise  # an index of a newer Anvil is replaced with --force only
     except ArtifactError as error:
         return None, [f"{error.problem} It was built again." if error.advice else str(error)]
-    except BuildError as error:
+    except BuildError as error:  # such as a file that cannot be read: the build goes on, and writing says why
         return None, [str(error)]
-    opened.callback(reader.close)
-    return reader, []
 
 
-def _keep_site(standing: Reader | None, index: Path, source: DocumentSource, force: bool) -> None:
-    if force or source.excluded_hashes is not None:
+def _keep_site(plan: _Plan) -> None:
+    """Raise :class:`BuildError` if plain files would replace an index that was built with a site."""
+    standing, index, source = plan.standing, plan.index, plan.source
+    if plan.request.force or source.excluded_hashes is not None:
         return
+    # An index that was damaged may still say that it was built with a site.
     if connection.is_marked_as_site(index) if standing is None else standing.excluded_hashes() is not None:
         raise BuildError(
             f"{index} was built with a site, by 'mkdocs build'. A build from the {source.name} would lose the site's "
@@ -286,12 +289,9 @@ def _caches(previous: Sequence[Path], opened: contextlib.ExitStack, reasons: lis
     readers: dict[Path, Reader] = {}
     for path in previous:
         try:
-            reader = verify.open_checked(path)
+            readers[path] = opened.enter_context(verify.open_checked(path))
         except ArtifactError as error:
             reasons.append(f"The previous index is not used: {error.problem}")
-            continue
-        opened.callback(reader.close)
-        readers[path] = reader
     return readers
 
 
@@ -307,6 +307,7 @@ def is_unchanged(
     A shard must also be of the commit of ``source``, because all shards of one index must have the same commit.
     """
     meta = standing.meta()
+    # Optional keys also where they are not wanted: a site that is no longer configured must go from the index.
     if any(meta.get(key) != wanted.get(key) for key in (*wanted, *OPTIONAL_SETTINGS)) or meta["needs_reembed"] != "0":
         return False
     if meta.get("shard") != (str(shard) if shard else None):

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from anvil.embedding.provider import Embedded, EmbeddingProvider, Executor
 
 OVERLAP_TOKENS = 32
-"""Tokens that neighbouring windows share."""
+"""Tokens that neighbouring windows share: a sentence or two, so that one at a border is whole in one of them."""
 
 
 def settings(
@@ -137,6 +137,8 @@ class Indexer:
             return
         from anvil.text import markdown_parser, rendered_sections, visible_text
 
+        # In this order: anchors need all sections, then text is taken out, then it is cut, and lines come last, for
+        # only chunks say which text is to be found in the source.
         slugs = page_urls.SLUGS.get(self._site.rule, self.options.slugs) if self._site.url else self.options.slugs
         page = document.page or markdown_parser.parse(document.text, slugs=slugs)
         if document.url is None and self._site.url:
@@ -149,8 +151,6 @@ class Indexer:
             page = visible_text.cleaned(page)
         chunks = chunker.chunks(page, self.options)
         if document.source is not None:
-            from anvil.text import rendered_sections
-
             page, chunks = rendered_sections.with_lines(page, chunks, document.source, path)
         if document.inserted:
             page, chunks = _on_source_lines(page, chunks, document.inserted)
@@ -183,16 +183,16 @@ class Indexer:
         """Batches of texts to embed. Each batch is appended to ``waiting``, with the number of chunks that it completes
         and text -> windows. Vectors of caches are stored at once."""
         for done, batch in chain(self._retries(), self._new_windows()):
-            known: list[tuple[int, bytes]] = []
+            reused: list[tuple[int, bytes]] = []
             missing: dict[str, list[int]] = {}
             for window, text in batch:
                 vector = self._cached(window_key(text))
                 if vector is None:
                     missing.setdefault(text, []).append(window)
                 else:
-                    known.append((window, vector))
-            self.tally.reused += len(known)
-            self.writer.put_vectors(sorted(known))
+                    reused.append((window, vector))
+            self.tally.reused += len(reused)
+            self.writer.put_vectors(sorted(reused))
             if missing:
                 waiting.append((done, missing))
                 yield list(missing)
@@ -215,6 +215,7 @@ class Indexer:
     def _new_windows(self) -> Iterator[tuple[int, list[tuple[int, str]]]]:
         """Batches of (window id, text) of chunks without windows, with the number of chunks that are cut so far."""
         after, done, batch = -1, 0, []
+        # A chunk has a few windows, so a quarter of a batch in chunks is about a batch of texts.
         while rows := self.writer.chunks_without_windows(after, max(self._executor.batch // 4, 1)):
             for chunk, windows in zip(rows, cut(rows, self.provider), strict=True):
                 ids = self.writer.put_windows(chunk.row, windows)
@@ -233,15 +234,15 @@ class Indexer:
         for number, (vector, (text, windows)) in enumerate(
             zip(quantized(embedded.vectors), missing.items(), strict=True)
         ):
-            if number in embedded.failed and (known := self._spared(text)) is not None:
-                vectors += [(window, known) for window in windows]
+            if number in embedded.failed and (old := self._spared(text)) is not None:
+                vectors += [(window, old) for window in windows]
                 self.tally.kept += len(windows)
                 self.tally.refusal = embedded.failed[number]
             elif number in embedded.failed:
                 self._fail(windows, embedded.failed[number])
             else:
                 vectors += [(window, vector) for window in windows]
-                if number in embedded.cached:
+                if number in embedded.cached:  # by the user's cache, which is not asked as an index is
                     self.tally.reused += len(windows)
                 else:
                     self.tally.embedded += 1
@@ -265,8 +266,8 @@ class Indexer:
 
     def _fail(self, windows: Sequence[int], reason: str) -> None:
         for chunk in self.writer.reader.chunks_of(windows):
-            place = f"{chunk.metadata.file_path}: {full_heading(chunk.title, chunk.metadata.heading_path)}"
-            self.tally.failed.append(Skipped(place, reason))
+            section = f"{chunk.metadata.file_path}: {full_heading(chunk.title, chunk.metadata.heading_path)}"
+            self.tally.failed.append(Skipped(section, reason))
 
 
 def _on_source_lines(
@@ -309,6 +310,7 @@ def adapt(writer: Writer, wanted: Mapping[str, str]) -> list[str]:
     meta = writer.reader.meta()
     reasons = []
     with writer.atomic():
+        # All pages must be read again for either. Only a new model keeps the text: vectors are made from it.
         if meta["chunking"] != wanted["chunking"]:
             reasons.append("The chunking changed: all pages are cut again.")
             writer.clear()

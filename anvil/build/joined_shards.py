@@ -35,10 +35,7 @@ def join(
         raise ConfigError(f"{out} is one of the shards. Name another file for the whole.")
     publish.ensure_overwritable(out)
     with contextlib.ExitStack() as opened:
-        readers = []
-        for path in shards:
-            readers.append((path, verify.open_checked(path)))
-            opened.callback(readers[-1][1].close)
+        readers = [(path, opened.enter_context(verify.open_checked(path))) for path in shards]
         meta = _agreed(readers)
         entries = {path: identity for _, reader in readers for path, identity in reader.identities().items()}
         opened.enter_context(publish.exclusive(out, lock_timeout_s))
@@ -65,9 +62,9 @@ def join(
 def _agreed(readers: Sequence[tuple[Path, Reader]]) -> dict[str, str]:
     """The manifest that all shards share. Raises :class:`ArtifactRejected` unless they are all shards of one index."""
     numbers: dict[int, Path] = {}
-    metas = [(path, reader.meta()) for path, reader in readers]
-    first, meta = metas[0]
-    for (path, own), (_, reader) in zip(metas, readers, strict=True):
+    first, meta = readers[0][0], readers[0][1].meta()
+    for path, reader in readers:
+        own = reader.meta()
         if "shard" not in own:
             raise ArtifactRejected(f"{path} is a whole index, not a shard. Build shards with 'anvil build --shard'.")
         shard = Shard.parse(own["shard"])
@@ -82,6 +79,7 @@ def _agreed(readers: Sequence[tuple[Path, Reader]]) -> dict[str, str]:
         if shard.number in numbers:
             raise ArtifactRejected(f"{path} and {numbers[shard.number]} are both shard {shard}. Name each once.")
         numbers[shard.number] = path
+        # Such a page could be in the whole twice.
         stray = next((page for page in reader.blob_ids() if not shard.holds(page)), None)
         if stray is not None:
             raise ArtifactRejected(f"{path} is shard {shard}, but holds {stray} of another. Build it again.")

@@ -37,7 +37,7 @@ def join(thread: threading.Thread | None) -> None:
 
 
 class _Cancelled(Exception):
-    """Raised inside a build after :meth:`InitialBuild.close`."""
+    """Raised inside a build after :meth:`InitialBuild.close`. No AnvilError: a build catches these in some places."""
 
 
 class InitialBuild:
@@ -90,7 +90,7 @@ class InitialBuild:
                 try:
                     self._build(self._report, LOCK_POLL_S)
                     break
-                except IndexBusy:
+                except IndexBusy:  # the next attempt finds what the other process has built, and embeds nothing
                     if time.monotonic() > give_up_at:
                         raise
                     self.note = "Another process is building the index: until it is done, search goes by words."
@@ -114,7 +114,7 @@ class InitialBuild:
             done, total = self._read_pages()
             self._progress("reading", done, total)
             self._raise_if_cancelled()
-            if done >= total or done <= done_before:
+            if done >= total or done <= done_before:  # without progress, pages change as fast as they are read
                 break
             done_before = done
             self.note = f"The index is being built: {done:,} of {total:,} pages."
@@ -222,7 +222,7 @@ class VectorWorker:
         copy, rows = work
         embedded, failure = self._embed(copy, rows)
         with self._changed:
-            if self._copy() is copy:
+            if self._copy() is copy:  # else another index was opened while the model ran
                 copy.save_vectors(embedded)
             if not embedded and failure is not None:
                 self._failed(failure)
@@ -250,6 +250,7 @@ class VectorWorker:
                     return copy, rows
                 if self._pause_until <= time.monotonic():
                     self._pause_until = 0.0
+                # While a build runs, it makes the same vectors, and this thread would only take its processor time.
                 if copy is not None and not self._build_running() and not self._pause_until:
                     rows = self._next_rows(copy)
                     if rows:
@@ -259,7 +260,7 @@ class VectorWorker:
 
     def _next_rows(self, copy: WorkingCopy) -> list[ChunkText]:
         """The next chunks; none when no vector is missing, or when a round over all of them made none."""
-        for _ in range(2):
+        for _ in range(2):  # the rest of this round, then the next one from the start
             if self._last_row == -1:
                 self._pending_at_start = copy.pending
             rows = copy.pending_chunks(self._last_row, CHUNKS_PER_STEP)
@@ -270,7 +271,7 @@ class VectorWorker:
             if not copy.pending:
                 self.failure = None
                 return []
-            if copy.pending >= self._pending_at_start:
+            if copy.pending >= self._pending_at_start:  # a whole round made nothing: another would do the same
                 break
         self._pause_until = time.monotonic() + RETRY_S
         self._changed.notify_all()
@@ -285,7 +286,7 @@ class VectorWorker:
 
         windows_of_rows = cut(rows, copy.provider)
         texts = {window_key(window.text): window.text for windows in windows_of_rows for window in windows}
-        with self._changed:
+        with self._changed:  # for reading the copy only; the model below runs without the lock
             vectors = copy.artifact_vectors(list(texts)) if self._copy() is copy else {}
         missing = [key for key in texts if key not in vectors]
         failure = None

@@ -110,8 +110,10 @@ class LiveIndex:
         self._first_reading_s = FIRST_READING_S if first_reading_s is None else first_reading_s
         self._copy: WorkingCopy | None = None
         self._compared_at = 0.0
+        """When the last comparison began (monotonic)."""
         self._all_read = False
         self._semantic = False
+        """Whether the last search compared vectors, so that the next question is worth embedding before the lock."""
         self._build_progress: Progress = silent
         self._changes: list[Changes] = []
         self._listeners: list[Callable[[Changes], None]] = []
@@ -137,8 +139,8 @@ class LiveIndex:
         with self.query(request) as copy:
             if request.mode == "semantic" and (obstacle := self.obstacle(copy)):
                 raise ConfigError(obstacle)
-            found = copy.searcher.search(request, question)
-            return found.explained(self.freshness(copy, found.notes), started_at)
+            ranked = copy.searcher.search(request, question)
+            return ranked.explained(self.freshness(copy, ranked.notes), started_at)
 
     @contextmanager
     def query(
@@ -150,7 +152,7 @@ class LiveIndex:
         follow, which need them too. ``page``: a path that is to be current even while the other pages are read for the
         first time. Raises :class:`AnvilError`.
         """
-        asked_at = time.monotonic()
+        asked_at = time.monotonic()  # before the lock: only what is compared after this counts as fresh
         if self._background:
             self.start()
         self.ensure_available(wait=not self._background)
@@ -158,7 +160,7 @@ class LiveIndex:
 
         try:
             with self.lock:
-                still_wanted()
+                still_wanted()  # the wait for the lock may have been long
                 copy = self._refreshed(asked_at)
                 if page is not None and self._reading:
                     indexed_before = copy.indexed
@@ -167,7 +169,7 @@ class LiveIndex:
                 if by_meaning or (search is not None and search.mode != "keyword"):
                     self._await_vectors(copy, search)
                 with connection.answering(copy.where):
-                    if by_meaning or search is not None:
+                    if by_meaning or search is not None:  # the next question is embedded ahead of the lock, if of use
                         self._semantic = copy.searcher.semantic
                     yield copy
         except NotFound as error:
@@ -378,7 +380,7 @@ class LiveIndex:
         copy.refused = f"{reason} This answer is from the documents."
 
     def _notify_listeners(self) -> None:
-        with self.lock:
+        with self.lock:  # only to take the changes: a listener may ask a question itself
             all_changes, self._changes = [changes for changes in self._changes if changes], []
         for changes in all_changes:
             for listener in tuple(self._listeners):
@@ -466,7 +468,7 @@ class LiveIndex:
     def _build_ended(self) -> None:
         """Open the index that was built. Where there is none, the pages that were read get their vectors."""
         with self.lock:
-            self._compared_at = 0.0
+            self._compared_at = 0.0  # so that the next question opens the new file, whenever it was asked
             if self._copy is not None and not self.closed:
                 self._vector_worker.wake()
         self.refresh()
@@ -492,6 +494,7 @@ class LiveIndex:
     def close(self) -> None:
         """Stop the threads, then close the files. A second call does nothing."""
         self._corpus.location.stop()
+        # The flag first, which threads look at; joined without the lock, which they may wait for; then what they used.
         with self.lock:
             if self.closed:
                 return

@@ -58,20 +58,20 @@ class SiteView(SourceWrapper):
         super().__init__(tree)
         self.excluded_hashes = excluded_hashes
         self._index = index
-        self._seen: Scan | None = None
+        self._whole: Scan | None = None
         self._shown = Scan({})
 
     def scan(self, indexed: Mapping[str, str] | None = None) -> Scan:
         """The tree's scan without excluded files. It is the same object as long as the tree's scan is."""
-        seen = super().scan(indexed)
-        if seen is not self._seen:
+        whole = super().scan(indexed)
+        if whole is not self._whole:
             entries = {
                 path: blob
-                for path, blob in seen.entries.items()
+                for path, blob in whole.entries.items()
                 if document_source.hash_path(path) not in self.excluded_hashes
             }
-            entries |= self._of_other_formats(seen.entries)
-            self._seen, self._shown = seen, Scan(entries, seen.skipped)
+            entries |= self._of_other_formats(whole.entries)
+            self._whole, self._shown = whole, Scan(entries, whole.skipped)
         return self._shown
 
     def _of_other_formats(self, entries: Mapping[str, str]) -> dict[str, str]:

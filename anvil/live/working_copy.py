@@ -64,7 +64,7 @@ class WorkingCopy:
         """``built_here``: whether the index is built from documents that are here, for messages."""
         self._built_here = built_here
         self.index = index
-        self.source = self._tree = source
+        self.source = self._tree = source  # ``source`` is the tree as the site of an index shows it, if it has one
         self.provider = provider
         self.progress = progress
         self.defer_vectors = defer_vectors
@@ -82,6 +82,7 @@ class WorkingCopy:
         self._options: Chunking | None = None
         self._indexed: dict[str, str] = {}
         self._same: Mapping[str, str] | None = None
+        """The last scan that the index agreed with: an identical object needs no comparison."""
         self._unfit: dict[str, str] = {}
         self._searcher: Searcher | None = None
         self._link_cache: LinkCache = {}
@@ -208,6 +209,7 @@ class WorkingCopy:
             self.stale = document_source.compare(self._indexed, without(self._unfit, entries))
             if self.stale:
                 self._update(entries, self.stale)
+            # Compared again: a page may have changed once more since the scan. Then the next call reads it.
             self._same = None if document_source.compare(self._indexed, without(self._unfit, entries)) else entries
         self._catch_up(entries)
         return self.stale
@@ -242,9 +244,7 @@ class WorkingCopy:
 
     def read_some(self, limit: int) -> tuple[int, int]:
         """Read up to ``limit`` pages that differ. Returns the number of up-to-date pages, and of all pages."""
-        assert self.source is not None
-        entries = self.source.scan(self._indexed).entries
-        work = document_source.compare(self._indexed, without(self._unfit, entries))
+        entries, work = self._compared()
         paths = sorted((*work.changed, *work.added))[:limit]
         chosen = Changes(
             tuple(p for p in paths if p in self._indexed),
@@ -259,13 +259,17 @@ class WorkingCopy:
 
     def read_page(self, path: str) -> None:
         """Update one page from its file, while the others are still being read."""
-        assert self.source is not None
-        entries = self.source.scan(self._indexed).entries
-        work = document_source.compare(self._indexed, without(self._unfit, entries))
+        entries, work = self._compared()
         kinds = (work.changed, work.added, work.removed)
         chosen = Changes(*(tuple(other for other in kind if other == path) for kind in kinds))
         if chosen:
             self._update(entries, chosen)
+
+    def _compared(self) -> tuple[Mapping[str, str], Changes]:
+        """All documents, path -> blob id, and how they differ from what is indexed."""
+        assert self.source is not None
+        entries = self.source.scan(self._indexed).entries
+        return entries, document_source.compare(self._indexed, without(self._unfit, entries))
 
     def _open(self) -> None:
         """Open the artifact, and open it again when its file was replaced. The copy of the old one is dropped.
@@ -283,8 +287,9 @@ class WorkingCopy:
                 return
             raise
         except ArtifactError as error:
+            # The same inode: not another file, so what is open was overwritten.
             if not was_open or (current and self._signature and current[0] == self._signature[0]):
-                self.close()  # the open file itself was overwritten: it can no longer be used
+                self.close()
                 self._refused = current
                 raise
             self._refused, self.refused = current, f"The index was replaced by one that is not used: {error}"
@@ -307,9 +312,10 @@ class WorkingCopy:
     def _moved(self, copy: Writer, changes: Changes) -> None:
         """Forget what was cached before ``changes`` were written to the copy."""
         self._indexed = copy.reader.blob_ids()
-        self._searcher = self._pending = None
+        self._searcher = self._pending = None  # but not the links, which know their pages by digest
 
     def _indexer(self) -> Indexer:
+        # Where vectors are made later, artifact_vectors() looks for them there.
         caches = [] if self.defer_vectors or self._artifact is None else [self._artifact, *self._caches]
         return Indexer(self._writable(), self.provider, self._cut_as_before(), caches, self.progress)
 
