@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from anvil.dependencies.values import Attempt, Dependency
+from anvil.dependencies.values import ECOSYSTEMS, Attempt, Dependency
 from anvil.errors import AnvilError, Unreachable
 from anvil.http.allowed_servers import host_of
 from anvil.settings import index_url
@@ -73,7 +73,7 @@ class AttemptLog:
         why += "".join(f" Its {each.source} could not be asked: {each.outcome}" for each in self.unreachable)
         named = dependency.name
         if dependency.origin == "the command line":  # no lockfile has the version
-            named += f"{'==' if dependency.ecosystem == 'pypi' else '@'}{dependency.version}"
+            named += f"{ECOSYSTEMS[dependency.ecosystem].pin}{dependency.version}"
         advice = f" Name its repository: anvil deps add {named} --repository URL"
         is_of_repository = (
             last is not None and last.source == "repository" and not last.outcome.startswith(NAMES_NO_REPOSITORY)

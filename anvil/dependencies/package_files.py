@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 import stat
 import tarfile
@@ -13,18 +12,16 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
-from anvil.dependencies import package_registry
+from anvil.dependencies import ecosystems, package_registry
 from anvil.dependencies.attempts import AttemptLog
-from anvil.dependencies.package_names import is_name, is_version, normalized
-from anvil.dependencies.package_registry import MAX_METADATA_CHARS, PackageArchive, urls_of
-from anvil.dependencies.project_urls import ProjectUrls, github_slug, of_npm
+from anvil.dependencies.package_registry import PackageArchive
+from anvil.dependencies.project_urls import ProjectUrls, github_slug
+from anvil.dependencies.python_packages import MAX_METADATA_CHARS, urls_of
 from anvil.dependencies.settings import DepsOptions
-from anvil.dependencies.values import Dependency, Ecosystem, LockedDocs
+from anvil.dependencies.values import ECOSYSTEMS, LockedDocs
 from anvil.errors import AnvilError, ArtifactRejected, FetchError, NotFound, Unreachable
 from anvil.fetch.zip_archive import DAMAGED, WrongArchive
-from anvil.formats.data_formats import json_object
 from anvil.http.client import HttpClient, Limits, body_errors
 from anvil.system import safe_files
 from anvil.values import Progress, silent
@@ -62,23 +59,21 @@ class Packages:
         self._progress = progress
         self._registries = package_registry.registries(options)
         self.policy = package_registry.policy(options, self._registries)
-        self._environment = PythonEnvironment.of_project(base)
+        self._installed = {each: ecosystems.of(each).installed(base) for each in ECOSYSTEMS}
 
     def find(self, docs: LockedDocs, folder: Path) -> Package | None:
         """The package at the version of ``docs``; None where there is none, which the log explains. ``folder``: for
         what is downloaded, as for :meth:`files`."""
         ours = self._registries[docs.ecosystem]
         page = f"{ours.url}{docs.name}"
-        local = installed(self._base, self._environment, docs.ecosystem, docs.name, docs.version)
-        if local is not None:
-            environment_folder = (
-                "node_modules" if self._environment is None or docs.ecosystem == "npm" else self._environment.folder
-            )
-            self._log.tried("metadata", str(environment_folder), "installed at this version", True)
+        installed = self._installed[docs.ecosystem]
+        local = installed.find(docs.name, docs.version) if installed is not None else None
+        if installed is not None and local is not None:
+            self._log.tried("metadata", installed.place, "installed at this version", True)
             return Package(local[0], page, local[1])
         try:
             with self._log.host(page), HttpClient(package_registry.LIMITS, ours.authorization, self.policy) as http:
-                release = package_registry.release(docs.ecosystem, http, ours, docs.name, docs.version)
+                release = ecosystems.of(docs.ecosystem).release(http, ours, docs.name, docs.version)
         except (FetchError, NotFound) as error:
             self._log.failed("metadata", page, error)
             return None
@@ -218,6 +213,7 @@ _BLOCKS = (
     tarfile.GNUTYPE_LONGLINK,
 )
 STAGE = "fetching kB of the package"
+_WHEEL_METADATA = re.compile(r"[^/]+\.dist-info/METADATA")
 
 
 def download(
@@ -363,107 +359,6 @@ def _is_plain(name: str) -> bool:
     return (
         not name.startswith("/") and "\\" not in name and ".." not in parts and name.isprintable() and len(name) < 500
     )
-
-
-# --- installed -------------------------------------------------------------------------------------------------------
-
-MAX_PACKAGE_JSON_BYTES = 2_000_000
-MAX_FILES = 100_000
-_WHEEL_METADATA = re.compile(r"[^/]+\.dist-info/METADATA")
-
-
-def installed(
-    base: Path, environment: PythonEnvironment | None, ecosystem: Ecosystem, name: str, version: str
-) -> tuple[ProjectUrls, Mapping[str, Path]] | None:
-    """The addresses and files of a package of a project; None where it is not installed at this version."""
-    if ecosystem == "npm":
-        return _installed_npm(base, name, version)
-    return environment.find(name, version) if environment is not None else None
-
-
-def _installed_npm(base: Path, name: str, version: str) -> tuple[ProjectUrls, dict[str, Path]] | None:
-    """The addresses and files of the package in the project's ``node_modules``; None when it has another version."""
-    folder = _folder(base, name)
-    package = _package_json(folder)
-    if package is None or (package.get("name"), package.get("version")) != (name, version):
-        return None
-    files: dict[str, Path] = {}
-    for parent, folders, names in os.walk(folder):
-        folders[:] = [each for each in folders if each != "node_modules"]
-        for each in names:
-            path = Path(parent, each)
-            files[path.relative_to(folder).as_posix()] = path
-        if len(files) > MAX_FILES:
-            break
-    return of_npm(package), files
-
-
-def installed_npm_version(base: Path, name: str) -> str | None:
-    """The version of the package in the project's ``node_modules``; None where it is not there."""
-    package = _package_json(_folder(base, name)) or {}
-    version: object = package.get("version")
-    is_there = package.get("name") == name and is_version(version)
-    return str(version) if is_there else None
-
-
-def _folder(base: Path, name: str) -> Path:
-    return base.joinpath("node_modules", *name.split("/"))
-
-
-def _package_json(folder: Path) -> dict[str, Any] | None:
-    try:
-        return json_object(safe_files.text(folder / "package.json", MAX_PACKAGE_JSON_BYTES))
-    except (OSError, ValueError):  # not UTF-8
-        return None
-
-
-class PythonEnvironment:
-    """The packages in a virtual environment, read from their metadata. No code of the environment is run."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self._sites = [*folder.glob("lib/python3*/site-packages"), *folder.glob("Lib/site-packages")]
-
-    @classmethod
-    def of_project(cls, base: Path) -> PythonEnvironment | None:
-        """The environment of a project: ``.venv`` or ``venv`` in its folder, else the one that is activated."""
-        activated = os.environ.get("VIRTUAL_ENV")
-        folders = [base / ".venv", base / "venv", *([Path(activated)] if activated else [])]
-        folder = next((each for each in folders if (each / "pyvenv.cfg").is_file()), None)
-        return cls(folder) if folder else None
-
-    def packages(self) -> list[Dependency]:
-        """All packages, sorted."""
-        packages = {each for each in map(self._dependency, self._distributions()) if each is not None}
-        return sorted(packages)
-
-    def find(self, name: str, version: str) -> tuple[ProjectUrls, dict[str, Path]] | None:
-        """The addresses and files of a package at this version. The files: path in the environment -> absolute."""
-        for distribution in self._distributions(name):
-            dependency = self._dependency(distribution)
-            if dependency is not None and (dependency.name, dependency.version) == (name, version):
-                text = distribution.read_text("METADATA") or distribution.read_text("PKG-INFO") or ""
-                files = {
-                    path.as_posix(): Path(str(distribution.locate_file(path)))
-                    for path in distribution.files or ()
-                    if not path.is_absolute() and ".." not in path.parts  # scripts, or a forged list
-                }
-                return urls_of(text), files
-        return None
-
-    def _distributions(self, name: str | None = None) -> Iterator[Any]:
-        from importlib.metadata import DistributionFinder, MetadataPathFinder
-
-        context = DistributionFinder.Context(name=name, path=[str(site) for site in self._sites])
-        yield from MetadataPathFinder.find_distributions(context)
-
-    def _dependency(self, distribution: Any) -> Dependency | None:
-        metadata = distribution.metadata
-        name: Any = metadata["Name"] if metadata is not None else None
-        version: Any = metadata["Version"] if metadata is not None else None
-        if not is_name("pypi", name) or not is_version(version):
-            return None  # a damaged installation, which pip does not list either
-        return Dependency("pypi", normalized("pypi", name), version, False, self.folder.name)
 
 
 def _read_installed(files: Mapping[str, Path], wanted: Sequence[str]) -> dict[str, bytes]:

@@ -7,8 +7,6 @@ import re
 from anvil.dependencies.values import ECOSYSTEMS, Dependency, Ecosystem
 from anvil.errors import ConfigError
 
-_PYPI = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,198}[A-Za-z0-9])?")
-_NPM = re.compile(r"(?:@[a-z0-9~-][a-z0-9._~-]{0,100}/)?[a-z0-9~-][a-z0-9._~-]{0,213}", re.IGNORECASE)
 _VERSION = re.compile(r"[0-9A-Za-z][0-9A-Za-z.+!_-]{0,99}")
 _WRITTEN = re.compile(
     r"\s*v?(?:(?P<epoch>[0-9]+)!)?(?P<numbers>[0-9]+(?:\.[0-9]+)*)(?:\.[x*])*(?P<words>[^+]*?)(?:\+.*)?", re.DOTALL
@@ -16,12 +14,12 @@ _WRITTEN = re.compile(
 """A version in lower case, of PyPI, of npm, or of a documentation series."""
 _SPELLED = {"alpha": "a", "beta": "b", "c": "rc", "pre": "rc", "preview": "rc", "r": "post", "rev": "post"}
 """The words of PEP 440 for which there are shorter ones."""
-_REQUEST = re.compile(r"(?:(?P<ecosystem>npm|pypi):)?(?P<name>@?[^@=\s]+)(?:(?:==|@)(?P<version>\S+))?")
+_REQUEST = re.compile(rf"(?:(?P<ecosystem>{'|'.join(ECOSYSTEMS)}):)?(?P<name>@?[^@=\s]+)(?:(?:==|@)(?P<version>\S+))?")
 
 
 def is_name(ecosystem: Ecosystem, name: object) -> bool:
     """Whether ``name`` can be the name of a package."""
-    return isinstance(name, str) and bool((_PYPI if ecosystem == "pypi" else _NPM).fullmatch(name))
+    return isinstance(name, str) and bool(ECOSYSTEMS[ecosystem].name.fullmatch(name))
 
 
 def is_version(version: object) -> bool:
@@ -91,7 +89,7 @@ def _padded(numbers: tuple[str, ...], width: int) -> tuple[str, ...]:
 
 def normalized(ecosystem: Ecosystem, name: str) -> str:
     """The name as the registry compares it: ``Foo_Bar`` is ``foo-bar`` on PyPI."""
-    return re.sub(r"[-_.]+", "-", name).lower() if ecosystem == "pypi" else name
+    return re.sub(r"[-_.]+", "-", name).lower() if ECOSYSTEMS[ecosystem].folds_names else name
 
 
 def requested(text: str) -> tuple[Ecosystem | None, str, str | None]:
@@ -101,7 +99,7 @@ def requested(text: str) -> tuple[Ecosystem | None, str, str | None]:
     """
     match = _REQUEST.fullmatch(text.strip())
     ecosystem = next((each for each in ECOSYSTEMS if match and match["ecosystem"] == each), None)
-    kinds = (ecosystem,) if ecosystem else ECOSYSTEMS
+    kinds = (ecosystem,) if ecosystem else tuple(ECOSYSTEMS)
     if not match or not any(is_name(kind, match["name"]) for kind in kinds):
         raise ConfigError(f"{text[:100]!r} is not the name of a package. Write NAME, NAME==VERSION or npm:NAME.")
     if match["version"] is not None and not is_version(match["version"]):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from anvil.dependencies.values import ECOSYSTEMS
 from anvil.errors import ConfigError
 from anvil.settings import index_url
 from anvil.settings.schema import within
@@ -29,6 +30,6 @@ class DepsOptions:
     def __post_init__(self) -> None:
         within("deps.max_fetch_bytes", self.max_fetch_bytes, 1)
         within("deps.max_package_bytes", self.max_package_bytes, 1)
-        for key in ("pypi_url", "npm_url"):
+        for key in (f"{ecosystem}_url" for ecosystem in ECOSYSTEMS):
             if not index_url.is_allowed(getattr(self, key)):
                 raise ConfigError(f"deps.{key} must be an https address, such as https://HOST/PATH/.")

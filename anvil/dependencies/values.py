@@ -1,12 +1,52 @@
-"""Dependencies of a project, and what ``anvil.lock`` says of their documentation."""
+"""Dependencies of a project, the ecosystems of packages, and what ``anvil.lock`` says of documentation."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 Ecosystem = Literal["npm", "pypi"]
-ECOSYSTEMS: tuple[Ecosystem, ...] = get_args(Ecosystem)
+
+
+class EcosystemEntry(NamedTuple):
+    """How an ecosystem names packages and its registry, and the place of the rest of it."""
+
+    shown: str
+    """One of its packages, in messages."""
+    name: re.Pattern[str]
+    """The names of its packages."""
+    folds_names: bool
+    """Whether neither case nor the signs ``-_.`` tell names apart."""
+    pin: str
+    """What its tools write between a name and a version."""
+    variables: tuple[str, ...]
+    """The environment variables of its tools that name the registry; the first that is set counts."""
+    module: str
+    """See :mod:`anvil.dependencies.ecosystems`."""
+
+
+ECOSYSTEMS: Mapping[Ecosystem, EcosystemEntry] = {
+    "npm": EcosystemEntry(
+        "an npm package",
+        re.compile(r"(?:@[a-z0-9~-][a-z0-9._~-]{0,100}/)?[a-z0-9~-][a-z0-9._~-]{0,213}", re.IGNORECASE),
+        False,
+        "@",
+        ("NPM_CONFIG_REGISTRY", "npm_config_registry"),
+        "anvil.dependencies.npm_packages",
+    ),
+    "pypi": EcosystemEntry(
+        "a Python package",
+        re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,198}[A-Za-z0-9])?"),
+        True,
+        "==",
+        ("UV_DEFAULT_INDEX", "UV_INDEX_URL", "PIP_INDEX_URL"),
+        "anvil.dependencies.python_packages",
+    ),
+}
+NamedPackages = tuple[list[tuple[str, object]], set[str]]
+"""What a lockfile names: (name, version) of each package, and the names that are direct. They are not checked yet."""
 DocsSource = Literal["package", "release", "repository", "site"]
 """Where documentation comes from: the package itself, a release asset, the repository at a tag (built here), or the
 documentation site."""

@@ -1,0 +1,66 @@
+"""What an ecosystem of packages gives: its lockfiles, its registry, and its packages that are installed.
+
+One more ecosystem is a module with the names of :class:`PackageEcosystem`, its entry in ``ECOSYSTEMS`` of
+:mod:`anvil.dependencies.values`, and the key of its registry in :mod:`anvil.dependencies.settings`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from anvil import registry as places
+from anvil.dependencies.values import ECOSYSTEMS, Dependency, Ecosystem, NamedPackages
+
+if TYPE_CHECKING:
+    from anvil.dependencies.package_registry import Registry, Release
+    from anvil.dependencies.project_urls import ProjectUrls
+    from anvil.http.client import HttpClient
+
+
+class InstalledPackages(Protocol):
+    """The packages that are installed in a project."""
+
+    @property
+    def place(self) -> str:
+        """Where they are, for people."""
+
+    def find(self, name: str, version: str) -> tuple[ProjectUrls, Mapping[str, Path]] | None:
+        """The addresses and files of a package; None where it is not installed at this version."""
+
+    def unlocked(self, named: Collection[str], locked: Collection[str]) -> list[Dependency]:
+        """The packages whose version only the installation tells. ``named``: by the project; ``locked``: by a
+        lockfile."""
+
+
+class PackageEcosystem(Protocol):
+    """The module of an ecosystem."""
+
+    @property
+    def PROJECT_FILE(self) -> str:
+        """The file in which a project names its dependencies."""
+
+    @property
+    def LOCKFILES(self) -> Mapping[str, Callable[[str], NamedPackages]]:
+        """Name of a lockfile -> its reader, which raises ValueError and RecursionError. The first that a project has is
+        read: others are exports of it, or left over."""
+
+    def other_lockfile(self, name: str) -> Callable[[str], NamedPackages] | None:
+        """The reader of a file with one of many names; None for another file. All that a project has are read, where
+        it has none of :attr:`LOCKFILES`."""
+
+    def direct_names(self, text: str) -> Iterable[str]:
+        """The packages that a :attr:`PROJECT_FILE` names, not checked yet. Raises as the readers do."""
+
+    def installed(self, base: Path) -> InstalledPackages | None:
+        """What is installed in the project in ``base``; None where there is no place for it."""
+
+    def release(self, http: HttpClient, registry: Registry, name: str, version: str) -> Release:
+        """A version of a package. Raises :class:`NotFound` when the registry does not have it."""
+
+
+def of(ecosystem: Ecosystem) -> PackageEcosystem:
+    """The module of an ecosystem."""
+    module: PackageEcosystem = places.load(ECOSYSTEMS[ecosystem].module)
+    return module

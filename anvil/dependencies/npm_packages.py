@@ -1,0 +1,251 @@
+"""Packages of npm: the lockfiles of npm, pnpm and yarn, the registry, and ``node_modules``.
+
+The functions are those of :class:`anvil.dependencies.ecosystems.PackageEcosystem`.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import os
+import re
+import urllib.parse
+from collections.abc import Callable, Collection, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from anvil.dependencies import package_registry
+from anvil.dependencies.package_names import is_version
+from anvil.dependencies.package_registry import PackageArchive, Registry, Release
+from anvil.dependencies.project_urls import ProjectUrls, of_npm
+from anvil.dependencies.values import Dependency, NamedPackages
+from anvil.errors import FetchError, NotFound
+from anvil.formats import data_formats
+from anvil.formats.data_formats import json_object
+from anvil.http.client import HttpClient
+from anvil.system import safe_files
+
+PROJECT_FILE = "package.json"
+MAX_NESTING = 200
+"""Levels of ``dependencies`` in an old ``package-lock.json``."""
+_YARN_HEAD = re.compile(r'"?(@?[^@"\s,]+)@[^\n]*:\s*')
+_YARN_VERSION = re.compile(r'  version "([^"\n]*)"\s*')
+# "/name/1.2.0_peer", "/name@1.2.0(peer)" and "name@1.2.0(peer)", as pnpm wrote them one after the other
+_PNPM_KEY = re.compile(r"/?(@[^/]+/[^/@]+|[^/@]+)[/@]([^/(_]+)(?:[(_].*)?", re.DOTALL)
+
+
+# --- lockfiles ------------------------------------------------------------------------------------------
+
+
+def _package_lock(text: str) -> NamedPackages:
+    table = _json(text)
+    packages: list[tuple[str, object]] = []
+    rows = table.get("packages")
+    if isinstance(rows, dict):  # since npm 7: path in the project -> package, "" for the project
+        for path, row in rows.items():
+            inside = path.rpartition("node_modules/")
+            if not isinstance(row, dict):
+                raise ValueError(f"the package {path[:80]!r} is not an object")
+            if inside[1] and not row.get("link") and _is_registered(row):
+                packages.append((str(row.get("name", inside[2])), row.get("version")))
+        root = rows.get("")
+        return packages, set(_named(root)) if isinstance(root, dict) else set()
+    pending = [(table.get("dependencies"), 0)]  # before npm 7: packages inside the packages that need them
+    while pending:
+        rows, depth = pending.pop()
+        if rows is None:
+            continue
+        if not isinstance(rows, dict) or depth > MAX_NESTING:
+            raise ValueError("its dependencies are not objects, or nested too deeply")
+        for name, row in rows.items():
+            if not isinstance(row, dict):
+                raise ValueError(f"the package {name[:80]!r} is not an object")
+            if is_version(row.get("version")):  # else an address
+                packages.append((name, row["version"]))
+            pending.append((row.get("dependencies"), depth + 1))
+    return packages, set()
+
+
+def _is_registered(row: Mapping[str, Any]) -> bool:
+    resolved = row.get("resolved")
+    return not isinstance(resolved, str) or not resolved.startswith(("git", "file:"))
+
+
+def _named(table: Mapping[str, Any]) -> Iterator[str]:
+    for key in ("dependencies", "devDependencies", "optionalDependencies", "peerDependencies"):
+        names = table.get(key)
+        yield from names if isinstance(names, dict) else ()
+
+
+def _pnpm(text: str) -> NamedPackages:
+    table = _yaml(text)
+    packages: list[tuple[str, object]] = []
+    for key in _mapping(table, "packages"):
+        match = _PNPM_KEY.fullmatch(key) if isinstance(key, str) else None
+        if match and is_version(match[2]):  # else an address or a folder
+            packages.append((match[1], match[2]))
+    importers = [*_mapping(table, "importers").values(), table]
+    return packages, {name for each in importers if isinstance(each, dict) for name in _named(each)}
+
+
+def _yarn(text: str) -> NamedPackages:
+    if "__metadata:" in text:  # yarn 2 and later write YAML, yarn 1 a format of its own
+        return _berry(text), set()
+    packages: list[tuple[str, object]] = []
+    name = None
+    for line in text.splitlines():
+        if line and not line.startswith((" ", "#", "\t")):
+            head = _YARN_HEAD.fullmatch(line)
+            if head is None:
+                raise ValueError(f"the line {line[:80]!r} names no package")
+            aliased = re.match(r'"?@?[^@"\s,]+@npm:(@?[^@"\s,]+)@', line)  # "lodash-old@npm:lodash@^3"
+            name = aliased[1] if aliased else head[1]
+        elif name is not None and (version := _YARN_VERSION.fullmatch(line)):
+            packages.append((name, version[1]))
+            name = None
+    return packages, set()
+
+
+def _berry(text: str) -> list[tuple[str, object]]:
+    packages: list[tuple[str, object]] = []
+    for row in _yaml(text).values():
+        if not isinstance(row, dict):
+            raise ValueError("one of its entries is not a mapping")
+        resolution = row.get("resolution")
+        match = re.fullmatch(r"(@?[^@]+)@npm:([^\s:]+)", resolution) if isinstance(resolution, str) else None
+        if match:
+            packages.append((match[1], match[2]))
+    return packages
+
+
+def _json(text: str) -> dict[str, Any]:
+    table = json.loads(text)
+    if not isinstance(table, dict):
+        raise ValueError("it is not an object")
+    return table
+
+
+def _yaml(text: str) -> dict[Any, Any]:
+    table = data_formats.read_yaml(text, strings=True)
+    if not isinstance(table, dict):
+        raise ValueError("it is not a mapping")
+    return table
+
+
+def _mapping(table: Mapping[Any, Any], key: str) -> dict[Any, Any]:
+    value = table.get(key) or {}
+    if not isinstance(value, dict):
+        raise ValueError(f"{key!r} is not a mapping")
+    return value
+
+
+def direct_names(text: str) -> Iterator[str]:
+    """The packages that a ``package.json`` names."""
+    return _named(_json(text))
+
+
+LOCKFILES: Mapping[str, Callable[[str], NamedPackages]] = {
+    "package-lock.json": _package_lock,
+    "npm-shrinkwrap.json": _package_lock,
+    "pnpm-lock.yaml": _pnpm,
+    "yarn.lock": _yarn,
+}
+
+
+def other_lockfile(name: str) -> Callable[[str], NamedPackages] | None:
+    """None: lockfiles of npm have no other names."""
+    return None
+
+
+# --- the registry ---------------------------------------------------------------------------------------
+
+
+def release(http: HttpClient, registry: Registry, name: str, version: str) -> Release:
+    page = f"{registry.url}{urllib.parse.quote(name, safe='@')}"
+    what, accept = f"{name} {version}", "application/json"
+    try:
+        text, _, final_url = package_registry.get(http, f"{page}/{urllib.parse.quote(version, safe='')}", what, accept)
+        package = package_registry.object_of(text, final_url)
+    except NotFound:  # some registries have the whole document only
+        text, _, final_url = package_registry.get(http, page, what, accept)
+        versions = package_registry.object_of(text, final_url).get("versions")
+        entry = versions.get(version) if isinstance(versions, dict) else None
+        if not isinstance(entry, dict):
+            raise NotFound(f"{urllib.parse.urlsplit(final_url).netloc} has no version {version} of {name}.") from None
+        package = entry
+    dist = package.get("dist")
+    tarball = dist.get("tarball") if isinstance(dist, dict) else None
+    if not isinstance(dist, dict) or not isinstance(tarball, str):
+        raise FetchError(f"{urllib.parse.urlsplit(final_url).netloc} names no archive of {name} {version}.")
+    url = urllib.parse.urljoin(final_url, tarball)
+    return Release(of_npm(package), PackageArchive(url, url.rpartition("/")[2], _npm_digest(dist)))
+
+
+def _npm_digest(dist: Mapping[str, Any]) -> str | None:
+    """The strongest digest that the registry has, as ``sha512:<hex>``."""
+    integrity = dist.get("integrity")
+    for part in integrity.split() if isinstance(integrity, str) else ():
+        kind, _, encoded = part.partition("-")
+        if kind in ("sha512", "sha384", "sha256"):
+            try:
+                return f"{kind}:{base64.b64decode(encoded, validate=True).hex()}"
+            except binascii.Error:
+                continue
+    return f"sha1:{dist['shasum']}" if isinstance(dist.get("shasum"), str) else None
+
+
+# --- node_modules ---------------------------------------------------------------------------------------
+
+MAX_PACKAGE_JSON_BYTES = 2_000_000
+MAX_FILES = 100_000
+
+
+class NodeModules:
+    """The packages in the ``node_modules`` of a project."""
+
+    place = "node_modules"
+
+    def __init__(self, base: Path) -> None:
+        self._folder = base / self.place
+
+    def find(self, name: str, version: str) -> tuple[ProjectUrls, dict[str, Path]] | None:
+        """The addresses and files of a package at this version."""
+        folder = self._folder_of(name)
+        package = _package_json(folder)
+        if package is None or (package.get("name"), package.get("version")) != (name, version):
+            return None
+        files: dict[str, Path] = {}
+        for parent, folders, names in os.walk(folder):
+            folders[:] = [each for each in folders if each != "node_modules"]
+            for each in names:
+                path = Path(parent, each)
+                files[path.relative_to(folder).as_posix()] = path
+            if len(files) > MAX_FILES:
+                break
+        return of_npm(package), files
+
+    def unlocked(self, named: Collection[str], locked: Collection[str]) -> list[Dependency]:
+        """Those that the project names and no lockfile has."""
+        versions = {name: self._version(name) for name in named if name not in locked}
+        return [Dependency("npm", name, version, True, self.place) for name, version in versions.items() if version]
+
+    def _version(self, name: str) -> str | None:
+        package = _package_json(self._folder_of(name)) or {}
+        version: object = package.get("version")
+        return str(version) if package.get("name") == name and is_version(version) else None
+
+    def _folder_of(self, name: str) -> Path:
+        return self._folder.joinpath(*name.split("/"))
+
+
+def installed(base: Path) -> NodeModules:
+    """The packages that are installed in the project in ``base``."""
+    return NodeModules(base)
+
+
+def _package_json(folder: Path) -> dict[str, Any] | None:
+    try:
+        return json_object(safe_files.text(folder / "package.json", MAX_PACKAGE_JSON_BYTES))
+    except (OSError, ValueError):  # not UTF-8
+        return None

@@ -1,0 +1,279 @@
+"""Packages of Python: the lockfiles of uv, Poetry, PDM and pip, an index of packages such as PyPI, and a virtual
+environment.
+
+The functions are those of :class:`anvil.dependencies.ecosystems.PackageEcosystem`.
+"""
+
+from __future__ import annotations
+
+import email.parser
+import os
+import re
+import urllib.parse
+from collections.abc import Callable, Collection, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from anvil.dependencies import package_registry
+from anvil.dependencies.package_names import is_name, is_version, normalized
+from anvil.dependencies.package_registry import PackageArchive, Registry, Release
+from anvil.dependencies.project_urls import ProjectUrls, of_python
+from anvil.dependencies.values import Dependency, NamedPackages
+from anvil.errors import FetchError, NotFound
+from anvil.formats import data_formats
+from anvil.http.client import HttpClient
+
+PROJECT_FILE = "pyproject.toml"
+# NAME[EXTRAS] and the rest of the line; then "== VERSION", with a marker, a comment or hashes behind it. A version with
+# an asterisk pins none.
+_REQUIREMENT = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[[^\]\n]*\])?\s*(.*)")
+_PIN = re.compile(r"===?\s*([^\s,;*]+)\s*(?:[;#\\].*|--hash.*)?")
+
+
+# --- lockfiles ------------------------------------------------------------------------------------------
+
+
+def _uv(text: str) -> NamedPackages:
+    packages: list[tuple[str, object]] = []
+    direct: set[str] = set()
+    for row in _rows(data_formats.read_toml(text), "package"):
+        source = row.get("source")
+        kinds = set(source) if isinstance(source, dict) else set()
+        if kinds & {"editable", "virtual", "directory"}:  # the project itself, or a member of its workspace
+            lists = [
+                row.get("dependencies"),
+                *_values(row.get("optional-dependencies")),
+                *_values(row.get("dev-dependencies")),
+            ]
+            for names in lists:
+                direct |= {
+                    each["name"] for each in names or () if isinstance(each, dict) and isinstance(each.get("name"), str)
+                }
+        elif not kinds or kinds & {"registry", "url"}:
+            packages.append((_name(row), row.get("version")))
+    return packages, direct
+
+
+def _package_tables(text: str) -> NamedPackages:
+    """``poetry.lock`` and ``pdm.lock``."""
+    packages: list[tuple[str, object]] = []
+    for row in _rows(data_formats.read_toml(text), "package"):
+        source = row.get("source")
+        is_elsewhere = isinstance(source, dict) and source.get("type") in ("git", "directory", "file")
+        if not is_elsewhere and not row.keys() & {"git", "path"}:
+            packages.append((_name(row), row.get("version")))
+    return packages, set()
+
+
+def _pylock(text: str) -> NamedPackages:
+    """PEP 751."""
+    rows = _rows(data_formats.read_toml(text), "packages")
+    return [(_name(row), row.get("version")) for row in rows if not row.keys() & {"vcs", "directory"}], set()
+
+
+def _requirements(text: str) -> NamedPackages:
+    """Lines ``name==1.2``, with extras, markers and hashes. Other lines name no version."""
+    packages: list[tuple[str, object]] = []
+    direct: set[str] = set()
+    for line in re.sub(r"\\\r?\n", " ", text).splitlines():
+        match = _REQUIREMENT.fullmatch(line.partition(" #")[0])
+        pin = _PIN.fullmatch(match[2].strip()) if match else None
+        if match and pin:
+            packages.append((match[1], pin[1]))
+            direct.add(match[1])
+    if re.search(r"^\s+# via", text, re.MULTILINE):  # written by pip-compile or uv: most are not the project's own
+        direct = set()
+    return packages, direct
+
+
+def direct_names(text: str) -> Iterator[str]:
+    """The packages that a ``pyproject.toml`` names."""
+    project = data_formats.read_toml(text)
+    table = project.get("project")
+    groups = project.get("dependency-groups")
+    tool = project.get("tool")
+    lists: list[Any] = []
+    if isinstance(table, dict):
+        lists += [table.get("dependencies"), *_values(table.get("optional-dependencies"))]
+    lists += _values(groups)
+    for requirement in (each for listed in lists if isinstance(listed, list) for each in listed):
+        match = _REQUIREMENT.match(requirement) if isinstance(requirement, str) else None
+        if match:
+            yield match[1]
+    poetry = tool.get("poetry") if isinstance(tool, dict) else None
+    if isinstance(poetry, dict):
+        tables = [poetry.get("dependencies"), poetry.get("dev-dependencies")]
+        tables += [each.get("dependencies") for each in _values(poetry.get("group")) if isinstance(each, dict)]
+        for names in tables:
+            yield from (name for name in (names if isinstance(names, dict) else ()) if name != "python")
+
+
+def _rows(table: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
+    rows = table.get(key, [])
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise ValueError(f"{key!r} is not a list of tables")
+    return rows
+
+
+def _name(row: Mapping[str, Any]) -> str:
+    name = row.get("name")
+    if not isinstance(name, str):
+        raise ValueError("a package has no name")
+    return name
+
+
+def _values(table: Any) -> list[Any]:
+    return list(table.values()) if isinstance(table, dict) else []
+
+
+LOCKFILES: Mapping[str, Callable[[str], NamedPackages]] = {
+    "uv.lock": _uv,
+    "poetry.lock": _package_tables,
+    "pdm.lock": _package_tables,
+    "pylock.toml": _pylock,
+}
+
+
+def other_lockfile(name: str) -> Callable[[str], NamedPackages] | None:
+    """The format of ``requirements*.txt`` and of a named ``pylock.*.toml``."""
+    if re.fullmatch(r"requirements[\w.-]*\.txt", name):
+        return _requirements
+    return _pylock if re.fullmatch(r"pylock\.[^.]+\.toml", name) else None
+
+
+# --- the index of packages ------------------------------------------------------------------------------
+
+MAX_METADATA_CHARS = 5_000_000
+_ACCEPT = "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.1"
+# NAME-VERSION(-BUILD)-PYTHON-ABI-PLATFORM.whl; "any" is the platform of a wheel for all
+_WHEEL = re.compile(r"([^-]+)-([^-]+)(?:-\d[^-]*)?-([^-]+)-([^-]+)-([^-]+)\.whl")
+
+
+def release(http: HttpClient, registry: Registry, name: str, version: str) -> Release:
+    """From an index with the simple API (PEP 503, 691, 658). The metadata of a wheel is requested alone if it can."""
+    page = urllib.parse.urljoin(registry.url, f"{name}/")
+    text, kind, final_url = package_registry.get(http, page, f"package {name}", _ACCEPT)
+    files = list(_of_json(text, final_url) if "json" in kind else _of_html(text, final_url))
+    if not files:  # such as the page of a login
+        raise NotFound(
+            f"{urllib.parse.urlsplit(final_url).netloc} lists no file of {name}. Check that it is a package index."
+        )
+    wheels = []
+    has_version = False
+    for file, has_metadata in files:
+        match = _WHEEL.fullmatch(file.name)
+        sdist = file.name.endswith((".tar.gz", ".zip")) and f"-{version}." in file.name
+        if match and _is_same_version(match[2], version):  # one for all platforms comes first, then the smallest
+            wheels.append((match[5] != "any", file.size or 0, file.name, file, has_metadata))
+        has_version = has_version or sdist or bool(wheels)
+    if not has_version:
+        raise NotFound(f"{urllib.parse.urlsplit(final_url).netloc} has no version {version} of {name}.")
+    if not wheels:
+        return Release(ProjectUrls(), None)
+    _, _, _, wheel, has_metadata = min(wheels, key=lambda each: each[:3])
+    if not has_metadata:
+        return Release(None, wheel)
+    text, _, _ = package_registry.get(http, f"{wheel.url}.metadata", f"metadata of {wheel.name}", "*/*")
+    return Release(urls_of(text), wheel)
+
+
+def urls_of(metadata: str) -> ProjectUrls:
+    """The addresses in a ``METADATA`` file."""
+    message = email.parser.HeaderParser().parsestr(metadata[:MAX_METADATA_CHARS])
+    labelled = [tuple(map(str.strip, str(line).partition(",")[::2])) for line in message.get_all("Project-URL") or ()]
+    labelled += [("home", str(line)) for line in message.get_all("Home-page") or ()]
+    labelled += [("download", str(line)) for line in message.get_all("Download-URL") or ()]
+    return of_python((label, address) for label, address in labelled)
+
+
+def _of_json(text: str, place: str) -> Iterator[tuple[PackageArchive, bool]]:
+    files = package_registry.object_of(text, place).get("files")
+    for row in files if isinstance(files, list) else ():
+        if not isinstance(row, dict) or not isinstance(row.get("url"), str) or not isinstance(row.get("filename"), str):
+            raise FetchError(f"{urllib.parse.urlsplit(place).netloc} sent a list of files with errors.")
+        hashes, size = row.get("hashes"), row.get("size")
+        sha256 = hashes.get("sha256") if isinstance(hashes, dict) else None
+        file = PackageArchive(
+            url=urllib.parse.urljoin(place, row["url"]),
+            name=row["filename"],
+            digest=f"sha256:{sha256}" if isinstance(sha256, str) else None,
+            size=size if type(size) is int else None,
+        )
+        yield file, bool(row.get("core-metadata") or row.get("dist-info-metadata"))
+
+
+def _of_html(text: str, place: str) -> Iterator[tuple[PackageArchive, bool]]:
+    from anvil.sites import html_tree  # few indexes have no JSON
+
+    try:
+        page = html_tree.parse(text)
+    except html_tree.Unreadable as error:
+        raise FetchError(f"{urllib.parse.urlsplit(place).netloc} sent a page that is not read: {error}.") from None
+    for link in html_tree.select(page, "a"):
+        address, _, fragment = urllib.parse.urljoin(place, link.attributes.get("href") or "").partition("#")
+        digest = fragment.replace("=", ":", 1) if fragment.startswith("sha256=") else None
+        has_metadata = "data-core-metadata" in link.attributes or "data-dist-info-metadata" in link.attributes
+        yield PackageArchive(address, link.text().strip(), digest), has_metadata
+
+
+def _is_same_version(written: str, version: str) -> bool:
+    """Whether the version in a file name is this one. File names have ``_`` for ``-``, so the signs between numbers are
+    not told apart."""
+    return re.sub(r"[-_.]+", ".", written).lower() == re.sub(r"[-_.]+", ".", version).lower()
+
+
+# --- a virtual environment ------------------------------------------------------------------------------
+
+
+class PythonEnvironment:
+    """The packages in a virtual environment, read from their metadata. No code of the environment is run."""
+
+    def __init__(self, folder: Path) -> None:
+        self.place = str(folder)
+        self._folder = folder
+        self._sites = [*folder.glob("lib/python3*/site-packages"), *folder.glob("Lib/site-packages")]
+
+    def unlocked(self, named: Collection[str], locked: Collection[str]) -> list[Dependency]:
+        """Those that the project names and no lockfile has; without a lockfile all."""
+        return [each for each in self.packages() if each.name not in locked and (each.name in named or not locked)]
+
+    def packages(self) -> list[Dependency]:
+        """All packages, sorted."""
+        packages = {each for each in map(self._dependency, self._distributions()) if each is not None}
+        return sorted(packages)
+
+    def find(self, name: str, version: str) -> tuple[ProjectUrls, dict[str, Path]] | None:
+        """The addresses and files of a package at this version. The files: path in the environment -> absolute."""
+        for distribution in self._distributions(name):
+            dependency = self._dependency(distribution)
+            if dependency is not None and (dependency.name, dependency.version) == (name, version):
+                text = distribution.read_text("METADATA") or distribution.read_text("PKG-INFO") or ""
+                files = {
+                    path.as_posix(): Path(str(distribution.locate_file(path)))
+                    for path in distribution.files or ()
+                    if not path.is_absolute() and ".." not in path.parts  # scripts, or a forged list
+                }
+                return urls_of(text), files
+        return None
+
+    def _distributions(self, name: str | None = None) -> Iterator[Any]:
+        from importlib.metadata import DistributionFinder, MetadataPathFinder
+
+        context = DistributionFinder.Context(name=name, path=[str(site) for site in self._sites])
+        yield from MetadataPathFinder.find_distributions(context)
+
+    def _dependency(self, distribution: Any) -> Dependency | None:
+        metadata = distribution.metadata
+        name: Any = metadata["Name"] if metadata is not None else None
+        version: Any = metadata["Version"] if metadata is not None else None
+        if not is_name("pypi", name) or not is_version(version):
+            return None  # a damaged installation, which pip does not list either
+        return Dependency("pypi", normalized("pypi", name), version, False, self._folder.name)
+
+
+def installed(base: Path) -> PythonEnvironment | None:
+    """The environment of a project: ``.venv`` or ``venv`` in its folder, else the one that is activated."""
+    activated = os.environ.get("VIRTUAL_ENV")
+    folders = [base / ".venv", base / "venv", *([Path(activated)] if activated else [])]
+    folder = next((each for each in folders if (each / "pyvenv.cfg").is_file()), None)
+    return PythonEnvironment(folder) if folder else None

@@ -1,0 +1,25 @@
+"""Each ecosystem of packages gives what :class:`anvil.dependencies.ecosystems.PackageEcosystem` names."""
+
+from __future__ import annotations
+
+from anvil.dependencies import ecosystems, npm_packages, python_packages
+from anvil.dependencies.ecosystems import PackageEcosystem
+from anvil.dependencies.settings import DepsOptions
+from anvil.dependencies.values import ECOSYSTEMS
+
+MODULES: dict[str, PackageEcosystem] = {"npm": npm_packages, "pypi": python_packages}  # mypy compares them
+
+
+def test_each_ecosystem_has_its_module_and_the_key_of_its_registry() -> None:
+    assert {name: ecosystems.of(name) for name in ECOSYSTEMS} == MODULES
+    for name in ECOSYSTEMS:
+        assert getattr(DepsOptions(), f"{name}_url").startswith("https://")
+
+
+def test_no_file_is_of_two_ecosystems() -> None:
+    names = [name for module in MODULES.values() for name in (module.PROJECT_FILE, *module.LOCKFILES)]
+    assert len(names) == len(set(names)) == 10
+    for name in (*names, "requirements-dev.txt", "pylock.dev.toml", "Cargo.lock"):
+        assert (
+            sum(name in module.LOCKFILES or module.other_lockfile(name) is not None for module in MODULES.values()) <= 1
+        )
