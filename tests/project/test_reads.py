@@ -32,7 +32,7 @@ ELSEWHERE = {
     "anvil/ci/program_key.py": "the source of the action",
     "anvil/context/cli.py": "a file of the installed package; a library",
     "anvil/dependencies/finder.py": "an index that was just fetched",
-    "anvil/dependencies/package_files.py": "metadata of an installed package",
+    "anvil/dependencies/python_packages.py": "metadata of an installed package",
     "anvil/doc_tests/question_log.py": "its log, regular files only, line by line",
     "anvil/doctor/project_state.py": "files of the kernel",
     "anvil/doctor/installed_parts.py": "metadata of an installed package",
