@@ -35,7 +35,7 @@ def provider_or_none(settings: EmbeddingSettings) -> tuple[EmbeddingProvider, st
     """
     try:
         provider = create_cached_provider(settings.provider, settings)
-        _ = provider.digest, provider.dimensions
+        _ = provider.digest, provider.dimensions  # reads the model's folder, which is not done before it is needed
     except AnvilError as error:
         return create_provider("none", settings), str(error)
     return provider, None
@@ -56,6 +56,7 @@ def explain_mismatch(meta: Mapping[str, str], current: EmbeddingProvider) -> str
     return f"{models} Rebuild the index, or set embedding.model to that model."
 
 
+# Each in a function, so that its module, and with it a library, is imported for this provider only.
 def _local(settings: EmbeddingSettings) -> EmbeddingProvider:
     from anvil.embedding.local import LocalProvider
 

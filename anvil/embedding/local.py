@@ -120,7 +120,8 @@ class LocalProvider:
         import numpy as np
 
         budget = self._tokenizer.budget
-        text = text[: MAX_QUERY_WINDOWS * budget * MAX_TOKEN_CHARACTERS]  # beyond it nothing would be read
+        # A question may be a pasted file. Beyond this nothing would be read.
+        text = text[: MAX_QUERY_WINDOWS * budget * MAX_TOKEN_CHARACTERS]
         spans = self.token_spans([text])[0]
         windows = [spans[start : start + budget] for start in range(0, len(spans), budget)[:MAX_QUERY_WINDOWS]]
         pieces = [text[own[0][0] : own[-1][1]] for own in windows] if len(spans) > budget else [text]
@@ -166,6 +167,8 @@ class LocalProvider:
                 vectors[row] = outcome
         return Embedded(vectors, dict(sorted(failed.items())))
 
+    # A cached property has no lock since Python 3.12. So each of these looks, with the lock, whether another thread has
+    # just loaded what it would load.
     @cached_property
     def _directory(self) -> ModelDirectory:
         with self._lock:
@@ -178,7 +181,7 @@ class LocalProvider:
                     f"The bundled model has {directory.settings.dimensions} dimensions, not {dimensions}. "
                     "Remove embedding.dimensions."
                 )
-            settings = replace(directory.settings, dimensions=dimensions)
+            settings = replace(directory.settings, dimensions=dimensions)  # other vectors, so another digest
             return replace(directory, settings=settings, digest=model_digest(directory.path, settings))
 
     @cached_property
@@ -204,7 +207,7 @@ class _Tokenizer:
         except Exception as error:  # the library raises bare Exception
             raise ModelError(f"{path} cannot be read ({error}). {FETCH_AGAIN}") from error
         self._tokenizer.no_padding()
-        self._tokenizer.no_truncation()
+        self._tokenizer.no_truncation()  # that of the original model cuts at 128 tokens
         self._limit = directory.settings.max_tokens - self._tokenizer.num_special_tokens_to_add(False)
         prefixes = (directory.settings.document_prefix, directory.settings.query_prefix)
         self.budget = self._limit - max(len(spans) for spans in self.spans(prefixes))
@@ -213,10 +216,12 @@ class _Tokenizer:
 
     @cached_property
     def scripts(self) -> frozenset[str]:
+        # Decoded, because in some vocabularies a piece is spelled in bytes.
         pieces = [[number] for number in range(self._tokenizer.get_vocab_size())]
         return known_scripts(self._tokenizer.decode_batch(pieces))
 
     def ids(self, texts: Sequence[str]) -> list[list[int]]:
+        # "fast" leaves out where each token stands in the text, which only spans() and tokens() need.
         encodings = self._tokenizer.encode_batch_fast([encodable(text) for text in texts], add_special_tokens=False)
         for encoding in encodings:
             encoding.truncate(self._limit)
@@ -251,6 +256,7 @@ class _Session:
         self._output = "sentence_embedding" if "sentence_embedding" in outputs else outputs[0]
         self._pooling = directory.settings.pooling
         self._dimensions = directory.settings.dimensions
+        # Not from the graph: there the size of an output may have a name instead of a number.
         self.dimensions = len(self._vector([0, 0])) if self._dimensions is None else self._dimensions
 
     def run(self, ids: list[int]) -> Vector | str:
@@ -314,7 +320,7 @@ def usable_cpus() -> int:
 def _unit(vector: Vector) -> Vector:
     import numpy as np
 
-    exact = vector.astype(np.float64)
+    exact = vector.astype(np.float64)  # a sum of squares in float32 loses digits
     length = float(np.sqrt(np.square(exact).sum()))
     return (exact / max(length, 1e-12)).astype(np.float32)
 
@@ -367,9 +373,10 @@ def open_directory(model: str) -> ModelDirectory:
             raise ModelError(f"{path} has no {name}. A model folder holds model.onnx and tokenizer.json.")
     entries = _read_settings(path / "model.json")
     name = str(entries.get("name") or path.resolve().name)
-    known = {key: entries[key] for key in ModelSettings.__dataclass_fields__ if key in entries}
-    settings = ModelSettings(**known)
+    # Other keys of the file are not Anvil's: a model hub has such files of its own.
+    settings = ModelSettings(**{key: entries[key] for key in ModelSettings.__dataclass_fields__ if key in entries})
     _validate(path / "model.json", settings)
+    # Only the package itself is trusted to name its digest. A test compares it with the files.
     digest = str(entries["digest"]) if path == BUNDLED else model_digest(path, settings)
     return ModelDirectory(
         path=path, name=name if path != BUNDLED or model else BUNDLED_MODEL, settings=settings, digest=digest
@@ -413,7 +420,7 @@ def _download(model: str) -> Path:
         raise ModelError(f"{model} is not a folder and huggingface_hub is not installed. {ways_out}")
     from huggingface_hub import snapshot_download
 
-    patterns = ["model.onnx", "onnx/model.onnx", "tokenizer.json", "model.json"]
+    patterns = ["model.onnx", "onnx/model.onnx", "tokenizer.json", "model.json"]  # not the weights for PyTorch
     try:
         root = Path(snapshot_download(model, allow_patterns=patterns))
     except Exception as error:  # the hub's library raises its own, its HTTP client's and the system's errors

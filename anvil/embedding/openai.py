@@ -27,7 +27,7 @@ DIMENSIONS = {"text-embedding-3-small": 1536, "text-embedding-3-large": 3072, "t
 SCHEME = "openai-embeddings/1"
 """Part of the digest: raise it when the request for a text, or the processing of the response, changes."""
 
-MAX_INPUTS = 2048
+MAX_INPUTS = 2048  # the API's limit
 MAX_REQUEST_TOKENS = 200_000
 """The API accepts about 300,000. The count is an estimate; a rejected request is split in two."""
 
@@ -98,7 +98,7 @@ class OpenAIProvider:
                     self._embed_rows(inputs, rows, vectors, failed)
             except ProviderError as error:
                 embedded = vectors.any(axis=1)
-                if not embedded.any():
+                if not embedded.any():  # nothing that was paid for would be lost
                     raise
                 failed = {int(row): failed.get(int(row), str(error)) for row in np.flatnonzero(~embedded)}
         return Embedded(vectors, dict(sorted(failed.items())))
@@ -130,7 +130,7 @@ class OpenAIProvider:
         try:
             batch = self._request([inputs[row] for row in rows])
         except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
-            if _parameter(error) not in (None, "input"):
+            if _parameter(error) not in (None, "input"):  # the model or its dimensions: each batch would be rejected
                 raise ProviderError(self._reason(error)) from None
             if len(rows) == 1:
                 failed[rows[0]] = self._reason(error)
@@ -153,7 +153,7 @@ class OpenAIProvider:
         except (openai.AuthenticationError, openai.PermissionDeniedError, openai.NotFoundError) as error:
             raise ProviderError(self._reason(error)) from None
         except openai.RateLimitError as error:
-            if getattr(error, "code", None) == "insufficient_quota":
+            if getattr(error, "code", None) == "insufficient_quota":  # the same status as for too many requests
                 raise ProviderError(self._reason(error)) from None
             raise
         return self._vectors(answer.data, len(inputs))
@@ -161,7 +161,8 @@ class OpenAIProvider:
     def _vectors(self, data: Sequence[Any], count: int) -> Vector:
         import numpy as np
 
-        values = np.array([entry.embedding for entry in sorted(data, key=lambda e: e.index)], np.float64)
+        # Sorted, for the API promises an index with each vector and no order.
+        values = np.array([entry.embedding for entry in sorted(data, key=lambda entry: entry.index)], np.float64)
         if values.shape != (count, self.dimensions):
             raise ProviderError(
                 f"{self.model} answered with vectors of shape {values.shape}, not {(count, self.dimensions)}. "
@@ -196,7 +197,7 @@ class OpenAIProvider:
             return f"No connection to {where}: {type(error).__name__}."
         body = error.body if isinstance(error.body, dict) else {}
         message = " ".join(str(body.get("message") or "").split())[:300]
-        message = _KEY_LIKE.sub("[key]", message.replace(self._key, "[key]"))
+        message = _KEY_LIKE.sub("[key]", message.replace(self._key, "[key]"))  # OpenAI repeats a part of a wrong key
         return f"OpenAI answered HTTP {status}" + (f": {message}" if message else "")
 
 

@@ -34,6 +34,7 @@ FILE, FACTS = "passages.onnx", "passages.json"
 """In the folder of the embedding model. The second says where in ``model.onnx`` the table of words is."""
 NEXT_STEP = "Install Anvil again, or set embedding.passages = false."
 MAX_QUESTION_TOKENS = 32
+"""Each is compared with each token of ten passages; 32 is ColBERT's own limit."""
 MAX_HEADER_TOKENS = 40
 MAX_TOKENS = 126
 """Of a header and the part of a passage that is read. With more tokens a question took longer and found no more."""
@@ -108,22 +109,23 @@ class PassageScorer:
         weighted by how much each of them counts. Raises :class:`ModelError` if the model cannot be loaded or run."""
         import numpy as np
 
-        asked, read = self.tokens(question, passages)
+        asked, ids_of_passages = self.tokens(question, passages)
         if not asked or not passages:
             return np.zeros(len(passages))
         states, weights = self._run(asked)
-        shares = np.exp(weights - weights.max())
+        shares = np.exp(weights - weights.max())  # softmax, less the largest one, so that no exponential overflows
         shares /= shares.sum()
-        order = sorted(range(len(read)), key=lambda place: -len(read[place]))  # long ones first: threads end together
+        # Long ones first: so the threads end together.
+        order = sorted(range(len(passages)), key=lambda row: -len(ids_of_passages[row]))
 
         def nearest_to(ids: list[int]) -> Floats:
             # einsum and not @: BLAS would start threads of its own beside those of the model
             return np.einsum("qd,pd->qp", states, self._run(ids)[0]).max(axis=1)  # type: ignore[no-any-return]
 
-        nearest = self._model.map(nearest_to, [read[at] for at in order])
+        nearest = self._model.map(nearest_to, [ids_of_passages[row] for row in order])
         scores = np.zeros(len(passages))
-        for place, cosines in zip(order, nearest, strict=True):
-            scores[place] = cosines @ shares
+        for row, cosines in zip(order, nearest, strict=True):
+            scores[row] = cosines @ shares
         return scores
 
     def tokens(self, question: str, passages: Sequence[HeadedText]) -> tuple[list[int], list[list[int]]]:
@@ -134,12 +136,12 @@ class PassageScorer:
         headers = self._model.tokens([passage.header for passage in near])
         texts = self._model.tokens([passage.text for passage in near])
         wanted = set(asked) - self._silent
-        read = []
+        ids_of_passages = []
         for passage, header, text in zip(near, headers, texts, strict=True):
-            head = header.ids[-MAX_HEADER_TOKENS:]
+            head = header.ids[-MAX_HEADER_TOKENS:]  # the end: the nearest heading says more than the page's title
             size = MAX_TOKENS - len(head)
-            read.append([*head, *text.ids[_best_part(wanted, text, passage.span, size) :][:size]])
-        return asked, read
+            ids_of_passages.append([*head, *text.ids[_best_part(wanted, text, passage.span, size) :][:size]])
+        return asked, ids_of_passages
 
     def warm(self) -> None:
         """Load the model, and run it once, which allocates its memory."""
@@ -170,6 +172,7 @@ class PassageScorer:
                 facts = json.loads((self._folder / FACTS).read_text(encoding="utf-8"))
                 table = WordTable(**facts["words"])
                 model, shape = self._folder / "model.onnx", (table.words, table.dimensions)
+                # Mapped: a question and ten passages need a few hundred of 30,000 rows.
                 rows = np.memmap(model, np.int8, "r", table.rows_at, shape)
                 scales = np.fromfile(model, np.float32, table.words, offset=table.scales_at)
                 frame = facts["frame"]

@@ -165,6 +165,7 @@ class CachedProvider:
         self.wrapped = provider
         self._cache: VectorCache | None = None
 
+    # Asked for when they are needed, and not copied: some of them load the model.
     def __getattr__(self, name: str) -> Any:
         return getattr(self.wrapped, name)
 
@@ -185,20 +186,20 @@ class CachedProvider:
             origin = f"{self.digest}\n{self.server}".encode()  # hashed, because an address may hold a secret
             self._cache = VectorCache(hashlib.sha256(origin).hexdigest(), self.dimensions)
         keys = [text_key(text) for text in texts]
-        known = self._cache.get(keys)
-        missing = [row for row, key in enumerate(keys) if key not in known]
-        cached = [row for row, key in enumerate(keys) if key in known]
+        stored = self._cache.get(keys)
+        missing = [row for row, key in enumerate(keys) if key not in stored]
+        cached = [row for row, key in enumerate(keys) if key in stored]
         vectors = np.zeros((len(texts), self.dimensions), np.float32)
         failed: dict[int, str] = {}
         if cached:
-            rows = np.frombuffer(b"".join(known[keys[row]] for row in cached), np.int8)
-            stored = rows.reshape(len(cached), self.dimensions).astype(np.float32)
-            vectors[cached] = stored / np.linalg.norm(stored, axis=1, keepdims=True)
+            joined = np.frombuffer(b"".join(stored[keys[row]] for row in cached), np.int8)
+            rows = joined.reshape(len(cached), self.dimensions).astype(np.float32)
+            vectors[cached] = rows / np.linalg.norm(rows, axis=1, keepdims=True)
         if missing:
             made = self.wrapped.embed([texts[row] for row in missing])
             vectors[missing] = made.vectors
             failed = {missing[number]: reason for number, reason in made.failed.items()}
-        if new := [row for row in missing if row not in failed]:
+        if new := [row for row in missing if row not in failed]:  # a failure must be tried again, not kept
             self._cache.put(dict(zip((keys[row] for row in new), quantized(vectors[new]), strict=True)))
         return Embedded(vectors, failed, frozenset(cached))
 
@@ -269,7 +270,7 @@ class LocalExecutor:
                     failure = str(error)
                 else:
                     any_embedded = any_embedded or len(embedded.failed) < len(texts)
-            if failure:
+            if failure:  # the batches are read to the end all the same: reading them cuts the windows of the index
                 embedded = no_vectors(texts, self._provider.dimensions, failure)
             yield embedded
 
