@@ -25,8 +25,8 @@ def project_collections(config: Config, base: Path) -> tuple[Collection, ...]:
     labels = {collection.label for collection in configured}
     names = {OWN_NAME, *(each.name for each in configured if each.docs is not None or each.version is None)}
     locked = registry.part("locked collections")(base, config, names) if (base / LOCK_NAME).is_file() else ()
-    found = (*configured, *(each for each in locked if each.label not in labels))
-    return tuple(sorted((*_own(config, base, found), *found), key=lambda collection: collection.docs is None))
+    others = (*configured, *(each for each in locked if each.label not in labels))
+    return tuple(sorted((*_own(config, base, others), *others), key=lambda collection: collection.docs is None))
 
 
 def _own(config: Config, base: Path, others: Sequence[Collection]) -> Iterable[Collection]:
@@ -79,7 +79,8 @@ def answering_version(versions: Sequence[Collection]) -> Collection:
 
 
 ALIASES = {"latest": 2, "stable": 3}
-"""Names that publishers give to their newest version -> their rank above all numbers."""
+"""Names that publishers give to their newest version -> their rank above all numbers. On Read the Docs, "latest" is the
+main branch, so "stable" goes before it."""
 PRERELEASE = re.compile(
     r"(?:^|[^a-z])(?:a|b|c|rc|alpha|beta|pre|preview|dev|next|canary)\b|\d(?:a|b|rc)\d", re.IGNORECASE
 )
@@ -94,5 +95,6 @@ def newest(versions: Iterable[str]) -> str:
 def _key(version: str) -> tuple[int, bool, list[tuple[int, int, str]]]:
     parts = re.findall(r"\d{1,18}|[a-z]+", version.lower().removeprefix("v"))
     has_number = any(part.isdigit() for part in parts)
+    # 1.10 is after 1.9. A number is never compared with letters, which would be an error.
     natural = [(1, int(part), "") if part.isdigit() else (0, 0, part) for part in parts]
     return ALIASES.get(version.lower(), int(has_number)), not PRERELEASE.search(version), natural

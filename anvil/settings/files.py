@@ -33,6 +33,7 @@ def load_config(
     settings = _UserSettings(flags or {}, os.environ if environment is None else environment)
     config, file = _configured(path, start or Path.cwd(), settings)
     base = _home(file) if file else Path.cwd()
+    # A path in an option is meant from the folder in which it is typed, one in the file from the file's folder.
     for key, metadata, value in values(config):
         if "path" in metadata and key in settings and not index_url.is_remote(value):
             config = configured(config, {key: str(Path.cwd() / value)})
@@ -113,6 +114,7 @@ def _refuse_untrusted(config: Config, file: Path, settings: _UserSettings) -> No
                 f"{metadata['instead']}, {way_out}."
             )
     url = config.embedding.base_url
+    # The user's own variable names the same server: then the key goes nowhere else than it does without the file.
     confirmed = url is not None and _bare(url) == _bare(settings.environment.get(BASE_URL, ""))
     if (
         uses_openai
@@ -130,7 +132,7 @@ def _refuse_untrusted(config: Config, file: Path, settings: _UserSettings) -> No
         indexes["index"] = config.index
     for key, index in indexes.items():
         if not index_url.is_milvus(index or "") or not settings.environment.get(MILVUS_TOKEN):
-            continue
+            continue  # without a token, there is nothing to give away
         server = index_url.milvus(index or "")
         if not server.lite and not index_url.is_loopback(server.uri):
             raise ConfigError(
@@ -169,7 +171,7 @@ def nearest_config(start: Path) -> Path | None:
         project = folder / "pyproject.toml"
         if project.is_file() and _own_table(_read_toml(project), project) is not None:
             return project
-        if (folder / ".git").exists():
+        if (folder / ".git").exists():  # a file above the repository, as in /tmp or the home, is not its author's
             break
     return None
 

@@ -151,7 +151,7 @@ def milvus(source: str) -> MilvusAddress:
             f"An address of Milvus ends in the collection's name, of letters, digits and underscores: {MILVUS_FORMS}."
         )
     if kind == "+lite" or (not kind and where.startswith("///")):
-        file = where[2:] if where.startswith("///") else where
+        file = where[2:] if where.startswith("///") else where  # three slashes: no host, and an absolute path
         if not file.lower().endswith(".db"):
             raise ConfigError(f"A file of Milvus Lite ends in .db. Write {MILVUS_FORMS}.")
         return MilvusAddress(file, collection, lite=True)
@@ -163,7 +163,7 @@ def milvus(source: str) -> MilvusAddress:
     if not host or parts.query or parts.fragment or (database and not _COLLECTION.fullmatch(database)):
         raise ConfigError(f"That is not an address of Milvus. Write {MILVUS_FORMS}.")
     named = f"[{host}]" if ":" in host else host
-    port = port or (443 if kind else 19530)
+    port = port or (443 if kind else 19530)  # Milvus' own port
     return MilvusAddress(f"{parts.scheme}://{named}:{port}", collection, database)
 
 
@@ -219,6 +219,7 @@ def _web(source: str) -> WebAddress:
         (parts.scheme.lower(), named if port is None else f"{named}:{port}", parts.path or "/", parts.query, "")
     )
     last = parts.path.rpartition("/")[2].lower()
+    # A query may sign the one file that it is for, so nothing can be put behind its path.
     if parts.query or last.endswith((*FILES, ".json")):
         places: tuple[str, ...] = ("",)
     else:
@@ -230,7 +231,7 @@ def _split(url: str) -> urllib.parse.SplitResult:
     """The parts of a URL; all empty if it is not valid, such as one whose port is not a number."""
     try:
         parts = urllib.parse.urlsplit(url)
-        _ = parts.port
+        _ = parts.port  # urlsplit looks at a port only when it is asked for
     except ValueError:
         return urllib.parse.urlsplit("")
     return parts

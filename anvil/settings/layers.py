@@ -82,6 +82,7 @@ def of_collection(config: Config, collection: Collection, origin: str = "the con
     """
     is_own_folder = collection.docs is not None and collection.docs == config.docs
     fetch = replace(_capability_table(config, "fetch"), attested_by=collection.attested_by)
+    # Without the collections: this is the configuration of one.
     base = replace(
         config,
         docs=collection.docs or config.docs,
@@ -115,24 +116,24 @@ def configured(config: Config, flags: Mapping[str, Any]) -> Config:
 
 def _merge(current: T, table: Mapping[str, Any], origin: str, prefix: str) -> T:
     kind: Any = type(current)
-    known = keys(kind)
+    types_by_key = keys(kind)
     updates: dict[str, Any] = {}  # applied together, because a table is validated as a whole
     for written, value in table.items():
         key = key_of(str(written))
         dotted = f"{prefix}{written}"
-        if key not in known:
-            import difflib
+        if key not in types_by_key:
+            import difflib  # for this message only
 
-            near = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
-            hint = f"Did you mean {prefix}{near[0]}?" if near else f"Known keys: {', '.join(known)}."
+            near = difflib.get_close_matches(key, types_by_key, n=1, cutoff=0.5)
+            hint = f"Did you mean {prefix}{near[0]}?" if near else f"Known keys: {', '.join(types_by_key)}."
             raise ConfigError(f"Unknown key {dotted!r} in {origin}. {hint}")
-        hint = known[key]
+        hint = types_by_key[key]
         if hint == tuple[Collection, ...]:
             updates[key] = _collections(value, origin)
         elif is_dataclass(hint) or isinstance(hint, str):
             if not isinstance(value, Mapping):
                 raise ConfigError(f"{dotted} in {origin} must be a table, not {_named(value)}.")
-            if isinstance(current, Config) and isinstance(hint, str):
+            if isinstance(current, Config) and isinstance(hint, str):  # a capability's table, by its place
                 merged = _merge(_capability_table(current, key), value, origin, f"{dotted}.")
                 updates["tables"] = {**updates.get("tables", current.tables), key: merged}
             else:
@@ -155,7 +156,7 @@ def _collections(tables: Any, origin: str) -> tuple[Collection, ...]:
         raise ConfigError(
             f"collections in {origin} must be a table, not {_named(tables)}. Write [collections.NAME] for each."
         )
-    found = []
+    collections = []
     for name, value in tables.items():
         versions = value if isinstance(value, list) else [value]
         if not versions or not all(isinstance(table, Mapping) for table in versions):
@@ -164,11 +165,11 @@ def _collections(tables: Any, origin: str) -> tuple[Collection, ...]:
                 "with docs or index under it."
             )
         try:
-            collection = Collection(str(name) or " ")
+            collection = Collection(str(name) or " ")  # an empty name, the default, is refused here
         except ConfigError as error:
             raise ConfigError(f"In {origin}: {error}") from None
-        found += [_merge(collection, table, origin, f"collections.{name}.") for table in versions]
-    return tuple(found)
+        collections += [_merge(collection, table, origin, f"collections.{name}.") for table in versions]
+    return tuple(collections)
 
 
 def key_of(written: str) -> str:
@@ -188,16 +189,16 @@ def _leaves(
     """(path, type) of each key that a variable can set. ``environment``: tables of capabilities of which it names no
     variable are left out, and not loaded."""
     for key, hint in keys(kind).items():
-        here = (*path, key)
+        own_path = (*path, key)
         if isinstance(hint, str):
-            start = variable(".".join(here)) + "_"
+            start = variable(".".join(own_path)) + "_"
             if environment is not None and not any(name.startswith(start) for name in environment):
                 continue
             hint = registry.load(hint)
         if is_dataclass(hint):
-            yield from _leaves(hint, environment, here)
+            yield from _leaves(hint, environment, own_path)
         elif hint != tuple[Collection, ...] and _plain(hint) is not Mapping:  # no variable can set tables of any name
-            yield here, hint
+            yield own_path, hint
 
 
 def _plain(kind: Any) -> Any:

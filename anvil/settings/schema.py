@@ -304,18 +304,18 @@ class Config:
         if not self.docs.strip():
             raise ConfigError("docs is empty. Name the documentation folder; '.' is the working folder.")
         index_url.refuse_unknown(self.index or "")
-        seen: set[str] = set()
+        labels: set[str] = set()
         for collection in self.collections:
             if collection.docs is None and collection.index is None:
                 raise ConfigError(
                     f"collections.{collection.name} has no documents. Name their folder with docs, or their index with "
                     "index."
                 )
-            if collection.label.lower() in seen:
+            if collection.label.lower() in labels:
                 raise ConfigError(
                     f"There are two collections {collection.label}. Give each its own name, or its own version."
                 )
-            seen.add(collection.label.lower())
+            labels.add(collection.label.lower())
         defaults = [collection.name for collection in self.collections if collection.default]
         if twice := {name for name in defaults if defaults.count(name) > 1}:
             raise ConfigError(f"collections.{min(twice)} has two default versions. Set default = true for one of them.")
