@@ -66,7 +66,7 @@ class Anvil(PageQueries):
         """
         if not self.members[0].request.background:
             raise ConfigError("start() needs background work. Open the index with anvil.open(..., background=True).")
-        files = []
+        files = []  # of dependencies, mostly
         for member in self.members:
             if self.is_several and not member.is_own and not index_url.is_remote(member.config.index or ""):
                 files.append(member)
@@ -158,7 +158,8 @@ class Anvil(PageQueries):
             version=version,
             progress=member.request.progress,
         )
-        # In a server, queries do not wait for a build: it writes another file, with a lock of its own.
+        # In a server, queries do not wait for a build: it writes another file, with a lock of its own. Elsewhere the
+        # next query must see what was built.
         with nullcontext() if member.request.background else member.lock:
             member.ensure_open()
             return member.build(request)
@@ -192,7 +193,7 @@ class Anvil(PageQueries):
             raise ConfigError(f"Health needs an index file, not {self.origin}. Open the file that was exported.")
         with member.live.query() as copy:
             contents = content_health.read_index(copy.reader)
-        return contents.finish()
+        return contents.finish()  # without the lock: each page is compared with all others
 
     def test(
         self,
@@ -370,7 +371,6 @@ class Anvil(PageQueries):
         from urllib.parse import urlsplit
 
         agents = registry.part("agents of a project")
-
         if self.folder is not None:
             return str(agents.project_name(agents.AgentFiles(self.folder, self.base).root))
         return urlsplit(self.name).hostname or Path(self.name).stem
@@ -542,7 +542,7 @@ def _several(config: Config, base: Path, collections: Sequence[Collection], requ
             stack.callback(member.close)
             member.collection = collection
             members.append(member)
-        stack.pop_all()
+        stack.pop_all()  # all are open, and closed by what is returned
     return Anvil(members, config, provider)
 
 

@@ -108,8 +108,9 @@ def _search_route(toolset: Toolset, bridge: ThreadBridge, settings: AsgiSettings
             return JSONResponse({"error": str(error)}, 400, {"Cache-Control": "no-store"})
         except AnvilError as error:
             return JSONResponse({"error": str(error)}, 503, {"Cache-Control": "no-store", "Retry-After": "1"})
+        # Without the time of the query, which differs in each answer.
         tag = f'"{hashlib.sha256(text(plain(dataclasses.replace(result, query_ms=0.0))).encode()).hexdigest()[:32]}"'
-        may_keep = settings.cache_s and not result.freshness.pending_vectors
+        may_keep = settings.cache_s and not result.freshness.pending_vectors  # a better answer will soon be there
         headers = {"ETag": tag, "Cache-Control": kept if may_keep else "no-cache"}
         if tag in (known.strip() for known in request.headers.get("if-none-match", "").split(",")):
             return Response(status_code=304, headers=headers)
@@ -160,7 +161,7 @@ class AnvilApplication:
         if self._ready is None or (self._ready.done() and self._ready.exception() is not None):
             self._ready, self._stop = asyncio.get_running_loop().create_future(), asyncio.Event()
             self._running = asyncio.ensure_future(self._run(self._ready, self._stop))
-        await asyncio.shield(self._ready)
+        await asyncio.shield(self._ready)  # a client that disconnects must not cancel the start for all others
 
     async def stop(self) -> None:
         """Close the index and the files. A later request opens them again."""

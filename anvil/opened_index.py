@@ -281,7 +281,7 @@ class OpenedIndex:
         for _ in range(MAX_SITE_ROUNDS):
             try:
                 return self._build_site_once(build, request)
-            except FileNotFoundError:
+            except FileNotFoundError:  # of the index's folder, which the generator has emptied
                 if self.location.path.exists():
                     raise
         raise BuildError(
@@ -315,8 +315,9 @@ class OpenedIndex:
         if self._live is None:
             from anvil.live.live_index import LiveIndex
 
+            # A lock of its own: the other one may be held by a build, and close() must not wait for that.
             with self._live_lock:
-                if self._live is None:
+                if self._live is None:  # another thread may have made it meanwhile
                     request = replace(self.request, watch=self.request.watch and not self.closed)
                     live = LiveIndex(self, request, lock=self.lock)
                     live.closed = self.closed
@@ -352,7 +353,7 @@ class OpenedIndex:
         location, docs_root = self.location, self.docs_root
         meta, artifact_meta = copy.reader.meta(), copy.artifact_meta
         counts, stale = copy.reader.counts(), copy.stale
-        place = docs_root or copy.index.parent
+        repository_path = docs_root or copy.index.parent
         # A file that was fetched has the time of its last use.
         made_at = location.published_at if location.origin else copy.made_at
         artifact = None
@@ -363,7 +364,7 @@ class OpenedIndex:
                 digest=artifact_meta["digest"],
                 commit=commit,
                 built_at=made_at,
-                distance=repository.distance(place, commit) if commit else None,
+                distance=repository.distance(repository_path, commit) if commit else None,
                 note=" ".join([*location.notes(), *_refreshed_note(copy.beyond_artifact)]) or None,
             )
         return Status(
@@ -389,7 +390,7 @@ class OpenedIndex:
                 meta["embedding_provider"],
                 _scripts(meta, copy.provider),
             ),
-            repository.status(place),
+            repository.status(repository_path),
         )
 
     def collection_status(self, status: Status | None, reason: str | None, is_default: bool) -> CollectionStatus:
@@ -430,7 +431,7 @@ class OpenedIndex:
 
     def close(self) -> None:
         """Stop the background work, and close the files and the model. A second call does nothing."""
-        with self._live_lock:
+        with self._live_lock:  # so that no live index is made after this, with threads that nobody ends
             self.closed = True
         if self._live is not None:
             self._live.close()
@@ -459,14 +460,14 @@ def _location(config: Config, base: Path, folder: Path | None, *, has_folder: bo
 def _scripts(meta: Mapping[str, str], provider: EmbeddingProvider) -> str | None:
     """The scripts that the index's model reads; the configured provider can tell if its model is the same."""
     try:
-        known = provider.scripts if provider.digest == meta["embedding_model_digest"] else None
+        scripts = provider.scripts if provider.digest == meta["embedding_model_digest"] else None
     except AnvilError:  # a model that cannot be read is what "anvil doctor" is for
         return None
-    if known is None:
+    if scripts is None:
         return None
     from anvil.text import query as lexicon
 
-    return lexicon.script_names(known)
+    return lexicon.script_names(scripts)
 
 
 def _refreshed_note(changes: Changes) -> list[str]:

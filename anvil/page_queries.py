@@ -246,6 +246,7 @@ class PageQueries:
         each confidence. ``more_chars``: added to a budget of None."""
         from anvil.requests import SearchRequest
 
+        # ``version`` means two things: of a collection, where there are any, else of a site's pages in one index.
         options, by_name = self.config.search, bool(self._default)
         if by_name and language is not None:
             raise ConfigError("language is for one index, not for collections. Leave it out.")
@@ -268,6 +269,7 @@ class PageQueries:
         """One search of members that answer together. Their locks are taken in their order, so two questions never wait
         for each other."""
         started_at = time.perf_counter()
+        # Embedded once, by the first that compares vectors: all have the same model.
         embedded = (member.live.embed_query(request) for member in members)
         question = next((question for question in embedded if question is not None), None)
         with ExitStack() as stack:
@@ -277,12 +279,13 @@ class PageQueries:
             obstacles = _obstacles(opened) if request.mode != "keyword" else []
             if obstacles and request.mode == "semantic":
                 raise ConfigError(" ".join(obstacles))
-            found = several_collections.search([copy.searcher for _, copy in opened], request, question)
+            ranked = several_collections.search([copy.searcher for _, copy in opened], request, question)
             not_by_meaning = [*obstacles, *_without_meaning(opened, request.mode)]
-            notes = [*_sentences(problems), *not_by_meaning, *found.notes]
-            freshness = _freshness(opened, frozenset(found.places), notes)
-        labelled = (self._labelled(hit, opened[place][0]) for hit, place in zip(found.hits, found.places, strict=True))
-        return replace(found, hits=tuple(labelled)).explained(freshness, started_at)
+            notes = [*_sentences(problems), *not_by_meaning, *ranked.notes]
+            freshness = _freshness(opened, frozenset(ranked.places), notes)
+        origins = (opened[place][0] for place in ranked.places)
+        labelled = (self._labelled(hit, member) for hit, member in zip(ranked.hits, origins, strict=True))
+        return replace(ranked, hits=tuple(labelled)).explained(freshness, started_at)
 
     def grep(
         self,
@@ -313,33 +316,34 @@ class PageQueries:
         matcher = grep.compile(pattern, regex=regex, ignore_case=ignore_case)
         matches: list[GrepMatch] = []
         skipped, is_full = request.offset, False
-        left, chars_left = request.max_matches, request.max_chars
 
         def of(member: OpenedIndex) -> GrepResult:
-            nonlocal skipped, is_full, left, chars_left
+            """The matches in one index, within what the ones before have left of the limits."""
+            nonlocal skipped, is_full
+            left, chars_left = request.max_matches - len(matches), request.max_chars
+            if chars_left is not None:
+                chars_left -= sum(len(match.text) + len(match.heading_path) for match in matches)
+            is_full = is_full or left <= 0 or (chars_left is not None and chars_left <= 0)
             limit = 1 if is_full else left  # the matches of the others are only counted
             own = replace(request, max_matches=limit, offset=skipped, max_chars=chars_left)
             with member.live.query(page=member.path_of(path) if path else None) as copy:
-                found = grep.grep(copy.reader, matcher, own, member.docs_root)
-                notes = (*member.live.missing_pages(copy), *(found.notes or ()))
+                result = grep.grep(copy.reader, matcher, own, member.docs_root)
+                notes = (*member.live.missing_pages(copy), *(result.notes or ()))
             if not is_full:
-                matches.extend(self._labelled(match, member) for match in found.matches)
-                left -= len(found.matches)
-                if chars_left is not None:
-                    chars_left -= sum(len(match.text) + len(match.heading_path) for match in found.matches)
-                is_full = found.next_offset is not None or left <= 0 or (chars_left is not None and chars_left <= 0)
-            skipped = max(0, skipped - found.total_matches)
-            return replace(found, notes=notes)
+                matches.extend(self._labelled(match, member) for match in result.matches)
+                is_full = result.next_offset is not None
+            skipped = max(0, skipped - result.total_matches)
+            return replace(result, notes=notes)
 
         results, problems = _call_each(self.selected(collection, version), of)
         reasons = [problem for problem in problems if not isinstance(problem[1], NotFound)]  # no such path there
-        notes = [note for member, found in results for note in self._notes(member, found.notes)]
-        total = sum(found.total_matches for _, found in results)
+        notes = [note for member, result in results for note in self._notes(member, result.notes)]
+        total = sum(result.total_matches for _, result in results)
         end = request.offset + len(matches)
         return GrepResult(
             tuple(matches),
             total,
-            sum(found.total_pages for _, found in results),
+            sum(result.total_pages for _, result in results),
             end if matches and end < total else None,
             tuple([*_sentences(reasons), *notes]) or None,
         )
@@ -459,6 +463,7 @@ class PageQueries:
         )
         return replace(first, collections=tuple(listed))
 
+    # Locked only while it is asked whether it has the page: reading a page must not keep the others waiting.
     def _holder(self, file_path: str, collection: str | None, version: str | None) -> OpenedIndex:
         """The member that has a page. Raises :class:`NotFound` where none or several have it."""
         members = self.selected(collection, version)
@@ -576,12 +581,12 @@ def _no_page(file_path: str, paths: dict[str, list[str]], problems: Problems) ->
     from anvil.wording import closest_paths
 
     shown = file_path[:500]
-    for label, known in paths.items():
+    for label, own_paths in paths.items():
         for name in dict.fromkeys((label, label.rpartition("@")[0] or label)):
             below = file_path[len(name) + 1 :]
-            if file_path.startswith((f"{name}/", f"{name}:")) and below in known:
+            if file_path.startswith((f"{name}/", f"{name}:")) and below in own_paths:
                 return f"No page found at path: {shown}. {name} is a collection: give {below} with collection {name}."
-    addresses = [f"{label}:{path}" for label, known in paths.items() for path in known]
+    addresses = [f"{label}:{path}" for label, own_paths in paths.items() for path in own_paths]
     near = closest_paths(file_path, addresses)
     closest = f" Closest: {', '.join(near)}." if near else ""
     more = "".join(f" {_problem(*each)}" for each in problems)

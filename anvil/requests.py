@@ -68,6 +68,7 @@ class SearchRequest:
             raise ConfigError(f"Unknown mode {self.mode!r}. Use hybrid, semantic or keyword.")
         if not 0 <= self.min_confidence <= 1:
             raise ConfigError(f"min_confidence is {self.min_confidence}. Use a value from 0 to 1.")
+        # Clamped and not refused: a model that asks for 50 results gets what there is.
         object.__setattr__(self, "top_k", min(max(self.top_k, 1), MAX_RESULTS))
 
 
@@ -141,6 +142,7 @@ class OpenRequest:
 
 # --- types of arguments ----------------------------------------------------------------------------------
 
+# By the text of the annotation: to evaluate the types of all methods would import what they name, at each start.
 _TYPES: dict[str, tuple[type, str]] = {
     "str": (str, "a string"),
     "os.PathLike[str]": (os.PathLike, "a path"),
@@ -180,13 +182,13 @@ def checked(function: F) -> F:
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         try:
-            given = signature.bind(*args, **kwargs).arguments
+            arguments = signature.bind(*args, **kwargs).arguments
         except TypeError:
             return function(*args, **kwargs)  # raises the usual error, for a name or number of arguments
-        for name in expected.keys() & given.keys():
-            value, kinds = given[name], expected[name]
-            is_number = isinstance(value, bool) and not any(kind is bool for kind, _ in kinds)
-            if is_number or not isinstance(value, tuple(kind for kind, _ in kinds)):
+        for name in expected.keys() & arguments.keys():
+            value, kinds = arguments[name], expected[name]
+            is_stray_bool = isinstance(value, bool) and not any(kind is bool for kind, _ in kinds)  # True is an int
+            if is_stray_bool or not isinstance(value, tuple(kind for kind, _ in kinds)):
                 choices = listed([each for _, each in kinds], "or")
                 raise ConfigError(
                     f"{name} of {function.__name__} must be {choices}, not {type(value).__name__}: {value!r:.80}."

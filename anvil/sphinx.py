@@ -118,7 +118,7 @@ def _built(app: Sphinx) -> BuildReport:
         report = opened.index(previous=previous)
         if app.config.anvil_skill:
             opened.publish_skill(app.outdir, app.config.project)
-        link_html = app.config.anvil_link_markdown or None  # else as configured
+        link_html = app.config.anvil_link_markdown or None  # None: as in anvil.toml
         if app.config.anvil_markdown or link_html or opened.config.site.writes_markdown:
             written = opened.publish_markdown(
                 app.config.project, version=app.config.version or None, link_html=link_html

@@ -29,6 +29,7 @@ SEPARATOR = " > "
 """Joins the headings of a breadcrumb."""
 
 
+# Metadata of fields. One dataclass serves the Python API, --json and the tools, whose answers agents pay for by length.
 OPTIONAL = {"optional": True}
 """Metadata of a field that is omitted from a result when it is None."""
 
