@@ -10,7 +10,7 @@ import re
 import stat
 import time
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -85,40 +85,46 @@ def list_site(folder: Path, max_page_bytes: int) -> SiteListing:
     began_ns = time.time_ns()  # before the first file is looked at: a change after it may have the same time stamp
     own = recorded_paths(folder)
     for path, entry in _files(folder):
-        if entry.is_symlink():
-            if path.lower().endswith(HTML_ENDINGS) or entry.is_dir():
-                left_out.append(Skipped(path, "it is a link to another file or folder"))
-            continue
-        if not path.isprintable() or not _is_utf8(path):
-            left_out.append(Skipped(ascii(path)[1:-1], "its name has characters that cannot be shown"))
-            continue
-        if path == SITE_SEARCH:
-            continue
-        is_html = path.lower().endswith(HTML_ENDINGS)
-        if not is_html and (path in own or not _is_about_pages(path)):
-            continue
-        try:
-            state = entry.stat(follow_symlinks=False)
-        except OSError:
-            continue  # deleted since it was listed; the next listing tells
-        if not stat.S_ISREG(state.st_mode):
-            if is_html:
-                left_out.append(Skipped(path, "it is not a regular file"))
-            continue
-        if is_html and state.st_size > max_page_bytes:
-            left_out.append(Skipped(path, f"it is larger than {max_page_bytes:,} bytes (source.max_file_bytes)"))
-            continue
-        (pages if is_html else others)[path] = signature(state)
-        if written_back(state) >= began_ns:
-            fresh.add(path)
-            if not is_stable(state, began_ns):
-                young.add(path)
+        state = _state(path, entry, own, max_page_bytes)
+        if isinstance(state, Skipped):
+            left_out.append(state)
+        elif state is not None:
+            (pages if _is_html(path) else others)[path] = signature(state)
+            if written_back(state) >= began_ns:
+                fresh.add(path)
+                if not is_stable(state, began_ns):
+                    young.add(path)
     if not pages:
         raise SourceError(
             f"{folder} has no HTML page. Build the site first, and name the folder that the generator writes, "
             "such as site, build, public or _build/html."
         )
     return SiteListing(pages, others, tuple(left_out), frozenset(young), frozenset(fresh))
+
+
+def _is_html(path: str) -> bool:
+    return path.lower().endswith(HTML_ENDINGS)
+
+
+def _state(
+    path: str, entry: os.DirEntry[str], own: Collection[str], max_page_bytes: int
+) -> os.stat_result | Skipped | None:
+    """The state of a file that is read, or why a page is left out; None for other files. ``own``: those of Anvil."""
+    if entry.is_symlink():
+        return Skipped(path, "it is a link to another file or folder") if _is_html(path) or entry.is_dir() else None
+    if not path.isprintable() or not _is_utf8(path):
+        return Skipped(ascii(path)[1:-1], "its name has characters that cannot be shown")
+    if path == SITE_SEARCH or not (_is_html(path) or (path not in own and _is_about_pages(path))):
+        return None
+    try:
+        state = entry.stat(follow_symlinks=False)
+    except OSError:
+        return None  # deleted since it was listed; the next listing tells
+    if not stat.S_ISREG(state.st_mode):
+        return Skipped(path, "it is not a regular file") if _is_html(path) else None
+    if _is_html(path) and state.st_size > max_page_bytes:
+        return Skipped(path, f"it is larger than {max_page_bytes:,} bytes (source.max_file_bytes)")
+    return state
 
 
 def _files(folder: Path) -> Iterator[tuple[str, os.DirEntry[str]]]:
