@@ -217,6 +217,10 @@ def snippet(client: McpClient, name: str, server: dict[str, Any]) -> str:
     return EDITORS[client.format].dumps(client.key, name, server)
 
 
+class NameTaken(ConfigError):
+    """Another server has the name of an entry."""
+
+
 def merged(text: str | None, file: ClientFile, name: str, server: dict[str, Any], project: Path) -> str:
     """The file's new text with ``server`` under ``name``; the same text when it has it already.
 
@@ -237,7 +241,7 @@ def merged(text: str | None, file: ClientFile, name: str, server: dict[str, Any]
             if old == server:
                 return text
             if not _replaceable(file, project, old, server):
-                raise ConfigError(f"The name {name!r} is taken by another server, which is left as it is.")
+                raise NameTaken(f"The name {name!r} is taken by another server, which is left as it is.")
             value = {**old, **server}
             if old == value:
                 return text
@@ -385,8 +389,7 @@ class Setup:
                 f"{shown} cannot be written ({error.strerror}). Add the lines that --print shows yourself."
             ) from error
         except ConfigError as error:
-            taken = "is taken by another server" in str(error)
-            again = f" Choose another name: {self._again(chosen, name)}" if taken else ""
+            again = f" Choose another name: {self._again(chosen, name)}" if isinstance(error, NameTaken) else ""
             raise ConfigError(f"{shown}: {error}{again}") from error
         if needs := requirement_of(file, server):
             output.warn(needs)

@@ -27,6 +27,7 @@ from anvil.system import installation, safe_files
 
 if TYPE_CHECKING:
     from anvil.clients.client_files import ClientFile
+    from anvil.git.repository import Repository
     from anvil.git.tracked_file import TrackedIndex
 
 
@@ -135,7 +136,6 @@ PRE_COMMIT = ".pre-commit-config.yaml"
 def pre_commit(project: ExaminedProject) -> Iterator[Result]:
     """The configured hooks of Anvil: whether they run, and whether they can pass."""
     from anvil.git.repository import Repository
-    from anvil.git.tracked_file import TrackedIndex
 
     try:
         repository = Repository.discover(project.base)
@@ -153,35 +153,42 @@ def pre_commit(project: ExaminedProject) -> Iterator[Result]:
     ours = [name for name in HOOKS if name in configured]
     if not ours:
         return
-    is_installed = True
+    is_set_up = _is_set_up(repository)
+    if not is_set_up:
+        text = f"{project.shown(file)} has {' and '.join(ours)}, but pre-commit is not set up in this clone."
+        yield Result("wrong", text, _install_hooks(project, repository.root))
+    need_index = [name for name in ours if name in NEED_TRACKED_INDEX]
+    problem = _without_tracked_index(project, need_index[0]) if need_index else None
+    if problem is not None:
+        yield problem
+    elif is_set_up:
+        yield Result("ok", f"{' and '.join(ours)} run before each commit.")
+
+
+def _is_set_up(repository: Repository) -> bool:
+    """Whether git runs pre-commit before a commit."""
     elsewhere = repository.configured("core.hooksPath")
     folder = repository.root / Path(elsewhere).expanduser() if elsewhere else repository.common_dir / "hooks"
     hook = folder / "pre-commit"
-    if not hook.is_file() or "pre-commit" not in safe_files.text(hook, errors="replace"):
-        text = f"{project.shown(file)} has {' and '.join(ours)}, but pre-commit is not set up in this clone."
-        yield Result("wrong", text, _install_hooks(project, repository.root))
-        is_installed = False
-    need_index = [name for name in ours if name in NEED_TRACKED_INDEX]
-    running = Result("ok", f"{' and '.join(ours)} run before each commit.")
-    if not need_index:
-        if is_installed:
-            yield running
-        return
+    return hook.is_file() and "pre-commit" in safe_files.text(hook, errors="replace")
+
+
+def _without_tracked_index(project: ExaminedProject, hook: str) -> Result | None:
+    """Why a hook cannot have the index in git that it needs; None where it can."""
+    from anvil.git.tracked_file import TrackedIndex
+
     if project.remote:
-        text = f"{need_index[0]} needs an index in git, but the configured one is published elsewhere."
-        yield Result("note", f"{text} Name a file for the hook: args: [--index, FILE].")
-        return
+        text = f"{hook} needs an index in git, but the configured one is published elsewhere."
+        return Result("note", f"{text} Name a file for the hook: args: [--index, FILE].")
     try:
         tracked = TrackedIndex(project.index, project.folder)
         ignored = tracked.ignored and tracked.repository.entry(tracked.path) is None
     except SourceError as error:
-        yield Result("wrong", f"{need_index[0]} cannot pass: {error}")
-        return
-    if ignored:
-        text = f"{need_index[0]} needs the index in git, but {tracked.path} is ignored."
-        yield Result("wrong", text, _let_in(project, tracked))
-    elif is_installed:
-        yield running
+        return Result("wrong", f"{hook} cannot pass: {error}")
+    if not ignored:
+        return None
+    text = f"{hook} needs the index in git, but {tracked.path} is ignored."
+    return Result("wrong", text, _let_in(project, tracked))
 
 
 def named_indexes(root: Path) -> list[str]:
