@@ -311,15 +311,7 @@ def find_release(api: Api) -> Candidate:
     release_path = "latest" if tag == "latest" else f"tags/{urllib.parse.quote(tag, safe='')}"
     response, _ = api.get(f"{api.root}/releases/{release_path}", f"the release {tag!r}")
     assets = {str(asset.get("name")): asset for asset in objects(response, "assets") if type(asset.get("id")) is int}
-    published = None
-    # index.json first, as Anvil names it: a release may have other files that look like a manifest.
-    for name in sorted(assets, key=lambda name: (name != "index.json", name)):
-        if (
-            name.endswith(".json")
-            and published is None
-            and (size_of(assets[name].get("size")) or 0) < manifest.MAX_CHARACTERS
-        ):
-            published = _manifest_of(api, assets[name])
+    published = _published(api, assets)
     names = [published.file] if published else [name for name in assets if name.lower().endswith(index_url.FILES)]
     names = ["index.db"] if "index.db" in names and not published else names
     if len(names) != 1 or names[0] not in assets:
@@ -346,6 +338,17 @@ def find_release(api: Api) -> Candidate:
         revision=f"release {response.get('tag_name', tag)}",
         commit=published.commit if published else None,
     )
+
+
+def _published(api: Api, assets: Mapping[str, dict[str, Any]]) -> Manifest | None:
+    """The manifest among the files of a release."""
+    # index.json first, as Anvil names it: a release may have other files that look like a manifest.
+    for name in sorted(assets, key=lambda name: (name != "index.json", name)):
+        if name.endswith(".json") and (size_of(assets[name].get("size")) or 0) < manifest.MAX_CHARACTERS:
+            published = _manifest_of(api, assets[name])
+            if published is not None:
+                return published
+    return None
 
 
 def _manifest_of(api: Api, asset: dict[str, Any]) -> Manifest | None:
