@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 MAX_RESULTS = 20
 """Results of one search."""
+MODES: tuple[Mode, ...] = ("hybrid", "semantic", "keyword")
+"""The values of :data:`anvil.results.Mode`, whose module servers load later."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +66,8 @@ class SearchRequest:
     def __post_init__(self) -> None:
         if not self.query.strip():
             raise ConfigError("query parameter is required")
-        if self.mode not in ("hybrid", "semantic", "keyword"):
-            raise ConfigError(f"Unknown mode {self.mode!r}. Use hybrid, semantic or keyword.")
+        if self.mode not in MODES:
+            raise ConfigError(f"Unknown mode {self.mode!r}. Use {listed(MODES, 'or')}.")
         if not 0 <= self.min_confidence <= 1:
             raise ConfigError(f"min_confidence is {self.min_confidence}. Use a value from 0 to 1.")
         # Clamped and not refused: a model that asks for 50 results gets what there is.

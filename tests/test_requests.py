@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 from anvil.errors import ConfigError
-from anvil.requests import GrepRequest, OpenRequest, SearchRequest
+from anvil.requests import MODES, GrepRequest, OpenRequest, SearchRequest
+from anvil.results import Mode
 
 
 @pytest.mark.parametrize(("given", "clamped"), [(-3, 1), (0, 1), (7, 7), (20, 20), (21, 20)])
@@ -27,6 +28,10 @@ def test_a_search_that_cannot_be_answered_is_refused(given: dict[str, Any], mess
     with pytest.raises(ConfigError) as error:
         SearchRequest(**given)
     assert str(error.value) == message
+
+
+def test_the_modes_are_those_of_the_type() -> None:
+    assert get_args(Mode) == MODES
 
 
 def test_numbers_of_a_grep_are_clamped() -> None:

@@ -14,7 +14,7 @@ import click
 from anvil import registry
 from anvil.cli import output
 from anvil.errors import AnvilError, ConfigError
-from anvil.requests import OpenRequest
+from anvil.requests import MAX_RESULTS, OpenRequest
 from anvil.settings.schema import SITE_INDEX
 from anvil.values import Progress, silent
 
@@ -94,6 +94,18 @@ collections = click.option(
     multiple=True,
     help="Only this collection of the configuration, or NAME@VERSION (repeatable; default: all).",
 )
+
+
+def top_k(default: int) -> Callable[[F], F]:
+    """The option for the number of results."""
+    return click.option(
+        "--top-k",
+        "-k",
+        type=click.IntRange(1, MAX_RESULTS),
+        default=default,
+        show_default=True,
+        help=f"Results, 1 to {MAX_RESULTS}.",
+    )
 
 
 OTHER_WAYS = {

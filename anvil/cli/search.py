@@ -12,7 +12,7 @@ import click
 from anvil.cli import options, output
 from anvil.cli.output import NO, OK
 from anvil.errors import BuildError
-from anvil.requests import OpenRequest
+from anvil.requests import MODES, OpenRequest
 from anvil.search import excerpts, snippets
 from anvil.values import at_line, labelled
 from anvil.wording import counted, full_heading
@@ -33,14 +33,14 @@ BLANK_LINES = re.compile(r"(?:[^\S\r\n]*(?:\r\n?|\n))+")
 @click.command("search", epilog='Example: anvil search --docs docs "how do I keep the index fresh?"')
 @options.project
 @options.in_site
-@click.option("--top-k", "-k", type=click.IntRange(1, 20), default=5, show_default=True, help="Results, 1 to 20.")
+@options.top_k(5)
 @click.option(
     "--filter",
     "file_filter",
     metavar="GLOB",
     help="Only pages in this folder, or whose path matches this glob, such as 'guides/*'.",
 )
-@click.option("--mode", type=click.Choice(["hybrid", "semantic", "keyword"]), default="hybrid", show_default=True)
+@click.option("--mode", type=click.Choice(MODES), default="hybrid", show_default=True)
 @click.option(
     "--max-chars",
     type=int,
@@ -164,7 +164,7 @@ def _hit(number: int, hit: Hit, span: SectionSpan, stems: frozenset[str], folder
 
 
 @click.command("docs", epilog='Example: anvil docs "how do I keep the index fresh?"')
-@click.option("--top-k", "-k", type=click.IntRange(1, 20), default=3, show_default=True, help="Results, 1 to 20.")
+@options.top_k(3)
 @options.as_json
 @options.question
 def docs_command(top_k: int, as_json: bool, query: str) -> None:

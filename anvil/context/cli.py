@@ -128,7 +128,7 @@ def tasks(given: RepositoryOptions, status: str, as_json: bool, path: str | None
 
 @command.command("search", epilog='Example: anvil context search "how is a session ended?" --type spec')
 @repository
-@click.option("--top-k", "-k", type=click.IntRange(1, 20), default=5, show_default=True, help="Results, 1 to 20.")
+@options.top_k(5)
 @click.option("--type", "type_", metavar="TYPE", help="Only artifacts of this type, such as spec or decision.")
 @options.as_json
 @options.question

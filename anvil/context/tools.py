@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from anvil.context.artifacts import KINDS, Artifact, ArtifactText, TaskItem
 from anvil.context.repository_context import Context, Health, Match, RepositoryContext
 from anvil.context.settings import load_context
+from anvil.requests import MAX_RESULTS
 from anvil.server.result_json import plain
 from anvil.server.toolset import Parameter, ServeRequest, Tool, Toolset
 from anvil.values import Progress
@@ -60,7 +61,7 @@ TOOLS: tuple[Tool, ...] = (
         "Find the passages that answer a question, in all artifacts or those of a type.",
         (
             Parameter("query", "A question or keywords.", required=True),
-            Parameter("top_k", "Results, 1 to 20.", "integer", 5, minimum=1, maximum=20),
+            Parameter("top_k", f"Results, 1 to {MAX_RESULTS}.", "integer", 5, minimum=1, maximum=MAX_RESULTS),
             _TYPE,
         ),
         tuple[Match, ...],

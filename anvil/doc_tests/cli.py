@@ -14,7 +14,7 @@ from anvil.cli.output import NO, OK
 from anvil.doc_tests import suite_report
 from anvil.doc_tests.settings import ServeOptions
 from anvil.errors import ConfigError
-from anvil.requests import OpenRequest
+from anvil.requests import MODES, OpenRequest
 from anvil.wording import counted
 
 if TYPE_CHECKING:
@@ -28,9 +28,7 @@ if TYPE_CHECKING:
 @options.common
 @options.in_site
 @click.option("--baseline", metavar="REF|INDEX", help="Compare with a branch, tag or commit, or with another index.")
-@click.option(
-    "--mode", type=click.Choice(["hybrid", "semantic", "keyword"]), help="How to search, whatever the questions say."
-)
+@click.option("--mode", type=click.Choice(MODES), help="How to search, whatever the questions say.")
 @click.option("--update", is_flag=True, help="Write what answers today to the questions that have no expect.")
 @click.option(
     "--suggest",

@@ -13,6 +13,7 @@ import anvil
 from anvil._version import __version__
 from anvil.api import Anvil, open_project
 from anvil.doc_tests.settings import ServeOptions
+from anvil.requests import MAX_RESULTS, MODES
 from anvil.server.toolset import Parameter, ServeRequest, Tool, Toolset
 from anvil.values import address
 
@@ -66,7 +67,7 @@ TOOLS: tuple[Tool, ...] = (
         "Passages that answer a question, which finds more in English. A truncated one is cut; get_section has it.",
         (
             Parameter("query", "A question or keywords.", required=True),
-            Parameter("top_k", "Results, 1 to 20.", "integer", 5, minimum=1, maximum=20),
+            Parameter("top_k", f"Results, 1 to {MAX_RESULTS}.", "integer", 5, minimum=1, maximum=MAX_RESULTS),
             Parameter("file_filter", "Folder, or glob over file_path: guides, **/api.md."),
             Parameter(
                 "max_chars",
@@ -75,7 +76,7 @@ TOOLS: tuple[Tool, ...] = (
                 minimum=1,
                 maximum=NO_LIMIT,
             ),
-            Parameter("mode", "", default="hybrid", choices=("hybrid", "semantic", "keyword")),
+            Parameter("mode", "", default="hybrid", choices=MODES),
         ),
         lambda: anvil.SearchResult,
         _search,
