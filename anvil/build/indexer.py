@@ -108,6 +108,7 @@ class Indexer:
         self._site = SiteOptions()
         self._caches = [cache for cache in caches if cache.meta()["embedding_model_digest"] == provider.digest]
         self._keys: list[dict[bytes, int]] | None = None
+        """For each of the caches: hash of a window's text -> window."""
         self._spare_keys: dict[bytes, int] | None = None
 
     # --- text -------------------------------------------------------------------------------------------

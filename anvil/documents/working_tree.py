@@ -113,12 +113,17 @@ class WorkingTree:
         self._files: dict[str, _CachedFile] = {}
         self._indexed: Mapping[str, str] = {}
         self._young: set[str] = set()
+        """Files that were written so recently that each scan reads them; see :data:`_MAX_REREAD_FILES`."""
         self._due: dict[str, int] = {}
+        """Further such files -> when they are read once more, in nanoseconds since 1970."""
         self._verdicts: dict[str, bool] = {}
+        """Path of a file, or of a folder with a slash at its end -> whether it is a page, or may have some."""
         self._rules: dict[str, object] | None = None
+        """Ignore and attribute files -> their marks; None before the first walk."""
         self._stat_cache: StatCache | None = None
         self._last = Scan({})
         self._times: tuple[str | None, dict[str, _Committed]] = (None, {})
+        """A commit, and the files in it that were asked for."""
         self._clock_ns = _clock_ns()
 
     @property

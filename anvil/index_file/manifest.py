@@ -19,7 +19,7 @@ from anvil.system import safe_files
 T = TypeVar("T")
 MAX_CHARACTERS = 100_000
 """Characters of the longest manifest that is read."""
-# The index lies beside its manifest: a name with a slash, or one that begins with a dot, could lead out of the folder.
+# The index is in the folder of its manifest: a name with a slash, or one that begins with a dot, could lead out of it.
 _NAME = re.compile(r"(?!\.)[^/\\\x00-\x1f:?#%]{1,200}")
 
 
@@ -55,6 +55,8 @@ class Manifest:
     vectors: int
 
 
+# The file's own hash is in the manifest and not in the file, where it could not be. Clients that download one ask for
+# these bytes; :mod:`verify` needs no manifest.
 def describe(path: Path) -> Manifest:
     """The manifest for the index at ``path``. The index is checked first. Raises :class:`ArtifactError`."""
     with verify.open_checked(path) as reader:
@@ -97,7 +99,7 @@ def write_manifest(index: Path) -> Path:
 
 def _read(path: Path, max_bytes: int) -> bytes | None:
     """The bytes of a file; None for a larger one, and for what is not a file."""
-    try:
+    try:  # a link is replaced by a file: what it leads to is not ours
         return None if path.is_symlink() else safe_files.data(path, max_bytes)
     except OSError:
         return None

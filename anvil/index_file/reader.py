@@ -176,6 +176,7 @@ class Reader:
     def counts(self) -> dict[str, int]:
         """Rows of each table; ``vectors`` is 0 without a vector table."""
         counts = {name: self._one(f"SELECT count(*) FROM {name}") for name in _COUNTED}
+        # The list of row ids, because SQLite counts a virtual table by scanning it.
         return {**counts, "vectors": self._one("SELECT count(*) FROM vectors_rowids") if self.has_vectors() else 0}
 
     def has_vectors(self) -> bool:
@@ -267,6 +268,7 @@ class Reader:
 
     def sections(self, document_id: int) -> tuple[Section, ...]:
         """A document's sections in order."""
+        # Texts of headings are not stored: a breadcrumb has them, see section_titles().
         rows = self.connection.execute(
             'SELECT ordinal, heading_path, heading_level, anchor, start, "end", start_line, end_line '
             "FROM sections WHERE document_id = ? ORDER BY ordinal",
@@ -418,6 +420,7 @@ class Reader:
         )
         return {chunk.row: chunk for chunk in map(_chunk, chunk_rows)}
 
+    # Apart from chunks(), because a search shows only what readers see. An export to Milvus stores this, too.
     def hidden(self, rows: Iterable[int]) -> dict[int, str]:
         """Row id -> the characters of the chunk that readers do not see, in order."""
         sql = "SELECT id, hidden FROM chunks WHERE id IN (SELECT value FROM json_each(?))"
@@ -487,7 +490,7 @@ class Reader:
             return
         size = int(self.meta()["embedding_dimensions"])
 
-        @lru_cache(64)  # neighbours are mostly in one group
+        @lru_cache(64)  # neighbours are mostly in one group, which is a blob of dozens of vectors
         def group(number: int) -> bytes:
             return bytes(self._one("SELECT vectors FROM vectors_vector_chunks00 WHERE rowid = ?", number))
 

@@ -35,6 +35,7 @@ WINDOW_BITS = 12
 
 def _slots(text: str, fewest: int, most: int) -> Iterator[int]:
     """The slots of a text: its hash in ``fewest`` bits, in one more, and so on to ``most``."""
+    # A hash and not a counter: an id then depends on this name alone, and hardly on the order of changes.
     number = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
     for bits in range(min(fewest, most), most + 1):
         yield number >> (64 - bits)
@@ -198,6 +199,7 @@ def edition(metadata: Mapping[str, Any]) -> tuple[str | None, str | None]:
 
 def speaks(own: str, language: str) -> bool:
     """Whether a page's language is the given one: ``en-GB`` is ``en`` too."""
+    # Sites write en_GB as well as en-GB.
     own, language = own.lower().replace("_", "-"), language.lower().replace("_", "-")
     return own == language or own.startswith(f"{language}-")
 
@@ -227,7 +229,7 @@ def listed_headings(paths: Sequence[tuple[str, int]]) -> tuple[str, ...]:
     """The headings of a page list, from (breadcrumb, level) of its h1 and h2 in order: the text, or the breadcrumb
     where several have that text."""
     titles = section_titles(paths)
-    uses = Counter(titles)
+    uses = Counter(titles)  # a heading is named by its text, or where that is not enough, by its breadcrumb
     return tuple(title if uses[title] == 1 else path for title, (path, _) in zip(titles, paths, strict=True))
 
 

@@ -150,11 +150,16 @@ class VectorWorker:
         self._copy = copy
         self._build_running = build_running
         self._first: list[ChunkText] = []
+        """The chunks of :meth:`embed_first`, until the thread takes them."""
         self._embedding_first = False
+        """Whether the model runs on them now."""
         self._closed = False
         self._pause_until = 0.0
+        """When the thread tries again after a failure (monotonic); 0: there is no pause."""
         self._last_row = -1
+        """The last chunk of this round over all chunks; -1 before a round."""
         self._pending_at_start = 0
+        """Missing vectors at the start of this round."""
         self._thread: threading.Thread | None = None
         self.failure: str | None = None
         """Why the last vectors could not be made; None without a failure."""

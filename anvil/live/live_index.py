@@ -112,6 +112,7 @@ class LiveIndex:
         self._compared_at = 0.0
         """When the last comparison began (monotonic)."""
         self._all_read = False
+        """Whether a first, partial index has all pages already, so that a build need not read them for answers."""
         self._semantic = False
         """Whether the last search compared vectors, so that the next question is worth embedding before the lock."""
         self._build_progress: Progress = silent
@@ -119,6 +120,7 @@ class LiveIndex:
         self._listeners: list[Callable[[Changes], None]] = []
         self._initial_build: InitialBuild | None = None
         self._build_retry_at = 0.0
+        """When another first build may begin (monotonic), after one that failed."""
         self._vector_worker = VectorWorker(self.lock, self._open_copy, lambda: self._building)
         self._saver = IndexSaver(self._save)
         self._starter: threading.Thread | None = None

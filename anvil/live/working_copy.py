@@ -76,9 +76,12 @@ class WorkingCopy:
         """Why :meth:`refresh` could not make the vectors of changed text; it tries again after a while."""
         self._retry_at = 0.0
         self._refused: tuple[int, ...] | None = None
+        """The signature of the file that is not used, so that it is not checked again before each query."""
         self._signature: tuple[int, ...] | None = None
+        """That of the artifact when it was opened."""
         self._artifact: Reader | None = None
         self._copy: Writer | None = None
+        """The copy in memory; None while the artifact itself answers."""
         self._options: Chunking | None = None
         self._indexed: dict[str, str] = {}
         self._same: Mapping[str, str] | None = None
@@ -86,8 +89,10 @@ class WorkingCopy:
         self._unfit: dict[str, str] = {}
         self._searcher: Searcher | None = None
         self._link_cache: LinkCache = {}
+        """It outlives a searcher: after an edit only the links of that page are read again."""
         self._pending: int | None = None
         self._keys: dict[bytes, int] | None = None
+        """Hashes of the artifact's windows -> windows; read when a vector is missing."""
 
     # --- the index for queries ---------------------------------------------------------------------------
 

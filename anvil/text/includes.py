@@ -162,9 +162,12 @@ class _Expansion:
     look: Look
     files: dict[str, str] = field(default_factory=dict)
     room: int = MAX_PAGE_CHARACTERS
+    """Characters that may still be included."""
     left: int = MAX_INCLUDES
+    """Files that may still be included."""
     missing: list[MissingFile] = field(default_factory=list)
     _absent: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
+    """(path as written, candidates) of files that the present line of the page includes and that do not exist."""
     _unread: dict[str, tuple[str, ...] | None] = field(default_factory=dict)
     """Path as written, of which nothing can be included -> where it was looked for; None: there is a file."""
     _textless: dict[str, IncludedFile] = field(default_factory=dict)

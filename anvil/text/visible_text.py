@@ -183,12 +183,9 @@ def spans(text: str, site: bool = False) -> Iterator[Span]:
         if ("```" in line or "~~~" in line) and (fence := _FENCE.match(text, at)):
             if site:
                 yield from (Span(*each.span(), "look") for each in _OPTION.finditer(text, fence.end(), end))
-            closed = _fence_end(text, end, fence[1])
-            if closed is None:
-                yield Span(fence.start(1), len(text), "open fence")
-                return
-            yield Span(fence.start(1), closed, "fence")
-            at, blank, paragraph = _line_end(text, closed), False, False
+            span = _fence_span(text, end, fence)
+            yield span
+            at, blank, paragraph = _line_end(text, span.end), False, False
             continue
         if site and (block := _SITE_BLOCK.match(text, at)):
             yield Span(block.start(), block.end(), "look")
@@ -227,16 +224,16 @@ def _line_end(text: str, at: int) -> int:
     return line_end.end() if line_end else len(text)
 
 
-def _fence_end(text: str, at: int, marks: str) -> int | None:
-    """Where the fence ends whose opening marks these are and whose text begins at ``at``; None where nothing closes
-    it."""
+def _fence_span(text: str, at: int, opening: re.Match[str]) -> Span:
+    """The fence with this first line, whose text begins at ``at``."""
+    begin, marks = opening.start(1), opening[1]
     while (candidate := text.find(marks, at)) >= 0:
         line = max(text.rfind("\n", at, candidate), text.rfind("\r", at, candidate)) + 1 or at
         closing = _FENCE_END.match(text, line)
         if closing and closing[1].startswith(marks):
-            return closing.end()
+            return Span(begin, closing.end(), "fence")
         at = _line_end(text, candidate)
-    return None
+    return Span(begin, len(text), "open fence")
 
 
 def _end_of_line(text: str, at: int) -> str:
