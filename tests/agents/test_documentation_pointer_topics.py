@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from anvil.agents.documentation_pointer import topics
@@ -40,7 +40,8 @@ def test_twelve_titles_are_named() -> None:
     )
 
 
-@given(st.lists(st.tuples(st.text(max_size=20), st.text(max_size=200)), max_size=40))
+@given(st.lists(st.tuples(st.text(max_size=5), st.text(max_size=120)), max_size=25))
+@example([(f"{number}.md", f"{number} is a long title " * 8) for number in range(40)])
 def test_it_is_bounded(pages: list[tuple[str, str]]) -> None:
     sentence = topics(pages)
     assert len(sentence) <= 600 and sentence.count('"') <= 24

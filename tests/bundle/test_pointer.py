@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from anvil.bundle import pointer
@@ -45,9 +45,10 @@ def test_a_long_address_is_left_out() -> None:
 
 
 @given(
-    st.lists(st.builds(PointedPage, st.text(min_size=1).map("docs/{}".format), st.text()), max_size=80),
+    st.lists(st.builds(PointedPage, st.text(min_size=1).map("docs/{}".format), st.text()), max_size=20),
     st.text(st.characters(codec="utf-8"), max_size=50).filter(str.isprintable),
 )
+@example([PointedPage(f"docs/{number}.md", "A long title " * 5) for number in range(80)], "y" * 50)
 def test_it_has_at_most_2_kb(pages: list[PointedPage], name: str) -> None:
     text = pointer.text(BundledProject(name, "1.0", name), pages, f"https://x.test/{'y' * 400}", True)
     assert len(text.encode("utf-8", "replace")) <= 2048

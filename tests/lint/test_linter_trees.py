@@ -96,7 +96,7 @@ def test_what_is_staged_decides_and_not_what_is_on_disk(root: Path) -> None:
 
 
 def test_the_project_s_own_documentation(root: Path) -> None:
-    run(root.parent, "clone", "-q", "--depth", "1", ROOT.as_uri(), "own")
+    run(root.parent, "clone", "-q", "--shared", str(ROOT), "own")
     folder, staged, committed = reports(root.parent / "own/docs")
     assert folder == staged == committed
     assert folder.generator == "mkdocs" and folder.at_least("warning") == ()

@@ -36,6 +36,7 @@ def test_a_file_of_another_form_has_none(data: bytes) -> None:
 
 def test_an_inventory_that_grows_when_it_is_unpacked_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(site_listing, "MAX_BYTES", 1_000_000)
+    monkeypatch.setattr(site_listing, "MAX_INVENTORY_BYTES", 5_000_000)
     filler = b"a" * site_listing.MAX_INVENTORY_BYTES + b"\n"
     assert site_listing.aliases(HEAD + zlib.compress(ENTRIES.encode() + filler, 1)).keys() == {"api", "deep/page"}
     assert site_listing.aliases(HEAD + zlib.compress(filler + ENTRIES.encode(), 1)) == {}

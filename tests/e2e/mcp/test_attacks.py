@@ -111,7 +111,7 @@ def _seconds_to_end(docs: Path, open_requests: int) -> float:
     process.stdin.write(raw_http.body("initialize", **params) + b"\n")
     process.stdin.flush()
     process.stdout.readline()
-    time.sleep(1)
+    time.sleep(0.5)
     question = raw_http.body("tools/call", name="search_docs", arguments={"query": "which boiler makes steam?"})
     for number in range(open_requests):
         process.stdin.write(question.replace(b'"id": 1', b'"id": %d' % (number + 2)) + b"\n")

@@ -61,8 +61,8 @@ CALLS: dict[str, dict[str, Any]] = {
     "list_pages": {"prefix": "guides"},
     "get_status": {},
 }
-CALLED = {"http": list(CALLS), "stdio": ["search_docs"]}
-"""Tools that each client calls. A pipe carries one as it carries all, and each call over it starts a server anew."""
+CALLED = {"http": ["search_docs", "get_page"], "stdio": ["search_docs"]}
+"""Tools that the Inspector calls, each in a process of its own. mcporter's library calls all of them in one."""
 INSPECTOR_CLI = FOLDER / "node_modules" / "@modelcontextprotocol" / "inspector" / "cli" / "build" / "index.js"
 """The client that the program ``mcp-inspector --cli`` starts in a process of its own."""
 CALL_ALL = """

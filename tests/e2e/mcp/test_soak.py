@@ -22,7 +22,7 @@ from anvil.results import Mode
 from tests.conftest import PAGES, write
 
 FULL = os.environ.get("ANVIL_SOAK")
-CALLS = 10_000 if FULL else 600
+CALLS = 10_000 if FULL else 400
 THREADS = 8
 MODES: tuple[Mode, ...] = ("hybrid", "keyword", "semantic")
 PLACES = 12
