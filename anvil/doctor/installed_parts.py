@@ -15,7 +15,7 @@ from pathlib import Path
 from anvil._version import __version__
 from anvil.doctor.examined_project import ExaminedProject, Result
 from anvil.embedding.local import runtime
-from anvil.errors import ConfigError, ModelError, ProviderError
+from anvil.errors import AnvilError, ConfigError, ModelError, ProviderError
 from anvil.settings.schema import EmbeddingSettings
 from anvil.system import installation
 from anvil.text import query
@@ -198,20 +198,25 @@ COSINE_TOLERANCE = 0.05
 
 def embedding_model(project: ExaminedProject) -> Iterator[Result]:
     """The configured provider."""
-    from anvil.embedding.factory import PROVIDERS, create_provider
-
     settings = project.config.embedding
-    if settings.provider not in PROVIDERS:
-        try:
-            create_provider(settings.provider, settings)
-        except ConfigError as error:
-            yield Result("wrong", str(error))
-    elif settings.provider == "local":
-        yield _local(settings)
-    elif settings.provider == "openai":
-        yield _openai(settings)
-    else:
-        yield Result("ok", "None: the configuration asks for keywords only.")
+    examine = {"local": _local, "openai": _openai, "none": _none}.get(settings.provider, _other)
+    yield examine(settings)
+
+
+def _none(settings: EmbeddingSettings) -> Result:
+    return Result("ok", "None: the configuration asks for keywords only.")
+
+
+def _other(settings: EmbeddingSettings) -> Result:
+    """A provider that somebody added to ``PROVIDERS``, or one that does not exist."""
+    from anvil.embedding.factory import create_provider
+
+    try:
+        provider = create_provider(settings.provider, settings)
+        provider.close()
+    except AnvilError as error:
+        return Result("wrong", str(error))
+    return Result("ok", f"{provider.model}, by the provider {settings.provider!r}; it was not tried.")
 
 
 def _local(settings: EmbeddingSettings) -> Result:

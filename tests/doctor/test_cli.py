@@ -22,6 +22,8 @@ from anvil.clients.client_files import client_file, default_name
 from anvil.clients.known_clients import CLIENTS
 from anvil.doctor import cli, examined_project, project_state
 from anvil.doctor.examined_project import Finding, Result
+from anvil.embedding.factory import PROVIDERS
+from anvil.embedding.provider import NoProvider
 from anvil.index_file.writer import checksum
 from anvil.requests import OpenRequest
 from anvil.system import installation
@@ -340,6 +342,16 @@ def test_a_configuration_that_is_not_understood(project: Path) -> None:
 
 def test_a_provider_that_does_not_exist(project: Path) -> None:
     assert "one of: local, none, openai" in finding("model", provider="locl").text
+
+
+def test_a_provider_that_somebody_added_is_named(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class WordsProvider(NoProvider):
+        name = "words"
+        model = "hashed-words"
+
+    monkeypatch.setitem(PROVIDERS, "words", WordsProvider)
+    named = finding("model", provider="words")
+    assert (named.verdict, named.text) == ("ok", "hashed-words, by the provider 'words'; it was not tried.")
 
 
 def test_the_scripts_that_the_model_reads(project: Path) -> None:
