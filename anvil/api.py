@@ -444,6 +444,7 @@ def _path(path: str | os.PathLike[str] | None) -> str | None:
 
 def open_index(request: OpenRequest) -> Anvil:
     """See :func:`open`."""
+    # From what is named most exactly to what is named least: collections, the project's own, one folder, one index.
     settings, base = _settings(request)
     if request.collections is not None:
         if request.names_index:
@@ -505,6 +506,7 @@ def _of_folder(config: Config, base: Path, request: OpenRequest) -> Anvil | None
     folder = (base / config.docs).resolve()
     for collection in config.collections:
         if collection.docs is not None and (base / collection.docs).resolve() == folder:
+            # The settings without ``docs``: of_collection() sets that of the collection.
             return _one(_member(*_settings(replace(request, docs=None)), collection, request))
     return None
 
@@ -521,7 +523,7 @@ def _member(
     provider: EmbeddingProvider | None = None,
 ) -> OpenedIndex:
     """One collection of a project."""
-    if collection.of_project:
+    if collection.of_project:  # its keys are those at the top of the configuration
         settings, index_only, has_folder = replace(config, collections=()), _has_index_elsewhere(config), True
     else:
         has_folder = collection.docs is not None
@@ -560,7 +562,7 @@ def _settings(request: OpenRequest) -> tuple[Config, Path]:
         "site.folder": request.site,
         "site.url": request.site_url,
     }
-    if request.settings is not None:
+    if request.settings is not None:  # no file, so paths start from the working folder
         flags["embedding.provider"] = request.provider or None
         return configured(request.settings, flags), Path.cwd()
     return load_config(request.config, flags)

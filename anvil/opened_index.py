@@ -184,6 +184,7 @@ class OpenedIndex:
         except ArtifactError:
             return False  # the first query raises it
         entries = tree.scan(indexed).entries
+        # Not all: pages come and go. Not a few: each project has an index.md.
         return len(indexed.keys() & entries.keys()) * 2 >= max(len(indexed), 1)
 
     @property
@@ -254,7 +255,7 @@ class OpenedIndex:
             builder.build,
             source,
             self.location.path,
-            uncached(self.provider) if request.force else self.provider,
+            uncached(self.provider) if request.force else self.provider,  # "embed again" means the model, not a cache
             self.config.chunking,
             configured={**self.configured, "site": None},  # the pages of a site name their addresses
         )
@@ -295,6 +296,7 @@ class OpenedIndex:
 
         assert self.site_folder is not None and self._site_source is not None
         index, kept = self.location.path, registry.part("site cache")(self.site_folder) / "index.db"
+        # Without an index, a build begins with the first previous one: the copy, before those that the user names.
         existing = [] if index.exists() or not kept.exists() else [kept]
         report = build(replace(request, previous=(*existing, *request.previous)))
         if report.outcome == "built" or not manifest.manifest_path(index).is_file():

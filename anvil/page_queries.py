@@ -510,12 +510,12 @@ def _call_each(
     for member in members:
         try:
             results.append((member, call(member)))
-        except ArtifactMissing as error:
+        except ArtifactMissing as error:  # of a dependency: its documentation was not fetched yet
             missing = member.collection and member.collection.missing
             problems.append((member, ArtifactMissing(missing) if missing else error))
         except AnvilError as error:
             problems.append((member, error))
-    if problems and not results:
+    if problems and not results:  # the first one's error: the project's own documentation, if it has some
         raise problems[0][1]
     return results, problems
 

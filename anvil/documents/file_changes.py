@@ -127,7 +127,8 @@ class StatCache:
         try:
             if any(signature(os.stat(real)) != recorded for real, recorded in self._folders):
                 return False
-            for real, recorded, linked in self._files:  # without a call more for each: every search waits for this loop
+            # Without a call more for each: every search waits for this loop (benchmarks/freshness.py).
+            for real, recorded, linked in self._files:
                 state = os.stat(real) if linked else os.lstat(real)
                 if (state.st_mode, state.st_size, state.st_mtime_ns, state.st_ino, state.st_ctime_ns) != recorded:
                     return False

@@ -35,6 +35,7 @@ class _Tree:
         self._docs = docs
         self.root_path = repository.relative(docs)
         self._revision = None if revision is None else repository.resolve(revision)
+        # Of a commit read once, because it does not change; what is staged is looked at in each scan.
         self._committed = None if self._revision is None else repository.tree(self._revision, self.root_path)
         self._options = options
         self._selection = Selection(options)
@@ -170,6 +171,7 @@ class _Tree:
             return times
 
     def _uncommitted_time(self, path: str, head: str | None) -> str:
+        # A new page that is staged has no commit yet. Without its file, as in CI, the commit's time is at least stable.
         own = file_time(str(self._docs.joinpath(*path.split("/"))), follow=path in self._links)
         return own or timestamp(self._git.time(head) if head else 0)
 
@@ -220,7 +222,9 @@ class StagedTree(_Tree):
 
     def __init__(self, docs: Path, options: SourceOptions = SourceOptions()) -> None:
         super().__init__(docs, options, None)
-        if not docs.is_dir() and not self._listing():
+        if (
+            not docs.is_dir() and not self._listing()
+        ):  # a folder may be staged and not be there, as in a sparse checkout
             raise SourceError(f"Nothing is staged under {docs}, and there is no such folder. Name the docs folder.")
 
 

@@ -38,6 +38,7 @@ class Shard:
 
     def holds(self, path: str) -> bool:
         """Whether a page (POSIX, relative to the documents' folder) belongs to this shard."""
+        # Not Python's hash(), which is another in each process: all builds must divide the pages alike.
         digest = hashlib.sha256(path.encode("utf-8", "surrogateescape")).digest()
         return int.from_bytes(digest[:8], "big") % self.count == self.number - 1
 

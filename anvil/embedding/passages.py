@@ -33,6 +33,7 @@ Outcome = TypeVar("Outcome")
 FILE, FACTS = "passages.onnx", "passages.json"
 """In the folder of the embedding model. The second says where in ``model.onnx`` the table of words is."""
 NEXT_STEP = "Install Anvil again, or set embedding.passages = false."
+# These were chosen with the model: docs/performance-method.md, "Passages that are read again".
 MAX_QUESTION_TOKENS = 32
 """Each is compared with each token of ten passages; 32 is ColBERT's own limit."""
 MAX_HEADER_TOKENS = 40
@@ -43,7 +44,8 @@ MAX_CHARS = 9000
 NEAR_WINDOW = 1.5
 """A part of a passage that is in the nearest window counts as so many further tokens of the question."""
 STEPS = 4
-"""Parts of a text that are compared begin at each quarter of their length."""
+"""Parts of a text that are compared begin at each quarter of their length. By words, which is fast: the model reads one
+part of each passage."""
 SILENT = (
     "the a an of to in is and or for with on it how do does can i my what when why not be at by this that are as from"
     " - . , ? ! : ; / ( ) ' \" `"

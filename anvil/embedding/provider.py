@@ -249,7 +249,7 @@ class LocalExecutor:
     """Embeds one batch after the other by the provider, in this process."""
 
     batch = 512
-    """Enough to keep all cores busy, few enough to need little memory."""
+    """Enough to keep all cores busy until the last long text is done, few enough to need little memory."""
 
     def __init__(self, provider: EmbeddingProvider, batch: int = batch) -> None:
         self.batch = batch

@@ -1,7 +1,8 @@
 """The keyword index: its tokenizer, and its canonical form, which is one part, as FTS5 writes it when it merges parts.
 
 Merging gives the same bytes for the same text, however the parts were made: at once, or by many changes. So a build
-changes the entries of edited pages only, which is four times as fast as making the keyword index of a thousand pages.
+changes the entries of edited pages only, which is four times as fast as making the keyword index of a thousand pages
+(the edit of one page in ``benchmarks/build.py``).
 FTS5 numbers parts in the order in which they are made; the canonical part has number 1.
 https://sqlite.org/fts5.html#fts5_data_structures
 """

@@ -106,6 +106,7 @@ def window_range(first_chunk: int, last_chunk: int) -> tuple[int, int]:
 
 def window_key(text: str) -> bytes:
     """Hash of a window's exact text, 10 bytes: windows with the same key have the same vector."""
+    # Not left out to make the file smaller: docs/performance-method.md, "Choices in the size of an index".
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:10]
 
 

@@ -350,7 +350,9 @@ def quantized(vectors: NDArray[np.float32]) -> list[bytes]:
     """
     import numpy as np
 
-    peaks = np.maximum(np.abs(vectors).max(axis=1, keepdims=True), 1e-30)  # a vector that could not be made is all 0
+    # A vector that could not be made is all 0. Why not fewer bits: docs/performance-method.md, "Choices in the size of
+    # an index".
+    peaks = np.maximum(np.abs(vectors).max(axis=1, keepdims=True), 1e-30)
     return [row.tobytes() for row in np.rint(vectors * (127 / peaks)).astype(np.int8)]
 
 

@@ -57,6 +57,7 @@ class IndexLocation:
         """A reader of the index. Raises :class:`ArtifactError` when it cannot be used."""
         from anvil.index_file import verify
 
+        # Which of the two decides only what a message advises: a build here, or where the index was built.
         return verify.open_checked(self.path) if self._built_here else verify.open_foreign(self.path)
 
     def compare(self, source: DocumentSource) -> Changes:

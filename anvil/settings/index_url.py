@@ -22,7 +22,7 @@ FILES = (".db", ".sqlite", ".sqlite3")
 """Endings of an address of an index file. Other addresses are folders."""
 PLACES = ("index.json", "anvil/index.json", "index.db", "anvil/index.db")
 """Paths below a folder or a site where an index is searched, in this order."""
-LOOPBACK = ("localhost", "127.0.0.1", "::1")
+LOOPBACK = ("localhost", "127.0.0.1", "::1")  # and all of 127.0.0.0/8, see is_loopback()
 _REMOTE = lazy_pattern(r"(https?://|github:|milvus(\+https|\+lite)?:)", re.IGNORECASE)
 _MILVUS = lazy_pattern(r"milvus(?P<kind>\+https|\+lite)?:(?P<rest>.*)", re.IGNORECASE | re.DOTALL)
 _COLLECTION = lazy_pattern(r"[A-Za-z_][A-Za-z0-9_]{0,199}")
@@ -214,6 +214,7 @@ def _web(source: str) -> WebAddress:
         raise ConfigError(
             f"{host} is asked over https only: plain http can be read and changed on its way. Write https://."
         )
+    # Put together again, without credentials and fragment. An IPv6 address loses its brackets when it is split.
     named = f"[{host}]" if ":" in host else host
     url = urllib.parse.urlunsplit(
         (parts.scheme.lower(), named if port is None else f"{named}:{port}", parts.path or "/", parts.query, "")
@@ -240,6 +241,7 @@ def _split(url: str) -> urllib.parse.SplitResult:
 def is_allowed(url: str) -> bool:
     """Whether a URL is asked at all: over https, or over http on this machine. What is no URL is not."""
     parts = _split(url)
+    # Traffic to this machine cannot be read or changed on its way.
     return parts.scheme.lower() == "https" or (parts.scheme.lower() == "http" and is_loopback(url))
 
 

@@ -89,6 +89,7 @@ class SourceOptions:
 class ChunkingOptions:
     """How sections become chunks; sizes in characters."""
 
+    # Chunks are what a result shows; what a model reads are windows. So only very long sections are cut.
     max_chunk_size: int = 6000
     """A longer section is split, at borders of paragraphs."""
     min_chunk_size: int = 200

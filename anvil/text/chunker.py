@@ -148,7 +148,8 @@ def _parents(sections: Sequence[Section]) -> list[int | None]:
 _FENCE = lazy_pattern(r"[ \t>*+\-\d.)]*(`{3,}|~{3,})")
 _ITEM = lazy_pattern(r" {0,3}(?:[-*+]|\d{1,9}[.)])[ \t]")
 _OPTION = lazy_pattern(r"[ \t>]*-{1,2}[A-Za-z?]")
-"""The first line of an option, as programs print their help."""
+"""The first line of an option, as programs print their help. What cutting before it changes:
+docs/performance-method.md, "Single flags and options"."""
 
 
 def parts(page: ParsedPage, begin: int, end: int, limit: int) -> list[tuple[int, int]]:
@@ -407,6 +408,8 @@ def _best_cut(content: str, tokens: Sequence[int], low: int, high: int, target: 
 def _border_kind(before: str, after: str) -> int:
     """3: end of a line, 2: of a sentence, 1: of a word, 0: within a word. ``before``: the text since the token
     before."""
+    # Borders before items, options and rows were tried: vectors find as much then, and hybrid search less. The numbers
+    # are in docs/performance-method.md, "Single flags and options".
     bare = before.rstrip()
     if "\n" in before[len(bare) :] or "\r" in before[len(bare) :]:
         return 3
