@@ -400,7 +400,7 @@ def open(
     """Open a folder of documents, an index, or both; or several collections.
 
     ``docs``: the folder. ``index``: the index file (default ``<docs>/.anvil/index.db``), or the address of a published
-    one: ``https://...``, ``github:OWNER/REPO#artifact:NAME``. ``provider``: ``local``, ``openai`` or ``none``.
+    one: ``https://...``, ``github:OWNER/REPO#artifact:NAME``. ``provider``: as ``embedding.provider`` names it.
     ``config``: a file or a :class:`Config`. The configuration has the values that are not given. ``site``: the folder
     of a built site, whose pages are indexed as readers see them; its index is ``anvil/index.db`` in it. With ``docs``,
     pages have the paths of their sources. ``site_url``: where the site is published; overrides what its pages say. If

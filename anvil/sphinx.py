@@ -45,7 +45,7 @@ OPTIONS = {
     "anvil_provider": Option(
         None,
         (str, type(None)),
-        "The embedding provider: `local`, `openai` or `none`. Without it, the one of `anvil.toml`.",
+        "The embedding provider, as `embedding.provider` names it. Without it, the one of `anvil.toml`.",
     ),
     "anvil_previous": Option(
         [], (list, tuple), "Earlier indexes, as files. Their vectors are reused for text that did not change."

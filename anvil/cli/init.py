@@ -43,7 +43,7 @@ docs = {docs}
 # slugs = "github"        # or "mkdocs": how anchors are made from headings
 
 [embedding]
-# provider = "local"      # or "openai", "none"
+# provider = "local"      # "none": keywords only
 # model = ""              # a folder, or a Hugging Face id, in place of the bundled model
 
 [search]

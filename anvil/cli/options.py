@@ -15,7 +15,7 @@ from anvil import registry
 from anvil.cli import output
 from anvil.errors import AnvilError, ConfigError
 from anvil.requests import MAX_RESULTS, OpenRequest
-from anvil.settings.schema import SITE_INDEX
+from anvil.settings.schema import PROVIDERS_HELP, SITE_INDEX
 from anvil.values import Progress, silent
 
 if TYPE_CHECKING:
@@ -84,9 +84,7 @@ index = _given_once(
     help="The index file (default: FOLDER/.anvil/index.db), or the address of a published one.",
 )
 config = _given_once("--config", "-c", metavar="FILE", help="Configuration (default: anvil.toml or pyproject.toml).")
-provider = _given_once(
-    "--provider", metavar="NAME", help="Embedding provider: local (default), openai, none (keywords only)."
-)
+provider = _given_once("--provider", metavar="NAME", help=f"Embedding provider: {PROVIDERS_HELP}.")
 collections = click.option(
     "--collection",
     "collections",

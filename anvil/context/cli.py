@@ -37,7 +37,7 @@ class RepositoryOptions:
 repository = options.given(
     click.option("--root", metavar="FOLDER", help="The repository (default: the one around the working folder)."),
     click.option("--config", metavar="FILE", help="Configuration (default: anvil.toml or pyproject.toml)."),
-    click.option("--provider", metavar="NAME", help="Embedding provider: none (default), local, openai."),
+    click.option("--provider", metavar="NAME", help="Embedding provider, as of 'anvil build' (default: none)."),
     kind=RepositoryOptions,
 )
 

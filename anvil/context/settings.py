@@ -70,7 +70,7 @@ class ContextEmbeddings:
     """Whether the context has vectors."""
 
     provider: str = "none"
-    """``none``, ``local`` or ``openai``; the model is that of ``[embedding]``."""
+    """``none``, or another value of ``embedding.provider``; the model is that of ``[embedding]``."""
 
 
 @dataclass(frozen=True, slots=True)

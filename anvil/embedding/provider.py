@@ -59,7 +59,7 @@ class EmbeddingProvider(Protocol):
 
     @property
     def name(self) -> str:
-        """The key in ``PROVIDERS``: ``local``, ``openai`` or ``none``."""
+        """The key in ``PROVIDERS``, such as ``local``."""
 
     @property
     def model(self) -> str:

@@ -87,8 +87,8 @@ def open_library(
 ) -> Library:
     """Open the document library; a new one is created when there is none.
 
-    ``index``: its file (default: the configuration's, else one in the user's data folder); ``provider``: ``local``,
-    ``openai`` or ``none``; ``config``: a file or a :class:`Config`. ``allow_private_urls``: whether
+    ``index``: its file (default: the configuration's, else one in the user's data folder); ``provider``: as
+    ``embedding.provider`` names it; ``config``: a file or a :class:`Config`. ``allow_private_urls``: whether
     :meth:`Library.ingest_url` may send requests to this machine and its network; ``transport``: how callers reach the
     library, for :meth:`Library.server_info`. Raises :class:`AnvilError`.
     """

@@ -168,6 +168,10 @@ class SiteOptions:
             raise ConfigError("site.folder is empty. Name the folder of the built site, or leave the key out.")
 
 
+PROVIDERS_HELP = "local (default), openai, none (keywords only)"
+"""The embedding providers, in the help of commands."""
+
+
 @dataclass(frozen=True, slots=True)
 class EmbeddingSettings:
     """Which model turns text into vectors."""

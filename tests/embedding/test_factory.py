@@ -10,7 +10,7 @@ import pytest
 
 from anvil.embedding.factory import PROVIDERS, create_provider
 from anvil.errors import ConfigError
-from anvil.settings.schema import EmbeddingSettings
+from anvil.settings.schema import PROVIDERS_HELP, EmbeddingSettings
 
 
 def test_importing_the_room_and_naming_a_provider_loads_nothing_heavy() -> None:
@@ -23,6 +23,10 @@ def test_importing_the_room_and_naming_a_provider_loads_nothing_heavy() -> None:
         "assert not heavy, heavy\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_the_help_of_commands_lists_all_providers() -> None:
+    assert {each.split()[0] for each in PROVIDERS_HELP.split(", ")} == set(PROVIDERS)
 
 
 def test_unknown_provider_names_the_known_ones() -> None:
