@@ -57,7 +57,7 @@ def closest_paths(typed: str, paths: Iterable[str], first: Sequence[str] = (), *
     folded: dict[str, list[str]] = {}
     for path in paths:
         folded.setdefault(path.casefold(), []).append(path)
-    # A right name in a wrong folder is the usual mistake, and difflib would rank it behind other pages of that folder.
+    # A right name in a wrong folder is the usual mistake, and difflib may rank it behind other pages of that folder.
     same_name = [path for path in folded if file_name(path) == file_name(typed)]
     bare_name = [path for path in folded if file_name(path).rpartition(".")[0] == file_name(typed)]
     alike = difflib.get_close_matches(typed, folded, n=limit, cutoff=0.5)

@@ -222,9 +222,8 @@ class StagedTree(_Tree):
 
     def __init__(self, docs: Path, options: SourceOptions = SourceOptions()) -> None:
         super().__init__(docs, options, None)
-        if (
-            not docs.is_dir() and not self._listing()
-        ):  # a folder may be staged and not be there, as in a sparse checkout
+        # As in a sparse checkout, a folder may be staged and not be there.
+        if not docs.is_dir() and not self._listing():
             raise SourceError(f"Nothing is staged under {docs}, and there is no such folder. Name the docs folder.")
 
 

@@ -360,7 +360,7 @@ class Repository:
             if number >= MAX_COMMITS or not paths:
                 break
             if not commit.parents or commit.parents[0].tree_id == commit.tree_id:
-                continue  # a merge removes nothing that its commits have not removed
+                continue  # it removed nothing
             before, after = str(commit.parents[0].tree_id), str(commit.tree_id)
             old, new = self._trees.entries(before, paths), self._trees.entries(after, paths)
             gone = {path for path in paths if old[path] and not new[path]}

@@ -120,15 +120,15 @@ def expand(text: str, page: str, root: str, look: Look) -> Expanded:
     """``text`` with what it includes. ``page`` is its path in the folder ``root``, which starts from the repository's
     root (``.`` when it is that)."""
 
-    def from_(begin: int) -> Expanded:
+    def expanded_after(begin: int) -> Expanded:
         return _Expansion(page, "" if root == "." else root, look).body(text, begin)
 
     block = front_matter.end(text)
-    expanded = from_(block)
-    if not block or not (expanded.files or expanded.missing or (all_ := from_(0)).files or all_.missing):
+    expanded = expanded_after(block)
+    if not block or not (expanded.files or expanded.missing or (whole := expanded_after(0)).files or whole.missing):
         return expanded  # nothing is included, whether the block is valid front matter or text: PyYAML is not imported
     _, begin = front_matter.split(text)
-    return expanded if begin == block else from_(begin)
+    return expanded if begin == block else expanded_after(begin)
 
 
 def fingerprint(files: Mapping[str, str]) -> str:
@@ -224,7 +224,7 @@ class _Expansion:
             if not depth:
                 self.missing += (MissingFile(at, *absent) for absent in self._absent)
                 self._absent.clear()
-            if included:  # the last file may take more than the room that is left; then there is none
+            if included:  # with its fence and indent a file may take a little more than the room that is left
                 self.room -= min(self.room, sum(map(len, included)) + len(included))
                 end_of_line = "\r" if line.endswith("\r") else ""
                 out += [included_line + end_of_line for included_line in included]
@@ -242,7 +242,7 @@ class _Expansion:
             return self._snippet(match[2] or match[3], match[1], depth, prose)
         if prose and (match := _VITEPRESS.fullmatch(line)):
             region = match[3]
-            lines = self._read(match[2], lambda all_: _region(all_, region) if region else all_)
+            lines = self._read(match[2], lambda file_lines: _region(file_lines, region) if region else file_lines)
             return _fenced(lines, match[2], match[1])
         if "readfile" in line and (match := _READFILE.fullmatch(line)):
             arguments = {key or "file": a or b or c for key, a, b, c in _ARGUMENT.findall(match[2])}
@@ -258,7 +258,7 @@ class _Expansion:
         path, _, part = reference.partition(":")
         if part.startswith("//"):
             return None  # an address
-        lines = self._read(path, lambda all_: _section(all_, part))
+        lines = self._read(path, lambda file_lines: _section(file_lines, part))
         return self._nested(lines, path, indent, depth, prose)
 
     def _nested(self, lines: list[str] | None, path: str, indent: str, depth: int, prose: bool) -> list[str] | None:
@@ -271,7 +271,7 @@ class _Expansion:
         options_by_name = {option[1]: option[2] for line in options if (option := _option(line))}
         if options_by_name.keys() - _LITERAL - _LOOKS:
             return None
-        lines = self._read(path, lambda all_: _literal_lines(all_, options_by_name))
+        lines = self._read(path, lambda file_lines: _literal_lines(file_lines, options_by_name))
         language = options_by_name.get("language")
         return _fenced(lines, f".{language}" if language else path, indent) if fenced else _indented(lines, indent)
 
