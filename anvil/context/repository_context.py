@@ -33,10 +33,10 @@ from anvil.context.artifacts import (
 from anvil.context.ingestion import ContextCorpus, Ingestion
 from anvil.context.settings import ContextOptions
 from anvil.errors import AnvilError, ConfigError, NotFound
+from anvil.formats.characters import line_ends
 from anvil.formats.data_formats import is_deep
 from anvil.live.live_index import LiveIndex
 from anvil.requests import BuildRequest, OpenRequest, SearchRequest
-from anvil.search import excerpts
 from anvil.settings.schema import Config
 from anvil.system import safe_files
 from anvil.values import Progress, Skipped, silent
@@ -337,7 +337,7 @@ class Context:
 def _first_line(hit: Hit, span: SectionSpan) -> int:
     """The line of the file on which the content of a result begins: where it is cut, or some lines before the section
     in it."""
-    return hit.lines[0] if hit.lines else (span.line or 1) - excerpts.lines_before(hit.content, span.start)
+    return hit.lines[0] if hit.lines else (span.line or 1) - line_ends(hit.content, span.start)
 
 
 def _closest(wanted: str, known: Iterable[str]) -> str:

@@ -64,6 +64,14 @@ def backticks(text: str, shortest: int = 1) -> str:
     return "`" * max(longest + 1, shortest)
 
 
+def line_ends(text: str, at: int | None = None) -> int:
+    """Number of line ends in a text, or before a position in it."""
+    end = len(text) if at is None else max(at, 0)
+    if "\r" not in text:
+        return text.count("\n", 0, end)
+    return sum(line_end.end() <= end for line_end in LINE_END.finditer(text))
+
+
 def line_starts(text: str) -> list[int]:
     """The offset of each line. The end of the last line begins no further one; an empty text has one line."""
     if "\r" in text:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from anvil.errors import BuildError
-from anvil.formats.characters import LINE_END
+from anvil.formats.characters import line_ends
 from anvil.values import SEPARATOR, ChunkMetadata
 
 DOCUMENT_BITS = 18
@@ -189,7 +189,7 @@ def is_parallel(text: str, start_line: int | None, end_line: int | None) -> bool
     if start_line is None or end_line is None:
         return False
     # Text that was included or made by a site has more or fewer. A line end at the end begins no further line.
-    return len(LINE_END.findall(text)) - text.endswith(("\r", "\n")) == end_line - start_line
+    return line_ends(text) - text.endswith(("\r", "\n")) == end_line - start_line
 
 
 def edition(metadata: Mapping[str, Any]) -> tuple[str | None, str | None]:

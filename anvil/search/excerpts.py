@@ -28,7 +28,6 @@ MAX_OUTLINES = 512
 """Texts whose blocks are cached: those of 329 questions to 14 indexes are three in five times texts of earlier ones."""
 Spot = tuple[int, str]
 """Where a word begins in a text, and its stem."""
-_END = re.compile(r"\r\n?|\n")
 _WORD = lazy_pattern(rf"[^\W{CJK}]+|[{CJK}]+")
 _ASCII_WORD = re.compile("[A-Za-z0-9_]+")  # the same for ASCII, twice as fast
 _UNSPACED = lazy_pattern(f"[{CJK}]")
@@ -73,22 +72,11 @@ def is_unspaced(word: str) -> bool:
     return not word.isascii() and _UNSPACED.match(word) is not None
 
 
-def lines_before(text: str, at: int) -> int:
-    """Number of line ends before a position in a text."""
-    if "\r" not in text:
-        return text.count("\n", 0, at)
-    return sum(1 for line_end in _END.finditer(text) if line_end.end() <= at)
-
-
-def line_ends(text: str) -> int:
-    """Number of line ends in a text."""
-    return lines_before(text, len(text))
-
-
 def matches_at(text: str, stems: Collection[str]) -> list[Spot]:
     """The ``stems`` in a text, in its order, each with the place where its word begins."""
     folded, pattern = text.casefold(), word_pattern(text)
-    if len(folded) != len(text) or any(map(is_unspaced, stems)):  # places in one are not those in the other
+    has_pairs = not all(map(str.isascii, stems)) and any(map(is_unspaced, stems))
+    if has_pairs or len(folded) != len(text):  # places in one are not those in the other
         return [(word.start(), key) for word in pattern.finditer(text) for key in keys_of(word[0]) if key in stems]
     spots = []
     for prefix in stems:  # a stem is the beginning of a folded word, and few words begin like one
@@ -223,7 +211,7 @@ def _excerpt(text: str, wanted: Sought, size: int) -> tuple[Excerpt, int | None]
             return own
     else:
         passages = _best_passages(text, blocks, spots, heading, size)
-    return passages.best_excerpt(), None
+    return passages.best_excerpt() if passages else Excerpt("", 0, size), None
 
 
 def _best_passages(
@@ -283,12 +271,16 @@ class _Passages:
             del self._pieces[0]  # a heading alone says nothing
         self._found = _matched(self._pieces, spots)
         self._ranks = {first: self._rank(first) for first, stems in enumerate(self._found) if stems or not first}
-        self._best = max(self._ranks, key=lambda first: (self._ranks[first], -first))
+        self._best = max(self._ranks, key=lambda first: (self._ranks[first], -first), default=0)
+
+    def __bool__(self) -> bool:
+        """Whether there is any piece: empty fences have none."""
+        return bool(self._pieces)
 
     @property
     def best_rank(self) -> tuple[int, int]:
         """Different stems that the heading does not have, and all, in the excerpt that has most."""
-        return self._ranks[self._best]
+        return self._ranks.get(self._best, (0, 0))
 
     def _rank(self, first: int) -> tuple[int, int]:
         held = [stem for each in self._found[first : _last(self._pieces, first, self._size) + 1] for stem in each]
@@ -485,13 +477,14 @@ def _blocks(text: str) -> list[_Block]:
     end = 0
     for whole_line in LINE.findall(text):
         start, end = end, end + len(whole_line)
-        line = whole_line.rstrip("\r\n")
-        bare = line.strip(" \t>")
         if fence:
             last = end
+            bare = whole_line.strip(" \t>\r\n") if fence in whole_line else ""
             if bare.startswith(fence) and not bare.strip(" \t>`~"):
                 fence, is_apart = "", True
             continue
+        line = whole_line.rstrip("\r\n")
+        bare = line.strip(" \t>")
         if not bare:
             is_apart, head = True, ""
             continue
@@ -527,7 +520,12 @@ def _squeezed(padding: re.Match[str]) -> str:
 def _pieces(text: str, blocks: Sequence[_Block], size: int, near: Sequence[int], *, is_whole: bool) -> list[_Piece]:
     """The pieces of some blocks, near the beginning and the places ``near``: no excerpt of this size reaches from there
     to other lines. ``is_whole``: those are pieces, too, and all lines of fences are cut."""
-    beginnings = (at for block in blocks[:2] for at in (block.start, block.start + len(block.opening)))
+    beginnings: list[int] = []
+    for block in blocks:
+        content = text[block.start + len(block.opening) : block.end].lstrip()
+        beginnings += block.start, block.end - len(content)
+        if not block.opening and len(beginnings) > 2:  # a fence may be empty, and a heading is left out in places
+            break
     places = sorted([*beginnings, *near])
 
     def is_near(start: int, end: int) -> bool:

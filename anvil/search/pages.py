@@ -18,11 +18,10 @@ from typing import NamedTuple, TypeVar
 
 from anvil.errors import NotFound
 from anvil.formats import patterns
-from anvil.formats.characters import is_unicode
+from anvil.formats.characters import is_unicode, line_ends
 from anvil.index_file.reader import IndexReader
 from anvil.index_file.table_rows import StoredDocument, edition, is_parallel, section_url, speaks
 from anvil.results import Page, PageList, PageSection, PageSummary, SectionText
-from anvil.search import excerpts
 from anvil.values import MAX_PATH_CHARS, ROOT, SEPARATOR, ChunkMetadata, PageChunk, Section
 from anvil.wording import closest_paths, first_of, full_heading
 
@@ -168,9 +167,9 @@ def get_section(
     if part is not None:
         start = sum(chunk.char_count for chunk in chunks[: part.ordinal])
         if first_line and is_parallel(text[section.start : section.end], section.start_line, section.end_line):
-            first_line += excerpts.lines_before(text[section.start : start], start - section.start)
+            first_line += line_ends(text[section.start : start], start - section.start)
             if not include_children:
-                last_line = first_line + excerpts.lines_before(part.content, part.char_count - 1)
+                last_line = first_line + line_ends(part.content, part.char_count - 1)
         if not include_children:
             end = start + part.char_count
     content = text[start:end]

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from anvil.formats.characters import line_ends
 from anvil.index_file.table_rows import SectionPlace, StoredChunk, is_parallel, section_url
 from anvil.results import Hit, Place
 from anvil.search import excerpts, ranking
@@ -41,7 +42,7 @@ class SectionSpan:
 
     def line_at(self, section: str, offset: int) -> int | None:
         """The line of a character of the section: its own where it is known, else that of the section."""
-        return self.line + excerpts.lines_before(section, offset) if self.line and self.parallel else self.line
+        return self.line + line_ends(section, offset) if self.line and self.parallel else self.line
 
 
 class SectionChooser:
@@ -236,10 +237,12 @@ def _divide(entries: Sequence[_Entry], budget: int) -> None:
         left = budget - sum(entry.size for entry in entries)
         still = [entry for entry in still if entry.wanted > entry.size]
     for entry in sorted(entries, key=lambda entry: -entry.evidence):
-        missing, donor = entry.needed - entry.size, max(entries, key=lambda entry: entry.size - entry.needed)
-        if 0 < missing <= (donor.size - donor.needed) // DONATED:
-            donor.size -= missing
-            entry.size += missing
+        missing = entry.needed - entry.size
+        if missing > 0:
+            donor = max(entries, key=lambda entry: entry.size - entry.needed)
+            if missing <= (donor.size - donor.needed) // DONATED:
+                donor.size -= missing
+                entry.size += missing
 
 
 def _cut(entry: _Entry, sought: Sought) -> tuple[Hit, SectionSpan]:
@@ -255,7 +258,7 @@ def _cut(entry: _Entry, sought: Sought) -> tuple[Hit, SectionSpan]:
     at, line = len(part.before), span.line_at(own, part.start)
     lines = None
     if line is not None and span.parallel:
-        lines = line, line + excerpts.line_ends(passage)
+        lines = line, line + line_ends(passage)
     cut = replace(hit, content=f"{part.before}{passage}{part.after}", truncated=True, lines=lines)
     return cut, SectionSpan(at, at + len(passage), line, span.parallel)
 

@@ -34,8 +34,9 @@ MAX_WORDS = 2000
 """Different words of a query that are searched, and different runs between spaces that are read."""
 MAX_QUERY_CHARACTERS = 32_000
 """Characters of a query that are read."""
-MAX_LOWERED = 2048
-"""Texts that are kept in lower case: contents and derived terms of as many chunks as an index keeps."""
+MAX_LOWERED = 1024
+"""Texts that are kept in lower case: the contents and derived terms of an index whose chunks are all scored each time,
+and more."""
 
 CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af"
 """Ranges of Chinese, Japanese and Korean characters, for a character class."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import encodings
 import pkgutil
+import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anvil.formats.characters import known_encoding
+from anvil.formats.characters import known_encoding, line_ends
 
 EVERY = sorted({each.name for each in pkgutil.iter_modules(encodings.__path__)})
 READ = [name for name in EVERY if known_encoding(name)]
@@ -56,3 +57,10 @@ def test_what_is_decoded_can_be_written(name: str, data: bytes) -> None:
     except UnicodeDecodeError:
         return
     text.encode("utf-8")
+
+
+@given(st.text(alphabet="a\r\n", max_size=30), st.integers(-1, 31))
+def test_line_ends_are_counted_up_to_a_position(text: str, at: int) -> None:
+    ends = [end.end() for end in re.finditer("\r\n|\r|\n", text)]
+    assert line_ends(text) == len(ends)
+    assert line_ends(text, at) == sum(end <= at for end in ends)
