@@ -107,19 +107,15 @@ class StagingArea:
                 if not path.startswith(head):  # the entries are sorted, so those of the folder stand together
                     break
                 entries[path[len(head) :]] = Entry(str(item.id), kind(int(item.mode)))
-            for sides in index.conflicts or ():
-                for side in sides:
-                    if side is not None and side.path.startswith(head):
-                        entries[side.path[len(head) :]] = Entry(str(side.id), "conflict")
-            return entries
+            conflicts = _conflicts(index).items()
+            return entries | {path[len(head) :]: entry for path, entry in conflicts if path.startswith(head)}
 
     def entries(self, paths: Collection[str]) -> dict[str, Entry | None]:
         """The staged entries at paths relative to the root; None where there is none."""
         entries: dict[str, Entry | None] = {}
         with failures("The git index cannot be read"):
             index = self._current()
-            sides = [side for conflict in index.conflicts or () for side in conflict if side is not None]
-            conflicts = {side.path: Entry(str(side.id), "conflict") for side in reversed(sides)}
+            conflicts = _conflicts(index)
             for path in paths:
                 entries[path] = conflicts.get(path)
                 if path not in conflicts:
@@ -168,6 +164,12 @@ class StagingArea:
     def _first(index: pygit2.Index, prefix: str) -> int:
         """The position of the first entry from ``prefix`` on, in git's byte order."""
         return bisect_left(range(len(index)), os.fsencode(prefix), key=lambda at: os.fsencode(index[at].path))
+
+
+def _conflicts(index: pygit2.Index) -> dict[str, Entry]:
+    """The entries of files in conflict, by path. They have the id of one of the sides, which nobody reads."""
+    sides = (side for conflict in index.conflicts or () for side in conflict)
+    return {side.path: Entry(str(side.id), "conflict") for side in sides if side is not None}
 
 
 def _index_class() -> type[pygit2.Index]:
