@@ -209,13 +209,15 @@ def linked(link: Path, target: Path) -> None:
         pytest.skip("links are not allowed here")
 
 
-@pytest.fixture(autouse=True)
-def remembered_model(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(autouse=True, scope="module")
+def remembered_model(request: pytest.FixtureRequest) -> Iterator[None]:
     """The bundled model runs once for each text, except where it is the subject."""
-    if "tests/embedding" not in request.path.as_posix():
-        monkeypatch.setattr(embedding_local, "_Session", model_memory.session)
-        monkeypatch.setattr(embedding_local, "_Tokenizer", model_memory.tokenizer)
-        monkeypatch.setattr(embedding_local, "PassageScorer", model_memory.RememberingScorer)
+    with pytest.MonkeyPatch.context() as patched:
+        if "tests/embedding" not in request.path.as_posix():
+            patched.setattr(embedding_local, "_Session", model_memory.session)
+            patched.setattr(embedding_local, "_Tokenizer", model_memory.tokenizer)
+            patched.setattr(embedding_local, "PassageScorer", model_memory.RememberingScorer)
+        yield
 
 
 @pytest.fixture
