@@ -128,6 +128,16 @@ def test_a_long_line_is_cut_at_a_sentence_and_a_long_sentence_at_a_space() -> No
     assert "zebra" in part and len(part) <= 40 and set(part.split()) == {"word", "zebra"}
 
 
+def test_an_excerpt_of_empty_fences_is_the_beginning() -> None:
+    assert excerpt("```py\n", sought("zebra"), 1) == excerpts.Excerpt("", 0, 1)
+
+
+def test_what_is_far_from_all_matches_changes_nothing() -> None:
+    sentences = "A zebra is here. Its stripes are there. "
+    near = f"{OTHER}{sentences}\n\n{OTHER}"
+    assert shown(near, "zebra stripes", 45) == shown(f"{OTHER * 20}{sentences}\n\n{OTHER * 20}", "zebra stripes", 45)
+
+
 @pytest.mark.parametrize("size", [1, 2, 7])
 def test_a_tiny_size_is_kept(size: int) -> None:
     assert 0 < len(shown(f"## Animals\n\n```sh\nzebra {OTHER}\n```\n", "zebra", size)) <= size
