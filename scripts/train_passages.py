@@ -1,20 +1,25 @@
-"""Train the scorer of passages on the questions that were written for public documentation.
+"""Train the scorer of passages on questions and commits of public documentation, as two larger models rank for them.
 
     python scripts/train_passages.py candidates CLONES WORK
-    python scripts/train_passages.py train WORK/candidates.jsonl WEIGHTS OUT.safetensors [--steps 1800] [--start FILE]
+    python scripts/train_passages.py train WORK/candidates.jsonl WEIGHTS TEACHER OUT.safetensors
     python scripts/convert_model.py --weights WEIGHTS --passages OUT.safetensors
 
 CLONES and the projects are those of ``mine_pairs.py``. The first command indexes the pages of each training project in
-WORK, asks its questions, and writes for each the passages that the search finds: those of the right section, else page,
-and those of other pages. The second needs torch, transformers and safetensors, which nothing else in this repository
-uses; WEIGHTS is a folder with the original ``model.safetensors`` of the bundled model. It took an hour on two
-processors.
+WORK, asks its written questions and the subjects of its commits, and writes the passages that the search finds for
+each. The second needs torch, transformers and safetensors, which nothing else in this repository uses. WEIGHTS is a
+folder with the original ``model.safetensors`` and ``tokenizer.json`` of the bundled model; TEACHER is one of
+all-mpnet-base-v2, with ``model.safetensors``, ``config.json`` and ``vocab.txt``. It took nine minutes on one H100; on
+two processors it would take days.
 
 Late interaction as in ColBERT (arXiv 2004.12832): a passage's score is the mean of the cosines of the question's tokens
-with its nearest ones, weighted by a softmax over a linear function of the question's tokens. A batch has ten questions
-of one project, because to tell the pages of one documentation apart is the task. Each has its right passage and three
-wrong ones that the search ranked high; the passages of the other questions are wrong, too, unless they are of the same
-page. The loss is the cross entropy of the right one. The word table is not trained.
+with its nearest ones, weighted by a softmax over a linear function of the question's tokens.
+
+1. Two teachers learn which passage is right. One encodes question and passage apart, as the scorer does. The other
+   encodes each pair as one text, and adds a linear function of its first token: better, but as slow as the model is
+   large. The loss is the cross entropy of the right passages of each question among its own, and, apart, among those of
+   the other questions of a batch, which are of the same project.
+2. The scorer learns the mean of both teachers' scores for all passages of a question (Kullback-Leibler divergence), and
+   with a smaller weight which passage is right. The word tables are not trained.
 """
 
 from __future__ import annotations
@@ -27,7 +32,8 @@ import random
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -38,26 +44,64 @@ from scripts import mine_pairs  # noqa: E402
 
 MAX_CHARS = 1_000_000
 """Of a larger project, pages without a question are left out from this size on."""
-MAX_WRONG = 20
-QUESTIONS, WRONG = 10, 3
-"""Of a batch, and of each of its questions."""
+MAX_COMMITS = 450
+"""Of each project, so that one with a long history does not decide."""
+PASSAGES, TEACHER_PASSAGES = 16, 12
+"""Of each question, in the file; and how many of them a teacher sees at a time: the right ones and a sample."""
+MAX_RIGHT = 6
 PROJECT_POWER = 0.7
 """A project is drawn by its number of questions to this power."""
 LOWER_CASE = 0.2
 """Share of the questions that are put in small letters."""
-RATE, HEAD_RATE = 4e-5, 1e-3
+COMMIT_WEIGHT = 0.5
+"""Of a commit's subject, where a question has 1: the page that it changed is not always the one that it is about."""
+RIGHT_WEIGHT = 0.3
+"""Of the cross entropy of the right passages, where the teachers' scores have 1."""
+TEACHER_STEPS = {False: 1000, True: 1200}
+"""Of the teacher that encodes apart, and of the one that encodes each pair as one text."""
+STEPS = 2400
+TEACHER_BATCH, BATCH = 16, 24
+TEACHER_RATE, RATE, HEAD_RATE = 3e-5, 8e-5, 1e-3
 WARM_UP_STEPS = 60
 SCALE = 20.0
 """By which the mean cosine is multiplied at first; the factor is trained."""
+PAD, FIRST, LAST = 0, 101, 102
+TEACHER_PAD, TEACHER_FIRST, TEACHER_LAST, TEACHER_UNKNOWN = 1, 0, 2, 3
+"""Ids of tokens in the vocabularies of both models, which have the same words."""
+NONE = -1e4
+"""The score of what does not count."""
 
 
 class Question(NamedTuple):
-    """The tokens of a question, as written and in small letters; its page; the tokens of right and wrong passages."""
+    """The tokens of a question, as written and in small letters; and of each passage: its page, whether it is right (2:
+    the section, 1: only the page), and its tokens."""
 
     tokens: tuple[list[int], list[int]]
-    page: str
-    right: list[list[int]]
-    wrong: list[tuple[str, list[int]]]
+    weight: float
+    pages: list[str]
+    right: list[int]
+    passages: list[list[int]]
+
+
+@dataclass
+class Scorer:
+    """A model and its head. Of a teacher: the ids of its words by those of the scorer. ``pair_weight``: of the first
+    token, for a model that encodes each pair as one text."""
+
+    encoder: Any
+    query_weight: Any
+    log_scale: Any
+    pair_weight: Any = None
+    words: Any = None
+
+    def states(self, ids: Any) -> Any:
+        """The last hidden states (n, tokens, dimensions) of padded texts (n, tokens)."""
+        import torch
+
+        mask = ids != PAD
+        with torch.autocast(ids.device.type, torch.bfloat16):
+            found = self.encoder(input_ids=ids if self.words is None else self.words[ids], attention_mask=mask.long())
+        return found.last_hidden_state.float()
 
 
 def main() -> None:
@@ -71,10 +115,9 @@ def main() -> None:
     trains = commands.add_parser("train")
     trains.add_argument("candidates", type=Path)
     trains.add_argument("weights", type=Path)
+    trains.add_argument("teacher", type=Path)
     trains.add_argument("out", type=Path)
-    trains.add_argument("--steps", type=int, default=1800)
-    trains.add_argument("--start", type=Path, help="weights of an earlier run")
-    trains.add_argument("--seed", type=int, default=0)
+    trains.add_argument("--share", type=float, default=1.0, help="of the steps, to try it out")
     trains.set_defaults(run=train)
     given = arguments.parse_args()
     given.run(given)
@@ -96,36 +139,39 @@ def candidates(clones: Path, work: Path) -> None:
     work.mkdir(parents=True, exist_ok=True)
     with (work / "candidates.jsonl").open("w", encoding="utf-8", newline="\n") as out:
         for project in mine_pairs.projects("train"):
-            asked = [
-                (row, row[style]) for row in written(str(project["name"])) for style in mine_pairs.STYLES if row[style]
-            ]
-            docs = export(clones, project, {row["page"] for row, _ in asked}, work)
+            rows = written(str(project["name"]))
+            asked = [(row[style], row["page"], row["headings"], 1.0) for row in rows for style in mine_pairs.STYLES]
+            docs = export(clones, project, {row["page"] for row in rows}, work)
+            asked += commits(clones, project, docs)
             index = work / f"{docs.name}.db"
             with anvil.open(docs, index, "local") as opened:
                 opened.index()
             with open_checked(index) as reader:
                 searcher = Searcher(FileIndex(reader), provider)
-                for asked_for, text in asked:
+                for text, right_page, right_header, weight in asked:
                     question = embed_query(text, provider)
-                    assert question.vector is not None
-                    rows = [each.row for each in searcher.candidates(SearchRequest(text), question).results]
-                    passages = [searcher.passage(row, question.vector) for row in rows]
-                    stored = reader.chunks(rows)
+                    if not text or question.vector is None:
+                        continue
+                    rows_found = [each.row for each in searcher.candidates(SearchRequest(text), question).results]
+                    passages = [searcher.passage(row, question.vector) for row in rows_found]
+                    stored = reader.chunks(rows_found)
                     tokens, read = scorer.tokens(text, passages)
-                    found = [
-                        (stored[chunk].metadata.file_path, passage.header, ids)
-                        for chunk, passage, ids in zip(rows, passages, read, strict=True)
+                    pages = [stored[row].metadata.file_path for row in rows_found]
+                    right = [
+                        (page == right_page) + (page == right_page and passage.header == right_header)
+                        for page, passage in zip(pages, passages, strict=True)
                     ]
-                    own = [(header, ids) for page, header, ids in found if page == asked_for["page"]]
-                    section = [ids for header, ids in own if header == asked_for["headings"]]
+                    kept = sorted(range(len(right)), key=lambda place: (not right[place], place))
+                    kept = kept[: min(sum(map(bool, right)), MAX_RIGHT)] + [at for at in kept if not right[at]]
+                    kept = sorted(kept[:PASSAGES])
                     line = {
                         "project": project["name"],
-                        "page": asked_for["page"],
+                        "weight": weight,
                         "tokens": [tokens, scorer.tokens(text.lower(), ())[0]],
-                        "right": section or [ids for _, ids in own],
-                        "wrong": [(page, ids) for page, _, ids in found if page != asked_for["page"]][:MAX_WRONG],
+                        "passages": [(pages[at], right[at], read[at]) for at in kept],
                     }
-                    out.write(json.dumps(line) + "\n")
+                    if weight == 1.0 or any(right):  # a commit's page may be one that says little of its subject
+                        out.write(json.dumps(line) + "\n")
             print(project["name"], len(asked), flush=True)
 
 
@@ -134,6 +180,20 @@ def written(project: str) -> list[dict[str, str]]:
     with mine_pairs.QUESTIONS.open(encoding="utf-8", newline="") as file:
         rows = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
         return [row for row in rows if row["project"] == project]
+
+
+def commits(clones: Path, project: dict[str, object], docs: Path) -> list[tuple[str, str, str, float]]:
+    """Subjects of commits, each with the page and header of the passage that it changed most, and its weight."""
+    name = str(project["name"])
+    files = sorted(file for file in docs.rglob("*") if file.is_file())
+    passages = [
+        passage
+        for file in files
+        for passage in mine_pairs.read_page(file.relative_to(docs).as_posix(), file.read_text(encoding="utf-8"))
+    ]
+    pairs = list(mine_pairs.commit_pairs(name, mine_pairs.repository_of(clones, project), project, passages))
+    random.Random(name).shuffle(pairs)
+    return [(pair.query, pair.page, pair.header, COMMIT_WEIGHT) for pair in pairs[:MAX_COMMITS]]
 
 
 def export(clones: Path, project: dict[str, object], needed: set[str], work: Path) -> Path:
@@ -157,112 +217,257 @@ def export(clones: Path, project: dict[str, object], needed: set[str], work: Pat
 
 
 def train(given: argparse.Namespace) -> None:
-    """Train, and write the weights under the names of the original."""
+    """Train the teachers, then the scorer; write its weights under the names of the original."""
     import torch
-    from safetensors.torch import load_file, save_file
-    from torch.nn import functional
-    from transformers import BertConfig, BertModel
+    from safetensors.torch import save_file
 
-    torch.manual_seed(given.seed)
-    size = {"hidden_size": 384, "num_hidden_layers": 6, "num_attention_heads": 12, "intermediate_size": 1536}
-    without = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0, "attn_implementation": "eager"}
-    model: Any = BertModel(BertConfig(vocab_size=30522, **size, **without), add_pooling_layer=False)
-    model.load_state_dict(load_file(given.weights / "model.safetensors"), strict=False)
-    model.embeddings.word_embeddings.weight.requires_grad_(False)
-    query_weight = torch.zeros(384, requires_grad=True)
-    scale = torch.tensor(math.log(SCALE), requires_grad=True)
-    if given.start:
-        trained = load_file(given.start)
-        query_weight.data, scale.data = trained.pop("query_weight"), trained.pop("scale").log()
-        model.load_state_dict(trained, strict=False)
-    layers = [weight for weight in model.parameters() if weight.requires_grad]
-    groups = [
-        {"params": layers, "rate": RATE},
-        {"params": [query_weight, scale], "rate": HEAD_RATE, "weight_decay": 0.0},
-    ]
-    optimizer = torch.optim.AdamW(groups, lr=RATE, weight_decay=0.01, fused=True)
-
-    def states(texts: list[list[int]]) -> tuple[Any, Any]:
-        """The last hidden states (n, tokens, 384), and which tokens are of the texts (n, tokens)."""
-        rows = [torch.tensor([101, *ids, 102]) for ids in texts]
-        ids = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True)
-        mask = torch.nn.utils.rnn.pad_sequence([torch.ones_like(row) for row in rows], batch_first=True)
-        return model(input_ids=ids, attention_mask=mask).last_hidden_state.float(), mask
-
-    started = time.monotonic()
-    losses: list[float] = []
-    for step, (tokens, passages, right, wrong) in enumerate(batches(given.candidates, given.seed, given.steps)):
-        for group in optimizer.param_groups:
-            decay = 0.5 * (1 + math.cos(math.pi * step / given.steps))
-            group["lr"] = group["rate"] * min(1.0, (step + 1) / WARM_UP_STEPS) * max(0.03, decay)
-        with torch.autocast("cpu", torch.bfloat16):
-            asked, asked_mask = states(tokens)
-            read, read_mask = states(passages)
-        asked_mask[:, 0] = 0
-        asked_mask[torch.arange(len(tokens)), asked_mask.sum(1)] = 0  # [CLS] and [SEP] of a question do not count
-        shares = (asked @ query_weight).masked_fill(asked_mask == 0, -1e4).softmax(-1)
-        unit = functional.normalize(read, dim=-1)
-        cosines = torch.einsum("qid,pjd->qpij", functional.normalize(asked, dim=-1), unit)
-        nearest = cosines.masked_fill(read_mask[None, :, None, :] == 0, -1).amax(-1)
-        scores = scale.exp() * (nearest * shares[:, None, :]).sum(-1)
-        loss = functional.cross_entropy(scores.masked_fill(~torch.tensor(wrong), -1e4), torch.tensor(right))
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(layers, 1.0)
-        optimizer.step()
-        optimizer.zero_grad(set_to_none=True)
-        losses.append(loss.item())
-        if len(losses) == 25:
-            print(f"{step + 1} {sum(losses) / 25:.3f} {time.monotonic() - started:.0f} s", flush=True)
-            losses.clear()
-    weights = {name: weight.contiguous() for name, weight in model.state_dict().items()}
-    save_file({**weights, "query_weight": query_weight.detach(), "scale": scale.detach().exp()}, given.out)
+    torch.manual_seed(0)
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    by_project = read(given.candidates)
+    questions = [question for project in sorted(by_project) for question in by_project[project]]
+    places = {id(question): place for place, question in enumerate(questions)}
+    taught = torch.zeros(len(questions), PASSAGES)
+    for together, steps in TEACHER_STEPS.items():
+        teacher = load_teacher(given.teacher, given.weights, together, device)
+        size = Batches(by_project, TEACHER_BATCH, TEACHER_PASSAGES, seed=1 + together)
+        fit(teacher, size.drawn(int(steps * given.share)), int(steps * given.share), TEACHER_RATE, "teacher")
+        with torch.no_grad():
+            for start in range(0, len(questions), BATCH):
+                some = questions[start : start + BATCH]
+                scores = own_scores(teacher, some, [question.tokens[0] for question in some])
+                taught[start : start + len(some), : scores.shape[1]] += scores.cpu() / len(TEACHER_STEPS)
+        del teacher
+    scorer = load_scorer(given.weights, device)
+    steps = int(STEPS * given.share)
+    fit(scorer, Batches(by_project, BATCH, PASSAGES, seed=4).drawn(steps), steps, RATE, "scorer", (taught, places))
+    weights = {name: weight.detach().cpu().contiguous() for name, weight in scorer.encoder.state_dict().items()}
+    head = {"query_weight": scorer.query_weight, "scale": scorer.log_scale.exp()}
+    save_file({**weights, **{name: weight.detach().cpu() for name, weight in head.items()}}, given.out)
 
 
-Batch = tuple[list[list[int]], list[list[int]], list[int], list[list[bool]]]
-"""Tokens of the questions and of all passages, the place of each question's right passage, and the passages that count
-for it: all but others of its page."""
-
-
-def batches(file: Path, seed: int, count: int) -> Iterator[Batch]:
-    """Batches of one project each; all questions of a project are asked before one is asked again."""
+def read(file: Path) -> dict[str, list[Question]]:
+    """The questions of each project."""
     by_project: dict[str, list[Question]] = defaultdict(list)
     with file.open(encoding="utf-8") as lines:
         for line in map(json.loads, lines):
-            if line["right"] and len(line["wrong"]) >= WRONG:
-                first, second = line["tokens"]
-                question = Question((first, second), line["page"], line["right"], line["wrong"])
-                by_project[line["project"]].append(question)
-    chance = random.Random(seed)
-    names = sorted(by_project)
-    shares = [len(by_project[name]) ** PROJECT_POWER for name in names]
-    waiting: dict[str, list[Question]] = defaultdict(list)
-    for _ in range(count):
-        name = chance.choices(names, shares)[0]
-        if len(waiting[name]) < QUESTIONS:
-            waiting[name] = chance.sample(by_project[name], len(by_project[name]))
-        asked, waiting[name] = waiting[name][:QUESTIONS], waiting[name][QUESTIONS:]
-        passages: list[tuple[str, list[int]]] = []
-        for question in asked:
-            right = question.right[0] if chance.random() < 0.7 else chance.choice(question.right[:3])
-            passages += [(question.page, right), *drawn(question.wrong, chance)]
-        rights = [number * (1 + WRONG) for number in range(len(asked))]
-        counts = [
-            [page != question.page or place == right for place, (page, _) in enumerate(passages)]
-            for question, right in zip(asked, rights, strict=True)
-        ]
-        tokens = [question.tokens[chance.random() < LOWER_CASE] for question in asked]
-        yield tokens, [ids for _, ids in passages], rights, counts
+            first, second = line["tokens"]
+            pages, right, passages = map(list, zip(*line["passages"], strict=True))
+            by_project[line["project"]].append(Question((first, second), line["weight"], pages, right, passages))
+    return by_project
 
 
-def drawn(wrong: list[tuple[str, list[int]]], chance: random.Random) -> list[tuple[str, list[int]]]:
-    """Some wrong passages, more often those that the search ranked high."""
-    left = list(range(len(wrong)))
-    chosen = []
-    for _ in range(WRONG):
-        place = chance.choices(left, [1 / (rank + 2) for rank in left])[0]
-        left.remove(place)
-        chosen.append(wrong[place])
-    return chosen
+def load_scorer(weights: Path, device: str) -> Scorer:
+    """The bundled model with an untrained head."""
+    from safetensors.torch import load_file
+    from transformers import BertConfig, BertModel
+
+    size = {"hidden_size": 384, "num_hidden_layers": 6, "num_attention_heads": 12, "intermediate_size": 1536}
+    without = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
+    encoder: Any = BertModel(BertConfig(vocab_size=30522, **size, **without), add_pooling_layer=False)
+    encoder.load_state_dict(load_file(weights / "model.safetensors"), strict=False)
+    return with_head(encoder, device)
+
+
+def load_teacher(folder: Path, weights: Path, together: bool, device: str) -> Scorer:
+    """The larger model with an untrained head, and the table from the scorer's words to its own."""
+    import torch
+    from safetensors.torch import load_file
+    from transformers import MPNetConfig, MPNetModel
+
+    config: Any = MPNetConfig.from_json_file(folder / "config.json")
+    config.hidden_dropout_prob = config.attention_probs_dropout_prob = 0.0
+    encoder: Any = MPNetModel(config, add_pooling_layer=False)
+    encoder.load_state_dict(load_file(folder / "model.safetensors"), strict=False)
+    own = {word: at for at, word in enumerate((folder / "vocab.txt").read_text(encoding="utf-8").split("\n"))}
+    vocabulary = json.loads((weights / "tokenizer.json").read_text(encoding="utf-8"))["model"]["vocab"]
+    words = torch.full((len(vocabulary),), TEACHER_UNKNOWN)
+    for word, at in vocabulary.items():
+        words[at] = own.get(word, TEACHER_UNKNOWN)
+    words[PAD], words[FIRST], words[LAST] = TEACHER_PAD, TEACHER_FIRST, TEACHER_LAST
+    teacher = with_head(encoder, device)
+    teacher.words = words.to(device)
+    if together:
+        teacher.pair_weight = torch.zeros(config.hidden_size, device=device, requires_grad=True)
+    return teacher
+
+
+def with_head(encoder: Any, device: str) -> Scorer:
+    """An encoder whose word table is not trained, and a head that weighs all tokens the same."""
+    import torch
+
+    encoder.to(device).embeddings.word_embeddings.weight.requires_grad_(False)
+    zeros = torch.zeros(encoder.config.hidden_size, device=device, requires_grad=True)
+    return Scorer(encoder, zeros, torch.tensor(math.log(SCALE), device=device, requires_grad=True))
+
+
+def own_scores(scorer: Scorer, questions: Sequence[Question], asked: Sequence[list[int]]) -> Any:
+    """(questions, passages): the score of each question's own passages; of fewer than others have, :data:`NONE`."""
+    return (pair_scores if scorer.pair_weight is not None else all_scores)(scorer, questions, asked)[0]
+
+
+def all_scores(scorer: Scorer, questions: Sequence[Question], asked: Sequence[list[int]]) -> tuple[Any, Any]:
+    """Encoded apart: (questions, passages) of its own, and (questions, questions, passages) of everybody's."""
+    import torch
+    from torch.nn import functional
+
+    device = scorer.log_scale.device
+    ids = padded([[FIRST, *tokens, LAST] for tokens in asked], device)
+    counted = (ids != PAD) & (ids != FIRST) & (ids != LAST)  # [CLS] and [SEP] of a question do not count
+    states = scorer.states(ids)
+    shares = (states @ scorer.query_weight).masked_fill(~counted, NONE).softmax(-1)
+    width = max(len(question.passages) for question in questions)
+    texts = [
+        question.passages[at] if at < len(question.passages) else [] for question in questions for at in range(width)
+    ]
+    read_ids = padded([[FIRST, *tokens, LAST] for tokens in texts], device)
+    read = functional.normalize(scorer.states(read_ids), dim=-1).bfloat16()
+    cosines = torch.einsum("qid,pjd->qpij", functional.normalize(states, dim=-1).bfloat16(), read).float()
+    nearest = cosines.masked_fill((read_ids == PAD)[None, :, None, :], -1).amax(-1)
+    scores = scorer.log_scale.exp() * (nearest * shares[:, None, :]).sum(-1)
+    empty = torch.tensor([not text for text in texts], device=device)
+    everybody = scores.masked_fill(empty, NONE).view(len(questions), len(questions), width)
+    own = torch.arange(len(questions), device=device)
+    return everybody[own, own], everybody
+
+
+def pair_scores(scorer: Scorer, questions: Sequence[Question], asked: Sequence[list[int]]) -> tuple[Any, None]:
+    """Each question and passage encoded as one text: (questions, passages)."""
+    import torch
+    from torch.nn import functional
+
+    device = scorer.log_scale.device
+    width = max(len(question.passages) for question in questions)
+    pairs = [
+        (tokens, question.passages[at] if at < len(question.passages) else [])
+        for question, tokens in zip(questions, asked, strict=True)
+        for at in range(width)
+    ]
+    ids = padded([[FIRST, *tokens, LAST, LAST, *text, LAST] for tokens, text in pairs], device)
+    starts = torch.tensor([len(tokens) + 3 for tokens, _ in pairs], device=device)[:, None]
+    ends = starts + torch.tensor([len(text) for _, text in pairs], device=device)[:, None]
+    at = torch.arange(ids.shape[1], device=device)[None]
+    states = scorer.states(ids)
+    longest = int(starts.max()) - 2
+    asked_here = ((at >= 1) & (at < starts - 2))[:, :longest]
+    shares = (states[:, :longest] @ scorer.query_weight).masked_fill(~asked_here, NONE).softmax(-1)
+    unit = functional.normalize(states, dim=-1).bfloat16()
+    cosines = torch.einsum("nid,njd->nij", unit[:, :longest], unit).float()
+    nearest = cosines.masked_fill(~((at >= starts) & (at < ends))[:, None, :], -1).amax(-1)
+    scores = scorer.log_scale.exp() * (nearest * shares).sum(-1) + states[:, 0] @ scorer.pair_weight
+    empty = torch.tensor([not text for _, text in pairs], device=device)
+    return scores.masked_fill(empty, NONE).view(len(questions), width), None
+
+
+def padded(texts: Sequence[list[int]], device: Any) -> Any:
+    """(n, tokens)."""
+    import torch
+
+    return torch.nn.utils.rnn.pad_sequence([torch.tensor(text) for text in texts], batch_first=True).to(device)
+
+
+def fit(
+    scorer: Scorer,
+    batches: Iterator[tuple[list[Question], list[list[int]], list[Question]]],
+    steps: int,
+    rate: float,
+    name: str,
+    lessons: tuple[Any, dict[int, int]] | None = None,
+) -> None:
+    """Train on ``batches``. ``lessons``: the teachers' scores (all questions, passages), and the row of a question."""
+    import torch
+
+    layers = [weight for weight in scorer.encoder.parameters() if weight.requires_grad]
+    head = [scorer.query_weight, scorer.log_scale, *([] if scorer.pair_weight is None else [scorer.pair_weight])]
+    groups = [{"params": layers, "rate": rate}, {"params": head, "rate": HEAD_RATE, "weight_decay": 0.0}]
+    optimizer = torch.optim.AdamW(groups, lr=rate, weight_decay=0.01, fused=True)
+    started = time.monotonic()
+    losses: list[float] = []
+    for step, (questions, asked, drawn_from) in enumerate(batches):
+        for group in optimizer.param_groups:
+            decay = 0.5 * (1 + math.cos(math.pi * step / steps))
+            group["lr"] = group["rate"] * min(1.0, (step + 1) / WARM_UP_STEPS) * max(0.02, decay)
+        own, everybody = (pair_scores if scorer.pair_weight is not None else all_scores)(scorer, questions, asked)
+        loss = (RIGHT_WEIGHT if lessons else 1.0) * right_loss(own, everybody, questions)
+        if lessons:
+            taught = lessons[0][[lessons[1][id(question)] for question in drawn_from], : own.shape[1]].to(own.device)
+            wanted = taught.masked_fill(own <= NONE, NONE).log_softmax(-1).clamp(min=-30)
+            loss = loss + (wanted.exp() * (wanted - own.log_softmax(-1))).sum(-1).mean()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_([*layers, *head], 1.0)
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+        losses.append(loss.item())
+        if len(losses) == 100 or step + 1 == steps:
+            mean = sum(losses) / len(losses)
+            print(f"{name} {step + 1} {mean:.3f} {time.monotonic() - started:.0f} s", flush=True)
+            losses.clear()
+
+
+def right_loss(own: Any, everybody: Any | None, questions: Sequence[Question]) -> Any:
+    """The mean cross entropy of the right passages among all that count: the passages of the section that was asked
+    for, else of its page. Other passages of the right page do not count, also those of another question."""
+    import torch
+
+    width = own.shape[1]
+    right = torch.zeros(own.shape, dtype=torch.bool)
+    ignored = torch.zeros(own.shape, dtype=torch.bool)
+    clash = torch.zeros(len(questions), len(questions), width, dtype=torch.bool)
+    for place, question in enumerate(questions):
+        best = max(question.right)
+        pages = {page for page, mark in zip(question.pages, question.right, strict=True) if mark}
+        for at, mark in enumerate(question.right):
+            right[place, at] = mark == best > 0
+            ignored[place, at] = 0 < mark < best
+        for other, asked in enumerate(questions):
+            for at, page in enumerate(asked.pages):
+                clash[place, other, at] = other != place and page in pages
+    right, ignored = right.to(own.device), ignored.to(own.device)
+    hits = own.masked_fill(~right, NONE).logsumexp(-1)
+    if everybody is None:
+        counted = own.masked_fill(ignored, NONE)
+    else:
+        places = torch.arange(len(questions))
+        clash[places, places] = ignored.cpu()
+        counted = everybody.masked_fill(clash.to(own.device), NONE).flatten(1)
+    weights = torch.tensor([question.weight for question in questions], device=own.device) * right.any(-1)
+    return ((counted.logsumexp(-1) - hits) * weights).sum() / weights.sum().clamp(min=1)
+
+
+@dataclass(frozen=True)
+class Batches:
+    """Questions of one project at a time: to tell the pages of one documentation apart is the task."""
+
+    by_project: dict[str, list[Question]]
+    questions: int
+    passages: int
+    seed: int
+
+    def drawn(self, count: int) -> Iterator[tuple[list[Question], list[list[int]], list[Question]]]:
+        """``count`` batches: questions with at most ``passages`` passages, what is asked, and the whole questions.
+        All questions of a project are asked before one is asked again."""
+        chance = random.Random(self.seed)
+        names = sorted(self.by_project)
+        shares = [len(self.by_project[name]) ** PROJECT_POWER for name in names]
+        waiting: dict[str, list[Question]] = defaultdict(list)
+        for _ in range(count):
+            name = chance.choices(names, shares)[0]
+            if len(waiting[name]) < self.questions:
+                waiting[name] += chance.sample(self.by_project[name], len(self.by_project[name]))
+            whole, waiting[name] = waiting[name][: self.questions], waiting[name][self.questions :]
+            asked = [question.tokens[chance.random() < LOWER_CASE] for question in whole]
+            yield [self._sampled(question, chance) for question in whole], asked, whole
+
+    def _sampled(self, question: Question, chance: random.Random) -> Question:
+        """The question with its right passages and a sample of the others."""
+        if len(question.passages) <= self.passages:
+            return question
+        order = sorted(range(len(question.passages)), key=lambda at: (not question.right[at], chance.random()))
+        kept = order[: self.passages]
+        return question._replace(
+            pages=[question.pages[at] for at in kept],
+            right=[question.right[at] for at in kept],
+            passages=[question.passages[at] for at in kept],
+        )
 
 
 if __name__ == "__main__":

@@ -372,7 +372,7 @@ def answer(
         likely = [result for result in results if confidence_of(result) >= request.min_confidence]
     if request.version is None:
         likely = _one_version_each(searchers, likely, request.query)
-    chosen = best_first(likely, lambda result: (result.place, page_of(result.ranked)), lambda result: result.score)
+    chosen = best_first(likely, lambda result: (result.place, page_of(result.ranked)), without_passage)
     shown = sorted(chosen[: request.top_k], key=likely.index)  # still in descending score
     notes = list(dict.fromkeys(filter(None, (*(found.failure for found in candidates.values()), failure))))
     warning = confidence.note(map(confidence_of, shown or results), request.min_confidence)
@@ -438,7 +438,7 @@ def _further(shown: Sequence[Result], likely: Sequence[Result]) -> list[Result]:
     of them may be parts of one section."""
     best: dict[tuple[int, int], float] = {}
     for result in shown:
-        best.setdefault((result.place, page_of(result.ranked)), result.score - result.passage)
+        best.setdefault((result.place, page_of(result.ranked)), without_passage(result))
     rows = {(result.place, result.ranked.row) for result in shown}
     left = dict.fromkeys(best, result_texts.MAX_ALSO + 1)
     further = []
@@ -446,7 +446,7 @@ def _further(shown: Sequence[Result], likely: Sequence[Result]) -> list[Result]:
         page = result.place, page_of(result.ranked)
         if (result.place, result.ranked.row) in rows or not left.get(page):
             continue
-        if result.score - result.passage < result_texts.NEAR * best[page]:  # most of these passages were not read
+        if without_passage(result) < result_texts.NEAR * best[page]:
             continue
         left[page] -= 1
         further.append(result)
@@ -463,7 +463,7 @@ def _named(hit: Hit) -> str:
 def _parts(result: Result) -> ScoreParts:
     """The parts of a result's score: those in its own index, as shares of the score on the common scale, and that of
     its passage."""
-    ranked, rest = result.ranked, result.score - result.passage
+    ranked, rest = result.ranked, without_passage(result)
     share = rest / (ranked.score or 1.0)
     words, heading, vectors, links = (round(part * share, SCORE_DIGITS) for part in ranked.summands)
     page = round(rest - sum(ranked.summands) * share, SCORE_DIGITS) + 0.0  # no -0.0
@@ -472,7 +472,8 @@ def _parts(result: Result) -> ScoreParts:
 
 def best_first(results: Sequence[T], page: Callable[[T], object], score: Callable[[T], float]) -> list[T]:
     """The best of the ranked results of each page, then the others, both in their order: five results are of five
-    pages, where so many match. The best of a page with less than ``MATCHING`` of the best score is one of the others.
+    pages, where so many match. The best of a page with less than ``MATCHING`` of the best ``score`` is one of the
+    others.
     """
     best: dict[object, T] = {}
     enough = MATCHING * max(map(score, results), default=0.0)
@@ -480,6 +481,11 @@ def best_first(results: Sequence[T], page: Callable[[T], object], score: Callabl
         best.setdefault(page(result), result)
     first = [result for result in best.values() if score(result) >= enough]
     return [*first, *(result for result in results if best[page(result)] is not result or score(result) < enough)]
+
+
+def without_passage(result: Result) -> float:
+    """The score by which results of which only some were read again are compared."""
+    return result.score - result.passage
 
 
 def page_of(result: Ranked) -> int:

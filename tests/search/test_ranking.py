@@ -151,8 +151,8 @@ def test_lifting_keeps_the_order_of_pages_and_of_sections_in_a_page(rows: list[t
 
 def test_passages_that_are_read_again_change_the_order() -> None:
     scores, summands = ranking.with_passages([0.8, 0.7, 0.2], [0.3, 0.5])
-    assert scores == pytest.approx([0.8 / 1.2, 0.9 / 1.2, 0.2 / 1.2])
-    assert summands == pytest.approx([0.0, 0.2 / 1.2, 0.0])
+    assert scores == pytest.approx([0.8 / 1.3, 1.0 / 1.3, 0.2 / 1.3])
+    assert summands == pytest.approx([0.0, 0.3 / 1.3, 0.0])
 
 
 def test_equal_passages_change_no_order() -> None:

@@ -26,7 +26,7 @@ from anvil.index_file import verify
 from anvil.index_file.reader import Reader
 from anvil.requests import SearchRequest
 from anvil.results import Hit, Mode
-from anvil.search import confidence, result_texts
+from anvil.search import confidence, ranking, result_texts
 from anvil.search.candidates import FileIndex
 from anvil.search.confidence import UNLIKELY
 from anvil.search.result_texts import SectionSpan
@@ -132,6 +132,26 @@ def test_at_most_10_passages_are_read(opened: Opener, local: EmbeddingProvider) 
     best = found.parts[0]
     assert best.passage == max(parts.passage for parts in found.parts)  # the last that was read has the highest score
     assert sum(parts.passage > 0 for parts in found.parts) == 9  # the lowest counts as 0
+
+
+def test_a_passage_that_stands_out_keeps_the_other_pages_among_the_five(
+    opened: Opener, local: EmbeddingProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Scorer:
+        def score(self, question: str, passages: Sequence[HeadedText]) -> NDArray[np.float64]:
+            return np.array([1.0, *[0.0] * (len(passages) - 1)])
+
+    provider = Counting(local)
+    provider.passages = cast("PassageScorer", Scorer())
+    sections = "".join(f"\n## Clean the lamp {number}\n\nHow to clean the lamp {number}.\n" for number in range(6))
+    pages = {
+        f"{number}.md": f"# Tower {number}\n\nThe keeper cleans a lamp and winds a clock.\n" for number in range(5)
+    }
+    pages["lamps.md"] = f"# Lamps\n{sections}"
+    monkeypatch.setattr(ranking, "PASSAGE_WEIGHT", 5.0)  # the best has more than 1 / 0.35 of the score of all others
+    found = ask(opened(pages, local, provider), "clean the lamp", 5)
+    assert found.parts[0].passage > 0.8
+    assert len({hit.metadata.file_path for hit in found.hits}) == 5
 
 
 def test_a_scorer_that_fails_is_a_note_and_the_results_stay(opened: Opener, local: EmbeddingProvider) -> None:
