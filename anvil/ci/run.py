@@ -166,12 +166,13 @@ def check(options: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
             "changed": str(bool(changes)).lower(),
         }
         if changes:
+            way_out = summary.way_out(contents, "'{}'".format)
             for note in list(stale_notes(changes, opened, reader))[: MAX_WARNINGS if options.mark_stale else 0]:
                 runner.annotate(*note)
             runner.annotate(
                 "error",
                 f"{shown(opened.index_path)} is stale: {counted(len(changes), 'page', 'differ')} "
-                f"from the documents. {_way_out(opened, contents.of_site)}",
+                f"from the documents. {way_out}",
             )
         else:
             runner.line(f"{shown(opened.index_path)} is fresh: no page differs from the documents.")
@@ -181,13 +182,6 @@ def check(options: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
     runner.output(values)
     runner.summarize(summary.render_index(contents))
     return not changes and not stale_files, values
-
-
-def _way_out(opened: Anvil, of_site: bool) -> str:
-    """How to update a stale index."""
-    if opened.config.site.folder is not None:
-        return f"Build the site, and run 'anvil build --site {shown(opened.base / opened.config.site.folder)}'."
-    return f"Run '{'mkdocs' if of_site else 'anvil'} build' and commit the index."
 
 
 def _stale_agent_files(opened: Anvil, options: CiOptions) -> tuple[str, ...]:
@@ -335,13 +329,14 @@ def _opened(options: CiOptions, runner: Runner) -> Anvil:
 
 
 def _contents(opened: Anvil, reader: Reader, **more: object) -> summary.Contents:
-    meta = reader.meta()
+    meta, site = reader.meta(), opened.config.site.folder
     return summary.Contents(
         index=shown(opened.index_path),
         docs=shown(opened.folder) if opened.folder else "",
         digest=meta["digest"],
         commit=meta.get("commit"),
         of_site=reader.excluded_hashes() is not None,
+        site_folder=None if site is None else shown(opened.base / site),
         pages_url=_pages_url(opened),
         after=_size(reader, opened.index_path),
         **more,  # type: ignore[arg-type]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import quote
@@ -55,8 +55,9 @@ class Contents:
 
     ``index`` and ``docs`` are paths as shown. ``before`` is the size of the last index, ``difference`` the changes
     since; both are None without a last index. A build has a ``report``, a check has the ``stale`` pages. ``of_site``:
-    the index was built with a site. ``since``: the branch of ``before`` and ``difference``, None for the last run.
-    ``pages_url``: the address of the pages' folder, with a slash at its end.
+    the index was built with a site; ``site_folder``: that of a site built by another generator than MkDocs, as shown.
+    ``since``: the branch of ``before`` and ``difference``, None for the last run. ``pages_url``: the address of the
+    pages' folder, with a slash at its end.
     """
 
     index: str
@@ -70,6 +71,7 @@ class Contents:
     report: BuildReport | None = None
     stale: Changes | None = None
     of_site: bool = False
+    site_folder: str | None = None
     since: str | None = None
     pages_url: str | None = None
 
@@ -86,6 +88,13 @@ def render_index(contents: Contents) -> str:
     if contents.health.chunks:
         parts += ["### Chunk sizes", _chart(contents.health.chunk_sizes)]
     return "\n\n".join(parts) + "\n"
+
+
+def way_out(contents: Contents, quoted: Callable[[str], str]) -> str:
+    """How to update a stale index. ``quoted``: a command as the place of the sentence shows it."""
+    if contents.site_folder is not None:
+        return f"Build the site, and run {quoted(f'anvil build --site {contents.site_folder}')}."
+    return f"Run {quoted('mkdocs build' if contents.of_site else 'anvil build')} and commit the index."
 
 
 def failure(message: str) -> str:
@@ -198,7 +207,7 @@ def _changes(contents: Contents) -> Iterator[str]:
         )
         stale = [(_page(contents, path, kind), kind) for kind, paths in kinds for path in paths]
         yield listed(("page", "since the index"), stale)
-        yield f"Run `{'mkdocs' if contents.of_site else 'anvil'} build` and commit the index."
+        yield way_out(contents, code)
     difference = contents.difference
     if difference is None or not (difference.pages or difference.settings):
         return

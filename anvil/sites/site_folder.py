@@ -416,8 +416,10 @@ class SiteFolder:
                 addresses.setdefault(path, address)
         if not addresses and not has_names:  # as a generator writes it that does not know the site's address
             return None, ()
-        folders = tuple(path.rpartition("/")[0] for path in maps)
-        covered = [path for path in facts if path.startswith(folders)]
+        starts = tuple(
+            path.rpartition("/")[0] + "/" if "/" in path else "" for path in maps
+        )  # 1.1/ has no page of 1.10/
+        covered = [path for path in facts if path.startswith(starts)]
         expected = [path for path in covered if facts[path].word_count and not page_choice.is_noindex(facts[path])]
         if len(addresses) < MIN_SHARE_LISTED * len(expected):
             return None, (f"{maps[0]} names other pages than the site has, so all HTML files are read.",)

@@ -110,10 +110,10 @@ def _state(
     path: str, entry: os.DirEntry[str], own: Collection[str], max_page_bytes: int
 ) -> os.stat_result | Skipped | None:
     """The state of a file that is read, or why a page is left out; None for other files. ``own``: those of Anvil."""
-    if entry.is_symlink():
-        return Skipped(path, "it is a link to another file or folder") if _is_html(path) or entry.is_dir() else None
     if not path.isprintable() or not _is_utf8(path):
         return Skipped(ascii(path)[1:-1], "its name has characters that cannot be shown")
+    if entry.is_symlink():
+        return Skipped(path, "it is a link to another file or folder") if _is_html(path) or entry.is_dir() else None
     if path == SITE_SEARCH or not (_is_html(path) or (path not in own and _is_about_pages(path))):
         return None
     try:

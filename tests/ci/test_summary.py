@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -82,6 +83,18 @@ def test_a_code_span_is_one_cell_of_code(text: str) -> None:
     assert len(cells) == 4
     (span,) = cells[2]
     assert span.type == "code_inline" and span.content.strip() == visible(text).strip()
+
+
+@pytest.mark.parametrize(
+    ("site", "way_out"),
+    [
+        ({"of_site": True}, "Run `mkdocs build` and commit the index."),
+        ({"of_site": True, "site_folder": "public"}, "Build the site, and run `anvil build --site public`."),
+    ],
+)
+def test_the_summary_names_the_command_that_updates_the_index(site: dict[str, Any], way_out: str) -> None:
+    contents = Contents(*COMMON, AFTER, None, None, HEALTHY, stale=Changes(("a.md",)), **site)
+    assert way_out in summary.render_index(contents).splitlines()
 
 
 def test_long_lists_are_cut() -> None:

@@ -293,6 +293,15 @@ def test_a_sitemap_names_the_pages(tmp_path: Path) -> None:
     assert {"path": "api/index.html", "reason": "it is not in sitemap.xml"} in report["skipped"]
 
 
+def test_the_sitemap_of_a_folder_says_nothing_of_one_whose_name_begins_the_same(tmp_path: Path) -> None:
+    site = html_sites.site(tmp_path / "site")
+    for folder, crane in (("port", "one crane"), ("port-north", "two cranes")):
+        write(site, {f"{folder}/index.html": page(folder, f"<p>It has {crane}.</p>", address=f"{folder}/")})
+    write(site, {"port/sitemap.xml": f"<urlset><url><loc>{BASE}port/</loc></url></urlset>"})
+    report = json.loads(build(site, "--json"))
+    assert report["pages"] == 5, report["skipped"]
+
+
 @pytest.mark.parametrize(
     "sitemap",
     [
