@@ -20,19 +20,19 @@ from anvil.formats.data_formats import toml_string
 from anvil.settings import index_url
 from anvil.settings.files import CONFIG_NAME, index_file, load_config, nearest_config
 from anvil.settings.layers import configure
-from anvil.settings.schema import INDEX_FOLDER, Config
+from anvil.settings.schema import INDEX_FOLDER, Config, SourceOptions
 from anvil.system import safe_files
 
 clients = registry.part("MCP clients")
 
-TEMPLATE = """\
+TEMPLATE = f"""\
 # Anvil: the documentation index. The most used keys, with their defaults where commented out.
 # All keys: https://anvil-docs.github.io/anvil/reference/configuration/
-docs = {docs}
-# index = {index}
+docs = {{docs}}
+# index = {{index}}
 
 [source]
-# include = ["**/*.md", "**/*.mdx", "**/*.markdown"]
+# include = {json.dumps(SourceOptions().include)}
 # exclude = []
 # max_file_bytes = 5000000
 

@@ -1,7 +1,7 @@
 """The file formats that a library reads, and files to Markdown.
 
 Text is read as it is; MarkItDown, which only this folder imports, converts all other formats. Files are not trusted.
-They are converted in child processes (:mod:`anvil.library.converter_process`) with limits on time, memory and output
+They are converted in child processes (:mod:`anvil.library.file_to_markdown`) with limits on time, memory and output
 and with a minimal environment, so that a bad file costs one error and nothing else.
 """
 
@@ -19,7 +19,7 @@ from typing import NoReturn
 
 from anvil.embedding.local import QUIET
 from anvil.errors import DocumentRejected, DocumentTooLarge, UnsupportedFormat
-from anvil.library.converter_process import decoded
+from anvil.library.file_to_markdown import decoded
 from anvil.library.settings import LibraryOptions
 from anvil.system.child_process import ChildProcess, Watchdog
 from anvil.text.chunks_in_parts import DocumentPart, sliced
@@ -229,7 +229,7 @@ class _Process(ChildProcess):
         inherited = {name: os.environ[name] for name in _INHERITED_VARIABLES if name in os.environ}
         self._options = options
         super().__init__(
-            "anvil.library.converter_process", str(options.convert_memory_bytes), env={**inherited, **_OWN_VARIABLES}
+            "anvil.library.file_to_markdown", str(options.convert_memory_bytes), env={**inherited, **_OWN_VARIABLES}
         )
         self.file_count = 0
         self.ready = True

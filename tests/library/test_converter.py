@@ -15,7 +15,7 @@ import pytest
 
 from anvil.errors import DocumentRejected, DocumentTooLarge, UnsupportedFormat
 from anvil.library.converter import TEXT, Converter, available, format_of, looked_for
-from anvil.library.converter_process import decoded
+from anvil.library.file_to_markdown import decoded
 from anvil.library.settings import LibraryOptions
 from tests.support import documents, fork_server
 
