@@ -4,31 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from anvil.dependencies import npm_packages, package_registry
+from anvil.dependencies import npm_packages
 from anvil.dependencies.package_registry import Registry
 from anvil.dependencies.values import Dependency
 from anvil.errors import FetchError, NotFound
 from anvil.http.client import HttpClient
 from tests.support.dependency_servers import publish_npm, tarball
-from tests.support.index_server import Server, serving
-
-
-@pytest.fixture
-def server() -> Iterator[Server]:
-    with serving() as server:
-        yield server
-
-
-@pytest.fixture
-def http() -> Iterator[HttpClient]:
-    with HttpClient(package_registry.LIMITS) as http:
-        yield http
+from tests.support.index_server import Server
 
 
 def test_a_version_in_the_registry(server: Server, http: HttpClient) -> None:

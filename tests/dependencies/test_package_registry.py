@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from anvil.dependencies import package_registry
@@ -11,13 +9,7 @@ from anvil.dependencies.package_registry import Registry
 from anvil.dependencies.settings import DepsOptions
 from anvil.dependencies.values import ECOSYSTEMS
 from anvil.errors import ConfigError, FetchError
-from tests.support.index_server import Server, serving
-
-
-@pytest.fixture
-def server() -> Iterator[Server]:
-    with serving() as server:
-        yield server
+from tests.support.index_server import Server
 
 
 @pytest.fixture(autouse=True)

@@ -4,29 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from anvil.dependencies import package_registry, python_packages
+from anvil.dependencies import python_packages
 from anvil.dependencies.package_registry import Registry
 from anvil.errors import FetchError, NotFound
 from anvil.http.client import HttpClient
 from tests.support.dependency_servers import metadata, publish_wheel, wheel
-from tests.support.index_server import Answer, Server, serving
-
-
-@pytest.fixture
-def server() -> Iterator[Server]:
-    with serving() as server:
-        yield server
-
-
-@pytest.fixture
-def http() -> Iterator[HttpClient]:
-    with HttpClient(package_registry.LIMITS) as http:
-        yield http
+from tests.support.index_server import Answer, Server
 
 
 @pytest.mark.parametrize("html", [False, True])
