@@ -21,6 +21,7 @@ from anvil.git_drivers.index_diff import IndexDifference, PageChange
 from anvil.impact.values import AffectedSection, Impact
 from anvil.lint.settings import LEVELS
 from anvil.search.content_health import Bar, ContentHealth, Spot
+from anvil.system import installation
 from anvil.values import BuildReport, Changes, at_line
 from anvil.wording import counted, full_heading
 
@@ -93,7 +94,8 @@ def render_index(contents: Contents) -> str:
 def way_out(contents: Contents, quoted: Callable[[str], str]) -> str:
     """How to update a stale index. ``quoted``: a command as the place of the sentence shows it."""
     if contents.site_folder is not None:
-        return f"Build the site, and run {quoted(f'anvil build --site {contents.site_folder}')}."
+        command = installation.line(["anvil", "build", "--site", contents.site_folder])
+        return f"Build the site, and run {quoted(command)}."
     return f"Run {quoted('mkdocs build' if contents.of_site else 'anvil build')} and commit the index."
 
 
