@@ -44,7 +44,8 @@ _LAYOUTS = (connections.SMALL, connections.LARGE)
 REQUIRED = ("anvil_version", "docs_root_path", "digest", "checksum", "needs_reembed", "last_index_timestamp", *SETTINGS)
 
 MAX_REMEMBERED = 500
-"""Files that passed their check of which the user's cache has a note; the oldest are removed first."""
+"""Files that passed their check of which the user's cache has a note. Over that, the oldest fifth is removed at once:
+the age of all is read at one build of a hundred."""
 CHECK_VERSION = 3
 """Increased when the check finds more than before, so that files are checked again."""
 
@@ -278,9 +279,10 @@ def remember_verified(digest: str, thorough: bool = False) -> None:
         if not user_folders.is_private(cache):
             return
         (cache / _cached_name(digest, thorough)).touch()
-        names = sorted(os.scandir(cache), key=lambda entry: entry.stat().st_mtime_ns)
-        for entry in names[:-MAX_REMEMBERED]:
-            os.unlink(entry.path)
+        if len(os.listdir(cache)) > MAX_REMEMBERED:
+            by_age = sorted(os.scandir(cache), key=lambda entry: entry.stat().st_mtime_ns)
+            for entry in by_age[: -MAX_REMEMBERED * 4 // 5]:
+                os.unlink(entry.path)
 
 
 def _cached_name(digest: str, thorough: bool) -> str:

@@ -105,9 +105,10 @@ def _refuse_untrusted(config: Config, file: Path, settings: _UserSettings) -> No
     keys.
     """
     way_out = "or name the file with --config, if you trust its author"
-    uses_openai = False
+    uses_service = False
     for key, metadata, value in values(config):
-        uses_openai |= key.endswith(".provider") and value == "openai"  # also of a capability's own index
+        # Also of a capability's own index. By what a service is not, so that a provider which is added is covered.
+        uses_service |= key.endswith(".provider") and value is not None and value not in ("local", "none")
         if value and "instead" in metadata and key not in settings:
             raise ConfigError(
                 f"{file} sets {key}, which turns off a protection, and that file was not named. Remove the key and "
@@ -117,7 +118,7 @@ def _refuse_untrusted(config: Config, file: Path, settings: _UserSettings) -> No
     # The user's own variable names the same server: then the key goes nowhere else than it does without the file.
     confirmed = url is not None and _bare(url) == _bare(settings.environment.get(BASE_URL, ""))
     if (
-        uses_openai
+        uses_service
         and url
         and "embedding.base_url" not in settings
         and not confirmed

@@ -84,12 +84,13 @@ def test_no_cache_costs_a_check_and_no_more(index: Path, monkeypatch: pytest.Mon
 
 
 def test_only_so_many_are_kept() -> None:
-    for number in range(verify.MAX_REMEMBERED + 20):
+    for number in range(500):
         verify.remember_verified(f"{number:064x}")
         os.utime(next(folder().glob(f"{number:064x}-*")), (number + 1, number + 1))
+    assert len(list(folder().iterdir())) == 500 and verify.is_verified(f"{0:064x}")
     verify.remember_verified("f" * 64)
-    assert len(list(folder().iterdir())) == verify.MAX_REMEMBERED
-    assert verify.is_verified("f" * 64) and not verify.is_verified(f"{0:064x}")
+    assert len(list(folder().iterdir())) == 400
+    assert verify.is_verified("f" * 64) and not verify.is_verified(f"{100:064x}") and verify.is_verified(f"{101:064x}")
 
 
 @pytest.mark.skipif(os.name == "nt", reason="modes of POSIX")

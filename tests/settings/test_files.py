@@ -164,6 +164,8 @@ def test_it_does_not_in_pyproject_either_nor_when_another_layer_names_the_provid
         load_config(flags={"embedding.provider": "openai"})
     with pytest.raises(ConfigError, match=r"pyproject\.toml sets embedding\.base_url"):
         load_context(flags={"context.embeddings.provider": "openai"})
+    with pytest.raises(ConfigError, match=r"pyproject\.toml sets embedding\.base_url"):
+        load_config(flags={"embedding.provider": "another-service"})
     monkeypatch.setenv("ANVIL_EMBEDDING_PROVIDER", "openai")
     assert "models.example.org" in refusal()
 
