@@ -11,20 +11,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from anvil import registry
+from anvil import collection_notes, registry
 from anvil.errors import AnvilError, ArtifactError, ArtifactMissing, ConfigError, NotFound
 from anvil.opened_index import OpenedIndex
 from anvil.requests import checks_arguments
-from anvil.wording import counted, first_of
+from anvil.wording import counted
 
 if TYPE_CHECKING:
     from anvil.documents.document_source import DocumentSource
     from anvil.embedding.provider import EmbeddingProvider
     from anvil.index_file.reader import Reader
-    from anvil.live.working_copy import WorkingCopy
     from anvil.requests import SearchRequest
     from anvil.results import (
-        Freshness,
         GrepMatch,
         GrepResult,
         Hit,
@@ -39,12 +37,6 @@ if TYPE_CHECKING:
     from anvil.search.searcher import Explained
     from anvil.settings.schema import Collection, Config
     from anvil.status import Status
-
-    Opened = list[tuple[OpenedIndex, WorkingCopy]]
-    Problems = list[tuple[OpenedIndex, AnvilError]]
-
-MAX_NAMED = 5
-"""Collections that one sentence names."""
 
 T = TypeVar("T")
 P = TypeVar("P", "GrepMatch", "Hit", "Page", "PageSummary", "SectionText")
@@ -276,13 +268,13 @@ class PageQueries:
             opened, problems = _call_each(members, lambda member: stack.enter_context(member.live.query(request)))
             from anvil.search import several_collections
 
-            obstacles = _obstacles(opened) if request.mode != "keyword" else []
+            obstacles = collection_notes.obstacles(opened) if request.mode != "keyword" else []
             if obstacles and request.mode == "semantic":
                 raise ConfigError(" ".join(obstacles))
             ranked = several_collections.search([copy.searcher for _, copy in opened], request, question)
-            not_by_meaning = [*obstacles, *_without_meaning(opened, request.mode)]
-            notes = [*_sentences(problems), *not_by_meaning, *ranked.notes]
-            freshness = _freshness(opened, frozenset(ranked.places), notes)
+            not_by_meaning = [*obstacles, *collection_notes.without_meaning(opened, request.mode)]
+            notes = [*collection_notes.cannot_answer(problems), *not_by_meaning, *ranked.notes]
+            freshness = collection_notes.freshness(opened, frozenset(ranked.places), notes)
         origins = (opened[place][0] for place in ranked.places)
         labelled = (self._labelled(hit, member) for hit, member in zip(ranked.hits, origins, strict=True))
         return replace(ranked, hits=tuple(labelled)).explained(freshness, started_at)
@@ -345,16 +337,27 @@ class PageQueries:
             total,
             sum(result.total_pages for _, result in results),
             end if matches and end < total else None,
-            tuple([*_sentences(reasons), *notes]) or None,
+            tuple([*collection_notes.cannot_answer(reasons), *notes]) or None,
         )
 
-    def get_page(self, file_path: str, collection: str | None = None, version: str | None = None) -> Page:
-        """A whole page. Of several collections, without ``collection``, of the only one that has it. Raises
-        :class:`NotFound`, naming the closest paths."""
+    def get_page(
+        self,
+        file_path: str,
+        collection: str | None = None,
+        version: str | None = None,
+        offset: int = 0,
+        max_chars: int | None = None,
+    ) -> Page:
+        """A page, whole. Of several collections, without ``collection``, of the only one that has it. Raises
+        :class:`NotFound`, naming the closest paths.
+
+        ``max_chars`` bounds the text, to whole chunks and at least one; None: no limit. ``offset``: characters of the
+        text to leave out, such as ``next_offset`` of the answer before."""
         from anvil.search import pages
 
         with self._holding(file_path, collection, version) as (member, reader):
-            return self._labelled(pages.get_page(reader, file_path, member.docs_root), member)
+            page = pages.get_page(reader, file_path, member.docs_root)
+        return self._labelled(pages.bounded_page(page, offset, max_chars), member)
 
     def outline(self, file_path: str, collection: str | None = None, version: str | None = None) -> Outline:
         """A whole page, and where its sections are in it. Raises :class:`NotFound`, naming the closest paths."""
@@ -371,13 +374,16 @@ class PageQueries:
         include_children: bool = False,
         collection: str | None = None,
         version: str | None = None,
+        offset: int = 0,
+        max_chars: int | None = None,
     ) -> SectionText:
-        """The text under one heading. Raises :class:`NotFound`, naming the closest breadcrumbs."""
+        """The text under one heading. ``max_chars`` and ``offset`` as in :meth:`get_page`, but in whole lines. Raises
+        :class:`NotFound`, naming the closest breadcrumbs."""
         from anvil.search import pages
 
         with self._holding(file_path, collection, version) as (member, reader):
             text = pages.get_section(reader, file_path, heading_path, include_children, member.docs_root)
-            return self._labelled(text, member)
+        return self._labelled(pages.bounded_section(text, offset, max_chars), member)
 
     def headings(self, file_path: str, collection: str | None = None, version: str | None = None) -> tuple[str, ...]:
         """The breadcrumbs of all sections of a page, in order. :meth:`get_section` accepts them."""
@@ -418,7 +424,7 @@ class PageQueries:
         listings, problems = _call_each(self.selected(collection, version), of)
         listed = tuple(self._labelled(page, member) for member, listing in listings for page in listing.pages)
         notes = [note for member, listing in listings for note in self._notes(member, listing.notes)]
-        whole = PageList(listed, len(listed), tuple([*_sentences(problems), *notes]) or None)
+        whole = PageList(listed, len(listed), tuple([*collection_notes.cannot_answer(problems), *notes]) or None)
         return pages.bounded_list(whole, limit, offset, max_chars)
 
     def topics(self, wait: bool = True) -> str:
@@ -489,7 +495,7 @@ class PageQueries:
             raise NotFound(
                 f"{counted(len(holders), 'collection', 'have')} a page {file_path}: {labels}. Name one with collection."
             )
-        raise NotFound(_no_page(file_path, paths, problems))
+        raise NotFound(collection_notes.no_page(file_path, paths, problems))
 
     @contextmanager
     def _holding(
@@ -503,10 +509,10 @@ class PageQueries:
 
 def _call_each(
     members: Iterable[OpenedIndex], call: Callable[[OpenedIndex], T]
-) -> tuple[list[tuple[OpenedIndex, T]], Problems]:
+) -> tuple[list[tuple[OpenedIndex, T]], collection_notes.Problems]:
     """(member, result) of each call that succeeds, and (member, error) of the others. Raises if all fail."""
     results: list[tuple[OpenedIndex, T]] = []
-    problems: Problems = []
+    problems: collection_notes.Problems = []
     for member in members:
         try:
             results.append((member, call(member)))
@@ -520,75 +526,5 @@ def _call_each(
     return results, problems
 
 
-def _problem(member: OpenedIndex, error: AnvilError) -> str:
-    """A sentence on a collection that cannot answer."""
-    return f"{member.label} cannot answer: {error}"
-
-
-def _sentences(problems: Problems) -> list[str]:
-    """Sentences on the collections that cannot answer."""
-    if len(problems) <= 2:
-        return [_problem(*each) for each in problems]
-    names = first_of([member.label for member, _ in problems], MAX_NAMED)
-    return [f"{counted(len(problems), 'collection')} cannot answer: {names}. get_status says why."]
-
-
 MAX_PEEK_BYTES = 100_000_000
 """A larger index file is not read before a server introduces itself: that must take no time."""
-
-
-def _obstacles(opened: Opened) -> list[str]:
-    """Why none of these collections can be searched by meaning; empty where one can. Those with the same reason are
-    named together."""
-    labels: dict[str, list[str]] = {}
-    for member, copy in opened:
-        if (obstacle := member.live.obstacle(copy)) is None:
-            return []
-        labels.setdefault(obstacle, []).append(member.label)
-    return [f"{first_of(names, MAX_NAMED)}: {obstacle}" for obstacle, names in labels.items()]
-
-
-def _without_meaning(opened: Opened, mode: Mode) -> Iterator[str]:
-    """Sentences on the collections that are not searched by meaning although others are."""
-    lacking = [(member, copy) for member, copy in opened if not copy.searcher.semantic]
-    if mode == "keyword" or not lacking or len(lacking) == len(opened):
-        return
-    what = "Searched by words only" if mode == "hybrid" else "Not searched"
-    names = first_of([member.label for member, _ in lacking], MAX_NAMED)
-    yield f"{what}, because they have no vectors of this model: {names}."
-    if soon := [member.label for member, copy in lacking if member.live.will_embed_again(copy)]:
-        yield f"Embedded again when no page has changed for a minute: {first_of(soon, MAX_NAMED)}."
-
-
-def _freshness(opened: Opened, shown: frozenset[int], notes: Sequence[str]) -> Freshness:
-    """The freshness of an answer from several collections. ``shown``: the places of those that have results; others
-    have no notes here."""
-    from anvil.results import Freshness
-
-    parts = [(member.label, member.live.freshness(copy)) for member, copy in opened]
-    own = [f"{label}: {note}" for place, (label, part) in enumerate(parts) if place in shown for note in part.notes]
-    return Freshness(
-        next((part.checked for _, part in parts if part.checked), None),
-        next((part.commit for _, part in parts if part.checked), None),
-        tuple(f"{label}:{path}" for label, part in parts for path in part.refreshed),
-        sum(part.pending_vectors for _, part in parts),
-        (*own, *notes),
-    )
-
-
-def _no_page(file_path: str, paths: dict[str, list[str]], problems: Problems) -> str:
-    """The message for a page that no collection has. A path that begins with the name of a collection is explained."""
-    from anvil.wording import closest_paths
-
-    shown = file_path[:500]
-    for label, own_paths in paths.items():
-        for name in dict.fromkeys((label, label.rpartition("@")[0] or label)):
-            below = file_path[len(name) + 1 :]
-            if file_path.startswith((f"{name}/", f"{name}:")) and below in own_paths:
-                return f"No page found at path: {shown}. {name} is a collection: give {below} with collection {name}."
-    addresses = [f"{label}:{path}" for label, own_paths in paths.items() for path in own_paths]
-    near = closest_paths(file_path, addresses)
-    closest = f" Closest: {', '.join(near)}." if near else ""
-    more = "".join(f" {_problem(*each)}" for each in problems)
-    where = f"{shown} in {first_of(list(paths), MAX_NAMED)}"
-    return f"No page found at path: {where}. Use list_pages to discover available pages.{closest}{more}"

@@ -84,7 +84,9 @@ class PageSection:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A whole page. The contents of its chunks, joined, are its text. ``collection`` and ``version`` as in a hit."""
+    """A page. The contents of its chunks, joined, are its text. ``total_chars`` and ``sections`` are those of the whole
+    page, also of one that was asked for in parts. ``collection`` and ``version`` as in a hit. ``next_offset``: the
+    ``offset`` that gives the next part; None when this is the last."""
 
     file_path: str
     title: str
@@ -94,18 +96,21 @@ class Page:
     sections: tuple[PageSection, ...] = field(default=(), metadata={**OPAQUE, "usual": []})
     collection: str | None = field(default=None, metadata=SEVERAL)
     version: str | None = field(default=None, metadata=SEVERAL)
+    next_offset: int | None = field(default=None, metadata=OPTIONAL)
 
 
 @dataclass(frozen=True, slots=True)
 class SectionText:
-    """The text under one heading, with or without subsections. ``title``: the page's. ``collection`` and ``version`` as
-    in a hit."""
+    """The text under one heading, with or without subsections. ``title``: the page's. ``metadata`` is that of the whole
+    text, also where ``content`` is a part of it. ``collection`` and ``version`` as in a hit, ``next_offset`` as in a
+    page."""
 
     content: str
     metadata: ChunkMetadata = field(metadata=OPAQUE)
     title: str = ""
     collection: str | None = field(default=None, metadata=SEVERAL)
     version: str | None = field(default=None, metadata=SEVERAL)
+    next_offset: int | None = field(default=None, metadata=OPTIONAL)
 
 
 @dataclass(frozen=True, slots=True)

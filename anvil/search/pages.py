@@ -6,6 +6,7 @@ other when their addresses, else their paths, are the same without the folder of
 
 from __future__ import annotations
 
+import bisect
 import difflib
 import itertools
 import posixpath
@@ -288,6 +289,26 @@ def none_chosen(
     given = {"version": version, "language": language}
     named = " and ".join(f"the {key} {_shown(value)}" for key, value in given.items() if value is not None)
     return (f"No page {'in the filter ' if file_filter else ''}has {named}.",) if named else ()
+
+
+def bounded_page(page: Page, offset: int, max_chars: int | None) -> Page:
+    """The chunks of a page from the one with the character ``offset`` on: of ``max_chars`` characters together, but at
+    least one."""
+    ends = list(itertools.accumulate(chunk.char_count for chunk in page.chunks))
+    first = bisect.bisect_right(ends, max(0, offset))
+    begin = ends[first - 1] if first else 0
+    last = len(ends) if max_chars is None else max(first + 1, bisect.bisect_right(ends, begin + max_chars))
+    return replace(page, chunks=page.chunks[first:last], next_offset=ends[last - 1] if last < len(ends) else None)
+
+
+def bounded_section(section: SectionText, offset: int, max_chars: int | None) -> SectionText:
+    """The text of a section from the character ``offset`` on: at most ``max_chars`` characters, whole lines where the
+    first line is not longer."""
+    content = section.content[max(0, offset) :]
+    if max_chars is None or len(content) <= max_chars:
+        return replace(section, content=content)
+    content = content[: content.rfind("\n", 0, max_chars) + 1 or max_chars]
+    return replace(section, content=content, next_offset=max(0, offset) + len(content))
 
 
 def list_pages(reader: IndexReader, prefix: str | None = None) -> PageList:

@@ -33,6 +33,12 @@ MAX_LIST_CHARS = 16_000
 """Characters of one answer of list_pages: about a hundred pages."""
 MORE_IN_MARKDOWN = 500
 """Characters of text that a reply in Markdown has more. It is shorter all the same, and agents ask again less often."""
+MAX_TEXT_CHARS = 30_000
+"""Characters of one answer of get_page and get_section in Markdown: one page of forty has more. Some clients keep an
+answer of more than 25,000 tokens, or of 50,000 characters, from the model. In JSON the text is whole, as clients that
+join the chunks expect."""
+IN_PARTS = ("get_page", "get_section")
+"""The tools with that limit."""
 NO_LIMIT = 1_000_000_000
 """The largest value of a budget in characters: more than any index has."""
 MAX_REPORTED_CHARS = 1000
@@ -64,7 +70,7 @@ TOOLS: tuple[Tool, ...] = (
     Tool(
         "search_docs",
         "Search the documentation",
-        "Passages that answer a question, which finds more in English. A truncated one is cut; get_section has it.",
+        "Passages that answer a question; English finds more. A truncated one is cut; get_section has it.",
         (
             Parameter("query", "A question or keywords.", required=True),
             Parameter("top_k", f"Results, 1 to {MAX_RESULTS}.", "integer", 5, minimum=1, maximum=MAX_RESULTS),
@@ -91,20 +97,20 @@ TOOLS: tuple[Tool, ...] = (
         (
             _FILE_PATH,
             Parameter("heading_path", "As in any result: A > B > C; or an anchor.", required=True),
-            Parameter("include_children", "Include the headings below it.", "boolean", False),
+            Parameter("include_children", "And the headings below it.", "boolean", False),
         ),
         lambda: anvil.SectionText,
     ),
     Tool(
         "grep_docs",
         "Find exact text",
-        "Lines with an exact text, such as an option or an error, or matching a regular expression.",
+        "Lines with an exact text, such as an option or error, or matching a regular expression.",
         (
             Parameter("pattern", "Text, or an RE2 expression.", required=True),
             Parameter("path", "Page, folder or glob."),
             Parameter("regex", "", "boolean", False),
             Parameter("ignore_case", "", "boolean", True),
-            Parameter("context", "Lines around each match.", "integer", 0, minimum=0, maximum=20),
+            Parameter("context", "Lines around a match.", "integer", 0, minimum=0, maximum=20),
             Parameter("max_matches", "", "integer", 50, minimum=1, maximum=500),
             Parameter("offset", "next_offset of an answer.", "integer", 0, minimum=0),
         ),
@@ -114,9 +120,9 @@ TOOLS: tuple[Tool, ...] = (
     Tool(
         "list_pages",
         "List pages",
-        "The pages, with titles and top headings.",
+        "The pages with titles and top headings.",
         (
-            Parameter("prefix", "Only pages in this folder."),
+            Parameter("prefix", "Of this folder."),
             Parameter("limit", "", "integer", minimum=1),
             Parameter("offset", "next_offset of an answer.", "integer", 0, minimum=0),
         ),
@@ -124,7 +130,7 @@ TOOLS: tuple[Tool, ...] = (
         lambda opened, given: opened.list_pages(**given, max_chars=MAX_LIST_CHARS),
     ),
     Tool(
-        "get_status", "Status", "What the index holds, how fresh it is, model and git state.", (), lambda: anvil.Status
+        "get_status", "Status", "What the index holds, its freshness, model and git state.", (), lambda: anvil.Status
     ),
 )
 
@@ -199,19 +205,27 @@ def _described(opened: Anvil, name: str) -> str:
 
 
 def in_markdown(toolset: Toolset) -> Toolset:
-    """A toolset whose answers are Markdown alone."""
+    """A toolset whose answers are Markdown alone, and bounded without being asked."""
     from anvil.server.markdown_text import render
 
-    tools = tuple(
-        replace(tool, call=partial(tool.call, more_chars=MORE_IN_MARKDOWN))
-        if tool.call is not None and tool.name == "search_docs"
-        else tool
-        for tool in toolset.tools
-    )
-    return replace(toolset, tools=tools, render=render)
+    def bounded(tool: Tool) -> Tool:
+        if tool.call is not None and tool.name == "search_docs":
+            return replace(tool, call=partial(tool.call, more_chars=MORE_IN_MARKDOWN))
+        if tool.name not in IN_PARTS:
+            return tool
+        description = "A page or a part of it." if tool.name == "get_page" else tool.description
+        offset = Parameter("offset", "", "integer", 0)  # an answer says "next_offset 29995" where there is more
+        parameters = (*tool.parameters, offset)
+        return replace(tool, description=description, parameters=parameters, call=partial(_read, tool.name))
+
+    return replace(toolset, tools=tuple(map(bounded, toolset.tools)), render=render)
 
 
-def _report(opened: Anvil, file_path: str, problem: str, comment: str, **chosen: str | None) -> Reported:
+def _read(name: str, opened: Anvil, given: dict[str, Any]) -> Any:
+    return getattr(opened, name)(**given, max_chars=MAX_TEXT_CHARS)
+
+
+def _report(opened: Anvil, file_path: str, problem: str, comment: str, **chosen: Any) -> Reported:
     from anvil.doc_tests import question_log
 
     if problem == "missing":

@@ -6,6 +6,7 @@ Of a text that is cut, the lines are ``lines 12-18 of 10-40``. Results that have
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable
 from functools import singledispatch
@@ -17,6 +18,8 @@ from anvil.server.result_json import plain, text
 from anvil.values import SEPARATOR, address, at_line
 from anvil.wording import counted, full_heading
 
+MAX_LISTED_CHARS = 1500
+"""Characters of the breadcrumbs that follow a part of a page."""
 _BLANK_LINES = re.compile(r"\n(?:[ \t]*\n){2,}")
 _HEADING = re.compile(r"\s*#{1,6}[ \t][^\r\n]*")
 
@@ -69,8 +72,32 @@ def _body(content: str) -> str:
 @render.register
 def _(result: Page) -> str:
     page = address(result.file_path, result.collection, result.version)
-    whole = "".join(chunk.content for chunk in result.chunks)
-    return _joined([f"{page} {result.title} ({counted(result.total_chars, 'character')})", whole])
+    shown = "".join(chunk.content for chunk in result.chunks)
+    head = f"{page} {result.title} ({counted(result.total_chars, 'character')})"
+    return _joined([head, shown, *_next(result.next_offset, _later_sections(result))])
+
+
+def _later_sections(page: Page) -> str:
+    """The sections of a page after its part, which get_section reads: with the deepest headings that there is room
+    for."""
+    if page.next_offset is None:
+        return ""
+    starts = itertools.accumulate((section.char_count for section in page.sections), initial=0)
+    later = [section for section, start in zip(page.sections, starts, strict=False) if start >= page.next_offset]
+    listed = ""
+    for deepest in range(1, 7):
+        deeper = "; ".join(section.heading_path for section in later if section.heading_level <= deepest)
+        if listed and len(deeper) > MAX_LISTED_CHARS:
+            break
+        listed = deeper
+    return listed if len(listed) <= MAX_LISTED_CHARS else f"{listed[:MAX_LISTED_CHARS]}…"
+
+
+def _next(offset: int | None, later: str = "") -> list[str]:
+    """The line that says how to read on; none at the end of a text."""
+    if offset is None:
+        return []
+    return [f"next_offset {offset}; later sections: {later}" if later else f"next_offset {offset}"]
 
 
 @render.register
@@ -78,7 +105,8 @@ def _(result: SectionText) -> str:
     place = result.metadata
     page = address(place.file_path, result.collection, result.version)
     lines = _lines(place.start_line, place.end_line)
-    return _joined([f"{page}{lines} {full_heading(result.title, place.heading_path)}", result.content])
+    head = f"{page}{lines} {full_heading(result.title, place.heading_path)}"
+    return _joined([head, result.content, *_next(result.next_offset)])
 
 
 @render.register

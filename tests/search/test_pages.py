@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 from hypothesis import given, settings
@@ -439,3 +440,39 @@ def test_an_anchor_that_two_headings_share_names_both(tmp_path: Path) -> None:
         with pytest.raises(NotFound, match=r"2 sections of a.md have the anchor '?#?same'?: .*One.*Two"):
             opened.get_section("a.md", "#same")
         assert "second" in opened.get_section("a.md", "Page > Two").content
+
+
+Part = TypeVar("Part", anvil.Page, anvil.SectionText)
+
+
+def parts(read: Callable[[int], Part]) -> list[Part]:
+    """A text in parts, each from the ``next_offset`` of the one before."""
+    found = [read(0)]
+    while (offset := found[-1].next_offset) is not None:
+        found.append(read(offset))
+    return found
+
+
+def test_a_page_is_read_in_parts_of_whole_chunks(opened: Opener) -> None:
+    reader = opened({"book.md": HANDBOOK.format(long="A sentence. " * 400)})
+    whole = pages.get_page(reader, "book.md")
+    for max_chars in (1, 700, 3000, whole.total_chars - 1):
+        read = parts(partial(pages.bounded_page, whole, max_chars=max_chars))
+        assert len(read) > 1 and tuple(chunk for part in read for chunk in part.chunks) == whole.chunks
+        assert all(len(pages.page_text(part.chunks)) <= max_chars or len(part.chunks) == 1 for part in read)
+        assert all((part.total_chars, part.sections) == (whole.total_chars, whole.sections) for part in read)
+    assert pages.bounded_page(whole, 0, None) == pages.bounded_page(whole, -5, whole.total_chars) == whole
+    inside = whole.chunks[0].char_count + 1  # an offset within a chunk loses nothing: that chunk comes first
+    assert pages.bounded_page(whole, inside, None).chunks == whole.chunks[1:]
+    assert pages.bounded_page(whole, whole.total_chars, 10).chunks == ()
+
+
+def test_a_section_is_read_in_parts_of_whole_lines(opened: Opener) -> None:
+    reader = opened({"book.md": "# Book\n\n" + "".join(f"Line {n} of many.\n" for n in range(90)) + "x" * 300})
+    whole = pages.get_section(reader, "book.md", "Book")
+    read = parts(partial(pages.bounded_section, whole, max_chars=100))
+    assert "".join(part.content for part in read) == whole.content
+    assert all(len(part.content) <= 100 and part.metadata == whole.metadata for part in read)
+    assert all(part.content.endswith(".\n") for part in read[:-3])
+    assert [part.content for part in read[-3:]] == ["x" * 100] * 3
+    assert pages.bounded_section(whole, 0, None) == pages.bounded_section(whole, 0, len(whole.content)) == whole

@@ -105,3 +105,35 @@ def test_other_answers(ask: Any, opened: anvil.Anvil) -> None:
         f"{len(opened.list_pages().pages)} pages; next_offset 1"
     )
     assert json.loads(ask("get_status"))["index"]["total_pages"] == len(opened.list_pages().pages)
+
+
+def test_a_long_page_and_a_long_section_come_in_parts(tmp_path: Path) -> None:
+    section = "## Part {0}\n\n" + "A line of the part {0}.\n" * 1000
+    text = "# Long\n\n" + "".join(section.format(number) + "\n" for number in range(4)) + "### Deep\n\nThe end.\n"
+    docs = write(tmp_path / "docs", {"long.md": text, "short.md": "# Short\n\nText.\n"})
+    with anvil.open(docs, tmp_path / "i.db", "none") as opened:
+        answers = Answers([running(opened)])
+
+        def read(name: str, **arguments: Any) -> tuple[str, int | None]:
+            """The text without the line above and below it, and where the next part begins."""
+            result = answers.answer("tools/call", {"name": name, "arguments": {"file_path": "long.md", **arguments}})
+            text: str = result["content"][0]["text"]
+            assert len(text) < 30_000 + 200
+            body, _, more = text.rpartition("\n\nnext_offset ")
+            return body or text, int(more.partition(";")[0]) if body else None
+
+        for call in ({"name": "get_page"}, {"name": "get_section", "heading_path": "Long", "include_children": True}):
+            parts: list[str] = []
+            more: int | None = 0
+            while more is not None:
+                part, more = read(**call, offset=more)
+                assert part.startswith("long.md")
+                parts.append(part.partition("\n\n")[2])
+            seen = [line for line in "\n".join(parts).splitlines() if line]
+            assert len(parts) > 2 and seen == [line for line in text.splitlines() if line]
+        first = answers.answer("tools/call", {"name": "get_page", "arguments": {"file_path": "long.md"}})
+        assert first["content"][0]["text"].endswith(
+            "; later sections: Long > Part 2; Long > Part 3; Long > Part 3 > Deep"
+        )
+        short = answers.answer("tools/call", {"name": "get_page", "arguments": {"file_path": "short.md"}})
+        assert short["content"][0]["text"] == "short.md Short (15 characters)\n\n# Short\n\nText."
