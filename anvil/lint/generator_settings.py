@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -35,10 +36,16 @@ _OTHERS = frozenset(
     conf.py book.toml _config.yml astro.config.mjs astro.config.ts astro.config.js antora.yml .gitbook.yaml
     nuxt.config.ts nuxt.config.js next.config.js next.config.mjs next.config.ts mint.json docs.json _quarto.yml
     gatsby-config.js .eleventy.js eleventy.config.js .vuepress docfx.json rspress.config.ts zensical.toml
-    velite.config.ts source.config.ts
+    velite.config.ts source.config.ts Doxyfile
     """.split()  # noqa: SIM905 - a list of quoted words is not read
 )
 """Files of generators whose links are not known here."""
+_CONFIG_BELOW = re.compile(
+    r"(?:mk|proper)docs\.ya?ml|docusaurus\.config\.[cm]?[jt]s|\.vitepress|hugo\.(?:toml|ya?ml|json)"
+)
+"""Files and folders of generators that are known here, for sites inside the documentation folder."""
+MAX_DEPTH_BELOW = 2
+"""Folders below the documentation folder in which a site that has most of its pages is looked for."""
 _MAKES_NO_PAGES = frozenset(
     """
     anvil autorefs awesome-nav awesome-pages bibtex charts ezlinks exclude exclude-search git-authors
@@ -62,11 +69,16 @@ _COMMENT = re.compile(r"<!--")
 """A hook of the site may replace it."""
 _TABS = re.compile(r"^[ \t]*===[!+]? ?[\"']", re.M)
 _SHORTCODES = re.compile(r"\{\{[<%]")
+_DOCSIFY = re.compile(r"\$docsify\b")
+_EXDOC = re.compile(r"\bextras\s*:|\bex_doc\b")
 _GITHUB_DYNAMIC = re.compile(r"\{%|<!--\s*@include|^import\s[^\n]*\.mdx?[\"']|^```\{(?:include|eval-rst|toctree)", re.M)
 
 
-def site_rules(files: FileTree, options: SiteOptions) -> SiteRules:
-    """The rules of the documentation's site: from ``[site]``, else from a configuration file near the folder."""
+def site_rules(files: FileTree, options: SiteOptions, pages: Collection[str] = ()) -> SiteRules:
+    """The rules of the documentation's site: from ``[site]``, else from a configuration file near the folder.
+
+    ``pages``: the paths of its pages, of which most may be those of a site inside the folder.
+    """
     is_configured = options.url or options.rule != SiteOptions().rule
     generator_of_rule = _GENERATORS[options.rule] if is_configured else None
     for folder in files.ancestors():
@@ -74,11 +86,45 @@ def site_rules(files: FileTree, options: SiteOptions) -> SiteRules:
         for generator, read in _READERS:
             if generator_of_rule in (None, generator) and (rules := read(files, folder, names)) is not None:
                 return replace(rules, rule=options.rule) if is_configured and generator == "mkdocs" else rules
-        if generator_of_rule is None and (not _OTHERS.isdisjoint(names)):
-            return unknown(files)
+        if generator_of_rule is None and (other := _other(files, folder, names)) is not None:
+            return other
+    if generator_of_rule is None and (inner := _site_below(files, pages)) is not None:
+        return inner
     if generator_of_rule is None or generator_of_rule == "github":
         return _github(files)
     return replace(_plain(files, generator_of_rule), rule=options.rule)
+
+
+def _other(files: FileTree, folder: str, names: Mapping[str, bool]) -> SiteRules | None:
+    """The rules of a generator whose links are not known, if a file in ``folder`` is one of its."""
+    if not _OTHERS.isdisjoint(names):
+        return replace(unknown(files), labels="conf.py" in names)
+    if names.get("mix.exs") is False and _EXDOC.search(files.read(join(folder, "mix.exs")) or ""):
+        return replace(unknown(files), by_name=True)
+    if folder == files.docs and names.get("index.html") is False:
+        text = files.read(join(folder, "index.html")) or ""
+        if _DOCSIFY.search(text):
+            return replace(unknown(files), generates="alias" in text)
+    return None
+
+
+def _site_below(files: FileTree, pages: Collection[str]) -> SiteRules | None:
+    """The rules for pages of which most are in a folder with the configuration of a generator, such as ``docs/source``
+    with Sphinx's. Its site is not that of the whole documentation folder, so only links to files say what they mean."""
+    counts = Counter(
+        "/".join(folders[:depth])
+        for folders in (path.split("/")[:-1] for path in pages)
+        for depth in range(min(MAX_DEPTH_BELOW, len(folders)) + 1)
+    )
+    for inner in sorted(folder for folder, count in counts.items() if 2 * count > len(pages)):
+        folder = join(files.docs, inner) if inner else files.docs
+        names = files.names(folder) or {}
+        config = next((name for name in sorted(names) if _CONFIG_BELOW.fullmatch(name)), None)
+        if config is not None:
+            return replace(unknown(files), inner=join(inner, config) if inner else config)
+        if inner and (other := _other(files, folder, names)) is not None:
+            return other
+    return None
 
 
 def _plain(files: FileTree, generator: Generator) -> SiteRules:

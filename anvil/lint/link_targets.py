@@ -48,8 +48,11 @@ class SiteRules:
     from the root for included files; None where no extension includes files. ``excluded``: globs of pages, from the
     content, that the site leaves out. ``filled``: pages, from the content, that the generator fills. ``wiki``: whether
     ``[[Page]]`` is a link. ``beside``: whether a link to a page's file becomes one to HTML that need not come from this
-    content: a redirect, or a page of another book beside this one. ``silent``: rules that do not apply to this site.
-    ``doubtful``: rules whose findings only a build of the site can confirm, so they are notes.
+    content: a redirect, or a page of another book beside this one. ``by_name``: whether a link to a page's file names
+    it in any folder. ``labels``: whether a link that is an anchor alone may name a target of any page, or an object
+    that only a build knows, as in MyST. ``inner``: the configuration of a site inside the documentation folder, from
+    that folder; ``""`` without one. ``silent``: rules that do not apply to this site. ``doubtful``: rules
+    whose findings only a build of the site can confirm, so they are notes.
     """
 
     generator: Generator = "github"
@@ -69,6 +72,9 @@ class SiteRules:
     filled: frozenset[str] = frozenset()
     wiki: bool = False
     beside: bool = False
+    by_name: bool = False
+    labels: bool = False
+    inner: str = ""
     silent: frozenset[str] = frozenset()
     doubtful: frozenset[str] = frozenset()
 
@@ -256,7 +262,8 @@ class Site:
         if rules.generates or self.files.kind(file) == "folder":
             return None
         if path.lower().endswith(PAGE_ENDINGS):
-            return f"there is no file {self.shown(file)}"
+            is_elsewhere = rules.by_name and self.named(posixpath.basename(path))
+            return None if is_elsewhere else f"there is no file {self.shown(file)}"
         if rules.generator == "unknown" or self._is_unknowable(page, path, file):
             return None
         if link.kind in ("image", "html image") or (posixpath.splitext(path)[1] and not path.endswith("/")):

@@ -46,6 +46,10 @@ OTHER_TOOL = (
     "No page links to {orphans:,} of {pages}, so a tool that is not known here makes the site. If none does, set "
     "'rule = \"github\"' in the table [site] of anvil.toml."
 )
+INNER_SITE = (
+    "{config} makes a site of most pages. To resolve their links as it does, name the folder of its pages "
+    "instead of the folder around it."
+)
 LINK_RULES = frozenset({"broken-link", "broken-anchor", "orphan-page"})
 
 
@@ -72,10 +76,12 @@ def lint(
     fresh = {path for path, identity in scan.entries.items() if indexed.get(path) == identity}
     pages, unread = _pages(source, scan.entries, fresh, reader)
     skipped = [*scan.skipped, *unread]
-    site = Site(pages, generator_settings.site_rules(files, config.site), files)
+    site = Site(pages, generator_settings.site_rules(files, config.site, pages), files)
     notes = [f"{page.path} was not examined: {page.reason}." for page in skipped[:MAX_NAMED_PAGES]]
     if len(skipped) > MAX_NAMED_PAGES:
         notes.append(f"{counted(len(skipped) - MAX_NAMED_PAGES, 'further page', 'were')} not examined.")
+    if site.rules.inner and built is None:
+        notes.append(INNER_SITE.format(config=posixpath.join(files.docs, site.rules.inner)))
     options = config.table(LintOptions)
     wants_similar = options.levels.near_duplicate != "off" and (names is None or "near-duplicate" in names)
     similar = _similar(reader, fresh, len(pages), notes) if wants_similar else ()

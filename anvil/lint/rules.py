@@ -275,6 +275,8 @@ def broken_anchor(documentation: Documentation) -> Iterator[Issue]:
             continue
         if target.kind != "page" or not fragment or _GENERATED_ANCHOR.match(fragment):
             continue
+        if site.rules.labels and use.link.target.startswith("#"):
+            continue
         if target.page not in anchors_by_page:
             anchors_by_page[target.page] = _anchors(site, site.pages[target.page])
         anchors = anchors_by_page[target.page]

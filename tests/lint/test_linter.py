@@ -425,6 +425,53 @@ def test_where_the_generator_is_not_known_an_anchor_may_begin_with_the_headings_
     assert messages(report) == ["a.md:7 this page has no anchor '#Options-gone'."]
 
 
+def test_a_link_of_sphinx_that_is_an_anchor_alone_may_name_a_target_of_any_page(tmp_path: Path) -> None:
+    pages = {
+        "source/a.md": "[b](#howto:b) [object](#Spawner.ip) [gone](gone.md)\n[c](b.md#gone)",
+        "source/b.md": "(howto:b)=\n# B",
+    }
+    report = linted(tmp_path, pages, "broken-anchor", "broken-link", others={"docs/source/conf.py": ""})
+    assert report.generator == "unknown"
+    assert messages(report) == [
+        "source/a.md:1 Broken link 'gone.md': there is no file source/gone.md.",
+        "source/a.md:2 source/b.md has no anchor '#gone'.",
+    ]
+
+
+def test_exdoc_finds_a_page_by_its_name_in_any_folder(tmp_path: Path) -> None:
+    pages = {"a.md": "[b](b.md) [gone](gone.md)", "howto/b.md": "[a](a.md)"}
+    exdoc = 'defp docs, do: [extras: ["docs/a.md"]]'
+    report = linted(tmp_path / "exdoc", pages, "broken-link", others={"mix.exs": exdoc})
+    assert report.generator == "unknown"
+    assert messages(report) == ["a.md:1 Broken link 'gone.md': there is no file gone.md."]
+    assert linted(tmp_path / "no", pages, "broken-link", others={"mix.exs": "[]"}).generator == "github"
+
+
+def test_docsify_is_known_by_its_page(tmp_path: Path) -> None:
+    pages = {"a.md": "[route](guide?id=x) [gone](gone.md)"}
+    start = "<script>window.$docsify = {%s}</script>"
+    report = linted(tmp_path / "a", pages, "broken-link", others={"docs/index.html": start % "name: 'x'"})
+    assert messages(report) == ["a.md:1 Broken link 'gone.md': there is no file gone.md."]
+    report = linted(tmp_path / "b", pages, "broken-link", others={"docs/index.html": start % "alias: {'/gone': 'x'}"})
+    assert messages(report) == []
+    assert linted(tmp_path / "c", pages, "broken-link", others={"docs/index.html": ""}).generator == "github"
+
+
+def test_a_site_that_has_most_pages_is_found_inside_the_folder(tmp_path: Path) -> None:
+    pages = {"README.md": "", "site/docs/a.md": "[gone](gone.md) [address](../b/gone/)", "site/docs/b.md": ""}
+    report = linted(tmp_path / "a", pages, "broken-link", "orphan-page", others={"docs/site/mkdocs.yml": MKDOCS})
+    assert report.generator == "unknown"
+    assert messages(report) == ["site/docs/a.md:1 Broken link 'gone.md': there is no file site/docs/gone.md."]
+    assert report.notes == (
+        "a/docs/site/mkdocs.yml makes a site of most pages. To resolve their links as it does, name the folder of its "
+        "pages instead of the folder around it.",
+    )
+    more = {**pages, "c.md": "", "d.md": ""}
+    assert linted(tmp_path / "b", more, "broken-link", others={"docs/site/mkdocs.yml": MKDOCS}).generator == "github"
+    report = linted(tmp_path / "c", pages, "broken-link", others={"docs/site/book.toml": ""})
+    assert (report.generator, report.notes) == ("unknown", ())
+
+
 def test_a_book_has_redirects_and_may_link_to_books_beside_it(tmp_path: Path) -> None:
     redirects = '[output.html.redirect]\n"/old/page.html" = "../new.html"\n'
     pages = {"new.md": "[old](old/page.md) [gone](old/gone.md) [std](../core/primitive.f32.md#method.max)\n"}
