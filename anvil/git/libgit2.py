@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shlex
 from bisect import bisect_left
 from collections.abc import Collection, Iterator
@@ -63,6 +64,56 @@ def _reason(error: Exception) -> str:
     if "'sdir'" in reason:
         return "it is a sparse index, which libgit2 cannot read; run `git sparse-checkout disable`"
     return reason
+
+
+_LOOPS_IN_IGNORE_RULE = re.compile(rb"^(?!#)[^\n]*[\v\f]", re.MULTILINE)
+"""A line of a ``.gitignore`` that libgit2, up to 1.9.7 at least, reads in an endless loop. It is a pattern in git."""
+
+
+class IgnoreFiles:
+    """The files with ignore rules, looked at before libgit2 reads them. Not thread-safe.
+
+    ``root``: the work tree. ``shared``: files whose rules hold for all of it.
+    """
+
+    def __init__(self, root: Path, shared: Collection[Path]) -> None:
+        self._root = str(root)
+        self._shared = [str(file) for file in shared]
+        self._looked_at: dict[str, tuple[object, str]] = {}
+        """File -> its state when it was read, and what is wrong with it; empty for nothing."""
+
+    def ensure_readable(self, path: str) -> None:
+        """Raise :class:`GitError` if libgit2 cannot read the rules for a path: relative to the root, of a folder
+        with a slash at its end."""
+        folder = self._root
+        files = [*self._shared, os.path.join(folder, ".gitignore")]
+        for name in path.split("/")[:-1]:
+            folder = os.path.join(folder, name)
+            files.append(os.path.join(folder, ".gitignore"))
+        for file in files:
+            if wrong := self._fault(file):
+                raise GitError(wrong)
+
+    def _fault(self, file: str) -> str:
+        try:
+            state = os.stat(file)
+        except OSError:  # there is none
+            return ""
+        signature = (state.st_mtime_ns, state.st_size, state.st_ino, state.st_ctime_ns)
+        known = self._looked_at.get(file)
+        if known is None or known[0] != signature:
+            known = self._looked_at[file] = (signature, _fault_of_rules(Path(file)))
+        return known[1]
+
+
+def _fault_of_rules(file: Path) -> str:
+    """What keeps libgit2 from reading a file with ignore rules; empty for nothing."""
+    data = file.read_bytes() if file.is_file() else b""
+    found = _LOOPS_IN_IGNORE_RULE.search(data)
+    if found is None:
+        return ""
+    line = data.count(b"\n", 0, found.end()) + 1
+    return f"{file}, line {line}: libgit2 cannot read a rule with a form feed or a vertical tab. Remove that character."
 
 
 class StagingArea:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from anvil.errors import GitError, SourceError
 from anvil.formats.data_formats import timestamp
-from anvil.git.libgit2 import StagingArea, failures, open_repository
+from anvil.git.libgit2 import IgnoreFiles, StagingArea, failures, open_repository
 from anvil.git.objects import Commits, Entry, Trees, blob_id, last_touched, start_of
 from anvil.settings.schema import INDEX_FOLDER
 
@@ -81,6 +81,7 @@ class Repository:
         self.common_dir = Path(os.path.realpath(self.git_dir / shared.strip())) if shared else self.git_dir
         self._trees = Trees(lambda tree: handle[tree].read_raw())
         self.staging = StagingArea(self.git_dir)
+        self._ignore_files = IgnoreFiles(root, [self.common_dir / "info/exclude"])
 
     @classmethod
     def discover(cls, path: Path) -> Repository | None:
@@ -455,6 +456,7 @@ class Repository:
         with failures("The ignore rules cannot be read"):
             if not folder and self.staging.holds(path):  # first, because it takes a tenth of the time
                 return False
+            self._ignore_files.ensure_readable(path)
             return self._git.path_is_ignored(path) and not (folder and self.staging.holds(path))
 
     def clean(self, path: str, data: bytes) -> bytes:
@@ -474,6 +476,9 @@ class Repository:
     def dirty(self, prefix: str) -> bool:
         """Whether a folder differs from HEAD, with untracked files, without Anvil's index."""
         head = start_of(prefix)
+        for path in self.staging.folder(""):
+            if path.endswith(".gitignore"):
+                self._ignore_files.ensure_readable(path)
         with failures("The state of the work tree cannot be read"):
             return any(
                 path.startswith(head) and f"/{INDEX_FOLDER}/" not in f"/{path}"

@@ -345,6 +345,23 @@ def test_ignored_as_git_says(root: Path) -> None:
     assert not repository.is_ignored("docs/build/x.md")
 
 
+@pytest.mark.parametrize("rule", [b"\f\n", b"a.tmp\n\f\nb.tmp\n", b"draft\vold.md\n", b"!\f"])
+def test_a_rule_that_libgit2_reads_without_end_is_an_error(root: Path, rule: bytes) -> None:
+    write(root / "docs/part/b.md", "b")
+    (root / "docs/.gitignore").write_bytes(rule)
+    repository = found(root)
+    line = rule.count(b"\n", 0, min(at for at in map(rule.find, (b"\f", b"\v")) if at >= 0)) + 1
+    for path in ("docs/part/b.md", "docs/part/", "docs/"):
+        with pytest.raises(GitError, match=rf"\.gitignore, line {line}: .*Remove that character"):
+            repository.is_ignored(path)
+    assert not repository.is_ignored("src/")
+    run(root, "add", "-A")
+    assert git.status(root / "docs") is None
+    (root / "docs/.gitignore").write_bytes(b"# a page\f\nb.md\n")  # in a comment, and after a change
+    repository = found(root)
+    assert repository.is_ignored("docs/part/b.md")
+
+
 @pytest.mark.parametrize("setting", ["autocrlf", "attributes", "ident", "off"])
 def test_a_checkout_has_the_committed_blob_id(root: Path, setting: str) -> None:
     data = b"# A\r\n\r\ntext $Id: 0123 $\r\n"
