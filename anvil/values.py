@@ -271,7 +271,8 @@ def silent(stage: str, done: int, total: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class BuildReport:
-    """The result of a build. ``reasons``: why more than the changed pages was built again.
+    """The result of a build. ``reasons``: why more than the changed pages was built again, and what is
+    wrong with the source.
 
     ``failed``: chunks without a vector. ``kept``: number of old vectors that are used because no new ones could be
     made, and ``refusal`` is the reason.

@@ -60,9 +60,13 @@ class _Plan:
     """Whether another model than before makes all vectors."""
 
     @property
-    def about_pages(self) -> tuple[str, ...]:
-        """The reason to report about a source without a page."""
-        return (self.pageless,) if self.pageless and not self.scan.entries else ()
+    def about_source(self) -> tuple[str, ...]:
+        """What to report about the source: that its repository cannot be read, or that it has no page."""
+        problem = self.source.problem
+        return (
+            *((problem,) if problem else ()),
+            *((self.pageless,) if self.pageless and not self.scan.entries else ()),
+        )
 
 
 def build(
@@ -125,7 +129,7 @@ def _up_to_date(plan: _Plan, standing: Reader | None, path: Path) -> BuildReport
     if not is_unchanged(standing, plan.wanted, plan.scan, plan.source, plan.request.shard):
         return None
     report = report_on("unchanged", path, standing.meta()["digest"], standing.counts(), plan.started, plan.scan.skipped)
-    return replace(report, reasons=plan.about_pages)
+    return replace(report, reasons=plan.about_source)
 
 
 def _copy_of_older(plan: _Plan, readers: contextlib.ExitStack) -> BuildReport | None:
@@ -208,7 +212,7 @@ def _publish(plan: _Plan, indexer: Indexer, readers: contextlib.ExitStack) -> Bu
         changes=plan.changes,
         skipped=(*plan.scan.skipped, *tally.skipped),
         failed=tuple(tally.failed),
-        reasons=(*plan.about_pages, *reasons),
+        reasons=(*plan.about_source, *reasons),
         kept=tally.kept,
         refusal=tally.refusal,
     )

@@ -46,6 +46,8 @@ def command(given: OpenRequest, staged: bool, ref: str | None, tracked: bool, as
             source = options.documents(opened, staged, ref)
             file = stack.enter_context(options.in_git(opened, staged or ref is not None).file(ref)) if tracked else None
             changes = opened.check(source, file)
+            if source is not None and source.problem:
+                output.warn(source.problem)
             stale_files = None
             if source is not None:
                 stale_files = agents.agent_files(opened).compare(source, ref, staged)

@@ -224,7 +224,7 @@ class LiveIndex:
 
     def notes(self, copy: WorkingCopy) -> list[str]:
         """Sentences on work that is not done yet, with reasons. Inside :meth:`query`."""
-        notes = [copy.refused] if copy.refused else []
+        notes = [note for note in (copy.source and copy.source.problem, copy.refused) if note]
         notes += _shard_notes(copy)
         build = self._initial_build
         if build is not None and build.note and (build.running or copy.provisional):

@@ -396,6 +396,18 @@ def test_a_page_of_too_many_chunks_is_named_and_stays_out(
         assert opened.search("axolotl").results and not opened.search("quokka").results
 
 
+def test_a_repository_that_cannot_be_read_is_named_in_each_report(
+    docs: Path, tmp_path: Path, keywords: EmbeddingProvider
+) -> None:
+    """Otherwise pages that git ignores would be in the index without a word."""
+    write(docs, {".git": "gitdir: nowhere", ".gitignore": "secret.md", "secret.md": "secret"})
+    for outcome in ("built", "unchanged"):
+        report = make(docs, tmp_path / "i.db", keywords)
+        assert report.outcome == outcome
+        assert len(report.reasons) == 1 and str(docs) in report.reasons[0]
+        assert "files that git ignores are not left out" in report.reasons[0]
+
+
 @pytest.mark.parametrize("damage", ["truncate", "short", "empty", "pointer", "trigger"])
 def test_a_damaged_index_is_replaced_with_a_reason(
     docs: Path, tmp_path: Path, keywords: EmbeddingProvider, damage: str

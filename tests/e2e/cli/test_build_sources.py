@@ -35,6 +35,13 @@ def test_a_staged_tree_without_pages_is_not_the_folder(tmp_path: Path) -> None:
     assert "is a page" not in program("build", "--provider", "none", cwd=tmp_path).stderr
 
 
+def test_each_command_that_compares_pages_says_that_the_repository_cannot_be_read(work: Path) -> None:
+    (work / ".git/HEAD").unlink()
+    for words in (["build"], ["build"], ["check"], ["search", "alerts"]):
+        told = program(*words, cwd=work).stderr
+        assert "is not a complete repository" in told and "files that git ignores are not left out" in told
+
+
 def test_what_is_staged_is_built_and_nothing_else(work: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     write(work / "docs", {"index.md": "# Staged\n", "new.md": "# New\n"})
     run(work, "add", "docs")
