@@ -39,10 +39,8 @@ _BOMS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "
 _NAME_END = rb"(?![a-z0-9:-])"  # this and the patterns below are for HTML in lower case
 _SPACE = rb"\t\n\f\r "
 _GAP = rb"[%b/]+" % _SPACE
-_ATTRIBUTES = rb"""(?:%b|[^%b/>][^%b/>=]*(?:[%b]*=[%b]*(?:"[^"]*"?|'[^']*'?|[^%b>"'][^%b>]*)?)?)*>?""" % (
-    _GAP,
-    *(_SPACE,) * 6,
-)
+_ATTRIBUTE = rb"""[^%b/>][^%b/>=]*(?:[%b]*=[%b]*(?:"[^"]*"?|'[^']*'?|[^%b>"'][^%b>]*)?)?""" % ((_SPACE,) * 6)
+_ATTRIBUTES = rb"(?:%b|%b)*>?" % (_GAP, _ATTRIBUTE)
 """The rest of a tag after its name, as browsers read it. It matches whatever comes, so that it is never tried again."""
 _RAW_NAME = rb"(?:script|style|textarea|title|xmp|iframe|noembed|noframes)(?=[%b/>])" % _SPACE
 _MARKUP = re.compile(
@@ -61,7 +59,8 @@ _TAG = re.compile(
     rb"<(?:(?P<end>/?)(?P<name>[a-z][^%b/>]*)(?P<rest>%b)|(?:[!?]|/(?![a-z]))[^>]*>?)" % (_SPACE, _ATTRIBUTES)
 )
 """A tag as browsers read it, or what they take for a comment."""
-_ATTRIBUTE = re.compile(rb"[%b/]+[^%b/>]" % (_SPACE, _SPACE))
+_EACH_ATTRIBUTE = re.compile(_ATTRIBUTE)
+"""An attribute of a tag with its value, in which there may be blanks and slashes."""
 _FORMATS = frozenset(b"a b big code em font i nobr s small strike strong tt u".split())
 _NO_CONTENT = frozenset(
     b"area base basefont bgsound body br col embed frame head hr html img input keygen link meta param source track "
@@ -142,7 +141,7 @@ def _ensure_quick(data: bytes, tags: int) -> None:
 
 def _has_many_attributes(data: bytes) -> bool:
     return any(
-        tag.end() - tag.start() > MAX_ATTRIBUTES and len(_ATTRIBUTE.findall(tag[0])) > MAX_ATTRIBUTES
+        tag.end() - tag.start() > MAX_ATTRIBUTES and len(_EACH_ATTRIBUTE.findall(tag["rest"] or b"")) > MAX_ATTRIBUTES
         for tag in _TAG.finditer(data)
     )
 

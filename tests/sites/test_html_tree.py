@@ -148,10 +148,12 @@ def test_any_mixture_of_marks_is_as_deep_as_the_tree(monkeypatch: pytest.MonkeyP
         "<script>" + "if (a<b) c = ' d e'; " * 30_000 + "</script>",
         "<table><tr><td>a<td>b" * 900 + "<p>a" * 20_000,
         "<svg><path d='x'/></svg>" * 20_000,
+        '<img src="data:image/png;base64,' + "iVBO/Rw0KGgo+" * 8_000 + '">',
+        "<meta name=description content='" + "a word of it " * 5_000 + "'>",
         "<svg a=b>" + "<path a = 'x' b=\"/\"c d / /><stop/>" * 50_000,
         "<svg>" + "<g><title>n</title><polygon points='1,2'/><text>x</text></g>" * 10_000 + "</svg>",
     ],
-    ids=range(15),
+    ids=range(17),
 )
 def test_a_long_page_is_not_deep(html: str) -> None:
     assert html_tree.parse(html).body is not None
