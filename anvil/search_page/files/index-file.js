@@ -10,6 +10,7 @@ const BLOCK = 16384; // bytes that are asked for at least
 const GAP = 16384; // bytes between two parts that are fetched with them, because another request takes longer
 const MAX_CACHED = 64e6; // bytes of pages that are kept
 const MAX_LENGTHS = 10_000; // chunks whose numbers of words are read before a question needs them
+const MAX_LEAVES = 32; // pages of the keyword index, of 4 KB each, that are read for the beginning of a word
 const FORMAT = 4;
 const FIRST_LEAF = 2 ** 37; // FTS5: the ids of the pages of part 1 follow this number
 const COLUMNS = 4; // of the keyword index: content, breadcrumb, title, derived terms
@@ -300,14 +301,42 @@ export class IndexFile {
   }
 
   async #readPosting(wanted) {
-    const index = this.terms.findLastIndex(({term}) => term <= wanted);
+    const index = this.#leafOf(wanted);
     if (index < 0) return new Map();
-    const [first, last] = [this.terms[index].leaf, this.terms[index + 1]?.leaf ?? 2 ** 31 - 1].map(each => FIRST_LEAF + each);
-    const rows = await this.#scan(this.facts.roots.chunks_fts_data, key => (key < first ? -1 : key > last ? 1 : 0));
-    const leaves = rows.map(({record}) => leaf(columns(record)[1]));
+    const leaves = await this.#leaves(this.terms[index].leaf, this.terms[index + 1]?.leaf);
     if (!leaves.length) throw damaged();
-    const span = doclist(leaves[0], wanted);
-    return span ? decoded(leaves, span) : new Map();
+    for (const entries of entriesOf(leaves[0])) if (entries.term === wanted) return decoded(leaves, entries);
+    return new Map();
+  }
+
+  /** Token -> as posting(), of the tokens that begin with a text; none where they fill too many pages. */
+  async beginning(text) {
+    const wanted = binary(encoder.encode(`0${text}`));
+    const first = this.terms[Math.max(this.#leafOf(wanted), 0)]?.leaf ?? 0;
+    const behind = this.terms.find(({term}) => term > `${wanted}\xff`)?.leaf; // the last entries may end in it
+    const found = new Map();
+    if ((behind ?? this.terms.at(-1)?.leaf ?? 0) - first >= MAX_LEAVES) return found;
+    const leaves = await this.#leaves(first, behind);
+    leaves.forEach((each, at) => {
+      for (const entries of entriesOf(each)) {
+        if (!entries.term.startsWith(wanted)) continue;
+        const token = utf8.decode(Uint8Array.from(entries.term.slice(1), letter => letter.charCodeAt(0)));
+        found.set(token, decoded(leaves.slice(at), entries));
+      }
+    });
+    return found;
+  }
+
+  /** Which of `terms` names the page that a term is in, if it is in any; -1: it is before all of them. */
+  #leafOf(wanted) {
+    return this.terms.findLastIndex(({term}) => term <= wanted);
+  }
+
+  /** The pages of the keyword index from one to another; undefined: to the end. */
+  async #leaves(first, last = 2 ** 31 - 1) {
+    const place = key => (key < FIRST_LEAF + first ? -1 : key > FIRST_LEAF + last ? 1 : 0);
+    const rows = await this.#scan(this.facts.roots.chunks_fts_data, place);
+    return rows.map(({record}) => leaf(columns(record)[1]));
   }
 
   forget() {
@@ -331,18 +360,16 @@ function leaf(bytes) {
   return {bytes, firstRow: number(bytes, 0, 2), end, terms};
 }
 
-/** From where to where a page has the entries of a term; null where it is not in the index. */
-function doclist({bytes, end, terms}, wanted) {
+/** The terms of a page, in order, and from where to where it has the entries of each. */
+function* entriesOf({bytes, end, terms}) {
   let term = '';
   for (let each = 0; each < terms.length; each += 1) {
     let at = terms[each], kept = 0, size;
     if (each) [kept, at] = varint(bytes, at);
     [size, at] = varint(bytes, at);
     term = term.slice(0, kept) + binary(bytes.subarray(at, at + size));
-    if (term === wanted) return {start: at + size, end: terms[each + 1] ?? end, isLast: each === terms.length - 1};
-    if (term > wanted) return null;
+    yield {term, start: at + size, end: terms[each + 1] ?? end, isLast: each === terms.length - 1};
   }
-  return null;
 }
 
 /** The entries of a term, which may go on in the next pages. Of each page the first row id is whole, others are steps. */

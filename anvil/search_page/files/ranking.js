@@ -3,9 +3,12 @@
 
 import {excerpt} from './excerpt.js';
 import {damaged, IndexFile, positions, Problem} from './index-file.js';
-import {counted, derivedWords, headingCounts, isCjk, parseQuestion, token, tokens} from './words.js';
+import {counted, derivedWords, folded, headingCounts, isCjk, parseQuestion, token, tokens, words} from './words.js';
 
 const SEPARATOR = ' > ';
+const MIN_BEGUN = 3; // letters of a word that is completed
+const MAX_COMPLETIONS = 4;
+const [MIN_STEM, MAX_ENDING] = [4, 5]; // letters: of "configurat" the index has "configur"
 const QUALIFIED = /^([A-Za-z_][\p{L}\p{N}_]*(?:\.[A-Za-z_][\p{L}\p{N}_]*)+)(?:\(\))?$/u; // such as asyncio.TaskGroup
 const sum = values => [...values].reduce((total, each) => total + each, 0);
 const round = value => Math.round(value * 1e6) / 1e6;
@@ -55,6 +58,7 @@ export class Search {
     const rowsOf = new Map();
     const all = [...[...terms].map(([, {word}]) => word), ...phrases.keys()];
     await Promise.all(all.map(async text => rowsOf.set(text, await this.holders(text))));
+    await this.complete(question, terms, rowsOf);
     const weights = new Map();
     for (const [key, {weight, word}] of terms) {
       if (rowsOf.get(word).size) weights.set(key, weight * idf(rowsOf.get(word).size, file.count));
@@ -68,6 +72,30 @@ export class Search {
     const results = await this.scored(ids, terms, weights, held, rowsOf, isAboutRecords);
     this.confidence(results, terms, weights, held);
     return {results, weights, phrases};
+  }
+
+  /** Add the words that begin with the last word, if hardly a page has it: a reader may still be typing it. The most used
+   * of them weighs as much as one word that all their chunks have, the others less. */
+  async complete(question, terms, rowsOf) {
+    const text = question.trim().normalize('NFC'), last = words(text).at(-1) ?? '', begun = folded(last), key = token(last);
+    const term = terms.get(key), known = rowsOf.get(term?.word)?.size;
+    if (!term || known >= this.rules.RESULTS || isCjk(last) || begun.length < MIN_BEGUN || !text.endsWith(last)) return;
+    const found = await this.file.beginning(begun);
+    found.delete(key);
+    const least = known ? begun.length : Math.max(MIN_STEM, begun.length - MAX_ENDING);
+    for (let length = begun.length - 1; !found.size && length >= least; length -= 1) {
+      const stem = begun.slice(0, length), rows = await this.file.posting(stem);
+      if (rows.size) found.set(stem, rows);
+    }
+    const order = ([one, rows], [other, more]) => more.size - rows.size || (one < other ? -1 : 1);
+    const used = [...found].filter(([each]) => !terms.has(each)).sort(order).slice(0, MAX_COMPLETIONS);
+    const together = idf(new Set(used.flatMap(([, rows]) => [...rows.keys()])).size, this.file.count);
+    if (used.length && !known) terms.delete(key);
+    for (const [each, rows] of used) {
+      const share = (rows.size / used[0][1].size) * (together / idf(rows.size, this.file.count));
+      terms.set(each, {weight: term.weight * share, word: each});
+      rowsOf.set(each, rows);
+    }
   }
 
   /** Row -> positions of the first word, of the chunks that hold a word, or a phrase of several. */

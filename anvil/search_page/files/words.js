@@ -92,13 +92,18 @@ function plain(letter) {
   return base < '\x80' ? base : letter;
 }
 
+/** A word in the form in which it is stemmed: small letters, without marks. */
+export function folded(word) {
+  return word.toLowerCase().replace(LATIN, plain).replace(/[\u0300-\u0331]/g, '').replaceAll('ς', 'σ').replaceAll('µ', 'μ');
+}
+
 const known = new Map();
 
 /** The token of a word in the keyword index. */
 export function token(word) {
   let found = known.get(word);
   if (found === undefined) {
-    found = stem(word.toLowerCase().replace(LATIN, plain).replace(/[\u0300-\u0331]/g, '').replaceAll('ς', 'σ').replaceAll('µ', 'μ'));
+    found = stem(folded(word));
     if (known.size > 20000) known.clear();
     known.set(word, found);
   }

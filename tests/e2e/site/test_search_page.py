@@ -376,6 +376,52 @@ def test_results_are_those_of_a_search_by_words(
             assert own[3:] == pytest.approx(other[3:], abs=0.01), question
 
 
+@pytest.mark.parametrize(
+    ("typed", "whole"),
+    [
+        ("gangw", "gangway"),
+        ("dock moor", "dock mooring"),
+        ("openHarb", "openHarbour"),
+        ("naï", "naïve"),
+        ("lighthou", "lighthouse"),
+        ("cachin", "caching"),  # its token is "cach"
+        ("sailingl", "sailing"),  # no word begins so, but the token "sail"
+    ],
+)
+def test_a_word_that_is_still_being_typed_finds_what_it_begins(
+    typed: str, whole: str, large: Path, visitor: Visitor, tmp_path: Path
+) -> None:
+    with hosted(copied(large, tmp_path), RANGES) as address:
+        visitor.go(f"{address}anvil/search/")
+        [begun, finished] = visitor.driver.execute_async_script(ASK, [typed, whole])
+        assert [each[:3] for each in begun] == [each[:3] for each in finished] != []
+        found = open_page(visitor, address, typed)["results"]
+        assert len(found) == 5 and all(whole.split()[-1][:4] in each["text"] for each in found)
+
+
+def test_a_rare_word_is_first_and_then_the_words_that_it_begins(tmp_path: Path, visitor: Visitor) -> None:
+    texts = [
+        "The port.",
+        *["A portal opens."] * 3,
+        "One portfolio.",
+        "A porthole, a portrait.",
+        "Ports of call.",
+        "Por.",
+    ]
+    files = {f"p{number}/index.html": page(f"Page {number}", f"<p>{text}</p>") for number, text in enumerate(texts)}
+    site = built(tmp_path / "site", files)
+    with hosted(site) as address:
+        visitor.go(f"{address}anvil/search/")
+        [ports, begun, short, none] = visitor.driver.execute_async_script(
+            ASK, ["port", "porta", "po", "portalsandmore"]
+        )
+        marks = {mark for each in open_page(visitor, address, "porta")["results"] for mark in each["marks"]}
+    assert marks == {"portal"}
+    assert sorted(row[0] for row in ports[:2]) == ["p0/index.html", "p6/index.html"] and len(ports) == 5
+    assert sorted(row[0] for row in begun) == ["p1/index.html", "p2/index.html", "p3/index.html"]
+    assert short == none == []
+
+
 def test_names_of_an_api_and_the_option_of_sphinx(tmp_path: Path, visitor: Visitor) -> None:
     classes = "".join(
         f".. py:class:: beacon.{name}\n   :canonical: beacon._lamps.{name}\n\n   {text}\n\n"
