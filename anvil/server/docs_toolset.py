@@ -129,9 +129,7 @@ TOOLS: tuple[Tool, ...] = (
         lambda: anvil.PageList,
         lambda opened, given: opened.list_pages(**given, max_chars=MAX_LIST_CHARS),
     ),
-    Tool(
-        "get_status", "Status", "What the index holds, its freshness, model and git state.", (), lambda: anvil.Status
-    ),
+    Tool("get_status", "Status", "What the index holds, its freshness, model and git state.", (), lambda: anvil.Status),
 )
 
 

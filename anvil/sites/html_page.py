@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import posixpath
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from html import unescape
@@ -234,17 +234,16 @@ def read_with_twin(data: bytes, twin: bytes | None, rules: PageRules) -> PageCon
 
 
 def _passages(markdown: str) -> str:
-    """The texts between the headings of a page, in short: the number of all their words, then digest and number of
-    words of each that is long enough to be looked for."""
-    total = 0
-    passages = []
-    for body in _HEADING_LINE.split(markdown):
-        own = word_lists.of_markdown(body)
-        total += len(own)
-        if len(own) >= MIN_PASSAGE_WORDS:
-            digest = hashlib.sha256(" ".join(own).encode("utf-8", "surrogatepass")).hexdigest()
-            passages.append(f"{digest[:DIGEST_CHARACTERS]}{len(own)}")
-    return " ".join((str(total), *passages))
+    """The texts between the headings of a page, in short: digest and number of words of all of them together, then of
+    each that is long enough to be looked for."""
+    bodies = [word_lists.of_markdown(body) for body in _HEADING_LINE.split(markdown)]
+    whole = [word for body in bodies for word in body]
+    return " ".join(_in_short(body) for body in (whole, *(body for body in bodies if len(body) >= MIN_PASSAGE_WORDS)))
+
+
+def _in_short(passage: Sequence[str]) -> str:
+    digest = hashlib.sha256(" ".join(passage).encode("utf-8", "surrogatepass")).hexdigest()
+    return f"{digest[:DIGEST_CHARACTERS]}{len(passage)}"
 
 
 def _said_by(twin: bytes, markdown: str) -> str | None:

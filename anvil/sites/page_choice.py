@@ -242,16 +242,18 @@ def repeated(pages: Sequence[SitePage], sources: Mapping[str, str]) -> list[Skip
     """The copies among the pages of a site, each with a reason. ``sources``: path of a page's HTML -> its source.
 
     Of several pages with one text, the one with a source stays, else the one with the shortest path. Versions of the
-    documentation are kept apart. A page with a source is a copy only of several others.
+    documentation are kept apart. A page with a source is a copy only of several others. A page with another title than
+    the only one that has its passages is a page of its own, such as that of another function with the same example,
+    unless all of its text is the same or it is not translated.
     """
     copies: list[Skipped] = []
-    holders: dict[tuple[str | None, str], str] = {}
+    holders: dict[tuple[str | None, str], SitePage] = {}
     listing = _pages_that_list(pages)
 
     def order(page: SitePage) -> tuple[int, bool, bool, int, str]:
         no_source = page.file not in sources
         return (
-            int(page.facts.passages.partition(" ")[0] or 0),
+            _words_in(page.facts.passages.partition(" ")[0]),
             no_source,
             page.file in listing,
             len(page.file),
@@ -260,21 +262,35 @@ def repeated(pages: Sequence[SitePage], sources: Mapping[str, str]) -> list[Skip
 
     # The shortest text first: a page that has the texts of several others is the copy, and not these.
     for page in sorted(pages, key=order):
-        total, *passages = page.facts.passages.split(" ")
+        whole, *passages = page.facts.passages.split(" ")
         covered = 0
-        others: dict[str, None] = {}
+        others: dict[str, SitePage] = {}
         for passage in passages:
             holder = holders.get((page.version, passage))
             if holder is not None:
-                covered += int(passage[DIGEST_CHARACTERS:])
-                others[holder] = None
-        size = int(total or 0)
-        if size >= MIN_PAGE_WORDS and covered >= MIN_SHARE * size and (page.file not in sources or len(others) > 1):
+                covered += _words_in(passage)
+                others[holder.file] = holder
+        size = _words_in(whole)
+        if size >= MIN_PAGE_WORDS and covered >= MIN_SHARE * size and _is_copy(page, others, page.file in sources):
             copies.append(Skipped(page.file, f"its text is that of {first_of(sorted(others), 3)}"))
             continue
         for passage in passages:
-            holders.setdefault((page.version, passage), page.file)
+            holders.setdefault((page.version, passage), page)
     return copies
+
+
+def _words_in(passage: str) -> int:
+    return int(passage[DIGEST_CHARACTERS:] or 0)
+
+
+def _is_copy(page: SitePage, others: Mapping[str, SitePage], has_source: bool) -> bool:
+    """Whether a page whose passages are in ``others`` is no page of its own."""
+    if len(others) > 1:
+        return True
+    (other,) = others.values()
+    same_text = page.facts.passages.partition(" ")[0] == other.facts.passages.partition(" ")[0]
+    same_page = page.facts.title == other.facts.title or page.language != other.language
+    return not has_source and (same_text or same_page)
 
 
 def _pages_that_list(pages: Iterable[SitePage]) -> frozenset[str]:

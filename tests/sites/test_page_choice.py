@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from anvil.settings.schema import SiteOptions
-from anvil.sites import page_choice
-from anvil.sites.page_choice import PageFacts
+from anvil.sites import html_page, page_choice
+from anvil.sites.generators import NO_RULES
+from anvil.sites.page_choice import PageFacts, SitePage
 
 
 @pytest.mark.parametrize(
@@ -27,3 +28,27 @@ def test_a_listing_has_thirty_words_at_most() -> None:
         facts = {"tags/index.html": PageFacts("Tags", word_count=500, own_words=words, digest="a")}
         chosen = page_choice.choose(facts, None, SiteOptions())
         assert [page.file for page in chosen.pages] == (["tags/index.html"] if is_page else [])
+
+
+EXAMPLE = "<pre>" + " ".join(f"word{number}" for number in range(200)) + "</pre>"
+
+
+def test_pages_of_two_functions_with_one_example_are_no_copies() -> None:
+    """As those of JSON for Modern C++: the title and a short text are their own, nine tenths are the example."""
+
+    def copies(**bodies: str) -> list[tuple[str, str]]:
+        pages = []
+        for name, body in bodies.items():
+            html = f"<main><h1>{name.partition('_')[0]}</h1>{body}</main>"
+            facts = html_page.read_with_twin(html.encode(), None, NO_RULES).facts
+            pages.append(SitePage(f"{name}.html", f"{name}.html", None, None, "en", facts))
+        return [(copy.path, copy.reason) for copy in page_choice.repeated(pages, {})]
+
+    example = f"<h2>Example</h2>{EXAMPLE}"
+    assert copies(null=f"<p>A null value.</p>{example}", key=f"<p>A key.</p>{example}") == []
+    assert copies(null=f"<p>A null value.</p>{example}", key=f"<p>A null value.</p>{example}") == [
+        ("null.html", "its text is that of key.html")
+    ]
+    assert copies(key=f"<p>A key.</p>{example}", key_2=f"<p>A key of an object.</p>{example}") == [
+        ("key_2.html", "its text is that of key.html")
+    ]
