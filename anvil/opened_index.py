@@ -60,10 +60,10 @@ class OpenedIndex:
         ``provider``: one that several share; the caller closes it."""
         folder = base / config.docs
         if not folder.is_dir() and not index_only:
-            from anvil.documents.working_tree import missing_folder_advice
+            from anvil.documents.working_tree import folder_advice
 
             problem = f"{folder} is not a folder" if folder.exists() else f"There is no folder {folder}"
-            raise SourceError(f"{problem}. {missing_folder_advice(folder)}")
+            raise SourceError(f"{problem}. {folder_advice(folder)}")
         self.config = config
         self.base = base
         self.request = request
@@ -240,6 +240,7 @@ class OpenedIndex:
         from anvil.build import builder
         from anvil.documents import document_source
         from anvil.documents.git_tree import StagedTree
+        from anvil.documents.working_tree import folder_advice
         from anvil.embedding.provider import uncached
         from anvil.index_file import publish
 
@@ -266,8 +267,12 @@ class OpenedIndex:
         self.ensure_folder(self.folder)
         if self.config.index is None:
             publish.keep_out_of_git(self.location.path.parent)
-        staged = source.name == StagedTree.name
-        pageless = document_source.no_page(self.folder or "the source", self.config.source.include, staged=staged)
+        is_staged = source.name == StagedTree.name
+
+        def pageless() -> str:
+            reason = document_source.no_page(self.folder or "the source", self.config.source.include, staged=is_staged)
+            return reason if is_staged or self.folder is None else f"{reason} {folder_advice(self.folder)}"
+
         return build(request, configured=self.configured, pageless=pageless)
 
     def cluster(self, address: str) -> Executor:

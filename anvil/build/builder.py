@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -46,8 +46,8 @@ class _Plan:
     request: BuildRequest
     wanted: dict[str, str]
     """The settings of the index in its manifest."""
-    pageless: str
-    """The reason to report when the source has no page; empty: none."""
+    pageless: Callable[[], str] | None
+    """Gives the reason to report when the source has no page; None: there is none to report."""
     started: float
     standing: Reader | None = None
     """The index that exists, if it can be used."""
@@ -63,10 +63,8 @@ class _Plan:
     def about_source(self) -> tuple[str, ...]:
         """What to report about the source: that its repository cannot be read, or that it has no page."""
         problem = self.source.problem
-        return (
-            *((problem,) if problem else ()),
-            *((self.pageless,) if self.pageless and not self.scan.entries else ()),
-        )
+        pageless = self.pageless() if self.pageless is not None and not self.scan.entries else None
+        return tuple(reason for reason in (problem, pageless) if reason)
 
 
 def build(
@@ -77,13 +75,13 @@ def build(
     request: BuildRequest = BuildRequest(),
     *,
     configured: Mapping[str, str | None] | None = None,
-    pageless: str = "",
+    pageless: Callable[[], str] | None = None,
 ) -> BuildReport:
     """Build or update the index file at ``index`` from ``source``. Nothing is written when nothing changed.
 
     An index of ``request.previous`` that cannot be used is named in the report's reasons. If there is no index yet, the
     first of them is the start. ``configured``: see
-    :func:`anvil.build.indexer.settings`. ``pageless``: the reason to report when
+    :func:`anvil.build.indexer.settings`. ``pageless``: gives the reason to report when
     the source has no page (a shard may have none). A build from plain files replaces an index that was built with a
     site only with ``force``: the index would lose the site's addresses, and get the files that the site excludes.
     Raises :class:`IndexBusy` when another process still builds the same index, and :class:`BuildError` and
@@ -92,7 +90,7 @@ def build(
     started = time.perf_counter()
     wanted = settings(provider, chunking, configured)
     if request.shard is not None:
-        source, pageless = ShardSource(source, request.shard), ""
+        source, pageless = ShardSource(source, request.shard), None
     plan = _Plan(source, index, provider, chunking, request, wanted, pageless, started)
     publish.ensure_overwritable(index)  # before anything that takes time, such as waiting for the lock
     with contextlib.ExitStack() as opened:

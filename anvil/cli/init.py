@@ -133,9 +133,9 @@ def command(
     config, base, config_file = _project(docs)
     folder = base / config.docs
     if not folder.is_dir():
-        from anvil.documents.working_tree import missing_folder_advice
+        from anvil.documents.working_tree import folder_advice
 
-        raise ConfigError(f"There is no folder {docs or config.docs}. {missing_folder_advice(folder)}")
+        raise ConfigError(f"There is no folder {docs or config.docs}. {folder_advice(folder)}")
     if index_url.is_remote(config.index or ""):
         raise ConfigError("'index' names a published index, which does not go into git. There is nothing to set up.")
     if commit_index is None:

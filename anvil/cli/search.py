@@ -138,7 +138,8 @@ def rendered(result: SearchResult, spans: Sequence[SectionSpan], query: str, fol
     """The results as text: place, score, confidence, breadcrumb, and the lines that match best. ``folders``: see
     :func:`anvil.cli.pages.folders`."""
     if not result.results:
-        return f"Nothing found in {counted(result.total_chunks, 'chunk')}.\n"
+        empty = "" if result.total_chunks else " No page is indexed: 'anvil doctor' says why."
+        return f"Nothing found in {counted(result.total_chunks, 'chunk')}.{empty}\n"
     stems = excerpts.query_stems(query)
     hits = enumerate(zip(result.results, spans, strict=True), 1)
     return "\n".join(_hit(number, hit, span, stems, folders) for number, (hit, span) in hits)

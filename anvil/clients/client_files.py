@@ -405,9 +405,9 @@ class Setup:
         elif folder.is_dir():
             options["--docs"] = folder
         elif self.docs is not None or self.index is None:
-            from anvil.documents.working_tree import missing_folder_advice
+            from anvil.documents.working_tree import folder_advice
 
-            raise ConfigError(f"There is no folder {self.docs or 'docs'}. {missing_folder_advice(folder)}")
+            raise ConfigError(f"There is no folder {self.docs or 'docs'}. {folder_advice(folder)}")
         if self.index is not None:
             remote = index_url.is_remote(self.index)
             options["--index"] = _address(self.index) if remote else Path(os.path.abspath(self.index))

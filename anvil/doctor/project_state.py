@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from anvil.context.settings import CONTEXT_NAME, ContextOptions, load_context
 from anvil.doctor.examined_project import ExaminedProject, Result, Verdict
 from anvil.documents.document_source import no_page
+from anvil.documents.working_tree import folder_advice
 from anvil.errors import (
     AnvilError,
     ArtifactError,
@@ -73,7 +74,7 @@ def documents(project: ExaminedProject) -> Iterator[Result]:
         return
     shown, count = project.shown(project.folder), len(scan.entries)
     if not count:
-        yield Result("wrong", no_page(shown, project.config.source.include))
+        yield Result("wrong", f"{no_page(shown, project.config.source.include)} {folder_advice(project.folder)}")
         return
     text = f"{shown} has {counted(count, 'page')}."
     if not scan.skipped:

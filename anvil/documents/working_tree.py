@@ -48,7 +48,7 @@ _PRECOMPOSES = sys.platform == "darwin"
 _VANISHED = "vanished"
 
 MAX_SEARCHED_ENTRIES = 2000
-"""Names that :func:`missing_folder_advice` looks at."""
+"""Names that :func:`folder_advice` looks at."""
 _MAX_REREAD_FILES = 64
 """Recently written files that are read at each scan. Other such files are read once more when they are old enough."""
 _CLOCK_STEP_NS = 1_000_000_000
@@ -515,12 +515,24 @@ def _no_folder(docs: Path) -> str:
     return f"There is no folder {docs}. Name the folder of your documents."
 
 
-def missing_folder_advice(missing: Path) -> str:
-    """A message for a missing documentation folder, with the names of folders near it that have Markdown."""
-    around = next((folder for folder in missing.absolute().parents if folder.is_dir()), Path.cwd())
-    near = [str(around / name) for name in _with_pages(around)[:4]]
-    hold = f": {listed(near)} {'hold' if near[1:] else 'holds'} Markdown" if near else ""
-    return f"Name the documentation folder with --docs{hold}."
+def folder_advice(folder: Path) -> str:
+    """What to name in place of a documentation folder that is missing or has no page: the folders near it that have
+    Markdown, and the folder around it if that has."""
+    around = next((parent for parent in folder.absolute().parents if parent.is_dir()), Path.cwd())
+    near = [str(around / name) for name in _with_pages(around) if name != folder.name][:4]
+    hold = [f"{listed(near)} {'hold' if near[1:] else 'holds'} Markdown"] if near else []
+    own = sorted(_pages_in(around), key=lambda name: (not name.lower().startswith("readme."), name))
+    if own:
+        hold.append(f"{repr('.') if around == Path.cwd() else around} has {own[0]}")
+    return f"Name the documentation folder with --docs{': ' if hold else ''}{', and '.join(hold)}."
+
+
+def _pages_in(folder: Path) -> list[str]:
+    """Names of the Markdown files in a folder, without those in its subfolders."""
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        names = [entry.name for entry in itertools.islice(entries, MAX_SEARCHED_ENTRIES)]
+        return [name for name in names if name.lower().endswith(PAGE_ENDINGS)]
+    return []
 
 
 def _with_pages(around: Path) -> list[str]:

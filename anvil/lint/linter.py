@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from anvil.documents import document_source
 from anvil.documents.document_source import DocumentSource
 from anvil.documents.repository_files import FileTree
 from anvil.errors import ConfigError, GitError
@@ -80,6 +81,8 @@ def lint(
     notes = [f"{page.path} was not examined: {page.reason}." for page in skipped[:MAX_NAMED_PAGES]]
     if len(skipped) > MAX_NAMED_PAGES:
         notes.append(f"{counted(len(skipped) - MAX_NAMED_PAGES, 'further page', 'were')} not examined.")
+    if not scan.entries:
+        notes.append(document_source.no_page("the documentation folder", config.source.include))
     if site.rules.inner and built is None:
         notes.append(INNER_SITE.format(config=posixpath.join(files.docs, site.rules.inner)))
     options = config.table(LintOptions)

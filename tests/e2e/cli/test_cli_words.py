@@ -130,6 +130,19 @@ def test_a_folder_that_is_not_there_names_those_with_markdown(tmp_path: Path) ->
     for words in (["build"], ["search", "x"], ["check", "nowhere"], ["init", "--yes"], ["init", "--client", "cursor"]):
         told = complaint(*words, cwd=tmp_path, by=in_process.program)
         assert told.endswith("manual and notes hold Markdown.") and "src" not in told and ".hidden" not in told, told
+    write(tmp_path, {"README.md": "# A\n", "CHANGELOG.md": "# B\n"})
+    told = complaint("build", cwd=tmp_path, by=in_process.program)
+    assert told.endswith("manual and notes hold Markdown, and '.' has README.md."), told
+
+
+def test_a_folder_without_a_page_names_those_with_markdown(tmp_path: Path) -> None:
+    write(tmp_path, {"docs/index.html": "", "manual/a.md": "# A\n"})
+    advice = "or all are left out. Name the documentation folder with --docs: manual holds Markdown.\n"
+    assert in_process.program("build", cwd=tmp_path).stderr.endswith(advice)
+    assert in_process.program("search", "x", cwd=tmp_path).stdout == (
+        "Nothing found in 0 chunks. No page is indexed: 'anvil doctor' says why.\n"
+    )
+    assert "No file in the documentation folder is a page: " in in_process.program("lint", cwd=tmp_path).stdout
 
 
 def test_errors_speak_of_commands_and_of_paths_from_here(built: Path) -> None:  # noqa: F811
