@@ -47,7 +47,7 @@ def command(ctx: click.Context, config: str | None, everything: bool, as_json: b
         output.print_json({"dependencies": shown})
         return
     if not listed:
-        output.say("No lockfile and no environment names a package here.")
+        output.say("No lockfile of Python or npm, and no environment, names a package here.")
         return
     names = [f"{row.name} {row.version or '(no version)'}" for row in shown]
     width = max(map(len, names), default=0)

@@ -17,7 +17,7 @@ from anvil.dependencies import anvil_lock, docs_cache, ecosystems, package_files
 from anvil.dependencies.ecosystems import InstalledPackages
 from anvil.dependencies.package_names import is_name, is_version, normalized
 from anvil.dependencies.project_urls import ProjectUrls
-from anvil.dependencies.values import ECOSYSTEMS, Dependency, Ecosystem, LockedDocs, NamedPackages
+from anvil.dependencies.values import ECOSYSTEMS, Dependency, DirectPackages, Ecosystem, LockedDocs, NamedPackages
 from anvil.errors import ConfigError
 from anvil.wording import counted
 
@@ -71,12 +71,12 @@ def _formats(name: str) -> list[tuple[Ecosystem, Callable[[str], NamedPackages]]
 
 
 def _checked(
-    ecosystem: Ecosystem, packages: list[tuple[str, object]], direct: set[str], origin: str
+    ecosystem: Ecosystem, packages: list[tuple[str, object]], direct: DirectPackages, origin: str
 ) -> list[Dependency]:
     if len(packages) > MAX_PACKAGES:
         raise ValueError(f"it has more than {MAX_PACKAGES:,} packages")
     shown = ECOSYSTEMS[ecosystem].shown
-    wanted = {normalized(ecosystem, name) for name in direct}
+    wanted = {normalized(ecosystem, name): versions for name, versions in direct.items()}
     dependencies = set()
     for name, version in packages:
         if not is_name(ecosystem, name):
@@ -86,7 +86,8 @@ def _checked(
         if not is_version(version):
             raise ValueError(f"{str(version)[:80]!r} is not the version of {shown}")
         plain = normalized(ecosystem, name)
-        dependencies.add(Dependency(ecosystem, plain, str(version), plain in wanted, origin))
+        is_direct = plain in wanted and (not wanted[plain] or str(version) in wanted[plain])
+        dependencies.add(Dependency(ecosystem, plain, str(version), is_direct, origin))
     return sorted(dependencies)
 
 
@@ -120,7 +121,8 @@ def _of_ecosystem(base: Path, ecosystem: Ecosystem, files: Collection[str]) -> s
         packages += installed.unlocked(direct, {each.name for each in packages})
     named = direct - {each.name for each in packages}
     packages += [Dependency(ecosystem, name, None, True, module.PROJECT_FILE) for name in named]
-    return {replace(each, direct=each.direct or each.name in direct) for each in packages}
+    unmarked = direct - {each.name for each in packages if each.direct}  # the lockfile does not say which version
+    return {replace(each, direct=each.direct or each.name in unmarked) for each in packages}
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ import json
 import os
 import re
 import urllib.parse
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from anvil.dependencies import package_registry
 from anvil.dependencies.package_names import is_version
 from anvil.dependencies.package_registry import PackageArchive, Registry, Release
 from anvil.dependencies.project_urls import ProjectUrls, of_npm
-from anvil.dependencies.values import Dependency, NamedPackages
+from anvil.dependencies.values import Dependency, DirectPackages, NamedPackages
 from anvil.errors import FetchError, NotFound
 from anvil.formats import data_formats
 from anvil.formats.data_formats import json_object
@@ -50,7 +50,7 @@ def _package_lock(text: str) -> NamedPackages:
             if inside[1] and not row.get("link") and _is_registered(row):
                 packages.append((str(row.get("name", inside[2])), row.get("version")))
         root = rows.get("")
-        return packages, set(_named(root)) if isinstance(root, dict) else set()
+        return packages, _at_top(_named(root), rows) if isinstance(root, dict) else {}
     pending = [(table.get("dependencies"), 0)]  # before npm 7: packages inside the packages that need them
     while pending:
         rows, depth = pending.pop()
@@ -64,7 +64,13 @@ def _package_lock(text: str) -> NamedPackages:
             if is_version(row.get("version")):  # else an address
                 packages.append((name, row["version"]))
             pending.append((row.get("dependencies"), depth + 1))
-    return packages, set()
+    return packages, {}
+
+
+def _at_top(names: Iterable[str], rows: Mapping[str, Any]) -> DirectPackages:
+    """The direct packages: of several versions, the project gets the one at the top of ``node_modules``."""
+    installed = {name: rows.get(f"node_modules/{name}", {}).get("version") for name in names}
+    return {name: {version} if isinstance(version, str) else set() for name, version in installed.items()}
 
 
 def _is_registered(row: Mapping[str, Any]) -> bool:
@@ -73,9 +79,13 @@ def _is_registered(row: Mapping[str, Any]) -> bool:
 
 
 def _named(table: Mapping[str, Any]) -> Iterator[str]:
+    yield from (name for name, _ in _named_versions(table))
+
+
+def _named_versions(table: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
     for key in ("dependencies", "devDependencies", "optionalDependencies", "peerDependencies"):
         names = table.get(key)
-        yield from names if isinstance(names, dict) else ()
+        yield from names.items() if isinstance(names, dict) else ()
 
 
 def _pnpm(text: str) -> NamedPackages:
@@ -85,13 +95,19 @@ def _pnpm(text: str) -> NamedPackages:
         match = _PNPM_KEY.fullmatch(key) if isinstance(key, str) else None
         if match and is_version(match[2]):  # else an address or a folder
             packages.append((match[1], match[2]))
-    importers = [*_mapping(table, "importers").values(), table]
-    return packages, {name for each in importers if isinstance(each, dict) for name in _named(each)}
+    direct: DirectPackages = {}
+    for importer in [*_mapping(table, "importers").values(), table]:
+        if isinstance(importer, dict):
+            for name, locked in _named_versions(importer):
+                version = locked.get("version") if isinstance(locked, dict) else locked  # since pnpm 8, and before
+                plain = re.split(r"[(_]", version)[0] if isinstance(version, str) else ""
+                direct.setdefault(name, set()).update([plain] if is_version(plain) else ())
+    return packages, direct
 
 
 def _yarn(text: str) -> NamedPackages:
     if "__metadata:" in text:  # yarn 2 and later write YAML, yarn 1 a format of its own
-        return _berry(text), set()
+        return _berry(text), {}
     packages: list[tuple[str, object]] = []
     name = None
     for line in text.splitlines():
@@ -104,7 +120,7 @@ def _yarn(text: str) -> NamedPackages:
         elif name is not None and (version := _YARN_VERSION.fullmatch(line)):
             packages.append((name, version[1]))
             name = None
-    return packages, set()
+    return packages, {}
 
 
 def _berry(text: str) -> list[tuple[str, object]]:

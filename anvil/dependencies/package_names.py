@@ -129,7 +129,7 @@ def matching(dependencies: list[Dependency], text: str) -> Dependency:
         is_direct = any(each.direct for each in named)
         return Dependency(kind, normalized(kind, name), version, is_direct, "the command line")
     if not named:
-        raise ConfigError(f"No lockfile or installed package has {name}{_similar(dependencies, name)}.")
+        raise ConfigError(f"No lockfile or installed package has {name}. {_similar(dependencies, name)}")
     locked = [each for each in named if each.version is not None]
     chosen = [each for each in locked if each.direct] or locked
     if len({each.version for each in chosen}) > 1:
@@ -144,5 +144,4 @@ def _similar(dependencies: list[Dependency], name: str) -> str:
     import difflib
 
     near = difflib.get_close_matches(name, sorted({each.name for each in dependencies}), n=2, cutoff=0.6)
-    hint = f" Did you mean {' or '.join(near)}?" if near else f" To take it all the same, write pypi:{name}==VERSION."
-    return f".{hint}".rstrip(".?") + ("?" if near else "")
+    return f"Did you mean {' or '.join(near)}?" if near else f"To take it all the same, write pypi:{name}==VERSION."

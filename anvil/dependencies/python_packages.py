@@ -18,7 +18,7 @@ from anvil.dependencies import package_registry
 from anvil.dependencies.package_names import is_name, is_version, normalized
 from anvil.dependencies.package_registry import PackageArchive, Registry, Release
 from anvil.dependencies.project_urls import ProjectUrls, of_python
-from anvil.dependencies.values import Dependency, NamedPackages
+from anvil.dependencies.values import Dependency, DirectPackages, NamedPackages
 from anvil.errors import FetchError, NotFound
 from anvil.formats import data_formats
 from anvil.http.client import HttpClient
@@ -35,7 +35,7 @@ _PIN = re.compile(r"===?\s*([^\s,;*]+)\s*(?:[;#\\].*|--hash.*)?")
 
 def _uv(text: str) -> NamedPackages:
     packages: list[tuple[str, object]] = []
-    direct: set[str] = set()
+    direct: DirectPackages = {}
     for row in _rows(data_formats.read_toml(text), "package"):
         source = row.get("source")
         kinds = set(source) if isinstance(source, dict) else set()
@@ -46,9 +46,10 @@ def _uv(text: str) -> NamedPackages:
                 *_values(row.get("dev-dependencies")),
             ]
             for names in lists:
-                direct |= {
-                    each["name"] for each in names or () if isinstance(each, dict) and isinstance(each.get("name"), str)
-                }
+                for each in names or ():
+                    if isinstance(each, dict) and isinstance(each.get("name"), str):
+                        version = each.get("version")  # written where the file has several
+                        direct.setdefault(each["name"], set()).update([version] if isinstance(version, str) else ())
         elif not kinds or kinds & {"registry", "url"}:
             packages.append((_name(row), row.get("version")))
     return packages, direct
@@ -62,27 +63,27 @@ def _package_tables(text: str) -> NamedPackages:
         is_elsewhere = isinstance(source, dict) and source.get("type") in ("git", "directory", "file")
         if not is_elsewhere and not row.keys() & {"git", "path"}:
             packages.append((_name(row), row.get("version")))
-    return packages, set()
+    return packages, {}
 
 
 def _pylock(text: str) -> NamedPackages:
     """PEP 751."""
     rows = _rows(data_formats.read_toml(text), "packages")
-    return [(_name(row), row.get("version")) for row in rows if not row.keys() & {"vcs", "directory"}], set()
+    return [(_name(row), row.get("version")) for row in rows if not row.keys() & {"vcs", "directory"}], {}
 
 
 def _requirements(text: str) -> NamedPackages:
     """Lines ``name==1.2``, with extras, markers and hashes. Other lines name no version."""
     packages: list[tuple[str, object]] = []
-    direct: set[str] = set()
+    direct: DirectPackages = {}
     for line in re.sub(r"\\\r?\n", " ", text).splitlines():
         match = _REQUIREMENT.fullmatch(line.partition(" #")[0])
         pin = _PIN.fullmatch(match[2].strip()) if match else None
         if match and pin:
             packages.append((match[1], pin[1]))
-            direct.add(match[1])
+            direct[match[1]] = set()
     if re.search(r"^\s+# via", text, re.MULTILINE):  # written by pip-compile or uv: most are not the project's own
-        direct = set()
+        direct = {}
     return packages, direct
 
 

@@ -45,8 +45,10 @@ ECOSYSTEMS: Mapping[Ecosystem, EcosystemEntry] = {
         "anvil.dependencies.python_packages",
     ),
 }
-NamedPackages = tuple[list[tuple[str, object]], set[str]]
-"""What a lockfile names: (name, version) of each package, and the names that are direct. They are not checked yet."""
+DirectPackages = dict[str, set[str]]
+"""Name of a package that the project itself names -> the versions that it gets; empty if the lockfile does not say."""
+NamedPackages = tuple[list[tuple[str, object]], DirectPackages]
+"""What a lockfile names: (name, version) of each package, and those that are direct. They are not checked yet."""
 DocsSource = Literal["package", "release", "repository", "site"]
 """Where documentation comes from: the package itself, a release asset, the repository at a tag (built here), or the
 documentation site."""

@@ -111,6 +111,33 @@ def test_sources_of_uv() -> None:
     assert parsed("uv.lock", text) == [("a", "1.0", False), ("b", "1.0", False)]
 
 
+def test_of_several_versions_the_one_that_the_project_gets_is_direct() -> None:
+    """The others are of packages that it uses."""
+    npm = {
+        "": {"devDependencies": {"jsdom": "^30"}},
+        "node_modules/jsdom": {"version": "30.0.1"},
+        "node_modules/jest/node_modules/jsdom": {"version": "26.1.0"},
+    }
+    expected = [("jsdom", "26.1.0", False), ("jsdom", "30.0.1", True)]
+    assert parsed("package-lock.json", json.dumps({"lockfileVersion": 3, "packages": npm})) == expected
+    for written in ("{specifier: ^30, version: 30.0.1(canvas@2.0.0)}", "30.0.1_canvas@2.0.0"):
+        importers = f"importers:\n  packages/a:\n    dependencies: {{jsdom: {written}}}\n"
+        pnpm = f"{importers}packages:\n  jsdom@26.1.0: {{}}\n  jsdom@30.0.1: {{}}\n"
+        assert parsed("pnpm-lock.yaml", pnpm) == expected
+    rows = "".join(f'[[package]]\nname = "numpy"\nversion = "{version}"\n' for version in ("1.0", "2.0", "3.0"))
+    own = "".join(f', {{ name = "numpy", version = "{version}" }}' for version in ("2.0", "3.0"))
+    uv = f'{rows}[[package]]\nname = "own"\nsource = {{ editable = "." }}\ndependencies = [{own[2:]}]\n'
+    assert parsed("uv.lock", uv) == [("numpy", "1.0", False), ("numpy", "2.0", True), ("numpy", "3.0", True)]
+
+
+def test_a_lockfile_that_says_which_version_is_direct_is_believed(tmp_path: Path) -> None:
+    (tmp_path / "package.json").write_text('{"dependencies": {"jsdom": "^30", "ms": "^2"}}')
+    rows = "packages:\n  jsdom@26.1.0: {}\n  jsdom@30.0.1: {}\n  ms@2.1.0: {}\n"
+    (tmp_path / "pnpm-lock.yaml").write_text(f"importers:\n  .:\n    dependencies: {{jsdom: 30.0.1}}\n{rows}")
+    direct = [each.shown for each in lockfiles.dependencies(tmp_path) if each.direct]
+    assert direct == ["jsdom 30.0.1", "ms 2.1.0"]
+
+
 def test_direct_dependencies() -> None:
     uv = lockfiles.parse("uv.lock", (DATA / "uv.lock").read_text(), "uv.lock")
     assert {each.name for each in uv if each.direct} == {"click", "iniconfig", "markdown-it-py"}
