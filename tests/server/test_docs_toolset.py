@@ -1,0 +1,31 @@
+"""The tools over pages, where they are not those of the index: what their replies leave out for agents."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import anvil
+from anvil.server.answers import Answers
+from anvil.server.docs_toolset import TOOLSET
+from anvil.server.toolset import RunningToolset
+from tests.conftest import write
+
+
+def test_twenty_updated_pages_are_named_and_the_others_counted(tmp_path: Path) -> None:
+    docs = write(tmp_path / "docs", {f"p{number:02}.md": f"# Page {number}\n\nOld.\n" for number in range(30)})
+    with anvil.open(docs, tmp_path / "i.db", "none") as opened:
+        opened.index()
+
+    def freshness(changed: int) -> Any:
+        """What a new server says, after so many pages have changed since the build."""
+        write(docs, {f"p{number:02}.md": f"# Page {number}\n\nNew.\n" for number in range(changed)})
+        with anvil.open(docs, tmp_path / "i.db", "none") as opened:
+            answers = Answers([RunningToolset.of(TOOLSET, opened)])
+            call = {"name": "search_docs", "arguments": {"query": "page"}}
+            return answers.answer("tools/call", call)["structuredContent"]["freshness"]
+
+    few, many = freshness(20), freshness(30)
+    note = "30 pages were updated for this answer; 20 of them are named."
+    assert few["refreshed"] == many["refreshed"] == [f"p{number:02}.md" for number in range(20)]
+    assert note in many["notes"] and not any("updated" in each for each in few.get("notes", ()))
