@@ -15,11 +15,11 @@ from urllib.parse import quote, unquote, urljoin, urlsplit
 from anvil.formats.data_formats import canonical
 from anvil.sites import content_words as word_lists
 from anvil.sites import html_to_markdown as markdown
-from anvil.sites import html_tree, page_addresses
+from anvil.sites import html_tree, page_addresses, page_choice
 from anvil.sites.generators import GENERIC, INERT, NO_RULES, Content, PageRules, content_of, generator_of
 from anvil.sites.html_elements import headings_of
 from anvil.sites.html_tree import Element, Tree
-from anvil.sites.page_choice import DIGEST_CHARACTERS, PageFacts
+from anvil.sites.page_choice import PageFacts
 from anvil.text import front_matter
 from anvil.text.headings import says_nothing
 from anvil.text.rendered_sections import Heading
@@ -229,7 +229,8 @@ def read_with_twin(data: bytes, twin: bytes | None, rules: PageRules) -> PageCon
         markdown, facts = same, facts._replace(images=())  # it has its images in the text
     values = [markdown, headings, facts.title, facts.description, facts.language]
     digest = hashlib.sha256(canonical(values).encode("utf-8", "surrogatepass")).hexdigest()
-    facts = facts._replace(digest=digest, passages=_passages(markdown))
+    heading_digests = " ".join(page_choice.short_digest(heading.text) for heading in headings)
+    facts = facts._replace(digest=digest, passages=_passages(markdown), heading_digests=heading_digests)
     return PageContent(markdown if facts.word_count else "", headings, facts)
 
 
@@ -242,8 +243,7 @@ def _passages(markdown: str) -> str:
 
 
 def _in_short(passage: Sequence[str]) -> str:
-    digest = hashlib.sha256(" ".join(passage).encode("utf-8", "surrogatepass")).hexdigest()
-    return f"{digest[:DIGEST_CHARACTERS]}{len(passage)}"
+    return f"{page_choice.short_digest(' '.join(passage))}{len(passage)}"
 
 
 def _said_by(twin: bytes, markdown: str) -> str | None:

@@ -6,6 +6,7 @@ translated, or several in one.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -58,7 +59,8 @@ class PageFacts(NamedTuple):
     search engines, each tag on a line, in lower case. ``shell``: scripts make its content, so its HTML has none.
     ``word_count``: words of the content, and ``own_words``: those outside of its links and headings. ``frames``: it is
     a set of frames. ``digest``: the SHA-256 (hex) of what is indexed of it. ``passages``: its text in short, by which
-    copies are found. ``problem``: why it cannot be read. ``images``: in the order of the text.
+    copies are found. ``heading_digests``: its headings, as :func:`short_digest` gives them. ``problem``: why it cannot
+    be read. ``images``: in the order of the text.
     """
 
     title: str = ""
@@ -75,6 +77,7 @@ class PageFacts(NamedTuple):
     frames: bool = False
     digest: str = ""
     passages: str = ""
+    heading_digests: str = ""
     problem: str | None = None
     images: tuple[PageImage, ...] = ()
 
@@ -242,9 +245,8 @@ def repeated(pages: Sequence[SitePage], sources: Mapping[str, str]) -> list[Skip
     """The copies among the pages of a site, each with a reason. ``sources``: path of a page's HTML -> its source.
 
     Of several pages with one text, the one with a source stays, else the one with the shortest path. Versions of the
-    documentation are kept apart. A page with a source is a copy only of several others. A page with another title than
-    the only one that has its passages is a page of its own, such as that of another function with the same example,
-    unless all of its text is the same or it is not translated.
+    documentation are kept apart. A page with a source is a copy only of several others. A page that has passages of
+    others and is none of them is a page of its own, such as that of another function with the same example.
     """
     copies: list[Skipped] = []
     holders: dict[tuple[str | None, str], SitePage] = {}
@@ -271,7 +273,9 @@ def repeated(pages: Sequence[SitePage], sources: Mapping[str, str]) -> list[Skip
                 covered += _words_in(passage)
                 others[holder.file] = holder
         size = _words_in(whole)
-        if size >= MIN_PAGE_WORDS and covered >= MIN_SHARE * size and _is_copy(page, others, page.file in sources):
+        needed = 2 if page.file in sources else 1
+        is_covered = size >= MIN_PAGE_WORDS and covered >= MIN_SHARE * size and len(others) >= needed
+        if is_covered and _is_copy(page, tuple(others.values())):
             copies.append(Skipped(page.file, f"its text is that of {first_of(sorted(others), 3)}"))
             continue
         for passage in passages:
@@ -279,18 +283,25 @@ def repeated(pages: Sequence[SitePage], sources: Mapping[str, str]) -> list[Skip
     return copies
 
 
+def short_digest(text: str) -> str:
+    """A text in short, by which it is compared."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:DIGEST_CHARACTERS]
+
+
 def _words_in(passage: str) -> int:
     return int(passage[DIGEST_CHARACTERS:] or 0)
 
 
-def _is_copy(page: SitePage, others: Mapping[str, SitePage], has_source: bool) -> bool:
-    """Whether a page whose passages are in ``others`` is no page of its own."""
-    if len(others) > 1:
-        return True
-    (other,) = others.values()
+def _is_copy(page: SitePage, others: Sequence[SitePage]) -> bool:
+    """Whether a page whose passages are in ``others`` is one of them, or lists them."""
+    headings = page.facts.heading_digests.split(" ")
+    return any(_is_same(page, other) or short_digest(other.facts.title) in headings for other in others)
+
+
+def _is_same(page: SitePage, other: SitePage) -> bool:
+    """Whether two pages that have passages in common are one: in whole, by title, or as one is not translated."""
     same_text = page.facts.passages.partition(" ")[0] == other.facts.passages.partition(" ")[0]
-    same_page = page.facts.title == other.facts.title or page.language != other.language
-    return not has_source and (same_text or same_page)
+    return same_text or page.facts.title == other.facts.title or page.language != other.language
 
 
 def _pages_that_list(pages: Iterable[SitePage]) -> frozenset[str]:

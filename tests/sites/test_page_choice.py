@@ -49,6 +49,12 @@ def test_pages_of_two_functions_with_one_example_are_no_copies() -> None:
     assert copies(null=f"<p>A null value.</p>{example}", key=f"<p>A null value.</p>{example}") == [
         ("null.html", "its text is that of key.html")
     ]
+    shared = f"<h2>More</h2>{EXAMPLE.replace('word', 'more')}"
+    functions = {"null": f"<p>A.</p>{example}", "key": f"<p>B.</p>{shared}", "any": f"<p>C.</p>{example}{shared}"}
+    assert copies(**functions) == []
+    assert copies(**functions, all=f"<p>D.</p><h2>null</h2>{example}<h2>key</h2>{shared}") == [
+        ("all.html", "its text is that of key.html, null.html")
+    ]
     assert copies(key=f"<p>A key.</p>{example}", key_2=f"<p>A key of an object.</p>{example}") == [
         ("key_2.html", "its text is that of key.html")
     ]
