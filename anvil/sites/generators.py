@@ -38,7 +38,12 @@ class Generator:
 
 GENERIC = Generator(
     "unknown",
-    content=("main article", "main", "[role=main]", "article", "#content", "#main-content", ".content", "body"),
+    content=(
+        *("main article", "main", "[role=main]", "article"),
+        # no heading or entry with the name "content", and no section below one
+        ":is(div, section, td):not(.section, [class*=level]):is(#content, #main-content)",
+        *(".content", "body"),
+    ),
     ignore="""
         nav, [role=navigation], [role=search], [role=banner], [role=contentinfo], [hidden]:not([role=tabpanel]),
         [aria-hidden=true]:not(.starlight-aside__title), [style='display:none'], [style='display: none'], .sr-only,
