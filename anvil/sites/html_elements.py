@@ -15,6 +15,7 @@ from anvil.sites.html_tree import Element, classes
 from anvil.text.rendered_sections import Heading
 
 LEVELS = {f"h{level}": level for level in range(1, 7)}
+HEADINGS = ", ".join(LEVELS)
 
 
 def headings_of(content: Content) -> tuple[Heading, ...]:
@@ -38,22 +39,22 @@ def anchor_of(heading: Element) -> str:
     own = heading.attributes.get("id")
     if own:
         return own
-    inner = html_tree.first(heading, "[id], a[name]")
-    if inner is not None:
-        return _id(inner)
+    named = html_tree.first(heading, "[id], a[name]")
+    if named is not None:
+        return _id(named)
     before = _before(heading)
     if before is not None and before.is_element_node and before.tag in ("a", "span", "div"):
         name = _id(before)
         if name and not before.text().strip():
             return name
-    above = heading.parent
+    inner, above = heading, heading.parent
     for _ in range(2):  # a heading may be in a <div> or <header> of its section; in both it must be the first
-        if above is None or before is not None:
+        if above is None or not _is_first(inner):
             return ""
         name = above.attributes.get("id") or ""
         if name and above.tag in ("section", "div", "article"):
             return name
-        before, above = _before(above), above.parent
+        inner, above = above, above.parent
     return ""
 
 
@@ -67,6 +68,42 @@ def _before(element: Element) -> Element | None:
     while before is not None and before.is_text_node and not (before.text_content or "").strip():
         before = before.prev
     return before
+
+
+def _is_first(element: Element) -> bool:
+    """Whether an element begins the one that it is in: before it are only links, such as that to the source in the
+    pages of rustdoc."""
+    before = _before(element)
+    while before is not None and before.is_element_node and before.tag in ("a", "span"):
+        own_text = "" if before.tag == "a" else "".join(before.text().split())
+        if own_text and html_tree.first(before, "a[href]") is None:
+            return False
+        before = _before(before)
+    return before is None
+
+
+def is_list_of_sections(element: Element) -> bool:
+    """Whether each item of a ``<ul>`` is a section of the page, as in the pages of Javadoc: it begins with a section or
+    with a heading."""
+    item, count = element.child, 0
+    while item is not None:
+        if item.tag == "li":
+            count += 1
+            if not _begins_with_heading(item):
+                return False
+        item = item.next
+    return count > 0
+
+
+def _begins_with_heading(item: Element) -> bool:
+    first = item.child
+    while first is not None and not first.is_element_node:
+        if first.is_text_node and (first.text_content or "").strip():
+            return False
+        first = first.next
+    if first is None:
+        return False
+    return first.tag in LEVELS or (first.tag in ("section", "article") and html_tree.first(first, HEADINGS) is not None)
 
 
 _END_OF_NAME = ("(", "=", ": ", "[", " ->", "\u2192")

@@ -16,11 +16,13 @@ from anvil.sites import html_tree
 from anvil.sites.content_words import spaced_text
 from anvil.sites.generators import Content, is_note_reference
 from anvil.sites.html_elements import (
+    HEADINGS,
     LEVELS,
     anchor_of,
     callout_kind,
     callout_title,
     code_text,
+    is_list_of_sections,
     language_of,
     signature_name,
 )
@@ -269,6 +271,8 @@ class _Converter:
         return True
 
     def _summary(self, node: Element) -> bool:
+        if html_tree.first(node, HEADINGS) is not None:
+            return self._block(node)
         self._bold_line(self._text(node))
         return False
 
@@ -367,7 +371,7 @@ class _Converter:
             self.writer.end()
             self._tab_labels(node)
             return False
-        if self.writer.in_line:
+        if self.writer.in_line or (node.tag == "ul" and is_list_of_sections(node)):
             return self._block(node)
         self.writer.end()
         notes = node.tag == "ol" and _is_in_footnotes(node)

@@ -204,11 +204,24 @@ def test_words_of_content_and_markdown_agree(name: str) -> None:
         ('<section id="a"><span id="b"></span><h2>A</h2></section>', "b"),
         ('<a id="a"></a>\n<h2>A</h2>', "a"),
         ('<section id="a"><p>x</p><h2>A</h2></section>', ""),
+        ('<section id="a"><a href="s.html">Source</a><a href="#a">§</a><h2>A</h2></section>', "a"),
+        ('<section id="a"><span>1.0 · <a href="s.html">Source</a></span><h2>A</h2></section>', "a"),
+        ('<section id="a"><span>x</span><h2>A</h2></section>', ""),
+        ('<details><summary><section id="a"><h2>A</h2></section></summary>x</details>', "a"),
+        ('<ul><li><section id="a"><h2>A</h2></section></li></ul>', "a"),
+        ('<ul> <li><!-- --><h2 id="a">A</h2>x</li></ul>', "a"),
         ("<h2>A</h2>", ""),
     ],
 )
 def test_an_anchor_is_an_id_of_the_page(html: str, anchor: str) -> None:
     assert read_page(f"<main>{html}</main>").headings == ((2, anchor, "A"),)
+
+
+def test_a_section_named_content_is_not_the_content_of_a_page() -> None:
+    """Of a generator that is not known, as TypeDoc: a member of a class may have this name."""
+    for named in ('<h3 id="content">content</h3>', '<section class="level2" id="content"><h2>B</h2></section>'):
+        assert "all of it" in read_page(f"<body><h1>A</h1><p>all of it</p>{named}<p>b</p>").markdown
+    assert read_page('<body><h1>Site</h1><div id="content"><h2>A</h2><p>b</p></div>').markdown == "## A\n\nb\n"
 
 
 _TEXT = st.text(alphabet=st.sampled_from(list("ab1 _*`#<>&[]()!|~-+=\\\n.:{}$^é")), max_size=12)
