@@ -59,7 +59,7 @@ class OpenedIndex:
         ``docs``, from the configuration, may be missing or unrelated. ``has_folder``: whether ``docs`` counts at all.
         ``provider``: one that several share; the caller closes it."""
         folder = base / config.docs
-        if not folder.is_dir() and not index_only:
+        if not folder.is_dir() and not index_only and not request.docs_in_git:
             from anvil.documents.working_tree import folder_advice
 
             problem = f"{folder} is not a folder" if folder.exists() else f"There is no folder {folder}"

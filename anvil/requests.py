@@ -135,6 +135,8 @@ class OpenRequest:
     build_first: bool = True
     settings: Config | None = None
     """The configuration itself, instead of the file ``config``."""
+    docs_in_git: bool = False
+    """Whether the documents are those of a commit or the staged ones, so that the work tree may lack their folder."""
 
     @property
     def names_index(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
@@ -86,7 +87,8 @@ def command(
 
         source = options.documents(opened, staged, ref)
         in_git = options.in_git(opened, staged) if tracked else None
-        updated = agents.update(opened, source) if source is not None and ref is None and shard is None else ()
+        has_pages = source is not None and opened.folder is not None
+        updated = agents.update(opened, source) if has_pages and ref is None and shard is None else ()
         options.warn_of_unrun_plugin(opened)
         report = opened.index(
             force=force, previous=previous, source=source, shard=shard, executor=executor, version=docs_version
@@ -96,7 +98,7 @@ def command(
 
             write_manifest(opened.index_path)
         next_step = in_git.adding() if in_git is not None and not in_git.is_staged() else None
-        unstaged = agents.unstaged(opened) if in_git is not None else None
+        unstaged = agents.unstaged(opened) if in_git is not None and opened.folder is not None else None
         is_site = source is None and opened.config.site.folder is not None
         skipped = [f"skipped {item.path}: {item.reason}" for item in report.skipped]
         if is_site and not verbose:
@@ -112,6 +114,7 @@ def command(
             search_html = output.relative(opened.publish_search_page())
         return Built(report, next_step, tuple(updated), unstaged, left_out, published, written, search_html)
 
+    given = replace(given, docs_in_git=staged or ref is not None)
     with output.progress(quiet) as progress:
         outcomes = list(options.for_each_own(build, given, progress))
     if as_json:

@@ -49,7 +49,7 @@ def command(given: OpenRequest, staged: bool, ref: str | None, tracked: bool, as
             if source is not None and source.problem:
                 output.warn(source.problem)
             stale_files = None
-            if source is not None:
+            if source is not None and opened.folder is not None:
                 stale_files = agents.agent_files(opened).compare(source, ref, staged)
             advice = ""
             if changes and not opened.origin:
@@ -68,6 +68,7 @@ def command(given: OpenRequest, staged: bool, ref: str | None, tracked: bool, as
                 None if opened.folder is None else output.relative(opened.folder),
             )
 
+    given = replace(given, docs_in_git=staged or ref is not None)
     outcomes = list(options.for_each_own(check, given))
     if as_json:
         options.print_each(outcomes, Checked.as_json)

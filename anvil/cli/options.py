@@ -188,16 +188,19 @@ def tree(function: F) -> F:
 
 def documents(opened: Anvil, staged: bool, ref: str | None) -> DocumentSource | None:
     """The documents that ``--staged`` or ``--ref`` select, else those in the folder; None without a folder, and for the
-    pages of a site."""
+    pages of a site. With ``docs_in_git``, the folder may be missing in the work tree, as in a sparse checkout."""
     from anvil.documents.git_tree import CommitTree, StagedTree
 
     if staged and ref is not None:
         raise click.UsageError("--staged and --ref cannot be combined. Give one of them.")
-    if opened.folder is None or (opened.config.site.folder is not None and ref is None and not staged):
+    folder = opened.folder
+    if folder is None and opened.only.request.docs_in_git:
+        folder = opened.base / opened.config.docs
+    if folder is None or (opened.config.site.folder is not None and ref is None and not staged):
         return None
     if ref is not None:
-        return CommitTree(opened.folder, ref, opened.config.source)
-    return StagedTree(opened.folder, opened.config.source) if staged else opened.tree
+        return CommitTree(folder, ref, opened.config.source)
+    return StagedTree(folder, opened.config.source) if staged else opened.tree
 
 
 def in_git(opened: Anvil, tree: bool) -> TrackedIndex:

@@ -58,6 +58,17 @@ def test_what_is_staged_is_built_and_nothing_else(work: Path, tmp_path_factory: 
     program("check", "--ref", "HEAD", cwd=work)
 
 
+def test_the_folder_of_documents_in_git_may_be_missing_in_the_work_tree(work: Path) -> None:
+    """As in a sparse checkout, and for a tag from before the folder was renamed."""
+    (work / "docs").rename(work / "manual")
+    assert "There is no folder docs" in complaint("build", "--docs", "docs", cwd=work)
+    for words in (["--ref", "HEAD"], ["--staged"], ["--ref", "HEAD", "--docs", "docs"]):
+        assert printed("build", *words, "--index", "old.db", cwd=work)["pages"] == 4
+        program("check", *words, "--index", "old.db", cwd=work)
+    assert not (work / "docs").exists()
+    assert "has no folder gone" in complaint("build", "--ref", "HEAD", "--docs", "gone", cwd=work)
+
+
 def test_ci_leaves_an_index_alone_that_was_built_before_its_own_commit(work: Path, tmp_path: Path) -> None:
     write(work / "docs", {"index.md": "# Staged\n"})
     run(work, "add", "docs")
