@@ -6,7 +6,7 @@ The names in signatures are what a heading of the documentation of an API shows 
 from __future__ import annotations
 
 import re
-from collections.abc import Container
+from collections.abc import Container, Iterable
 
 from anvil.sites import html_tree
 from anvil.sites.content_words import spaced_text
@@ -156,6 +156,8 @@ _CALLOUT_CLASSES = frozenset(
     blockquote-alert
     """.split()  # noqa: SIM905
 )
+_CALLOUTS_OF_DOCFX = frozenset({"NOTE", "TIP", "WARNING", "IMPORTANT", "CAUTION"})
+"""Classes of its admonitions, whose title is a heading without an id."""
 _KIND_IN_CLASS = re.compile(
     r"(?:theme-admonition|markdown-alert|blockquote-alert|alert|callout|starlight-aside-|admonition|custom-block)-(\w+)"
 )
@@ -175,7 +177,9 @@ def callout_kind(element: Element) -> str | None:
     names = classes(element)
     if not names:
         return None
-    if _CALLOUT_CLASSES.isdisjoint(names) and not (element.tag == "details" and not _CALLOUT_KINDS.isdisjoint(names)):
+    if _CALLOUT_CLASSES.isdisjoint(names) and not (
+        _is_of_docfx(names) or (element.tag == "details" and not _CALLOUT_KINDS.isdisjoint(names))
+    ):
         return None
     lowered = [name.lower() for name in names]
     in_class = [match[1] for name in lowered if (match := _KIND_IN_CLASS.fullmatch(name))]
@@ -187,7 +191,8 @@ def callout_kind(element: Element) -> str | None:
 
 
 def callout_title(element: Element) -> Element | None:
-    """The element with an admonition's title: its ``<summary>``, or a child whose class says so."""
+    """The element with an admonition's title: its ``<summary>``, a child whose class says so, or a heading in one of
+    docfx."""
     child = element.child
     while child is not None and not child.is_element_node:
         child = child.next
@@ -195,7 +200,13 @@ def callout_title(element: Element) -> Element | None:
         return None
     if child.tag == "summary" or any(_CALLOUT_TITLES.fullmatch(name) for name in classes(child)):
         return child
+    if child.tag in LEVELS and not child.attributes.get("id") and _is_of_docfx(classes(element)):
+        return child
     return None
+
+
+def _is_of_docfx(names: Iterable[str]) -> bool:
+    return not _CALLOUTS_OF_DOCFX.isdisjoint(names)
 
 
 # --- code -----------------------------------------------------------------------------------------------------------
