@@ -49,7 +49,8 @@ GENERIC = Generator(
         [aria-hidden=true]:not(.starlight-aside__title), [style='display:none'], [style='display: none'], .sr-only,
         .visually-hidden, .skip-link, .headerlink, .header-anchor, .anchor-link, .hash-link, .heading-anchor,
         .anchorjs-link, .heading-link, .breadcrumb, .breadcrumbs, .pagination-nav, .prev-next, .edit-page-link,
-        .edit-link, .edit-this-page, .toc, #toc, #TOC, .table-of-contents, .copybtn, .copy-button, body > header,
+        .edit-link, .edit-this-page, .toc, #toc, #TOC, #markdown-toc, :is(h2, h3, h4):has(+ #markdown-toc),
+        .table-of-contents, [role=menu], .copybtn, .copy-button, body > header,
         body > footer, main > footer, article > footer, form[role=search],
         button:not([role=tab], h1 *, h2 *, h3 *, h4 *, h5 *, h6 *, summary *, dt *, :has(> button:nth-of-type(8)) > *),
         aside.footnote > .label,
@@ -200,6 +201,9 @@ _LINKS_TO_ITSELF = ", ".join(
     f"{tag} a[href^='#']" for tag in ("h1", "h2", "h3", "h4", "h5", "h6", "dt", "caption", "figcaption", "summary")
 )
 _ANCHOR_SIGN = re.compile(r"[\W_]*", re.S)
+_IN_REPOSITORY = "a[href*='/edit/']"
+_EDITED_FILE = re.compile(r"/edit/[^/]+/.*\.\w+$")
+"""A file behind a branch, as GitHub and GitLab have it in their addresses."""
 
 
 class PageRules(NamedTuple):
@@ -258,7 +262,7 @@ def content_of(tree: Tree, rules: PageRules = NO_RULES, generator: Generator | N
     left_out = [element for root in roots for element in html_tree.select(root, ignored)]
     around = _around(roots)
     skipped = html_tree.ids([element for element in left_out if element.mem_id not in around])
-    return Content(tuple(roots), skipped | _anchor_links(roots))
+    return Content(tuple(roots), skipped | _anchor_links(roots) | _edit_links(roots))
 
 
 @functools.lru_cache(maxsize=64)
@@ -311,3 +315,16 @@ def _anchor_links(roots: Sequence[Element]) -> frozenset[int]:
     """The links of headings to themselves that are only a sign, such as "#", "¶" or a picture."""
     links = (link for root in roots for link in html_tree.select(root, _LINKS_TO_ITSELF))
     return html_tree.ids([link for link in links if _ANCHOR_SIGN.fullmatch(link.text())])
+
+
+def _edit_links(roots: Sequence[Element]) -> frozenset[int]:
+    """The links to edit a file in a repository that are all the text of a paragraph."""
+    links = (link for root in roots for link in html_tree.select(root, _IN_REPOSITORY))
+    return html_tree.ids(
+        [link for link in links if _EDITED_FILE.search(link.attributes.get("href") or "") if _is_alone(link)]
+    )
+
+
+def _is_alone(link: Element) -> bool:
+    around = link.parent
+    return around is not None and around.tag in ("p", "div") and around.text().strip() == link.text().strip()

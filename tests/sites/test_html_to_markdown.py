@@ -81,6 +81,22 @@ CASES = {
         '<svg></svg>A title</p><div class="starlight-aside__content"><p>b</p></div></aside>',
         "> [!TIP] A title\n>\n> b",
     ),
+    "admonition of docfx": ('<div class="NOTE"><h5>Note</h5><p>b</p></div>', "> [!NOTE] Note\n>\n> b"),
+    "list of contents of kramdown": (
+        '<h2 id="t">Contents</h2><ol id="markdown-toc"><li><a href="#a">A</a></li></ol><h2 id="a">A</h2>',
+        "## A",
+    ),
+    "menu of a page": (
+        '<p>a</p><ul role="menu"><li role="none"><a href="https://x.example/">Ask it</a></li></ul>',
+        "a",
+    ),
+    "link to edit a page": (
+        '<p>a</p><p> <a href="https://github.com/o/r/edit/main/docs/a.md"><i></i> Improve this page</a></p>'
+        '<p>b <a href="https://github.com/o/r/edit/main/docs/a.md">edit it</a></p>'
+        '<p><a href="https://x.example/edit/all">The command edit</a></p>',
+        "a\n\nb [edit it](https://github.com/o/r/edit/main/docs/a.md)\n\n"
+        "[The command edit](https://x.example/edit/all)",
+    ),
     "footnotes of docutils": (
         '<p>a <a class="footnote-reference brackets" href="#f" role="doc-noteref"><span>[</span>2<span>]</span></a></p>'
         '<aside class="footnote-list brackets"><aside class="footnote brackets" id="f" role="doc-footnote">'
