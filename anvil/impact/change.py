@@ -93,8 +93,10 @@ _TEST = lazy_pattern(
 _OTHER = lazy_pattern(
     r"(?i)(?:^|/)(?:node_modules|vendor|third[-_]?party|dist|\.git|\.github|\.circleci|\.gitlab|\.vscode|\.idea|\.changeset)/|"
     r"(?:^|/)(?:package-lock\.json|pnpm-lock\.yaml|yarn\.lock|[^/]*\.lock|go\.sum|[^/]*\.min\.(?:js|css)|[^/]*\.map|"
-    r"[^/]*\.snap|\.gitignore|\.gitattributes|\.editorconfig|\.pre-commit-config\.yaml|license[^/]*|codeowners)$|"
-    r"\.(?:png|jpe?g|gif|svg|ico|webp|woff2?|ttf|eot|pdf|zip|gz|xz|whl|so|dll|dylib|exe|bin|wasm|po|pot|mo|csv|tsv|parquet)$"
+    r"[^/]*\.snap|\.git(?:ignore|attributes|modules)|\.mailmap|\.git-blame-ignore-revs|\.editorconfig|"
+    r"\.pre-commit-config\.yaml|anvil(?:-tests)?\.toml|license[^/]*|codeowners)$|"
+    r"\.(?:png|jpe?g|gif|svg|ico|webp|bmp|avif|woff2?|ttf|eot|pdf|pptx?|docx?|xlsx?|mp[34]|webm|zip|gz|tgz|xz|bz2|jar|whl|"
+    r"so|dll|dylib|exe|bin|wasm|po|pot|mo|csv|tsv|parquet|db|sqlite3?)$"
 )
 
 

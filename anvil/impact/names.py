@@ -260,17 +260,28 @@ def _spots(line: Line, path: str) -> Iterator[_Spot]:
             yield _Spot(match[0], "flag", line.number, False)
         return
     seen: set[str] = set()
-    for name, kind, is_defined in _readings(text, path.endswith(_DATA_ENDINGS)):
+    is_data = path.endswith(_DATA_ENDINGS)
+    for name, kind, is_defined in _readings(text, is_data, is_data and _OF_TOOL.search(path) is None):
         if name not in seen and _is_telling(name, kind):
             seen.add(name)
             yield _Spot(name, kind, line.number, is_defined)
 
 
+_OF_TOOL = lazy_pattern(
+    r"(?i)(?:^|/)(?:\.[^/]+(?:/|$)|(?:locales?|i18n|translations)/|"
+    r"(?:package|composer|renovate|turbo|nx|lerna|vercel|netlify|biome|cspell|tsconfig|jsconfig|release-please-config|pyproject|"
+    r"cargo|deny|clippy|rustfmt|rust-toolchain|cliff|_?typos|tox|setup|pytest|mypy|ruff|mkdocs|zensical|book|antora|"
+    r"azure-pipelines|appveyor|bitbucket-pipelines|cloudbuild|codecov|crowdin|dependabot|environment|pnpm-workspace|"
+    r"docker-compose|compose)(?:\.[\w-]+)*\.[a-z0-9]+$)"
+)
+"""Files of data that configure other programs, such as a package manager, CI or a linter, or hold translations: their
+keys are no settings of this project."""
 _DATA_ENDINGS = (".yaml", ".yml", ".toml", ".json", ".ini", ".cfg", ".properties", ".env", ".jsonc", ".json5")
 
 
-def _readings(text: str, is_data: bool) -> Iterator[tuple[str, NameKind, bool]]:
-    """(name, what it may be, whether the line defines it), the surest reading first. ``is_data``: it is no code."""
+def _readings(text: str, is_data: bool, has_own_keys: bool) -> Iterator[tuple[str, NameKind, bool]]:
+    """(name, what it may be, whether the line defines it), the surest reading first. ``is_data``: it is no code.
+    ``has_own_keys``: its keys are settings of this project."""
     strings = [next(part for part in match.groups() if part is not None) for match in _STRING.finditer(text)]
     yield from _public_readings(text, strings)
     for match in _TAG.finditer(text):
@@ -278,7 +289,7 @@ def _readings(text: str, is_data: bool) -> Iterator[tuple[str, NameKind, bool]]:
     if is_data:
         for pattern in (_TABLE, _KEY):
             if (key := pattern.match(text)) is not None:
-                yield key["name"], "setting", True
+                yield key["name"], "setting", has_own_keys
     elif (definition := _definition(text)) is not None:
         yield definition
     for string in strings:
