@@ -225,15 +225,22 @@ def _line_end(text: str, at: int) -> int:
 
 
 def _fence_span(text: str, at: int, opening: re.Match[str]) -> Span:
-    """The fence with this first line, whose text begins at ``at``."""
+    """The fence with this first line, whose text begins at ``at``. Its last line has at most three columns more of
+    indent: marks with more are text, such as those of a list that the code shows."""
     begin, marks = opening.start(1), opening[1]
+    indent = _indent(opening)
     while (candidate := text.find(marks, at)) >= 0:
         line = max(text.rfind("\n", at, candidate), text.rfind("\r", at, candidate)) + 1 or at
         closing = _FENCE_END.match(text, line)
-        if closing and closing[1].startswith(marks):
+        if closing and closing[1].startswith(marks) and _indent(closing) < indent + 4:
             return Span(begin, closing.end(), "fence")
         at = _line_end(text, candidate)
     return Span(begin, len(text), "open fence")
+
+
+def _indent(fence: re.Match[str]) -> int:
+    """The column of a fence's marks."""
+    return len(fence[0][: fence.start(1) - fence.start()].expandtabs(4))
 
 
 def _end_of_line(text: str, at: int) -> str:

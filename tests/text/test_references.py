@@ -23,6 +23,22 @@ def test_ticks_pair_within_a_paragraph_and_not_over_a_fence() -> None:
     assert [link.target for link in references.read(text).links] == ["x.md", "y.md", "z.md"]
 
 
+@pytest.mark.parametrize(
+    ("text", "fences"),
+    [
+        ("```\n- ```x\n    ```\n```\n", [(1, True)]),  # the marks inside have four columns: they are text of the code
+        ("```\na\n   ```\n", [(1, True)]),
+        ("```\na\n    ```\n", [(1, False)]),
+        ("- a\n\n    ```\n    b\n    ```\n", [(3, True)]),
+        ("- ```\n  b\n  ```\n", [(1, True)]),
+        ("> ```\n> b\n> ```\n", [(1, True)]),
+        ("!!! note\n\n    ```\n    b\n    ```\n", [(3, True)]),
+    ],
+)
+def test_a_fence_is_closed_by_marks_with_at_most_three_columns_more(text: str, fences: list[tuple[int, bool]]) -> None:
+    assert [(fence.line, fence.closed) for fence in references.read(text).fences] == fences
+
+
 def test_line_starts() -> None:
     chance = random.Random(7)
     for _ in range(2000):
