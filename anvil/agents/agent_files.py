@@ -174,7 +174,10 @@ class AgentFiles:
         for folder, tail in ((RULES, ""), *((skills, f"/{SKILL}") for skills in SKILLS)):
             with suppress(OSError):
                 names = sorted(os.listdir(self.root / folder))[:MAX_FOLDER_ENTRIES]
-                yield from (f"{folder}/{name}{tail}" for name in names if tail or name.endswith(".mdc"))
+                for name in names:
+                    is_place = os.path.isdir(self.root / folder / name) if tail else name.endswith(".mdc")
+                    if is_place:  # a file beside the folders of skills, such as a README, is none
+                        yield f"{folder}/{name}{tail}"
 
     def _has_pointer(self, path: str) -> bool:
         """Whether a file has such a block, or half of a block."""

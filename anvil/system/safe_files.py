@@ -108,7 +108,7 @@ def regular_file(path: str | os.PathLike[str]) -> os.stat_result | None:
     """
     try:
         state = os.lstat(path)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):  # the second: a folder on the way is a file
         return None
     _ensure_regular(path, state)
     return state

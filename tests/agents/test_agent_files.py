@@ -71,6 +71,16 @@ def test_agents_md_is_made_where_there_is_none_of_the_files(root: Path) -> None:
     assert not (root / "AGENTS.md").exists()
 
 
+def test_a_file_in_place_of_a_folder_has_no_pointer(root: Path) -> None:
+    """Such as a README beside the folders of skills, which Biome has."""
+    write(root / ".claude/skills/README.md", "# Skills\n")
+    write(root / ".github", "")
+    write(root / ".cursor", "")
+    name = ".claude/skills/repo-docs/SKILL.md"
+    assert [file.path for file in update(root).files] == ["AGENTS.md", name]
+    assert [file.outcome for file in update(root).files] == ["unchanged", "unchanged"]
+
+
 def test_skills_are_valid_by_the_published_format(root: Path) -> None:
     write(root / "pyproject.toml", '[build-system]\nname = "no"\n[project]\nname = "My_Tool"\n')
     assert set(update(root, skill_wanted=True).changed()) == {
