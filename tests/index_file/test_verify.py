@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shutil
 import sqlite3
 from pathlib import Path
 
@@ -16,13 +17,21 @@ from anvil.errors import AnvilError, ArtifactError, ArtifactMissing, ArtifactRej
 from anvil.index_file import connection, publish, verify
 from anvil.requests import BuildRequest
 from anvil.settings.schema import ChunkingOptions
+from tests.conftest import PAGES, write
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory, local: EmbeddingProvider) -> Path:
+    """The four pages and their index, with vectors."""
+    folder = tmp_path_factory.mktemp("built")
+    build(WorkingTree(write(folder / "docs", PAGES)), folder / "index.db", local, ChunkingOptions())
+    return folder / "index.db"
 
 
 @pytest.fixture
-def index(docs: Path, tmp_path: Path, local: EmbeddingProvider) -> Path:
-    path = tmp_path / "index.db"
-    build(WorkingTree(docs), path, local, ChunkingOptions())
-    return path
+def index(built: Path, tmp_path: Path) -> Path:
+    """A copy of the index, which a test may change."""
+    return Path(shutil.copyfile(built, tmp_path / "index.db"))
 
 
 def tamper(path: Path, *statements: str) -> None:
@@ -180,7 +189,7 @@ def test_flipped_bits_never_pass_unseen(index: Path) -> None:
 def test_a_damaged_index_of_a_site_is_made_again_by_its_site(index: Path, keywords: EmbeddingProvider) -> None:
     tamper(index, "INSERT INTO anvil_meta VALUES ('left_out', '[]')")
     assert "anvil build" not in refusal(index, "Build its site again with 'mkdocs build', or fetch it again.")
-    docs, options = index.parent / "docs", ChunkingOptions()
+    docs, options = write(index.parent / "docs", PAGES), ChunkingOptions()
     with pytest.raises(BuildError, match="was built with a site"):
         build(WorkingTree(docs), index, keywords, options)
     assert build(WorkingTree(docs), index, keywords, options, BuildRequest(force=True)).outcome == "built"
