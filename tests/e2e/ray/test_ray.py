@@ -30,7 +30,7 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def ray() -> Iterator[RayCluster]:
-    """One cluster for the tests that leave it whole."""
+    """One cluster for all tests of the file: the last of those that take it ends it."""
     with ray_cluster() as found:
         yield found
 
@@ -156,8 +156,9 @@ def test_workers_with_another_model_are_refused(
 
 
 def test_a_cluster_that_goes_away_leaves_the_old_index(
-    few: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ray: RayCluster, few: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("RAY_ADDRESS", ray.head)
     monkeypatch.setenv("RAY_gcs_rpc_server_reconnect_timeout_s", "3")  # else Ray hopes for a minute
     with anvil.open(few, tmp_path / "index.db", "none") as opened:
         opened.index()
@@ -168,8 +169,8 @@ def test_a_cluster_that_goes_away_leaves_the_old_index(
             os.kill(pid, signal.SIGKILL)
 
     began = time.monotonic()
-    with pytest.raises(BuildError, match=r"ray://local was lost during the build \(.*\)\. The index is what it was\."):
-        build(few, "index.db", "ray://local", progress=Once(kill))
+    with pytest.raises(BuildError, match=r"ray://auto was lost during the build \(.*\)\. The index is what it was\."):
+        build(few, "index.db", "ray://auto", progress=Once(kill))
     assert time.monotonic() - began < 90
     assert (tmp_path / "index.db").read_bytes() == before
     assert not any(is_of_ray(pid) for pid in descendants(os.getpid()))
