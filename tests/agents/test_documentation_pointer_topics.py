@@ -40,8 +40,9 @@ def test_twelve_titles_are_named() -> None:
     )
 
 
-@given(st.lists(st.tuples(st.text(max_size=5), st.text(max_size=120)), max_size=25))
+@given(st.lists(st.tuples(st.text(max_size=5), st.text(max_size=20)), max_size=15))
 @example([(f"{number}.md", f"{number} is a long title " * 8) for number in range(40)])
+@example([(f"{number}.md", '\u202e"\x00' * 40) for number in range(25)])
 def test_it_is_bounded(pages: list[tuple[str, str]]) -> None:
     sentence = topics(pages)
     assert len(sentence) <= 600 and sentence.count('"') <= 24

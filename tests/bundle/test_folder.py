@@ -184,12 +184,12 @@ def test_names_that_not_every_system_takes() -> None:
     assert notes["aux.md"] == "aux.md is aux-.md in the bundle, because not every system takes its name."
 
 
-NAMES = st.text(st.characters(blacklist_characters="/\0"), min_size=1, max_size=12).filter(
+NAMES = st.text(st.characters(blacklist_characters="/\0"), min_size=1, max_size=8).filter(
     lambda name: name not in (".", "..")
 )
 
 
-@given(st.lists(NAMES, max_size=12))
+@given(st.lists(NAMES, max_size=8))
 def test_all_pages_have_portable_files_of_their_own(paths: list[str]) -> None:
     files, _ = page_files(set(paths))
     assert files.keys() == set(paths)

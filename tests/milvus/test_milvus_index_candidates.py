@@ -41,7 +41,7 @@ QUESTIONS = [
     "another page of numbats",
     "配置文件",
     '"whose name is an expression"',
-    *questions(PAGES, 14),
+    *questions(PAGES, 8),
 ]
 
 

@@ -207,7 +207,7 @@ def root(tmp_path: Path, git_home: None) -> Path:
     return root
 
 
-KINDS = ["a pipe", "a link to a device", "a link to a pipe", "a folder", "100 MB"]
+KINDS = ["a pipe", "a link to a device", "a link to a pipe", "a folder", "11 MB"]
 
 
 def _make(file: Path, kind: str) -> None:
@@ -223,7 +223,7 @@ def _make(file: Path, kind: str) -> None:
         file.mkdir()
     else:
         with file.open("wb") as made:
-            made.truncate(100_000_000)
+            made.truncate(11_000_000)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="no pipes and devices")
@@ -236,7 +236,7 @@ def test_only_a_regular_file_of_limited_size_is_read(tmp_path: Path, kind: str, 
 
 
 @pytest.mark.skipif(os.name == "nt", reason="no pipes and devices")
-@pytest.mark.parametrize("kind", ["a link to a pipe", "a folder", "100 MB"])
+@pytest.mark.parametrize("kind", ["a link to a pipe", "a folder", "11 MB"])
 def test_no_command_waits_for_a_name_or_reads_it_without_end(
     tmp_path: Path, kind: str, limited: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

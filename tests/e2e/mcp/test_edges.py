@@ -116,9 +116,9 @@ def test_file_filter_narrows_before_ranking(speaker: Speaker) -> None:
         assert found["total_chunks"] == unfiltered["total_chunks"]
 
 
-def test_a_folder_with_a_thousand_pages_is_listed_in_parts(tmp_path: Path) -> None:
+def test_a_folder_with_hundreds_of_pages_is_listed_in_parts(tmp_path: Path) -> None:
     heading = "## A heading that is as long as headings are\n"
-    write(tmp_path / "docs", {f"part-{i % 7}/page-{i:04}.md": f"# Page {i}\n\n{heading}" for i in range(1203)})
+    write(tmp_path / "docs", {f"part-{i % 7}/page-{i:04}.md": f"# Page {i}\n\n{heading}" for i in range(403)})
     with anvil.open(tmp_path / "docs", provider="none") as opened:
         opened.index()  # a server on a busy machine would list some of the pages while it builds
     with mcp_servers.with_options(ServeRequest(docs=str(tmp_path / "docs"), provider="none")) as speaker:
@@ -127,16 +127,16 @@ def test_a_folder_with_a_thousand_pages_is_listed_in_parts(tmp_path: Path) -> No
         answers = 0
         while offset is not None:
             answer = speaker.ok("list_pages", offset=offset)
-            assert len(json.dumps(answer, separators=(",", ":"))) < 17_000 and answer["total_pages"] == 1203
+            assert len(json.dumps(answer, separators=(",", ":"))) < 17_000 and answer["total_pages"] == 403
             assert len(answer["pages"]) > 50 or "next_offset" not in answer
             listed += [page["file_path"] for page in answer["pages"]]
             offset, answers = answer.get("next_offset"), answers + 1
-        assert listed == sorted(set(listed)) and len(listed) == 1203 and answers < 25
-        few = speaker.ok("list_pages", prefix="part-3", limit=3, offset=170)
-        assert (len(few["pages"]), few["total_pages"]) == (2, 172) and "next_offset" not in few
-        assert speaker.ok("list_pages", offset=5000) == {"pages": [], "total_pages": 1203}
+        assert listed == sorted(set(listed)) and len(listed) == 403 and 1 < answers < 9
+        few = speaker.ok("list_pages", prefix="part-3", limit=3, offset=56)
+        assert (len(few["pages"]), few["total_pages"]) == (2, 58) and "next_offset" not in few
+        assert speaker.ok("list_pages", offset=5000) == {"pages": [], "total_pages": 403}
     with anvil.open(tmp_path / "docs", provider="none") as opened:
-        assert len(opened.list_pages().pages) == 1203
+        assert len(opened.list_pages().pages) == 403
 
 
 @pytest.mark.parametrize("glob", ["[", "[[", "**[", "{a", "\\", "../*", "\x00", "*" * 5000])

@@ -1,4 +1,4 @@
-"""A page of one line of 2 MB, as a minified file or a data URI in it makes one: every tool answers in a short time."""
+"""A page with a line of 700 kB, such as a minified file or a data URI makes it: every tool answers in a short time."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ from tests.e2e.mcp.test_stdio import INITIALIZE, INITIALIZED, Pipe, call
 from tests.support.index_server import Answer, Server
 
 SOME_TEXT = "needle word ß İ data:aGVsbG8+ "
-LINES = {"words": SOME_TEXT * (2_000_000 // len(SOME_TEXT)), "no words": "a" * 2_000_000}
-MAX_CPU_S = 1.5
+LINE_LENGTH = 700_000
+LINES = {"words": SOME_TEXT * (LINE_LENGTH // len(SOME_TEXT)), "no words": "a" * LINE_LENGTH}
+MAX_CPU_S = 1
 """Processor time of the slowest call; one that reads the line again for each match takes minutes."""
 
 Arguments = dict[str, Any]
