@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 
 _IDENT = re.compile(rb"\$Id:[^$\n]*\$")
+_FIRST_IDENT = re.compile(rb"\$Id[^$]*\$")
 
 
 def status(path: Path) -> GitStatus | None:
@@ -464,14 +465,15 @@ class Repository:
         attributes say. External filters (LFS) are not run."""
         if b"\r\n" not in data and b"$Id:" not in data:
             return data  # the built-in filters change nothing, and looking them up is slower than hashing
-        collapsed = _IDENT.sub(b"$Id$", data) if b"$Id:" in data else data
-        forms = {data, collapsed, data.replace(b"\r\n", b"\n"), collapsed.replace(b"\r\n", b"\n")}
-        if len(forms) == 1:
-            return data
-        # Only newer versions of libgit2 apply filters to bytes. All give the id of the filtered file.
         with failures(f"The filters of {path} cannot be read"):
-            stored = str(self._git.hashfile(path))
-        return next((form for form in forms if blob_id(form) == stored), data)
+            has_ident = b"$Id:" in data and self._git.get_attr(path, "ident") is True
+            # Only newer versions of libgit2 apply filters to bytes. All give the id of the filtered file.
+            stored = str(self._git.hashfile(path)) if b"\r\n" in data else ""
+        for form in (data, data.replace(b"\r\n", b"\n")):
+            # libgit2 collapses the first $Id$ only, git all of them.
+            if stored in ("", blob_id(_FIRST_IDENT.sub(b"$Id$", form, count=1) if has_ident else form)):
+                return _IDENT.sub(b"$Id$", form) if has_ident else form
+        return data
 
     def dirty(self, prefix: str) -> bool:
         """Whether a folder differs from HEAD, with untracked files, without Anvil's index."""

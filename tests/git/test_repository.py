@@ -375,6 +375,19 @@ def test_a_checkout_has_the_committed_blob_id(root: Path, setting: str) -> None:
     assert (cleaned == data) is (setting == "off")
 
 
+@pytest.mark.parametrize("attributes", ["ident", "ident text", "text", "-ident"])
+@pytest.mark.parametrize(
+    "text",
+    ["a $Id: 1 $ b $Id: 2 $\n", "$Id$ $Id: 2 $\n", "$Id: 1\n$Id: 2 $\n", "$Id: 1 $\r\n\r\n$Id: 2 $ $Idle $Id: 3 $\r\n"],
+)
+def test_each_ident_of_a_page_is_collapsed_as_by_git(root: Path, attributes: str, text: str) -> None:
+    """libgit2 collapses the first one only."""
+    write(root / ".gitattributes", f"*.md {attributes}\n")
+    (root / "docs/id.md").write_bytes(text.encode())
+    cleaned = found(root).clean("docs/id.md", text.encode())
+    assert blob_id(cleaned) == run(root, "hash-object", "docs/id.md")
+
+
 def test_binary_data_is_left_alone(root: Path) -> None:
     run(root, "config", "core.autocrlf", "true")
     data = b"a\r\n\x00b\r\n"
