@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 @click.command("check", epilog="Example: anvil check --staged --tracked && git commit")
 @options.given(options.docs, options.index, options.config, options.collections)
 @options.site
+@options.site_url
 @options.tree
 @click.option(
     "--tracked", is_flag=True, help="With --staged or --ref: compare the index in git, not the file in the folder."
@@ -54,7 +55,7 @@ def command(given: OpenRequest, staged: bool, ref: str | None, tracked: bool, as
             advice = ""
             if changes and not opened.origin:
                 if source is None and opened.config.site.folder is not None:
-                    advice = _site_advice(opened, given)
+                    advice = _site_advice(opened, given, changes)
                 else:
                     build = _build_command(opened, given, staged, ref, tracked)
                     advice = options.update_advice(file or opened.index_path, build)
@@ -124,13 +125,17 @@ class Checked(NamedTuple):
         }
 
 
-def _site_advice(opened: Anvil, given: OpenRequest) -> str:
+def _site_advice(opened: Anvil, given: OpenRequest, changes: Changes) -> str:
     """What to do about an index that differs from its site."""
     from anvil.live import site_view
     from anvil.system import installation
 
     if not site_view.is_of_plugin(opened.index_path):
-        return f"Build the site, and run: {options.build_command(given, site=given.site)}"
+        build = options.build_command(given, **{"site": given.site, "site-url": given.site_url})
+        # all pages differ by their addresses where the build alone got that of the site
+        is_whole = not opened.config.site.url and len(changes.changed) == _page_count(opened)
+        hint = " If it was built with --site-url, give that to check, too." if is_whole else ""
+        return f"Build the site, and run: {build}{hint}"
     docs = given.docs or (output.relative(opened.folder) if opened.folder is not None else "FOLDER")
     named = ["--docs", docs, "--index", output.relative(opened.index_path), *options.option_words(given, "config")]
     command = installation.line([*installation.typed(), "check", *named])
@@ -138,6 +143,13 @@ def _site_advice(opened: Anvil, given: OpenRequest) -> str:
         "The MkDocs plugin built this index from pages before they became HTML, so all of them differ from the HTML. "
         f"To compare it with its documents, run: {command}"
     )
+
+
+def _page_count(opened: Anvil) -> int:
+    from anvil.index_file import verify
+
+    with verify.open_checked(opened.index_path) as reader:
+        return reader.counts()["documents"]
 
 
 def _build_command(opened: Anvil, given: OpenRequest, staged: bool, ref: str | None, tracked: bool) -> str:

@@ -117,6 +117,15 @@ def test_a_page_of_the_site_that_changed_makes_the_index_stale(tmp_path: Path) -
     assert "api/index.html" in program("check", "--site", site, code=1).stdout
 
 
+def test_an_index_with_an_address_of_the_site_is_compared_with_that_address(tmp_path: Path) -> None:
+    site = html_sites.site(tmp_path / "site")
+    build(site, "--site-url", "https://other.example/")
+    assert "is fresh" in program("check", "--site", site, "--site-url", "https://other.example/").stdout
+    stale = program("check", "--site", site, code=1).stdout
+    assert "If it was built with --site-url, give that to check, too." in stale
+    assert "give that" not in program("check", "--site", site, "--site-url", "https://third.example/", code=1).stdout
+
+
 def test_the_default_folder_of_documents_is_used_if_most_pages_have_a_source_there(tmp_path: Path) -> None:
     site = html_sites.site(tmp_path / "site")
     html_sites.docs(tmp_path / "docs")
