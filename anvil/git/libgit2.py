@@ -51,8 +51,11 @@ def failures(what: str) -> Iterator[None]:
     try:
         yield
     except KeyError as error:
-        missing = f"object {error.args[0]} is missing (a partial or damaged clone)" if error.args else "missing"
-        raise GitError(f"{what}: {missing}.") from error
+        named = re.search(r"[0-9a-f]{40}", str(error))
+        missing = f"object {named[0]} is missing" if named else "an object is missing"
+        raise GitError(
+            f"{what}: {missing} (a partial or damaged clone). To get all objects: git fetch --refetch --no-filter"
+        ) from error
     except (pygit2.GitError, ValueError, OSError) as error:
         raise GitError(f"{what}: {_reason(error)}.") from error
 

@@ -312,6 +312,25 @@ def test_every_index_version(root: Path) -> None:
         assert list(found(root).staging.folder("docs")) == ["a.md"]
 
 
+def test_a_partial_clone_is_told_how_to_get_what_it_lacks(root: Path, tmp_path: Path) -> None:
+    write(root / "a.py", "one = 1\n")
+    first = commit(root, "one", at=1_600_000_000)
+    write(root / "a.py", "two = 2\n")
+    commit(root, "two", at=1_600_000_001)
+    run(root, "config", "uploadpack.allowFilter", "true")
+    run(root, "config", "uploadpack.allowAnySHA1InWant", "true")
+    run(tmp_path, "clone", "-q", "--filter=blob:none", root.as_uri(), "partial")
+    blob = run(root, "rev-parse", f"{first}:a.py")
+    with pytest.raises(GitError) as error:
+        found(tmp_path / "partial").patch(first, max_bytes=1000)
+    assert str(error.value) == (
+        f"The change cannot be read: object {blob} is missing (a partial or damaged clone). To get all objects: "
+        "git fetch --refetch --no-filter"
+    )
+    run(tmp_path / "partial", "fetch", "-q", "--refetch", "--no-filter")
+    assert "-one = 1" in found(tmp_path / "partial").patch(first, max_bytes=1000)
+
+
 def test_a_missing_object_is_a_git_error_that_names_it(root: Path) -> None:
     repository = found(root)
     with pytest.raises(GitError, match="1111111"):
