@@ -39,6 +39,9 @@ _TEMPLATE_KEYS = frozenset({"template", "layout", "hero", "pageLayout"})
 """Keys in the front matter of pages that a template fills."""
 _REDIRECT_KEYS = frozenset({"redirect", "redirect_to", "redirect_url", "redirectTo"})
 """Keys in the front matter of pages that only lead to others."""
+_CONTRIBUTORS = re.compile(r"<!--\s*ALL-CONTRIBUTORS-LIST:START.*?ALL-CONTRIBUTORS-LIST:END", re.S)
+"""The table of contributors that a bot writes. Its links to anchors such as ``#code-ada`` lead nowhere by design."""
+_ELEMENT = re.compile(r"<([a-z][\w-]*)\b[^>]*>.*?</\1>", re.I)
 _GENERATED_ANCHOR = re.compile(r"__|fn(?:ref\d*)?[:_-]|L\d+|top$|:~:|user-content-fn|/|!|\?")
 
 
@@ -280,7 +283,7 @@ def broken_anchor(documentation: Documentation) -> Iterator[Issue]:
         if target.page not in anchors_by_page:
             anchors_by_page[target.page] = _anchors(site, site.pages[target.page])
         anchors = anchors_by_page[target.page]
-        if anchors is None or fragment in anchors:
+        if anchors is None or fragment in anchors or _is_of_a_bot(use):
             continue
         if site.rules.generator in ("github", "unknown") and fragment.lower() in anchors:
             continue
@@ -301,7 +304,22 @@ def _anchors(site: Site, page: LintPage) -> frozenset[str] | None:
     """The anchors of a page in the styles of the site; None if only a build of the site knows them."""
     if page.missing_includes or _is_dynamic(site, page):
         return None
-    return frozenset(anchor for style in site.rules.slugs for anchor in page.anchors(style))
+    anchors = frozenset(anchor for style in site.rules.slugs for anchor in page.anchors(style))
+    if site.rules.generator != "unknown":
+        return anchors
+    # Composer's own site leaves out what a heading has in elements, as in "## name <small>(since 2.0)</small>".
+    sources = (page.references.line_text(line) for line, _, _ in page.all_headings())
+    bare = [_ELEMENT.sub("", source).strip("# \t") for source in sources if "</" in source]
+    return anchors | {slug(title, style) for title in bare for style in site.rules.slugs}
+
+
+def _is_of_a_bot(use: Use) -> bool:
+    """Whether a link is in the table of contributors that a bot writes."""
+    text = use.page.references.text
+    return any(
+        text.count("\n", 0, found.start()) < use.link.line <= text.count("\n", 0, found.end()) + 1
+        for found in _CONTRIBUTORS.finditer(text)
+    )
 
 
 def _closest_anchor(fragment: str, anchors: frozenset[str], pages: Sequence[str]) -> str:

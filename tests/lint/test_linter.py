@@ -425,6 +425,21 @@ def test_where_the_generator_is_not_known_an_anchor_may_begin_with_the_headings_
     assert messages(report) == ["a.md:7 this page has no anchor '#Options-gone'."]
 
 
+def test_the_table_of_contributors_that_a_bot_writes_has_no_broken_anchors(tmp_path: Path) -> None:
+    table = (
+        "<!-- ALL-CONTRIBUTORS-LIST:START - Do not modify -->\n[x](#platform-ada)\n<!-- ALL-CONTRIBUTORS-LIST:END -->\n"
+    )
+    report = linted(tmp_path, {"index.md": f"# A\n\n[y](#gone)\n\n{table}\n[z](#gone-too)\n"}, "broken-anchor")
+    assert places(report) == ["index.md:3", "index.md:9"]
+
+
+def test_where_the_generator_is_not_known_an_anchor_may_leave_out_the_elements_of_a_heading(tmp_path: Path) -> None:
+    pages = {"a.md": "# A\n\n### config <span>([root](#a))</span>\n\n[a](#config) [b](#root) [c](#config-root)\n"}
+    report = linted(tmp_path / "unknown", pages, "broken-anchor", others={"_config.yml": ""})
+    assert messages(report) == ["a.md:5 this page has no anchor '#root'."]
+    assert len(linted(tmp_path / "github", pages, "broken-anchor").findings) == 2
+
+
 def test_a_link_of_sphinx_that_is_an_anchor_alone_may_name_a_target_of_any_page(tmp_path: Path) -> None:
     pages = {
         "source/a.md": "[b](#howto:b) [object](#Spawner.ip) [gone](gone.md)\n[c](b.md#gone)",
