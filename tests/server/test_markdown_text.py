@@ -132,6 +132,7 @@ def test_a_long_page_and_a_long_section_come_in_parts(tmp_path: Path) -> None:
             seen = [line for line in "\n".join(parts).splitlines() if line]
             assert len(parts) > 2 and seen == [line for line in text.splitlines() if line]
         first = answers.answer("tools/call", {"name": "get_page", "arguments": {"file_path": "long.md"}})
+        assert len(first["content"][0]["text"]) > 28_000
         assert first["content"][0]["text"].endswith(
             "; later sections: Long > Part 2; Long > Part 3; Long > Part 3 > Deep"
         )
