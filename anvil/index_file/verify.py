@@ -44,8 +44,7 @@ _LAYOUTS = (connections.SMALL, connections.LARGE)
 REQUIRED = ("anvil_version", "docs_root_path", "digest", "checksum", "needs_reembed", "last_index_timestamp", *SETTINGS)
 
 MAX_REMEMBERED = 500
-"""Files that passed their check of which the user's cache has a note. Over that, the oldest fifth is removed at once:
-the age of all is read at one build of a hundred."""
+"""Notes of checked files in the user's cache. Over that, the oldest fifth goes at once: all ages are read rarely."""
 CHECK_VERSION = 3
 """Increased when the check finds more than before, so that files are checked again."""
 
