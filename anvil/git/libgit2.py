@@ -40,7 +40,14 @@ def open_repository(folder: Path) -> pygit2.Repository:
                 f"The repository {folder} uses SHA-256 object ids, which libgit2 cannot read. "
                 "Its pages can still be indexed as files, without commit times."
             ) from error
-        raise GitError(f"The repository {folder} cannot be opened: {_reason(error)}.") from error
+        if "extensions.refstorage" in reason:
+            raise GitError(
+                f"The repository {folder} has its branches in a reftable, which libgit2 cannot read. To change "
+                "that, run: git refs migrate --ref-format=files"
+            ) from error
+        raise GitError(
+            f"The repository {folder} cannot be opened: {_reason(error).removeprefix(f'{folder}: ')}."
+        ) from error
 
 
 @contextlib.contextmanager

@@ -104,6 +104,19 @@ def test_sha256_repositories_are_named_as_such(tmp_path: Path) -> None:
         Repository.discover(tmp_path / "repo")
 
 
+def test_an_extension_that_libgit2_does_not_know_is_named_once(root: Path) -> None:
+    config = (root / ".git/config").read_text()
+    for name, expected in (
+        ("refStorage", "git refs migrate --ref-format=files"),
+        ("newer", r"opened: .*extensions\.newer"),
+    ):
+        changed = config.replace("version = 0", "version = 1") + f"[extensions]\n\t{name} = reftable\n"
+        (root / ".git/config").write_text(changed)
+        with pytest.raises(GitError, match=expected) as caught:
+            Repository.discover(root / "docs")
+        assert str(caught.value).count(str(root)) == 1
+
+
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can give files away")
 def test_anothers_repository_is_refused_with_the_way_out(root: Path) -> None:
     for folder in (root, root / ".git"):
