@@ -56,6 +56,9 @@ log.logger.addFilter(_printable)
 
 MAX_WARNINGS = 20
 """Questions without an answer that are logged."""
+FIRST_PRIORITY = 200
+"""The priority of the hook that reads the options: before plugins that collect the pages of several folders in a
+temporary one and make that ``docs_dir``, such as monorepo."""
 LAST_PRIORITY = -200
 """The priority of the hooks: after all other plugins, also those that then build other languages (-100)."""
 
@@ -87,6 +90,7 @@ class AnvilPlugin(BasePlugin[options.AnvilConfig]):  # type: ignore[no-untyped-c
         """Remember how MkDocs was called. A plugin with this hook is kept between builds of ``mkdocs serve``."""
         self._serving, self._dirty = command == "serve", dirty
 
+    @event_priority(FIRST_PRIORITY)
     def on_config(self, config: MkDocsConfig) -> None:
         """Read the options. Raises PluginError for invalid ones."""
         if not self.config.enabled:

@@ -86,6 +86,27 @@ def test_a_page_that_plugins_made_has_no_file_and_is_never_stale(tmp_path: Path)
         assert opened.search("zebra").results[0].metadata.file_path == "made/list.md"
 
 
+def test_pages_that_a_plugin_collects_from_other_folders_have_no_file(tmp_path: Path) -> None:
+    """As monorepo does it, which makes a temporary folder ``docs_dir``."""
+    hook = (
+        "import shutil, mkdocs.plugins\n"
+        "@mkdocs.plugins.event_priority(50)\n"
+        "def on_config(config):\n"
+        "    folder = config.site_dir + '-merged'\n"
+        "    shutil.copytree(config.docs_dir, folder)\n"
+        "    shutil.copytree(config.docs_dir + '/../part', folder + '/part')\n"
+        "    config.docs_dir = folder\n"
+    )
+    site = sites.make(tmp_path, {"index.md": "# Home\n", "../part/tides.md": "# Tides\n\nA walrus.\n"}, hook)
+    sites.build(site)
+    shutil.rmtree(site / "site-merged")
+    assert not check(site)
+    with anvil.open(site / "docs", site / "site/anvil/index.db", "none") as opened:
+        assert [hit.metadata.file_path for hit in opened.search("walrus").results] == ["part/tides.md"]
+        (site / "docs/index.md").write_text("# Home\n\nA narwhal.\n", encoding="utf-8")
+        assert [hit.metadata.file_path for hit in opened.search("narwhal").results] == ["index.md"]
+
+
 def test_what_the_site_leaves_out_is_not_new_but_a_new_page_is(tmp_path: Path) -> None:
     pages = {
         "index.md": "# Home\n",
