@@ -31,7 +31,7 @@ _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
 _OPEN = os.O_RDONLY | _NO_FOLLOW | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 MAX_CONFIG_BYTES = 1_000_000
 """A larger file is not read."""
-_WITHOUT_RULES = "Until then, files that git ignores are not left out."
+_WITHOUT_RULES = "Files that git ignores are not left out."
 Listing = Callable[[str], "Mapping[str, bool] | None"]
 """The names in a folder (POSIX, from the root, ``""`` for the root), each with whether it is a folder; None for what is
 no folder."""
@@ -64,7 +64,7 @@ class RepositoryFiles:
                 self._is_ignored_whole = git is not None and inside != "." and git.is_ignored(f"{inside}/")
             self.git = None if self._is_ignored_whole else git
         except GitError as error:
-            self.git, self.problem = None, f"{error} {_WITHOUT_RULES}"
+            self.git, self.problem = None, f"{_WITHOUT_RULES} {error}"
 
     def real(self, path: str) -> str:
         """The absolute path of a file."""
@@ -77,7 +77,7 @@ class RepositoryFiles:
         try:
             return self.git.is_ignored(path)
         except GitError as error:
-            self.problem = f"{error} {_WITHOUT_RULES}"
+            self.problem = f"{_WITHOUT_RULES} {error}"
             return False
 
     def clean(self, path: str, data: bytes) -> bytes:

@@ -405,7 +405,7 @@ def test_a_repository_that_cannot_be_read_is_named_in_each_report(
         report = make(docs, tmp_path / "i.db", keywords)
         assert report.outcome == outcome
         assert len(report.reasons) == 1 and str(docs) in report.reasons[0]
-        assert "files that git ignores are not left out" in report.reasons[0]
+        assert "Files that git ignores are not left out. " in report.reasons[0]
 
 
 @pytest.mark.parametrize("damage", ["truncate", "short", "empty", "pointer", "trigger"])

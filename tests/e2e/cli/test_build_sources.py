@@ -39,7 +39,7 @@ def test_each_command_that_compares_pages_says_that_the_repository_cannot_be_rea
     (work / ".git/HEAD").unlink()
     for words in (["build"], ["build"], ["check"], ["search", "alerts"]):
         told = program(*words, cwd=work).stderr
-        assert "is not a complete repository" in told and "files that git ignores are not left out" in told
+        assert "is not a complete repository" in told and "Files that git ignores are not left out. " in told
 
 
 def test_what_is_staged_is_built_and_nothing_else(work: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
