@@ -184,6 +184,13 @@ GENERATORS = (
         address="website.site-url in _quarto.yml",
     ),
     Generator("eleventy", meta="eleventy", content=("main",)),
+    Generator(
+        "rustdoc",
+        meta="rustdoc",
+        content=("#main-content", "main"),
+        ignore="#copy-path, .rustdoc-breadcrumbs, .rightside, a.src, a.anchor, a.doc-anchor, .hideme, .test-arrow, "
+        ".tooltip",
+    ),
     Generator("docsify", markup="script[src*='docsify']", content=("article.markdown-section",)),
 )
 """Checked in this order. A row matches by ``meta``, and by ``markup`` where it has one."""

@@ -32,7 +32,8 @@ _SHORT = (
 _SPECIAL = (
     (re.compile(r"(?:.*/)?(?:print|print_page(?:/index)?)\.html?"), "it is all pages again, for printing"),
     (re.compile(r"(?:.*/)?(?:genindex(?:-\w+|/index)?|(?:py-)?modindex(?:/index)?)\.html?"), "it is a list of names"),
-    (re.compile(r"(?:.*/)?_modules/.*"), "it shows source code"),
+    # of Sphinx, Doxygen and rustdoc
+    (re.compile(r"(?:.*/)?(?:_modules/.*|[^/]+_8\w+_source\.html|src/.*\.rs\.html)"), "it shows source code"),
     (re.compile(r"(?:.*/)?(?:_static|_sources|_templates)/.*"), "it is a file of the theme"),
 )
 # Reasons that name another page, which are one for people

@@ -30,6 +30,12 @@ def test_a_listing_has_thirty_words_at_most() -> None:
         assert [page.file for page in chosen.pages] == (["tags/index.html"] if is_page else [])
 
 
+@pytest.mark.parametrize("path", ["_modules/a.html", "api/lamp_8hpp_source.html", "src/lamp/lib.rs.html"])
+def test_source_code_is_no_page(path: str) -> None:
+    chosen = page_choice.choose({path: PageFacts("A", word_count=500, own_words=500)}, None, SiteOptions())
+    assert [skipped.reason for skipped in chosen.left_out] == ["it shows source code"]
+
+
 EXAMPLE = "<pre>" + " ".join(f"word{number}" for number in range(200)) + "</pre>"
 
 
