@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shlex
@@ -21,6 +20,7 @@ from anvil.agents.documentation_pointer import (
     with_block,
     without_block,
 )
+from anvil.bundle.project_metadata import find_project
 from anvil.documents import repository_files
 from anvil.documents.document_source import DocumentSource
 from anvil.errors import AnvilError, BuildError, ConfigError
@@ -367,18 +367,8 @@ class AgentFiles:
 
 
 def project_name(root: Path) -> str:
-    """The name of a project in its package metadata, else that of its folder."""
-    for file, table in (("pyproject.toml", "[project]"), ("Cargo.toml", "[package]")):
-        with suppress(OSError, UnicodeDecodeError):
-            text = safe_files.text(root / file)
-            section = text.partition(f"{table}\n")[2].partition("\n[")[0]
-            if name := re.search(r"^name\s*=\s*[\"']([^\"'\n]+)", section, re.M):
-                return name[1]
-    with suppress(OSError, ValueError, RecursionError):
-        package = json.loads(safe_files.text(root / "package.json"))
-        if isinstance(package, dict) and isinstance(package.get("name"), str):
-            return str(package["name"]).rpartition("/")[2]
-    return root.name
+    """The name of a project in its package metadata, without the scope that npm has, else that of its folder."""
+    return find_project(root, root).name.rpartition("/")[2]
 
 
 def _is_empty_folder(path: Path) -> bool:

@@ -247,6 +247,8 @@ class Site:
             return target
         if not path.lower().endswith(PAGE_ENDINGS) and (target := self._by_address(page, path, file, fragment)):
             return target
+        if rules.by_name and path.lower().endswith(PAGE_ENDINGS) and (named := self.named(posixpath.basename(path))):
+            return self._page(named[0], fragment) if len(named) == 1 else UNKNOWN
         reason = self._absence(page, path, file, link)
         return UNKNOWN if reason is None else LinkTarget("missing", "", fragment, reason, file)
 
@@ -262,8 +264,7 @@ class Site:
         if rules.generates or self.files.kind(file) == "folder":
             return None
         if path.lower().endswith(PAGE_ENDINGS):
-            is_elsewhere = rules.by_name and self.named(posixpath.basename(path))
-            return None if is_elsewhere else f"there is no file {self.shown(file)}"
+            return f"there is no file {self.shown(file)}"
         if rules.generator == "unknown" or self._is_unknowable(page, path, file):
             return None
         if link.kind in ("image", "html image") or (posixpath.splitext(path)[1] and not path.endswith("/")):

@@ -21,6 +21,20 @@ def test_the_nearest_metadata_counts(tmp_path: Path) -> None:
     assert find_project(tmp_path.parent / "elsewhere", tmp_path) == BundledProject("whole", "1.0", "whole")
 
 
+def test_the_root_of_a_workspace_of_npm_is_no_package(tmp_path: Path) -> None:
+    put(
+        tmp_path / "package.json",
+        '{"name": "@acme/monorepo", "version": "0.0.0", "private": true, "workspaces": ["a"]}',
+    )
+    put(tmp_path / "a/package.json", '{"name": "@acme/a", "version": "2.1.0"}')
+    assert find_project(tmp_path / "dist", tmp_path) == BundledProject(tmp_path.name)
+    assert find_project(tmp_path / "a/dist", tmp_path) == BundledProject("@acme/a", "2.1.0", "@acme/a")
+    put(tmp_path / "package.json", '{"name": "app", "version": "1.0.0", "private": true}')
+    assert find_project(tmp_path / "dist", tmp_path) == BundledProject("app", "1.0.0", "app")
+    put(tmp_path / "pnpm-workspace.yaml", "packages: [a]")
+    assert find_project(tmp_path / "dist", tmp_path) == BundledProject(tmp_path.name)
+
+
 def test_metadata_that_cannot_be_used(tmp_path: Path) -> None:
     put(tmp_path / "pyproject.toml", "[project\n")
     put(tmp_path / "package.json", '{"name": "a\\nb"}')

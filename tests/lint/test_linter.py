@@ -454,11 +454,14 @@ def test_a_link_of_sphinx_that_is_an_anchor_alone_may_name_a_target_of_any_page(
 
 
 def test_exdoc_finds_a_page_by_its_name_in_any_folder(tmp_path: Path) -> None:
-    pages = {"a.md": "[b](b.md) [gone](gone.md)", "howto/b.md": "[a](a.md)"}
+    pages = {"a.md": "[b](b.md) [gone](gone.md)\n[c](b.md#gone)", "howto/b.md": "[a](a.md)"}
     exdoc = 'defp docs, do: [extras: ["docs/a.md"]]'
-    report = linted(tmp_path / "exdoc", pages, "broken-link", others={"mix.exs": exdoc})
+    report = linted(tmp_path / "exdoc", pages, "broken-link", "broken-anchor", others={"mix.exs": exdoc})
     assert report.generator == "unknown"
-    assert messages(report) == ["a.md:1 Broken link 'gone.md': there is no file gone.md."]
+    assert messages(report) == [
+        "a.md:1 Broken link 'gone.md': there is no file gone.md.",
+        "a.md:2 howto/b.md has no anchor '#gone'.",
+    ]
     assert linted(tmp_path / "no", pages, "broken-link", others={"mix.exs": "[]"}).generator == "github"
 
 

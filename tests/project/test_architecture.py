@@ -135,6 +135,7 @@ ENGINE = set(
     "build cli documents embedding formats git http index_file live search settings system text".split()  # noqa: SIM905
 )
 MAY_IMPORT = {
+    "agents": {"bundle"},  # the name of the project
     "bundle": {"lint", "markdown", "sites"},  # links as lint and a site resolve them; pages as files of Markdown
     "ci": {
         "agents",
