@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 from anvil.errors import GitError, NotOwned
 from anvil.git.objects import Entry, kind, start_of
+from anvil.system import safe_files
 
 if TYPE_CHECKING:
     import pygit2
@@ -118,7 +119,10 @@ class IgnoreFiles:
 
 def _fault_of_rules(file: Path) -> str:
     """What keeps libgit2 from reading a file with ignore rules; empty for nothing."""
-    data = file.read_bytes() if file.is_file() else b""
+    try:
+        data = safe_files.data(file)
+    except OSError:  # there is none, or libgit2 cannot read it either
+        return ""
     found = _LOOPS_IN_IGNORE_RULE.search(data)
     if found is None:
         return ""
