@@ -57,6 +57,7 @@ GENERIC = Generator(
         .footnote-backref, [role=doc-backlink]:not(h1 *, h2 *, h3 *, h4 *, h5 *, h6 *), .data-footnote-backref,
         .reversefootnote, span.backrefs, td.linenos, td.gl, .linenodiv, .rouge-gutter, .hljs-ln-numbers,
         .line-numbers-rows, pre :is(.linenos, .lineno, .line-number, .lnt, .ln, .gutter),
+        div.fragment :is(.lineno, .ttc),
         div[class*=language-] > span.lang,
         semantics:has(> annotation[encoding='application/x-tex']) > :not(annotation),
         semantics > annotation:not([encoding='application/x-tex']), math[alttext]:not(:has(annotation)) > *
@@ -191,6 +192,7 @@ GENERATORS = (
         ignore="#copy-path, .rustdoc-breadcrumbs, .rightside, a.src, a.anchor, a.doc-anchor, .hideme, .test-arrow, "
         ".tooltip",
     ),
+    Generator("doxygen", meta="doxygen", content=("div.contents",), ignore=".dynheader, .dyncontent, #SRIndex"),
     Generator("docsify", markup="script[src*='docsify']", content=("article.markdown-section",)),
 )
 """Checked in this order. A row matches by ``meta``, and by ``markup`` where it has one."""

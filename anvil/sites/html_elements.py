@@ -221,8 +221,13 @@ _ATTRIBUTES = ("data-lang", "data-language", "data-code-lang")
 _LANGUAGE_ANCESTORS = 7
 
 
+def is_code_of_doxygen(element: Element) -> bool:
+    """Whether an element is code of which each line is a ``<div>``."""
+    return "fragment" in classes(element) and html_tree.first(element, "div.line") is not None
+
+
 def code_text(pre: Element, skipped: Container[int] = frozenset()) -> str:
-    """The code of a ``<pre>`` without ``skipped`` elements, such as line numbers, and empty lines at its ends."""
+    """The code of a ``<pre>``, or of an element whose lines are elements, without ``skipped`` elements, such as line numbers, and empty lines at its ends."""
     pieces: list[str] = []
     ends_line = True
 
@@ -233,6 +238,8 @@ def code_text(pre: Element, skipped: Container[int] = frozenset()) -> str:
     for node, begins in html_tree.walk(pre, skipped):
         if node.is_text_node:
             text = node.text_content or ""
+            if pre.tag != "pre" and not text.strip() and node.parent is not None and node.parent.mem_id == pre.mem_id:
+                continue  # between the lines
             pieces.append(text)
             ends_line = text.endswith("\n") if text else ends_line
         elif node.is_element_node:

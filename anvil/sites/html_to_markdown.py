@@ -22,6 +22,7 @@ from anvil.sites.html_elements import (
     callout_kind,
     callout_title,
     code_text,
+    is_code_of_doxygen,
     is_list_of_sections,
     language_of,
     signature_name,
@@ -236,6 +237,8 @@ class _Converter:
                 return False
             if role == "tabpanel" or "tabbed-block" in names:
                 self._panel(node)
+            if is_code_of_doxygen(node):
+                return self._pre(node)
             kind = None if self.writer.in_line else callout_kind(node)
             if kind is not None:
                 self._admonition(node, kind)

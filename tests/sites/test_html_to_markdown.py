@@ -81,6 +81,11 @@ CASES = {
         '<svg></svg>A title</p><div class="starlight-aside__content"><p>b</p></div></aside>',
         "> [!TIP] A title\n>\n> b",
     ),
+    "code of Doxygen": (
+        '<div class="fragment"><div class="line"><span class="lineno">1</span>if (a) {</div>\n<div class="line">  b();</div>'
+        '\n<div class="line"> </div><div class="line">}</div>\n<div class="ttc">b</div></div>',
+        "```\nif (a) {\n  b();\n\n}\n```",
+    ),
     "admonition of docfx": ('<div class="NOTE"><h5>Note</h5><p>b</p></div>', "> [!NOTE] Note\n>\n> b"),
     "list of contents of kramdown": (
         '<h2 id="t">Contents</h2><ol id="markdown-toc"><li><a href="#a">A</a></li></ol><h2 id="a">A</h2>',
