@@ -278,7 +278,7 @@ def broken_anchor(documentation: Documentation) -> Iterator[Issue]:
             continue
         if target.kind != "page" or not fragment or _GENERATED_ANCHOR.match(fragment):
             continue
-        if site.rules.labels and use.link.target.startswith("#"):
+        if use.link.target.startswith("#") and (site.rules.labels or _is_part(site, use.page.path)):
             continue
         if target.page not in anchors_by_page:
             anchors_by_page[target.page] = _anchors(site, site.pages[target.page])
@@ -311,6 +311,13 @@ def _anchors(site: Site, page: LintPage) -> frozenset[str] | None:
     sources = (page.references.line_text(line) for line, _, _ in page.all_headings())
     bare = [_ELEMENT.sub("", source).strip("# \t") for source in sources if "</" in source]
     return anchors | {slug(title, style) for title in bare for style in site.rules.slugs}
+
+
+def _is_part(site: Site, path: str) -> bool:
+    """Whether the site shows a page inside of others, as Quarto, Docusaurus and docsify do with names such as
+    ``_sidebar.md``: an anchor alone is then one of the page around it."""
+    name = posixpath.splitext(posixpath.basename(path))[0]
+    return name.startswith("_") and name != "_index" and site.rules.generator != "github"
 
 
 def _is_of_a_bot(use: Use) -> bool:

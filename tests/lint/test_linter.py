@@ -425,6 +425,17 @@ def test_where_the_generator_is_not_known_an_anchor_may_begin_with_the_headings_
     assert messages(report) == ["a.md:7 this page has no anchor '#Options-gone'."]
 
 
+def test_an_anchor_in_a_part_of_pages_is_one_of_the_page_around_it(tmp_path: Path) -> None:
+    pages = {"_part.md": "[x](#gone) [y](a.md#gone)", "a.md": "[x](#gone)", "_index.md": "[x](#gone)"}
+    report = linted(tmp_path / "quarto", pages, "broken-anchor", others={"_quarto.yml": ""})
+    assert messages(report) == [
+        "_index.md:1 this page has no anchor '#gone'.",
+        "_part.md:1 a.md has no anchor '#gone'.",
+        "a.md:1 this page has no anchor '#gone'.",
+    ]
+    assert len(linted(tmp_path / "github", pages, "broken-anchor").findings) == 4
+
+
 def test_the_table_of_contributors_that_a_bot_writes_has_no_broken_anchors(tmp_path: Path) -> None:
     table = (
         "<!-- ALL-CONTRIBUTORS-LIST:START - Do not modify -->\n[x](#platform-ada)\n<!-- ALL-CONTRIBUTORS-LIST:END -->\n"
