@@ -227,7 +227,8 @@ def is_code_of_doxygen(element: Element) -> bool:
 
 
 def code_text(pre: Element, skipped: Container[int] = frozenset()) -> str:
-    """The code of a ``<pre>``, or of an element whose lines are elements, without ``skipped`` elements, such as line numbers, and empty lines at its ends."""
+    """The code of a ``<pre>``, or of an element whose lines are elements, without ``skipped`` elements, such as line
+    numbers, and empty lines at its ends."""
     pieces: list[str] = []
     ends_line = True
 
