@@ -47,6 +47,12 @@ OTHER_TOOL = (
     "No page links to {orphans:,} of {pages}, so a tool that is not known here makes the site. If none does, set "
     "'rule = \"github\"' in the table [site] of anvil.toml."
 )
+MIN_CHANGED_LINKS = 20
+"""Broken links to pages from which more than a quarter of all means that the generator changes links."""
+CHANGED_LINKS = (
+    "{broken:,} of {links} to pages lead to no file, so the tool that makes the site changes links. What is found of "
+    "links and anchors is a note."
+)
 INNER_SITE = (
     "{config} makes a site of most pages. To resolve their links as it does, name the folder of its pages "
     "instead of the folder around it."
@@ -105,6 +111,11 @@ def lint(
         pages_examined = counted(len(documentation.examined), "page")
         notes.append(OTHER_TOOL.format(orphans=documentation.unlinked, pages=pages_examined))
         documentation = replace(documentation, site=Site(pages, generator_settings.unknown(files), files))
+    broken, links = documentation.links_to_pages if needs_links else (0, 0)
+    if documentation.site.rules.generator == "unknown" and broken >= MIN_CHANGED_LINKS and 4 * broken > links:
+        notes.append(CHANGED_LINKS.format(broken=broken, links=counted(links, "link")))
+        changed = replace(documentation.site.rules, doubtful=frozenset({"broken-link", "broken-anchor"}))
+        documentation = replace(documentation, site=Site(pages, changed, files))
     return rules.run(documentation, names, notes)
 
 

@@ -176,6 +176,14 @@ class Documentation:
         return sum(issue.path in self.examined and not self.is_silent("orphan-page", issue) for issue in self.orphans)
 
     @property
+    def links_to_pages(self) -> tuple[int, int]:
+        """How many links to files of pages lead to none, and how many there are. None are broken in a built site."""
+        files = [use for use in self.uses if use.link.target.partition("#")[0].lower().endswith(PAGE_ENDINGS)]
+        inside = [use for use in files if use.target.kind in ("page", "missing")]
+        missing = sum(use.target.kind == "missing" for use in inside) if self.built is None else 0
+        return missing, len(inside)
+
+    @property
     def is_of_another_tool(self) -> bool:
         """Whether so many pages are orphans that a tool which is not known here must show them in a navigation."""
         count = self.unlinked if self.site.rules.generator == "github" and self.built is None else 0

@@ -425,6 +425,22 @@ def test_where_the_generator_is_not_known_an_anchor_may_begin_with_the_headings_
     assert messages(report) == ["a.md:7 this page has no anchor '#Options-gone'."]
 
 
+def test_where_many_links_to_pages_are_broken_an_unknown_generator_changes_links(tmp_path: Path) -> None:
+    def linked_to(broken: int, sound: int) -> LintReport:
+        text = "".join(f"[x](b{number}.md)\n" for number in range(broken)) + "[x](a.md)\n" * sound
+        return linted(tmp_path / f"{broken}-{sound}", {"a.md": text}, "broken-link", others={"_config.yml": ""})
+
+    report = linked_to(20, 59)
+    assert {finding.level for finding in report.findings} == {"note"} and len(report.findings) == 20
+    assert report.notes == (
+        "20 of 79 links to pages lead to no file, so the tool that makes the site changes links. What is found of "
+        "links and anchors is a note.",
+    )
+    for broken, sound in ((20, 60), (19, 0)):
+        report = linked_to(broken, sound)
+        assert {finding.level for finding in report.findings} == {"error"} and report.notes == ()
+
+
 def test_an_anchor_in_a_part_of_pages_is_one_of_the_page_around_it(tmp_path: Path) -> None:
     pages = {"_part.md": "[x](#gone) [y](a.md#gone)", "a.md": "[x](#gone)", "_index.md": "[x](#gone)"}
     report = linted(tmp_path / "quarto", pages, "broken-anchor", others={"_quarto.yml": ""})
