@@ -25,6 +25,7 @@ from anvil.impact.values import (
     Undocumented,
 )
 from anvil.requests import still_wanted
+from anvil.wording import counted
 
 if TYPE_CHECKING:
     from anvil.api import Anvil
@@ -248,8 +249,9 @@ def _history(git: Repository, change: _Change, before: str | None, notes: list[s
         return co_change.History()
     if git.is_shallow and history.steps < FEW_STEPS:
         notes.append(
-            f"This clone is shallow and has {history.steps} commits, so little is known of pages that changed together "
-            "with these files. Run 'git fetch --unshallow', or set fetch-depth: 0 for actions/checkout."
+            f"This clone is shallow, with {counted(history.steps, 'commit')} before the change, so little is known of "
+            "pages that changed together with these files. Run 'git fetch --unshallow', or set fetch-depth: 0 for "
+            "actions/checkout."
         )
     return history
 

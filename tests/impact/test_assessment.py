@@ -181,7 +181,7 @@ def test_a_shallow_clone_says_what_is_missing(root: Path, tmp_path: Path) -> Non
     impact = assessed(shallow, edited(shallow, {"app/cli.py": ("default=100", "default=200")}))
     assert impact.findings[0].path == "limits.md"
     (note,) = impact.notes
-    assert "is shallow" in note and "fetch-depth: 0" in note
+    assert "is shallow, with 0 commits before the change" in note and "fetch-depth: 0" in note
 
 
 def test_pages_outside_of_the_repository(root: Path, tmp_path: Path) -> None:
