@@ -43,7 +43,7 @@ class RepositoryFiles:
     def __init__(self, folder: Path, options: SourceOptions) -> None:
         self._folder = folder
         self._options = options
-        self.problem: str | None = None
+        self.problem: str | None
         """Why the repository cannot be read; None without a problem."""
         self.git: Repository | None = None
         self._is_ignored_whole: bool | None = None  # decided once: the paths of all pages depend on it
@@ -56,6 +56,7 @@ class RepositoryFiles:
 
     def reopen(self) -> None:
         """Open the repository again: libgit2 caches settings."""
+        self.problem = None
         try:
             git = Repository.discover(self._folder)
             if self._is_ignored_whole is None:

@@ -234,7 +234,7 @@ class WorkingTree:
         self._around.forget_links()
         git = self._around.git
         if git is not None:
-            git.staging.reload()
+            git.reload()
         rules = {file: mark(file) for file in self._rule_files()}
         skipped: list[Skipped] = []
         files: dict[str, _CachedFile] = {}

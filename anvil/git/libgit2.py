@@ -80,6 +80,9 @@ def _reason(error: Exception) -> str:
 _LOOPS_IN_IGNORE_RULE = re.compile(rb"^(?!#)[^\n]*[\v\f]", re.MULTILINE)
 """A line of a ``.gitignore`` that libgit2, up to 1.9.7 at least, reads in an endless loop. It is a pattern in git."""
 
+_MAX_RULES_BYTES = 100_000_000
+"""libgit2 passes over larger files of rules."""
+
 
 class IgnoreFiles:
     """The files with ignore rules, looked at before libgit2 reads them. Not thread-safe.
@@ -88,40 +91,39 @@ class IgnoreFiles:
     """
 
     def __init__(self, root: Path, shared: Collection[Path]) -> None:
-        self._root = str(root)
-        self._shared = [str(file) for file in shared]
-        self._looked_at: dict[str, tuple[object, str]] = {}
-        """File -> its state when it was read, and what is wrong with it; empty for nothing."""
+        self._root = root
+        self._shared = shared
+        self._faults: dict[str, str] = {}
+        """Folder, POSIX, from the root -> what is wrong with a file whose rules hold there; empty for nothing."""
+
+    def reload(self) -> None:
+        """Look at the files again."""
+        self._faults.clear()
 
     def ensure_readable(self, path: str) -> None:
         """Raise :class:`GitError` if libgit2 cannot read the rules for a path: relative to the root, of a folder
-        with a slash at its end."""
-        folder = self._root
-        files = [*self._shared, os.path.join(folder, ".gitignore")]
-        for name in path.split("/")[:-1]:
-            folder = os.path.join(folder, name)
-            files.append(os.path.join(folder, ".gitignore"))
-        for file in files:
-            if wrong := self._fault(file):
-                raise GitError(wrong)
-
-    def _fault(self, file: str) -> str:
-        try:
-            state = os.stat(file)
-        except OSError:  # there is none
-            return ""
-        signature = (state.st_mtime_ns, state.st_size, state.st_ino, state.st_ctime_ns)
-        known = self._looked_at.get(file)
-        if known is None or known[0] != signature:
-            known = self._looked_at[file] = (signature, _fault_of_rules(Path(file)))
-        return known[1]
+        with a slash at its end. Each folder is looked at once, until :meth:`reload`."""
+        folder = path.rpartition("/")[0]
+        unknown = []
+        while folder not in self._faults:
+            unknown.append(folder)
+            if not folder:
+                break
+            folder = folder.rpartition("/")[0]
+        fault = self._faults.get(folder, "")
+        for folder in reversed(unknown):
+            own = [self._root / folder / ".gitignore", *(() if folder else self._shared)]
+            fault = fault or next(filter(None, map(_fault_of_rules, own)), "")
+            self._faults[folder] = fault
+        if fault:
+            raise GitError(fault)
 
 
 def _fault_of_rules(file: Path) -> str:
     """What keeps libgit2 from reading a file with ignore rules; empty for nothing."""
     try:
-        data = safe_files.data(file)
-    except OSError:  # there is none, or libgit2 cannot read it either
+        data = safe_files.data(file, _MAX_RULES_BYTES)
+    except OSError:  # there is none, or libgit2 does not read it either
         return ""
     found = _LOOPS_IN_IGNORE_RULE.search(data)
     if found is None:

@@ -446,6 +446,11 @@ class Repository:
 
     # --- index and work tree -----------------------------------------------------------------------
 
+    def reload(self) -> None:
+        """Look again at git's index and at the files with ignore rules, for :meth:`is_ignored`."""
+        self.staging.reload()
+        self._ignore_files.reload()
+
     def is_ignored(self, path: str) -> bool:
         """Whether git ignores a path, relative to ``root``: a rule matches it, and it is not tracked. A folder (with a
         trailing ``/``) must not contain tracked files.

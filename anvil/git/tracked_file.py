@@ -55,7 +55,7 @@ class TrackedIndex:
     @property
     def ignored(self) -> bool:
         """Whether git ignores it."""
-        self.repository.staging.reload()
+        self.repository.reload()
         return self.repository.is_ignored(self.path)
 
     def _track_command(self) -> str:

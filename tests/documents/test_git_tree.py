@@ -474,6 +474,17 @@ def test_gitignore_is_honoured_and_followed(root: Path) -> None:
     assert tree.scan().entries == WorkingTree(root / "docs").scan().entries
 
 
+def test_a_rule_that_libgit2_reads_without_end_is_noticed_while_a_tree_is_open(root: Path) -> None:
+    write(root / "docs/b.md", "b")
+    tree = WorkingTree(root / "docs")
+    assert list(tree.scan().entries) == ["a.md", "b.md"]
+    write(root / "docs/.gitignore", "b.md\n\f\n")
+    assert list(tree.scan().entries) == ["a.md", "b.md"]
+    assert "docs/.gitignore, line 2" in (tree.problem or "")
+    write(root / "docs/.gitignore", "b.md\n")
+    assert (list(tree.scan().entries), tree.problem) == (["a.md"], None)
+
+
 def test_gitignore_means_nothing_outside_a_repository(plain: Path) -> None:
     write(plain / ".gitignore", "*.md\n")
     write(plain / "a.md", "a")

@@ -387,10 +387,13 @@ def test_a_rule_that_libgit2_reads_without_end_is_an_error(root: Path, rule: byt
         with pytest.raises(GitError, match=rf"\.gitignore, line {line}: .*Remove that character"):
             repository.is_ignored(path)
     assert not repository.is_ignored("src/")
+    assert not repository.is_ignored("a/" * 1500 + "x.md")
     run(root, "add", "-A")
     assert git.status(root / "docs") is None
-    (root / "docs/.gitignore").write_bytes(b"# a page\f\nb.md\n")  # in a comment, and after a change
-    repository = found(root)
+    (root / "docs/.gitignore").write_bytes(b"# a page\f\nb.md\n")  # in a comment
+    repository.reload()
+    run(root, "rm", "-q", "--cached", "docs/part/b.md")
+    repository.reload()
     assert repository.is_ignored("docs/part/b.md")
 
 
