@@ -173,7 +173,7 @@ def test_all_files_and_skip(checked: Path) -> None:
 
 def test_a_commit_without_the_docs_folder_is_an_error_that_names_it(checked: Path) -> None:
     run(checked, "rm", "-rq", "docs")
-    assert "no folder" in commit(checked, code=1)
+    assert "Nothing is staged under docs, and there is no such folder." in commit(checked, code=1)
     write(checked / "docs", {"draft.md": "# Draft\n"})
     assert "4 pages differ" in commit(checked, code=1)
 
