@@ -49,7 +49,7 @@ def test_abandoned_calls_are_not_worked_off(server: Process) -> None:
 @pytest.mark.parametrize(
     ("tool", "arguments"),
     [
-        ("search_docs", {"query": ".".join(f"w{number}" for number in range(400_000))}),
+        ("search_docs", {"query": "w" + ".w".join(map(str, range(400_000)))}),
         ("search_docs", {"query": "alert", "file_filter": "a/" * 1_800_000}),
         ("get_page", {"file_path": "a/" * 1_800_000}),
         ("get_section", {"file_path": "install.md", "heading_path": "a > " * 900_000}),
