@@ -235,10 +235,10 @@ def test_results_have_the_fields_of_the_contract(opened: anvil.Anvil) -> None:
     }
     assert names(result.results[0].metadata) == chunk
     page = opened.get_page("install.md")
-    assert names(page) == {"file_path", "title", "last_modified", "total_chars", "chunks", "sections"}
+    assert names(page) == {"file_path", "title", "last_modified", "total_chars", "chunks", "sections", "next_offset"}
     assert names(page.chunks[0]) == {"content", "heading_path", "heading_level", "char_count", "ordinal"}
     section = opened.get_section("install.md", "Install")
-    assert names(section) == {"content", "metadata", "title"} and names(section.metadata) == chunk
+    assert names(section) == {"content", "metadata", "title", "next_offset"} and names(section.metadata) == chunk
     listed = opened.list_pages()
     assert names(listed) == {"pages", "total_pages", "notes", "next_offset"} and listed.notes is None
     assert names(listed.pages[0]) == {
