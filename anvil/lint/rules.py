@@ -39,8 +39,11 @@ _TEMPLATE_KEYS = frozenset({"template", "layout", "hero", "pageLayout"})
 """Keys in the front matter of pages that a template fills."""
 _REDIRECT_KEYS = frozenset({"redirect", "redirect_to", "redirect_url", "redirectTo"})
 """Keys in the front matter of pages that only lead to others."""
-_CONTRIBUTORS = re.compile(r"<!--\s*ALL-CONTRIBUTORS-LIST:START.*?ALL-CONTRIBUTORS-LIST:END", re.S)
-"""The table of contributors that a bot writes. Its links to anchors such as ``#code-ada`` lead nowhere by design."""
+_CONTRIBUTORS = ("ALL-CONTRIBUTORS-LIST:START", "ALL-CONTRIBUTORS-LIST:END")
+"""Around the table of contributors that a bot writes. Its links to anchors such as ``#code-ada`` lead nowhere by
+design."""
+MAX_HEADING_CHARS = 500
+"""A longer heading is not looked through for elements: the time grows with its square."""
 _ELEMENT = re.compile(r"<([a-z][\w-]*)\b[^>]*>.*?</\1>", re.I)
 _GENERATED_ANCHOR = re.compile(r"__|fn(?:ref\d*)?[:_-]|L\d+|top$|:~:|user-content-fn|/|!|\?")
 
@@ -277,6 +280,7 @@ def broken_anchor(documentation: Documentation) -> Iterator[Issue]:
     styles = site.rules.slugs
     pages_by_anchor: dict[str, list[str]] = {}
     anchors_by_page: dict[str, frozenset[str] | None] = {}
+    bot_lines = {page.path: _lines_of_a_bot(page) for page in documentation.site.pages.values()}
     for use in documentation.uses:
         target, fragment = use.target, use.target.fragment
         if lookup := documentation.look_up(use):
@@ -291,7 +295,7 @@ def broken_anchor(documentation: Documentation) -> Iterator[Issue]:
         if target.page not in anchors_by_page:
             anchors_by_page[target.page] = _anchors(site, site.pages[target.page])
         anchors = anchors_by_page[target.page]
-        if anchors is None or fragment in anchors or _is_of_a_bot(use):
+        if anchors is None or fragment in anchors or use.link.line in bot_lines[use.page.path]:
             continue
         if site.rules.generator in ("github", "unknown") and fragment.lower() in anchors:
             continue
@@ -317,7 +321,11 @@ def _anchors(site: Site, page: LintPage) -> frozenset[str] | None:
         return anchors
     # Composer's own site leaves out what a heading has in elements, as in "## name <small>(since 2.0)</small>".
     sources = (page.references.line_text(line) for line, _, _ in page.all_headings())
-    bare = [_ELEMENT.sub("", source).strip("# \t") for source in sources if "</" in source]
+    bare = [
+        _ELEMENT.sub("", source).strip("# \t")
+        for source in sources
+        if "</" in source and len(source) <= MAX_HEADING_CHARS
+    ]
     return anchors | {slug(title, style) for title in bare for style in site.rules.slugs}
 
 
@@ -328,13 +336,13 @@ def _is_part(site: Site, path: str) -> bool:
     return name.startswith("_") and name != "_index" and site.rules.generator != "github"
 
 
-def _is_of_a_bot(use: Use) -> bool:
-    """Whether a link is in the table of contributors that a bot writes."""
-    text = use.page.references.text
-    return any(
-        text.count("\n", 0, found.start()) < use.link.line <= text.count("\n", 0, found.end()) + 1
-        for found in _CONTRIBUTORS.finditer(text)
-    )
+def _lines_of_a_bot(page: LintPage) -> range:
+    """The lines of the table of contributors that a bot writes."""
+    text = page.references.text
+    start, end = map(text.find, _CONTRIBUTORS)
+    if not 0 <= start < end:
+        return range(0)
+    return range(text.count("\n", 0, start) + 1, text.count("\n", 0, end) + 2)
 
 
 def _closest_anchor(fragment: str, anchors: frozenset[str], pages: Sequence[str]) -> str:

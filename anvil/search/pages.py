@@ -307,7 +307,8 @@ def bounded_section(section: SectionText, offset: int, max_chars: int | None) ->
     content = section.content[max(0, offset) :]
     if max_chars is None or len(content) <= max_chars:
         return replace(section, content=content)
-    content = content[: content.rfind("\n", 0, max_chars) + 1 or max_chars]
+    size = max(1, max_chars)  # with less, next_offset would never move
+    content = content[: content.rfind("\n", 0, size) + 1 or size]
     return replace(section, content=content, next_offset=max(0, offset) + len(content))
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -336,4 +336,22 @@ def _edit_links(roots: Sequence[Element]) -> frozenset[int]:
 
 def _is_alone(link: Element) -> bool:
     around = link.parent
-    return around is not None and around.tag in ("p", "div") and around.text().strip() == link.text().strip()
+    if around is None or around.tag not in ("p", "div"):
+        return False
+    # By its neighbours and not by all that is around it: there may be thousands of such links.
+    return not any(map(_has_text, _siblings(link)))
+
+
+def _siblings(element: Element) -> Iterator[Element]:
+    before, after = element.prev, element.next
+    while before is not None:
+        yield before
+        before = before.prev
+    while after is not None:
+        yield after
+        after = after.next
+
+
+def _has_text(node: Element) -> bool:
+    text = node.text_content if node.is_text_node else node.text() if node.is_element_node else ""
+    return bool((text or "").strip())

@@ -460,6 +460,13 @@ def test_the_table_of_contributors_that_a_bot_writes_has_no_broken_anchors(tmp_p
     assert places(report) == ["index.md:3", "index.md:9"]
 
 
+def test_tables_of_contributors_that_never_end_cost_no_more_time(tmp_path: Path) -> None:
+    page = "# A\n\n" + "<!-- ALL-CONTRIBUTORS-LIST:START -->\n[x](#gone)\n" * 2000
+    began = time.thread_time()
+    assert len(linted(tmp_path, {"index.md": page}, "broken-anchor").findings) == 2000
+    assert time.thread_time() - began < 10  # if each link looks for the end of each table, 500 take half a minute
+
+
 def test_where_the_generator_is_not_known_an_anchor_may_leave_out_the_elements_of_a_heading(tmp_path: Path) -> None:
     pages = {"a.md": "# A\n\n### config <span>([root](#a))</span>\n\n[a](#config) [b](#root) [c](#config-root)\n"}
     report = linted(tmp_path / "unknown", pages, "broken-anchor", others={"_config.yml": ""})

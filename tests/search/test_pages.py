@@ -476,3 +476,5 @@ def test_a_section_is_read_in_parts_of_whole_lines(opened: Opener) -> None:
     assert all(part.content.endswith(".\n") for part in read[:-3])
     assert [part.content for part in read[-3:]] == ["x" * 100] * 3
     assert pages.bounded_section(whole, 0, None) == pages.bounded_section(whole, 0, len(whole.content)) == whole
+    for too_small in (0, -5):  # a reader who goes on by next_offset must come to the end
+        assert pages.bounded_section(whole, 7, too_small).next_offset == 8

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 
 import pytest
@@ -338,6 +339,14 @@ def test_a_long_paragraph_is_linear() -> None:
     """A copy of what is written so far, for each of these elements, would take minutes."""
     text = read_page(f"<main><p>{'<b>x</b> <i></i><a href=y>z</a> ' * 12_000}</p></main>").markdown
     assert text.count("**x**") == 12_000 and text.count("[z](y)") == 12_000
+
+
+def test_many_links_to_edit_a_file_are_linear() -> None:
+    """If each were compared with all the text around it, this would take a minute."""
+    link = '<a href="https://github.com/o/r/edit/main/a.md">e</a> '
+    began = time.thread_time()
+    text = read_page(f"<main><div>{link * 12_000}</div></main>").markdown
+    assert text.count("[e]") == 12_000 and time.thread_time() - began < 10
 
 
 @pytest.mark.parametrize(
