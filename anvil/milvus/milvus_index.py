@@ -20,7 +20,7 @@ from anvil.formats import patterns
 from anvil.index_file import connection, table_rows
 from anvil.index_file.fts_table import tokenizer
 from anvil.index_file.table_rows import SearchedText
-from anvil.index_file.writer import SETTINGS, Writer
+from anvil.index_file.writer import Writer
 from anvil.live import site_view
 from anvil.live.location import IndexLocation
 from anvil.live.working_copy import WorkingCopy
@@ -124,9 +124,8 @@ class MilvusWorkingCopy(WorkingCopy):
             pages = self._artifact.pages
             # Masked are pages whose source is another one now or is gone, and pages that the overlay has.
             gone = {e.id for path, e in pages.items() if e.blob_id and self._indexed.get(path) != e.blob_id}
-            above = self._copy.reader if self._copy is not None else None
-            newer_paths = above.identities() if above is not None else {}
-            masked = gone | {pages[path].id for path in newer_paths if path in pages}
+            above = (self._copy or Overlay(self._artifact)).reader
+            masked = gone | {pages[path].id for path in above.identities() if path in pages}
             self._overlaid = LayeredReader(self._artifact, above, frozenset(masked))
         return self._overlaid
 
@@ -157,12 +156,7 @@ class MilvusWorkingCopy(WorkingCopy):
     def _writable(self) -> Overlay:
         assert self._artifact is not None
         if self._copy is None:
-            meta = self._artifact.meta()
-            copy = Overlay(self._artifact)
-            connection.lay_out(copy.connection, int(meta["embedding_dimensions"]))
-            copy.set_meta({key: meta[key] for key in (*SETTINGS, "commit") if key in meta})
-            copy.seal()
-            self._copy = copy
+            self._copy = Overlay(self._artifact)
         return self._copy
 
     def artifact_vectors(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:
@@ -203,7 +197,7 @@ class MilvusIndex:
         self.average_length = reader.average_length()
         self.has_vectors = reader.counts()["vectors"] > 0
         self._texts = TextCache(reader.searched_text)
-        listed = reader.listed()
+        listed = reader.listed
         self._paths = [path for path, _, _ in listed]
         self._ids = np.array([id_ for _, id_, _ in listed], np.int64)
         self._sizes = np.array([size for _, _, size in listed], np.int64)
@@ -269,8 +263,6 @@ class MilvusIndex:
 
     def _over(self, selection: NDArray[np.bool_] | None) -> list[int]:
         """The selected documents of the overlay."""
-        if self.reader.above is None:
-            return []
         ids = self._ids if selection is None else self._ids[selection]
         return [id_ for id_ in ids.tolist() if self.reader.is_above(id_)]
 
@@ -295,18 +287,17 @@ class MilvusIndex:
         if word not in self._frequencies:
             counts = self.reader.below.frequencies(self.stem(word))
             below = min((count - self._masked[token] for token, count in counts.items()), default=0)
-            above = self.reader.above.frequency(lexicon.literal(word)) if self.reader.above is not None else 0
-            self._frequencies[word] = below + above
+            self._frequencies[word] = below + self.reader.above.frequency(lexicon.literal(word))
         return self._frequencies[word]
 
     def _without_masked(self) -> None:
         """Subtract masked pages from the word frequencies, and add the overlay to the mean length."""
         reader, masked = self.reader, self.reader.masked
-        if reader.above is None or len(masked) > MAX_COUNTED_PAGES:
+        chunks = reader.above.counts()["chunks"]
+        if not (masked or chunks) or len(masked) > MAX_COUNTED_PAGES:
             return
         words = reader.below.words(reader.below.rows_of(masked))
         self._masked = Counter(token for chunk in words.values() for token in set(" ".join(chunk.columns).split()))
-        chunks = reader.above.counts()["chunks"]
         total = reader.below.average_length() * reader.below.counts()["chunks"] - sum(w.length for w in words.values())
         self.average_length = (total + reader.above.average_length() * chunks) / max(self.count(), 1)
 
@@ -318,8 +309,7 @@ class MilvusIndex:
         named = self.reader.below.matching(
             self._tokens([text]), MAX_PHRASE_CANDIDATES, generations.within(None, self.reader.masked)
         )
-        if self.reader.above is not None:
-            named += self.reader.above.holding(lexicon.literal(text), MAX_PHRASE_CANDIDATES)
+        named += self.reader.above.holding(lexicon.literal(text), MAX_PHRASE_CANDIDATES)
         return _Holders(self._words, self.stem(text), named)
 
     def _tokens(self, texts: Iterable[str]) -> list[str]:
@@ -328,7 +318,7 @@ class MilvusIndex:
     def matching(self, words: Sequence[str], count: int, selection: NDArray[np.bool_] | None) -> list[int]:
         within, over = self._within(selection), self._over(selection)
         named = [] if within is None else self.reader.below.matching(self._tokens(words), MAX_WORD_MATCHES, within)
-        if over and self.reader.above is not None:
+        if over:
             named += self.reader.above.matching(lexicon.any_of(words), ranking.FIELD_WEIGHTS, MAX_WORD_MATCHES, over)
         scores = self._keyword_scores(named, words)
         return sorted(named, key=lambda row: (-scores[row], row))[:count]
@@ -359,10 +349,9 @@ class MilvusIndex:
     def _words(self, rows: Collection[int]) -> dict[int, Words]:
         below = [row for row in rows if not self.reader.is_above(row >> table_rows.CHUNK_BITS)]
         words = self.reader.below.words(below)
-        if self.reader.above is not None and len(below) < len(rows):
-            for row, text in self.reader.above.searched_text(set(rows) - set(below)).items():
-                columns = (text.title, text.heading_path, text.content, text.terms)
-                words[row] = Words(tuple(f" {' '.join(self.stem(column))} " for column in columns), text.length)
+        for row, text in self.reader.above.searched_text(set(rows) - set(below)).items():
+            columns = (text.title, text.heading_path, text.content, text.terms)
+            words[row] = Words(tuple(f" {' '.join(self.stem(column))} " for column in columns), text.length)
         return words
 
     # --- vectors -------------------------------------------------------------------------------------------
@@ -463,7 +452,6 @@ class MilvusIndex:
     def _table_above(self) -> tuple[list[int], VectorIndex]:
         """The rows of the overlay, and an index of their vectors."""
         if self._above is None:
-            assert self.reader.above is not None
             rows = sorted(row for row, _ in self.reader.above.places())
             owners, vectors = self.reader.above.matrix()
             documents = np.array(rows, np.int64) >> table_rows.CHUNK_BITS
