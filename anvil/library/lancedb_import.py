@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from anvil.errors import AnvilError, ConfigError, DocumentRejected, SourceError
 from anvil.formats.data_formats import json_object
@@ -19,21 +19,15 @@ from anvil.library.values import FileError, Imported, Ingested
 from anvil.system import installation
 from anvil.values import Progress
 
+if TYPE_CHECKING:
+    from anvil.library.library import Library
 
-def ingest(
-    path: str,
-    *,
-    store: Callable[[bytes, DocumentInfo], Ingested],
-    ensure_writable: Callable[[], object],
-    table: str,
-    library: str | None,
-    progress: Progress,
-) -> Imported:
+
+def ingest(target: Library, path: str, table: str, library: str | None, progress: Progress) -> Imported:
     """Store the documents of the LanceDB at ``path`` with their own sources, titles, times and metadata.
 
-    ``store`` stores one text, unless the library has its source: so an interrupted import can be repeated.
-    ``ensure_writable`` raises what is wrong with the library, once, and not for each document. ``library``: one library
-    for all; by default each document keeps its own. All vectors are computed by the current model. Raises
+    A document whose source the library has is skipped: so an interrupted import can be repeated. ``library``: one
+    library for all; by default each document keeps its own. All vectors are computed by the current model. Raises
     :class:`SourceError` for a database that cannot be read, :class:`ConfigError` for a name that is not valid.
     """
     if library is not None:
@@ -41,13 +35,13 @@ def ingest(
     metadata_filter.source_name(path, "path")
     documents = read_documents(path, table)
     if documents:
-        ensure_writable()
+        target.ensure_writable()  # one error for the library, and not one for each document
     results: list[Ingested] = []
     errors: list[FileError] = []
     for done, document in enumerate(documents):
         progress("importing", done, len(documents))
         try:
-            result = store(*_text_and_info(document, library or document.library))
+            result = target.ingest_new(*_text_and_info(document, library or document.library))
         except AnvilError as error:
             errors.append(FileError(document.source, str(error)))
             continue

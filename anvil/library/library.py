@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anvil.build.indexer import Indexer, settings
-from anvil.errors import AnvilError, ConfigError, DocumentRejected, DocumentTooLarge, NotFound, ProviderError
+from anvil.errors import ConfigError, DocumentRejected, DocumentTooLarge, NotFound, ProviderError
 from anvil.index_file.writer import DEFAULT_LIBRARY
 from anvil.library import ingestion, lancedb_import, metadata_filter
 from anvil.library.ingestion import (
@@ -43,7 +43,6 @@ from anvil.library.values import (
     LibraryDocument,
     LibraryDocumentList,
     LibraryInfo,
-    LibrarySummary,
     Passages,
     Pruned,
     Updated,
@@ -320,21 +319,14 @@ class Library:
         self, path: str, table: str = "documents", library: str | None = None, progress: Progress | None = None
     ) -> Imported:
         """Import a LanceDB that mcpvectordb filled; see :func:`anvil.library.lancedb_import.ingest`."""
-        return lancedb_import.ingest(
-            path,
-            store=self._ingest_new,
-            ensure_writable=self.ensure_writable,
-            table=table,
-            library=library,
-            progress=progress or self.progress,
-        )
+        return lancedb_import.ingest(self, path, table, library, progress or self.progress)
 
     def _ensure_size(self, size: int, what: str) -> None:
         limit = self._options.max_file_bytes
         if size > limit:
             raise DocumentTooLarge(f"{what} {size:,} bytes; the limit is {limit:,} (library.max_file_bytes).")
 
-    def _ingest_new(self, data: bytes, info: DocumentInfo) -> Ingested:
+    def ingest_new(self, data: bytes, info: DocumentInfo) -> Ingested:
         """Ingest text whose source is not in the library yet. A document of this source is skipped, even if its text
         differs."""
         with self._read() as reader:
@@ -474,23 +466,9 @@ class Library:
 
     def server_info(self, check_path: str | None = None) -> LibraryInfo:
         """Where this runs and what it can read; ``check_path``: a path to test."""
-        from anvil.library import server_info
+        from anvil.library.server_info import library_info
 
-        libraries: tuple[LibrarySummary, ...] = ()
-        notes: tuple[str, ...] = ()
-        try:
-            libraries = self.list_libraries().libraries
-        except AnvilError as error:
-            notes = (str(error),)
-        return server_info.library_info(
-            self.path,
-            self.config,
-            self.provider,
-            transport=self.transport,
-            libraries=libraries,
-            notes=notes,
-            check_path=check_path,
-        )
+        return library_info(self, check_path)
 
     # --- changes -----------------------------------------------------------------------------------------
 

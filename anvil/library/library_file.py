@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import importlib.resources
-import itertools
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -194,7 +193,7 @@ def typed(row: Any, what: str, *kinds: type) -> Any:
     """The row, if its values have these types and whole numbers are not negative. Raises :class:`Damage`."""
     for value, kind in zip(row, kinds, strict=True):
         if type(value) is not kind or (isinstance(value, int) and value < 0):
-            raise Damage(f"{what} holds {_describe(value)} where {_KINDS[kind]} belongs")
+            raise Damage(f"{what} has a value of a wrong type")
     return row
 
 
@@ -254,8 +253,9 @@ def problem(connection: apsw.Connection) -> str | None:
         if connection.execute(f"SELECT EXISTS ({query})").get:
             return damage
     try:
-        for _ in itertools.chain.from_iterable(connection.execute(query) for query in _TEXTS):
-            pass
+        for table, kinds in _COLUMNS.items():
+            for _ in connection.execute(f"SELECT {', '.join(kinds.get('text', 'NULL').split())} FROM {table}"):
+                pass
     except UnicodeDecodeError:
         return "it has text that is not UTF-8"
     dimensions = connection.execute("SELECT value FROM anvil_meta WHERE key = 'embedding_dimensions'").get
@@ -285,38 +285,38 @@ def _rejected(path: Path, damage: str) -> ArtifactRejected:
     return ArtifactRejected(f"{path} is damaged: {damage}. {LIBRARY.restore}")
 
 
-_KINDS = {int: "a whole number from 0 on", str: "text", bytes: "a blob"}
+_COLUMNS = {
+    "anvil_meta": {"text": "key value"},
+    "documents": {"text": "library file_path title file_type last_modified metadata", "integer": "size id"},
+    "holdings": {"text": "doc_id content_hash created_at head", "integer": "chunk_count"},
+    "chunks": {
+        "text": "heading_path title terms content",
+        "blob": "chunk_id",
+        "integer": "id ordinal heading_level start start_line end_line page char_count",
+    },
+    "windows": {"blob": "key", "integer": 'start "end"'},
+    "labels": {"text": "key value", "integer": "document_id"},
+    "changes": {"integer": "document_id number"},
+}
+"""Table -> type -> its columns of that type; a whole number is not negative."""
 
 
-def _describe(value: Any) -> str:
-    names = {str: "text", bytes: "a blob", float: "a fraction", type(None): "nothing", int: "a number out of range"}
-    return names.get(type(value), type(value).__name__)
-
-
-def _not(kind: str, *columns: str) -> str:
-    return " OR ".join(f"typeof({column}) <> '{kind}'" for column in columns)
-
-
-def _not_a_count(*columns: str) -> str:
-    return " OR ".join(f"typeof({column}) <> 'integer' OR {column} < 0" for column in columns)
+def _is_wrong(kind: str, column: str) -> str:
+    return f"typeof({column}) <> '{kind}'" + (f" OR {column} < 0" if kind == "integer" else "")
 
 
 _DAMAGE = (
-    ("its manifest has a value that is no text", f"SELECT 1 FROM anvil_meta WHERE {_not('text', 'key', 'value')}"),
-    (
-        "the row of a document has a value of a wrong type",
-        "SELECT 1 FROM documents WHERE "
-        + _not("text", "library", "file_path", "title", "file_type", "last_modified", "metadata")
-        + f" OR {_not_a_count('size')} OR id NOT BETWEEN 0 AND {(1 << table_rows.DOCUMENT_BITS) - 1}",
+    *(
+        (
+            f"a row of {table} has a value of a wrong type",
+            f"SELECT 1 FROM {table} WHERE "
+            + " OR ".join(_is_wrong(kind, column) for kind, names in kinds.items() for column in names.split()),
+        )
+        for table, kinds in _COLUMNS.items()
     ),
     (
         "the metadata of a document is no JSON object",
         "SELECT 1 FROM documents WHERE CASE WHEN json_valid(metadata) THEN json_type(metadata) <> 'object' ELSE 1 END",
-    ),
-    (
-        "what is kept of a document has a value of a wrong type",
-        f"SELECT 1 FROM holdings WHERE {_not('text', 'doc_id', 'content_hash', 'created_at', 'head')} "
-        f"OR {_not_a_count('chunk_count')} OR chunk_count > {table_rows.most_chunks()}",
     ),
     (
         "a document has no entry in holdings, or an entry no document",
@@ -324,11 +324,9 @@ _DAMAGE = (
         "UNION ALL SELECT id FROM holdings WHERE id NOT IN (SELECT id FROM documents)",
     ),
     (
-        "a passage has a value of a wrong type",
-        f"SELECT 1 FROM chunks WHERE {_not('text', 'heading_path', 'title', 'terms', 'content')} "
-        f"OR {_not('blob', 'chunk_id')} OR {_not_a_count('id', 'ordinal', 'heading_level', 'start', 'start_line')} "
-        f"OR {_not_a_count('end_line', 'page', 'char_count')} "
-        "OR page > 2147483647",
+        "a document has a number, a passage or a page that none has",
+        f"SELECT 1 FROM holdings WHERE id >> {table_rows.DOCUMENT_BITS} OR chunk_count > {table_rows.most_chunks()} "
+        "UNION ALL SELECT 1 FROM chunks WHERE page > 2147483647",
     ),
     (
         "a passage belongs to no document",
@@ -340,28 +338,12 @@ _DAMAGE = (
         "SELECT 1 FROM chunks WHERE id NOT IN (SELECT id FROM chunks_fts_docsize)",
     ),
     (
-        "a window has a value of a wrong type, or belongs to no passage",
-        f'SELECT 1 FROM windows WHERE {_not_a_count("start")} OR typeof("end") <> \'integer\' OR "end" < start '
-        f"OR {_not('blob', 'key')} OR id >> {table_rows.WINDOW_BITS} NOT IN (SELECT id FROM chunks)",
+        "a window has no text, or belongs to no passage",
+        f'SELECT 1 FROM windows WHERE "end" < start OR id >> {table_rows.WINDOW_BITS} NOT IN (SELECT id FROM chunks)',
     ),
-    (
-        "a label has a value of a wrong type",
-        f"SELECT 1 FROM labels WHERE {_not('text', 'key', 'value')} OR {_not('integer', 'document_id')} "
-        "OR NOT json_valid(value)",
-    ),
-    (
-        "its list of changes has a value of a wrong type",
-        f"SELECT 1 FROM changes WHERE {_not_a_count('document_id', 'number')}",
-    ),
+    ("a label is no JSON", "SELECT 1 FROM labels WHERE NOT json_valid(value)"),
 )
 """(damage, a query for the rows that have it)."""
-_TEXTS = (
-    "SELECT library, file_path, title, file_type, last_modified, metadata FROM documents",
-    "SELECT doc_id, content_hash, created_at, head FROM holdings",
-    "SELECT key, value FROM labels",
-    "SELECT heading_path, title, terms, content FROM chunks",
-)
-"""Queries for all text."""
 _VECTOR_GROUP = connections.LARGE.vector_group
 _VECTORS = f"""
     SELECT 1 FROM vectors_chunks c LEFT JOIN vectors_vector_chunks00 v ON v.rowid = c.chunk_id

@@ -16,40 +16,32 @@ from anvil.library.settings import LibraryOptions
 from anvil.library.values import LibraryInfo, LibrarySummary, PathCheck
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from anvil.embedding.provider import EmbeddingProvider
-    from anvil.settings.schema import Config
+    from anvil.library.library import Library
 
 
-def library_info(
-    index: Path,
-    config: Config,
-    provider: EmbeddingProvider,
-    *,
-    transport: str,
-    libraries: Sequence[LibrarySummary],
-    notes: tuple[str, ...],
-    check_path: str | None,
-) -> LibraryInfo:
-    """All that is known of the process and the library file ``index``. ``notes``: why ``libraries`` are not known.
-
-    It never fails.
-    """
+def library_info(library: Library, check_path: str | None) -> LibraryInfo:
+    """All that is known of the process and the library's file. It never fails: its notes say what is not known."""
+    options = library.config.table(LibraryOptions)
+    summaries: tuple[LibrarySummary, ...] = ()
+    notes: tuple[str, ...] = ()
+    try:
+        summaries = library.list_libraries().libraries
+    except AnvilError as error:
+        notes = (str(error),)
     return LibraryInfo(
         platform=platform.platform(),
         python_version=platform.python_version(),
         cwd=os.getcwd(),
-        index_path=str(index),
-        model_path=_model_path(config, provider),
-        transport=transport,
-        note=_note(transport),
+        index_path=str(library.path),
+        model_path=_model_path(library),
+        transport=library.transport,
+        note=_note(library.transport),
         version=__version__,
         user=_user(),
-        formats=converter.available(config.table(LibraryOptions)),
-        missing_formats=converter.unavailable(config.table(LibraryOptions)),
-        documents=sum(summary.document_count for summary in libraries),
-        chunks=sum(summary.chunk_count for summary in libraries),
+        formats=converter.available(options),
+        missing_formats=converter.unavailable(options),
+        documents=sum(summary.document_count for summary in summaries),
+        chunks=sum(summary.chunk_count for summary in summaries),
         notes=notes,
         path_check=path_check(check_path) if check_path is not None else None,
     )
@@ -89,12 +81,11 @@ def _note(transport: str) -> str:
     return f"Paths are those of this server {place}, with the rights of its user; relative ones start at cwd. {advice}"
 
 
-def _model_path(config: Config, provider: EmbeddingProvider) -> str:
+def _model_path(library: Library) -> str:
     try:
-        model = config.embedding.model or provider.model
+        return f"{library.provider.name}: {library.config.embedding.model or library.provider.model}"
     except AnvilError as error:
         return f"unusable: {error}"
-    return f"{provider.name}: {model}"
 
 
 def _user() -> str:
