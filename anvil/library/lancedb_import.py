@@ -1,67 +1,24 @@
-"""The documents of an mcpvectordb database into a library, one after the other."""
+"""The documents of an mcpvectordb database, for :meth:`anvil.library.library.Library.import_lancedb`."""
 
 from __future__ import annotations
 
 import hashlib
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from anvil.errors import AnvilError, ConfigError, DocumentRejected, SourceError
+from anvil.errors import ConfigError, DocumentRejected, SourceError
 from anvil.formats.data_formats import json_object
 from anvil.library import metadata_filter
 from anvil.library.ingestion import DocumentInfo, title_of
 from anvil.library.metadata_filter import time_span
 from anvil.library.stored_documents import utc_now
-from anvil.library.values import FileError, Imported, Ingested
 from anvil.system import installation
-from anvil.values import Progress
-
-if TYPE_CHECKING:
-    from anvil.library.library import Library
 
 
-def ingest(target: Library, path: str, table: str, library: str | None, progress: Progress) -> Imported:
-    """Store the documents of the LanceDB at ``path`` with their own sources, titles, times and metadata.
-
-    A document whose source the library has is skipped: so an interrupted import can be repeated. ``library``: one
-    library for all; by default each document keeps its own. All vectors are computed by the current model. Raises
-    :class:`SourceError` for a database that cannot be read, :class:`ConfigError` for a name that is not valid.
-    """
-    if library is not None:
-        metadata_filter.library_name(library)
-    metadata_filter.source_name(path, "path")
-    documents = read_documents(path, table)
-    if documents:
-        target.ensure_writable()  # one error for the library, and not one for each document
-    results: list[Ingested] = []
-    errors: list[FileError] = []
-    for done, document in enumerate(documents):
-        progress("importing", done, len(documents))
-        try:
-            result = target.ingest_new(*_text_and_info(document, library or document.library))
-        except AnvilError as error:
-            errors.append(FileError(document.source, str(error)))
-            continue
-        if document.problem is not None and result.status != "skipped":
-            result = replace(result, notes=(*result.notes, document.problem))
-        results.append(result)
-    progress("importing", len(documents), len(documents))
-    indexed = sum(result.status == "indexed" for result in results)
-    return Imported(
-        path=path,
-        total_documents=len(documents),
-        indexed=indexed,
-        skipped=len(results) - indexed,
-        failed=len(errors),
-        results=tuple(results),
-        errors=tuple(errors),
-    )
-
-
-def _text_and_info(document: LanceDocument, library: str) -> tuple[bytes, DocumentInfo]:
+def text_and_info(document: LanceDocument, library: str) -> tuple[bytes, DocumentInfo]:
     """The text of a document, and what mcpvectordb knew of it. Raises :class:`ConfigError`, and
     :class:`DocumentRejected` for a document without text."""
     library, metadata = metadata_filter.library_name(library), metadata_filter.checked_metadata(document.metadata)

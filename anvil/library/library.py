@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anvil.build.indexer import Indexer, settings
-from anvil.errors import ConfigError, DocumentRejected, DocumentTooLarge, NotFound, ProviderError
+from anvil.errors import AnvilError, ConfigError, DocumentRejected, DocumentTooLarge, NotFound, ProviderError
 from anvil.index_file.writer import DEFAULT_LIBRARY
 from anvil.library import ingestion, lancedb_import, metadata_filter
 from anvil.library.ingestion import (
@@ -36,6 +36,7 @@ from anvil.library.settings import LibraryOptions
 from anvil.library.stored_documents import LibraryReader, LibraryWriter, StoredLibraryDocument, utc_now
 from anvil.library.values import (
     Deleted,
+    FileError,
     FolderReport,
     Imported,
     Ingested,
@@ -318,22 +319,48 @@ class Library:
     def import_lancedb(
         self, path: str, table: str = "documents", library: str | None = None, progress: Progress | None = None
     ) -> Imported:
-        """Import a LanceDB that mcpvectordb filled; see :func:`anvil.library.lancedb_import.ingest`."""
-        return lancedb_import.ingest(self, path, table, library, progress or self.progress)
+        """Import the documents of the LanceDB at ``path``, which mcpvectordb filled, with their own sources, titles,
+        times and metadata. A document whose source is in the library is skipped, even if its text differs: so an
+        interrupted import can be repeated.
+
+        ``library``: one library for all; by default each document keeps its own. All vectors are computed by the
+        current model. Raises :class:`SourceError` for a database that cannot be read, :class:`ConfigError` for a name
+        that is not valid, and what :meth:`ensure_writable` raises.
+        """
+        if library is not None:
+            metadata_filter.library_name(library)
+        metadata_filter.source_name(path, "path")
+        documents, report = lancedb_import.read_documents(path, table), progress or self.progress
+        if documents:
+            self.ensure_writable()  # one error for the library, and not one for each document
+        results: list[Ingested] = []
+        errors: list[FileError] = []
+        for done, document in enumerate(documents):
+            report("importing", done, len(documents))
+            try:
+                data, info = lancedb_import.text_and_info(document, library or document.library)
+                result = self._stored(info) or self._ingest(text_parts(data), info)
+            except AnvilError as error:
+                errors.append(FileError(document.source, str(error)))
+                continue
+            if document.problem is not None and result.status != "skipped":
+                result = replace(result, notes=(*result.notes, document.problem))
+            results.append(result)
+        report("importing", len(documents), len(documents))
+        indexed = sum(result.status == "indexed" for result in results)
+        skipped = len(results) - indexed
+        return Imported(path, len(documents), indexed, skipped, len(errors), tuple(results), tuple(errors))
 
     def _ensure_size(self, size: int, what: str) -> None:
         limit = self._options.max_file_bytes
         if size > limit:
             raise DocumentTooLarge(f"{what} {size:,} bytes; the limit is {limit:,} (library.max_file_bytes).")
 
-    def ingest_new(self, data: bytes, info: DocumentInfo) -> Ingested:
-        """Ingest text whose source is not in the library yet. A document of this source is skipped, even if its text
-        differs."""
+    def _stored(self, info: DocumentInfo) -> Ingested | None:
+        """The result for a document whose source is in the library, whatever its text is; None if it is not."""
         with self._read() as reader:
             stored = reader.find(info.source, info.library)
-        if stored is not None:
-            return Ingested("skipped", stored.doc_id, info.source, info.library, stored.chunk_count)
-        return self._ingest(text_parts(data), info)
+        return stored and Ingested("skipped", stored.doc_id, info.source, info.library, stored.chunk_count)
 
     def _ingest(self, parts: Iterable[DocumentPart], info: DocumentInfo) -> Ingested:
         with self._read() as reader:
@@ -468,7 +495,7 @@ class Library:
         """Where this runs and what it can read; ``check_path``: a path to test."""
         from anvil.library.server_info import library_info
 
-        return library_info(self, check_path)
+        return library_info(self.path, self.config, self.provider, self.transport, self.list_libraries, check_path)
 
     # --- changes -----------------------------------------------------------------------------------------
 

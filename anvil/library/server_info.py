@@ -13,29 +13,40 @@ from anvil._version import __version__
 from anvil.errors import AnvilError
 from anvil.library import converter
 from anvil.library.settings import LibraryOptions
-from anvil.library.values import LibraryInfo, LibrarySummary, PathCheck
+from anvil.library.values import Libraries, LibraryInfo, LibrarySummary, PathCheck
 
 if TYPE_CHECKING:
-    from anvil.library.library import Library
+    from collections.abc import Callable
+
+    from anvil.embedding.provider import EmbeddingProvider
+    from anvil.settings.schema import Config
 
 
-def library_info(library: Library, check_path: str | None) -> LibraryInfo:
-    """All that is known of the process and the library's file. It never fails: its notes say what is not known."""
-    options = library.config.table(LibraryOptions)
+def library_info(
+    index: Path,
+    config: Config,
+    provider: EmbeddingProvider,
+    transport: str,
+    list_libraries: Callable[[], Libraries],
+    check_path: str | None,
+) -> LibraryInfo:
+    """All that is known of the process and the library file ``index``. It never fails: its notes say what is not
+    known."""
+    options = config.table(LibraryOptions)
     summaries: tuple[LibrarySummary, ...] = ()
     notes: tuple[str, ...] = ()
     try:
-        summaries = library.list_libraries().libraries
+        summaries = list_libraries().libraries
     except AnvilError as error:
         notes = (str(error),)
     return LibraryInfo(
         platform=platform.platform(),
         python_version=platform.python_version(),
         cwd=os.getcwd(),
-        index_path=str(library.path),
-        model_path=_model_path(library),
-        transport=library.transport,
-        note=_note(library.transport),
+        index_path=str(index),
+        model_path=_model_path(config, provider),
+        transport=transport,
+        note=_note(transport),
         version=__version__,
         user=_user(),
         formats=converter.available(options),
@@ -81,9 +92,9 @@ def _note(transport: str) -> str:
     return f"Paths are those of this server {place}, with the rights of its user; relative ones start at cwd. {advice}"
 
 
-def _model_path(library: Library) -> str:
+def _model_path(config: Config, provider: EmbeddingProvider) -> str:
     try:
-        return f"{library.provider.name}: {library.config.embedding.model or library.provider.model}"
+        return f"{provider.name}: {config.embedding.model or provider.model}"
     except AnvilError as error:
         return f"unusable: {error}"
 
