@@ -155,44 +155,31 @@ def progress(quiet: bool = False) -> Iterator[Progress]:
 
 
 BAR_DELAY_S = 0.5
-"""Time after which a progress bar is drawn: shorter work needs none, and importing rich takes a part of that time."""
+"""Time after which a progress bar is drawn: shorter work needs none."""
 
 
 class _Bar:
-    """A progress bar. rich is imported only for work that takes longer than :data:`BAR_DELAY_S`."""
+    """A progress bar, with the stage before it. A stage begins with an empty one."""
 
     def __init__(self) -> None:
         self._start = time.monotonic()
-        self._rich: Any = None
-        self._task: Any = None
+        self._stage = ""
+        self._bar: Any = None
 
     def stop(self) -> None:
-        """Take the bar away."""
-        if self._rich is not None:
-            self._rich.stop()
+        """Take the bar away, and show the cursor again."""
+        if self._bar is not None:
+            click.echo("\r\x1b[K\x1b[?25h", err=True, nl=False, color=True)
 
     def __call__(self, stage: str, done: int, total: int) -> None:
-        if self._rich is None:
-            if time.monotonic() - self._start < BAR_DELAY_S:
-                return
-            from rich.console import Console
-            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-            console = Console(stderr=True)
-            if not console.is_interactive:  # a terminal that cannot draw, or TTY_INTERACTIVE=0
-                self._start = float("inf")
-                return
-            self._rich = Progress(
-                TextColumn("{task.description}"),
-                BarColumn(),
-                MofNCompleteColumn(),
-                TimeRemainingColumn(),
-                console=console,
-                transient=True,
-            )
-            self._task = self._rich.add_task(stage, total=total)
-            self._rich.start()
-        self._rich.update(self._task, description=stage, completed=done, total=total)
+        if time.monotonic() - self._start < BAR_DELAY_S:
+            return
+        if self._bar is None or stage != self._stage:
+            self.stop()  # the bar before may be longer
+            self._stage = stage
+            self._bar = click.progressbar(length=total, label=stage, file=sys.stderr, show_pos=True)
+        self._bar.length, self._bar.finished = total, False
+        self._bar.update(done - self._bar.pos)
 
 
 OK = 0

@@ -94,7 +94,6 @@ DOORS = {
     "openai": ("anvil.embedding.openai",),
     "yaml": ("anvil.formats.data_formats", "anvil.clients.file_formats"),
     "click": ("anvil.cli", *COMMANDS),
-    "rich": ("anvil.cli",),
     "numpy": (
         "anvil.search",
         "anvil.embedding",

@@ -821,7 +821,7 @@ def test_heavy_libraries_stay_out_of_light_commands(docs: Path) -> None:
         opened.index()
     code = (
         "import json, sys; from anvil.cli.program import run\n"
-        "heavy = {'asyncio', 'http.client', 'mcp', 'mkdocs', 'mistletoe', 'numpy', 'onnxruntime', 'rich'}\n"
+        "heavy = {'asyncio', 'http.client', 'mcp', 'mkdocs', 'mistletoe', 'numpy', 'onnxruntime'}\n"
         "heavy |= {'tokenizers', 'yaml'}\n"
         "for words in json.loads(sys.argv[1]):\n"
         "    code = run(words)\n"
