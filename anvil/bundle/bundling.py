@@ -18,6 +18,7 @@ from urllib.parse import quote, unquote, urljoin
 from anvil.bundle import pointer
 from anvil.bundle.folder import Bundle, page_files
 from anvil.bundle.pointer import INDEX, PAGES, POINTER, BundledProject, PointedPage
+from anvil.documents.document_source import GivenDocuments
 from anvil.documents.repository_files import FileTree
 from anvil.errors import BuildError, ConfigError, SourceError
 from anvil.formats import patterns
@@ -33,7 +34,7 @@ from anvil.sites import page_addresses
 from anvil.system import safe_files
 from anvil.text import front_matter, page_urls, references
 from anvil.text.references import Link
-from anvil.values import UNKNOWN_TIME, Document, Progress, Scan, Skipped, silent
+from anvil.values import UNKNOWN_TIME, Document, Progress, Skipped, silent
 from anvil.wording import counted
 
 if TYPE_CHECKING:
@@ -261,56 +262,28 @@ def _index(
     with tempfile.TemporaryDirectory(prefix="anvil-") as folder:
         path = Path(folder, INDEX)
         request = BuildRequest(version=version, progress=progress)
-        report = builder.build(BundledPages(pages, commit), path, member.provider, member.chunking, request)
+        source = GivenDocuments("bundle", map(_bundled, pages), commit=commit)
+        report = builder.build(source, path, member.provider, member.chunking, request)
         if report.nothing_embedded:
             raise BuildError(report.nothing_embedded_because)
         return safe_files.data(path, MAX_INDEX_BYTES)
 
 
-class BundledPages:
-    """The files of a bundle's pages as a :class:`DocumentSource`."""
-
-    name = "bundle"
-    root_path = "."
-    problem: str | None = None
-    excluded_hashes: frozenset[str] | None = None
-
-    def __init__(self, pages: Sequence[BundledPage], commit: str | None) -> None:
-        self._pages = {page.file: page for page in pages}
-        self._commit = commit
-
-    def commit(self) -> str | None:
-        """See :class:`DocumentSource`, as for all below."""
-        return self._commit
-
-    def scan(self, indexed: Mapping[str, str] | None = None) -> Scan:
-        return Scan({path: blob_id(_bytes(page)) for path, page in sorted(self._pages.items())})
-
-    def read(self, path: str) -> Document | Skipped:
-        return self.text(path)
-
-    def text(self, path: str) -> Document | Skipped:
-        page = self._pages.get(path)
-        if page is None:
-            return Skipped(path, "not in the bundle")
-        data = _bytes(page)
-        # the names that the page had before, which the front matter of the new file does not have
-        aliases = page.document.metadata.get("aliases")
-        return Document(
-            path,
-            blob_id(data),
-            page.text,
-            len(data),
-            page.document.last_modified or UNKNOWN_TIME,
-            url=page.document.url,
-            metadata={} if aliases is None else {"aliases": aliases},
-            headings=page.document.headings,
-        )
-
-    def last_modified(
-        self, paths: Collection[str], known: Mapping[str, tuple[str, str]], since: str | None
-    ) -> dict[str, str]:
-        return {path: self._pages[path].document.last_modified or UNKNOWN_TIME for path in paths}
+def _bundled(page: BundledPage) -> Document:
+    """A page as the document that its file in the bundle is."""
+    data, document = _bytes(page), page.document
+    # the names that the page had before, which the front matter of the new file does not have
+    aliases = document.metadata.get("aliases")
+    return Document(
+        page.file,
+        blob_id(data),
+        page.text,
+        len(data),
+        document.last_modified or UNKNOWN_TIME,
+        url=document.url,
+        metadata={} if aliases is None else {"aliases": aliases},
+        headings=document.headings,
+    )
 
 
 def _bytes(page: BundledPage) -> bytes:

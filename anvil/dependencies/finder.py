@@ -27,7 +27,7 @@ from anvil.dependencies.project_urls import github_slug, versioned
 from anvil.dependencies.remote_repository import RemoteRepository
 from anvil.dependencies.settings import DepsOptions
 from anvil.dependencies.values import Attempt, Dependency, DocsReport, LockedDocs, report_on
-from anvil.documents.document_source import printable, refusal
+from anvil.documents.document_source import GivenDocuments, printable, refusal
 from anvil.errors import ArtifactError, ArtifactRejected, BuildError, ConfigError, NotFound, Unreachable
 from anvil.fetch import attestation, fetch_index
 from anvil.fetch.attestation import SUFFIX, AttestationRule
@@ -42,7 +42,7 @@ from anvil.requests import BuildRequest
 from anvil.settings.schema import ChunkingOptions, Config, Slugs, SourceOptions
 from anvil.system import installation, safe_files, user_folders
 from anvil.text import front_matter
-from anvil.values import Document, Progress, Scan, Skipped, silent
+from anvil.values import Document, Progress, Skipped, silent
 from anvil.wording import counted
 
 if TYPE_CHECKING:
@@ -203,11 +203,11 @@ class DocsFinder:
             raise NotFound(f"{package.page} carries no index any more")
         if carried.pages:
             pages = read(carried.pages)
-            return self._built(PackedPages(docs.shown, pages), docs, f"carries {counted(len(pages), 'page')}")
+            return self._built(_packed_pages(docs.shown, pages), docs, f"carries {counted(len(pages), 'page')}")
         if carried.llms is not None:
             text = read([carried.llms])[carried.llms].decode("utf-8-sig", "replace")
             pages = {name: content.encode() for name, content in package_files.llms_pages(text)}
-            return self._built(PackedPages(docs.shown, pages), docs, f"carries {carried.llms}")
+            return self._built(_packed_pages(docs.shown, pages), docs, f"carries {carried.llms}")
         if carried.index is None:
             self._log.tried("package", package.page, "carries no index, no docs folder and no llms-full.txt")
         return None
@@ -462,43 +462,21 @@ class DocsFinder:
         return report_on("added", docs, docs=docs, pages=docs_cache.pages(path), attempts=self.attempts, notes=notes)
 
 
-class PackedPages:
-    """``pages``: path -> bytes. The time of all pages is 1980, the oldest one that a ZIP archive can have: packages
-    record when they were packed, not when a page changed."""
+_PACKED_AT = timestamp(315_532_800)
+"""The time of all pages of a package: 1980, the oldest one that a ZIP archive can have. Packages record when they were
+packed, not when a page changed."""
 
-    root_path = "."
-    problem: str | None = None
-    excluded_hashes: frozenset[str] | None = None
-    _TIME = timestamp(315_532_800)
 
-    def __init__(self, name: str, pages: Mapping[str, bytes]) -> None:
-        self.name = name
-        limit = SourceOptions().max_file_bytes
-        reasons = {path: refusal(data, limit) for path, data in sorted(pages.items())}
-        self._pages = {path: pages[path] for path, reason in reasons.items() if reason is None}
-        self._skipped = tuple(Skipped(printable(path), reason) for path, reason in reasons.items() if reason)
-        self._ids = {path: blob_id(data) for path, data in self._pages.items()}
-
-    def commit(self) -> str | None:
-        return None
-
-    def scan(self, indexed: Mapping[str, str] | None = None) -> Scan:
-        return Scan(dict(self._ids), self._skipped)
-
-    def read(self, path: str) -> Document | Skipped:
-        return self.text(path)
-
-    def text(self, path: str) -> Document | Skipped:
-        data = self._pages.get(path)
-        if data is None:
-            return Skipped(printable(path), f"not in the {self.name}")
-        text = data.decode("utf-8-sig")
-        return Document(path, self._ids[path], text, len(data), self._TIME, url=_stated_url(text))
-
-    def last_modified(
-        self, paths: Collection[str], known: Mapping[str, tuple[str, str]], since: str | None
-    ) -> dict[str, str]:
-        return dict.fromkeys(paths, self._TIME)
+def _packed_pages(name: str, pages: Mapping[str, bytes]) -> GivenDocuments:
+    """The pages of a package: path -> bytes."""
+    documents, skipped = [], []
+    for path, data in sorted(pages.items()):
+        if reason := refusal(data, SourceOptions().max_file_bytes):
+            skipped.append(Skipped(printable(path), reason))
+        else:
+            text = data.decode("utf-8-sig")
+            documents.append(Document(path, blob_id(data), text, len(data), _PACKED_AT, url=_stated_url(text)))
+    return GivenDocuments(name, documents, skipped)
 
 
 def _stated_url(text: str) -> str | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from anvil.formats import patterns
@@ -98,6 +98,37 @@ class SourceWrapper:
         self, paths: Collection[str], known: Mapping[str, tuple[str, str]], since: str | None
     ) -> dict[str, str]:
         return self._source.last_modified(paths, known, since)
+
+
+class GivenDocuments:
+    """Documents that are in memory already, each with its blob id and time, as a :class:`DocumentSource`."""
+
+    root_path = "."
+    problem: str | None = None
+    excluded_hashes: frozenset[str] | None = None
+
+    def __init__(
+        self, name: str, documents: Iterable[Document], skipped: Iterable[Skipped] = (), commit: str | None = None
+    ) -> None:
+        self.name, self._skipped, self._commit = name, tuple(skipped), commit
+        self._documents = {document.path: document for document in documents}
+
+    def commit(self) -> str | None:
+        return self._commit
+
+    def scan(self, indexed: Mapping[str, str] | None = None) -> Scan:
+        return Scan({path: document.blob_id for path, document in sorted(self._documents.items())}, self._skipped)
+
+    def read(self, path: str) -> Document | Skipped:
+        return self._documents.get(path) or Skipped(printable(path), f"not in the {self.name}")
+
+    def text(self, path: str) -> Document | Skipped:
+        return self.read(path)
+
+    def last_modified(
+        self, paths: Collection[str], known: Mapping[str, tuple[str, str]], since: str | None
+    ) -> dict[str, str]:
+        return {path: self._documents[path].last_modified for path in paths}
 
 
 # --- identities of documents --------------------------------------------------------------------------
