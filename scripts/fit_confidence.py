@@ -199,7 +199,9 @@ def leaving_one_out(pairs: Sequence[Pair], corpora: Iterable[str]) -> Judged:
         )
         for pair in pairs:
             if pair.asked_of == corpus:
-                value = max((confidence.probability(fit, evidence) for evidence in pair.results), default=0.0)
+                value = max(
+                    (confidence.logistic(confidence.log_odds(fit, evidence)) for evidence in pair.results), default=0.0
+                )
                 judged.append((corpus, pair.heading, pair.answered, value))
     names, headings, answered, values = zip(*judged, strict=True)
     return Judged(np.array(names), np.array(headings), np.array(answered), np.array(values))

@@ -97,8 +97,8 @@ def add(
     NAME is a package of a lockfile, or NAME==VERSION. Exit code 0: done, 1: some have no documentation, 2: an error.
     """
     from anvil.dependencies import lock_entries
-    from anvil.dependencies.finder import DocsHints
     from anvil.dependencies.project_urls import named_by_user
+    from anvil.dependencies.values import DocsHints
 
     hints = DocsHints(repository and named_by_user(repository), tag, folder)
     if hints != DocsHints() and len(names) > 1:

@@ -13,7 +13,7 @@ import hashlib
 import tempfile
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -26,7 +26,7 @@ from anvil.dependencies.package_names import is_other_version, is_same_version
 from anvil.dependencies.project_urls import github_slug, versioned
 from anvil.dependencies.remote_repository import RemoteRepository
 from anvil.dependencies.settings import DepsOptions
-from anvil.dependencies.values import Attempt, Dependency, DocsReport, LockedDocs, report_on
+from anvil.dependencies.values import Attempt, Dependency, DocsHints, DocsReport, LockedDocs, report_on
 from anvil.documents.document_source import GivenDocuments, printable, refusal
 from anvil.errors import ArtifactError, ArtifactRejected, BuildError, ConfigError, NotFound, Unreachable
 from anvil.fetch import attestation, fetch_index
@@ -56,15 +56,6 @@ MAX_SITES = 2
 """Documentation sites of a package that are asked."""
 MAX_SKIPPED_NAMED = 5
 """Pages that are left out of an index and named in a note."""
-
-
-@dataclass(frozen=True, slots=True)
-class DocsHints:
-    """What the user said about where the documentation of a package is; None for what is to be found."""
-
-    repository: str | None = None
-    tag: str | None = None
-    folder: str | None = None
 
 
 class DocsFinder:

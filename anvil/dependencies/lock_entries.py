@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from anvil.dependencies import anvil_lock, docs_cache, lockfiles, package_names
-from anvil.dependencies.values import Dependency, DocsReport, LockedDocs, report_on
+from anvil.dependencies.values import Dependency, DocsHints, DocsReport, LockedDocs, report_on
 from anvil.errors import AnvilError, ConfigError
 from anvil.fetch.fetched_cache import FetchedCache
 from anvil.fetch.settings import FetchOptions
@@ -19,7 +19,7 @@ from anvil.settings.schema import LOCK_NAME, Config
 from anvil.values import Progress, silent
 
 if TYPE_CHECKING:
-    from anvil.dependencies.finder import DocsFinder, DocsHints
+    from anvil.dependencies.finder import DocsFinder
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,8 +139,6 @@ def _current(dependencies: Iterable[Dependency], entry: LockedDocs, entries: Seq
 def _hints(entry: LockedDocs, is_same_version: bool) -> DocsHints:
     """Where the user said that the documentation is. What was found by itself is searched again, and so is the tag of
     another version."""
-    from anvil.dependencies.finder import DocsHints
-
     return DocsHints(
         repository=entry.url if "repository" in entry.named else None,
         tag=entry.tag if "tag" in entry.named and is_same_version else None,
@@ -152,12 +150,9 @@ def _with_replacement(report: DocsReport, before: LockedDocs | None) -> DocsRepo
     """The report, with a note where an entry of the same version has other documentation now. Releases do not change,
     so somebody should look."""
     docs = report.docs
-    if (
-        docs is None
-        or before is None
-        or docs.key != before.key
-        or (docs.digest, docs.url) == (before.digest, before.url)
-    ):
+    if docs is None or before is None or docs.key != before.key:
+        return report
+    if (docs.digest, docs.url) == (before.digest, before.url):
         return report
     if (docs.source, docs.url) != (before.source, before.url):
         what = f"It was from {before.source} {before.url} before"

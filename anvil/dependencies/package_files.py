@@ -74,16 +74,12 @@ class Packages:
         try:
             with self._log.host(page), HttpClient(package_registry.LIMITS, ours.authorization, self.policy) as http:
                 release = ecosystems.of(docs.ecosystem).release(http, ours, docs.name, docs.version)
-        except (FetchError, NotFound) as error:
+            urls = release.urls
+            if urls is None and release.archive is not None:  # an index without separate metadata files (PEP 658)
+                urls = urls_in_wheel(self._downloaded(release.archive, folder), release.archive.name)
+        except AnvilError as error:
             self._log.failed("metadata", page, error)
             return None
-        urls = release.urls
-        if urls is None and release.archive is not None:  # an index without separate metadata files (PEP 658)
-            try:
-                urls = urls_in_wheel(self._downloaded(release.archive, folder), release.archive.name)
-            except AnvilError as error:
-                self._log.failed("metadata", page, error)
-                return None
         self._log.tried("metadata", page, "in the registry", True)
         return Package(urls or ProjectUrls(), page, None, release.archive)
 

@@ -40,12 +40,8 @@ def _uv(text: str) -> NamedPackages:
         source = row.get("source")
         kinds = set(source) if isinstance(source, dict) else set()
         if kinds & {"editable", "virtual", "directory"}:  # the project itself, or a member of its workspace
-            lists = [
-                row.get("dependencies"),
-                *_values(row.get("optional-dependencies")),
-                *_values(row.get("dev-dependencies")),
-            ]
-            for names in lists:
+            groups = _values(row.get("optional-dependencies")) + _values(row.get("dev-dependencies"))
+            for names in [row.get("dependencies"), *groups]:
                 for each in names or ():
                     if isinstance(each, dict) and isinstance(each.get("name"), str):
                         version = each.get("version")  # written where the file has several

@@ -108,6 +108,15 @@ class LockedDocs:
 
 
 @dataclass(frozen=True, slots=True)
+class DocsHints:
+    """What the user said about where the documentation of a package is; None for what is to be found."""
+
+    repository: str | None = None
+    tag: str | None = None
+    folder: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Attempt:
     """One place where documentation was searched, and what was there."""
 

@@ -122,11 +122,10 @@ def sqlite(project: ExaminedProject) -> Iterator[Result]:
 
     try:
         connection.keyword_index()
+        yield Result("ok", f"{connection.versions()}, with the keyword index FTS5.")
     except Exception as error:  # apsw has many exception classes
         text = f"This SQLite, {connection.versions()}, has no keyword index, FTS5 ({_brief(error)})."
         yield Result("wrong", text, installation.line(installation.reinstall("apsw")))
-    else:
-        yield Result("ok", f"{connection.versions()}, with the keyword index FTS5.")
 
 
 def sqlite_vec(project: ExaminedProject) -> Iterator[Result]:
@@ -134,12 +133,10 @@ def sqlite_vec(project: ExaminedProject) -> Iterator[Result]:
     from anvil.index_file import connection
 
     try:
-        version = connection.vectors()
+        yield Result("ok", f"{connection.vectors()} loads and compares vectors.")
     except Exception as error:  # as above, and an AnvilError if the package is missing
         text = f"sqlite-vec cannot be loaded into SQLite ({_brief(error)})."
         yield Result("wrong", text, installation.line(installation.reinstall("sqlite-vec")))
-    else:
-        yield Result("ok", f"{version} loads and compares vectors.")
 
 
 def _required() -> dict[str | None, dict[str, str]]:

@@ -211,19 +211,11 @@ class MilvusIndex:
         self._without_masked()
 
     @cached_property
-    def _links(self) -> PageLinks:
-        return self.reader.links()
-
-    @property
     def links(self) -> PageLinks | None:
-        return self._links or None
-
-    @property
-    def page_factors(self) -> PageFactors:
-        return self._page_factors
+        return self.reader.links() or None
 
     @cached_property
-    def _page_factors(self) -> PageFactors:
+    def page_factors(self) -> PageFactors:
         weights = recalled_weights(self.reader.meta().get("weights"))
         return factors(zip(self._ids.tolist(), self._paths, strict=True), weights)
 

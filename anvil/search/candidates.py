@@ -256,12 +256,11 @@ class KeywordTables:
 
     @property
     def links(self) -> PageLinks | None:
-        """Not known here."""
+        """Not known here, as the next."""
         return None
 
     @property
     def page_factors(self) -> PageFactors:
-        """Not known here."""
         return NO_FACTORS
 
     def frequencies(self, words: Mapping[str, str]) -> dict[str, int]:
@@ -319,7 +318,7 @@ class FileIndex(KeywordTables):
         return bool(len(self.vectors.rows))
 
     @cached_property
-    def _links(self) -> PageLinks:
+    def links(self) -> PageLinks | None:
         cache, pages = self._link_cache, self.reader.addresses()
         new = [page.id for page in pages if (page.path, page.digest) not in cache]
         texts = map(self.reader.page_text, new) if len(new) < len(pages) else self.reader.page_texts()
@@ -327,18 +326,10 @@ class FileIndex(KeywordTables):
         links = {page.id: found.get(page.id) or cache.get((page.path, page.digest), ()) for page in pages}
         cache.clear()
         cache.update(((page.path, page.digest), links[page.id]) for page in pages)
-        return PageLinks(pages, links)
-
-    @property
-    def links(self) -> PageLinks | None:
-        return self._links or None
-
-    @property
-    def page_factors(self) -> PageFactors:
-        return self._page_factors
+        return PageLinks(pages, links) or None
 
     @cached_property
-    def _page_factors(self) -> PageFactors:
+    def page_factors(self) -> PageFactors:
         return factors(self.reader.paths(), recalled_weights(self.reader.meta().get("weights")))
 
     def warm(self) -> None:

@@ -100,13 +100,8 @@ def features(evidence: MatchEvidence) -> tuple[float, float, float, float, float
     return match, words / max(length, 1), unknown, cosine or 0.0, page or 0.0
 
 
-def probability(fit: Fit, evidence: MatchEvidence) -> float:
-    """The probability that the section answers, in 0..1; higher for more words held and for higher cosines."""
-    return logistic(log_odds(fit, evidence))
-
-
 def log_odds(fit: Fit, evidence: MatchEvidence) -> float:
-    """The log-odds of :func:`probability`."""
+    """The log-odds of the probability that the section answers; higher for more words held and for higher cosines."""
     coefficients = (fit.words, fit.short, fit.unknown, fit.cosine, fit.page)
     total: float = fit.intercept + sum(map(operator.mul, coefficients, features(evidence)))
     return total

@@ -10,12 +10,14 @@ docs/performance-method.md has the measurement and its limits.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
+from anvil.formats import patterns
+from anvil.formats.patterns import lazy_pattern
 from anvil.index_file import table_rows
 from anvil.index_file.table_rows import SearchedText
 from anvil.search.confidence import MatchEvidence
@@ -25,10 +27,6 @@ from anvil.text.query import Stemmer
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-from collections.abc import Callable
-
-from anvil.formats import patterns
-from anvil.formats.patterns import lazy_pattern
 
 Counts = tuple[Mapping[str, int], Mapping[str, int], Mapping[str, int], Mapping[str, int]]
 """Token -> number of times in a title, breadcrumb, content and derived terms, at least for the tokens of a query."""
