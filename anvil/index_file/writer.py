@@ -21,7 +21,7 @@ from anvil.index_file import connection as connections
 from anvil.index_file import table_rows
 from anvil.index_file.reader import BARE_WINDOW, OWN_WINDOWS, UNCUT, Reader
 from anvil.index_file.table_rows import BareWindow, ChunkText, StoredDocument
-from anvil.text import visible_text
+from anvil.text import front_matter, visible_text
 from anvil.text.headings import page_title
 from anvil.text.query import derived_terms
 from anvil.values import Chunk, Document, ParsedPage, Window
@@ -48,8 +48,10 @@ SETTINGS = (
 INSERT_CHUNK = f"INSERT INTO chunks VALUES ({', '.join('?' * 15)})"
 
 
-def chunk_values(row: int, key: bytes, document: int, title: str, chunk: Chunk, page: int = 0) -> tuple[Any, ...]:
-    """The columns of a chunk. ``page``: its page in a paged document."""
+def chunk_values(
+    row: int, key: bytes, document: int, title: str, chunk: Chunk, page: int = 0, front: str = ""
+) -> tuple[Any, ...]:
+    """The columns of a chunk. ``page``: its page in a paged document. ``front``: more text that finds it."""
     content = chunk.content if chunk.masked is None else chunk.masked
     return (
         row,
@@ -63,21 +65,24 @@ def chunk_values(row: int, key: bytes, document: int, title: str, chunk: Chunk, 
         page,
         len(chunk.content),
         title,
-        derived_terms(content),
+        f"{front} {derived_terms(f'{content} {front}')}".strip() if front else derived_terms(content),
         content,
         visible_text.taken(chunk.content, content),
     )
 
 
-def _chunk_rows(document: int, path: str, title: str, chunks: Iterable[Chunk]) -> list[tuple[Any, ...]]:
-    """The rows of a document's chunks, in the order of the table."""
+def _chunk_rows(
+    document: int, path: str, title: str, chunks: Iterable[Chunk], metadata: Mapping[str, Any]
+) -> list[tuple[Any, ...]]:
+    """The rows of a document's chunks, in the order of the table. Front matter finds the first of them."""
     ids = table_rows.ChunkRows(document)
     occurrences: Counter[str] = Counter()
     rows = []
     for chunk in chunks:
         key = table_rows.chunk_key(path, chunk.heading_path, occurrences[chunk.heading_path])
         occurrences[chunk.heading_path] += 1
-        rows.append(chunk_values(ids.take(chunk.heading_path), key, document, title, chunk))
+        front = "" if rows else front_matter.searched(metadata)
+        rows.append(chunk_values(ids.take(chunk.heading_path), key, document, title, chunk, front=front))
     return sorted(rows)
 
 
@@ -161,7 +166,7 @@ class Writer:
                 for ordinal, path, level, _, anchor, start, end, start_line, end_line in page.sections
             ),
         )
-        self.connection.executemany(INSERT_CHUNK, _chunk_rows(id_, document.path, title, chunks))
+        self.connection.executemany(INSERT_CHUNK, _chunk_rows(id_, document.path, title, chunks, metadata))
         self.make_searchable(id_)
         # From the rows as they are stored, and by the same query as in a check, so that both compute the same.
         for _, digest in document_digests(self.connection, id_):

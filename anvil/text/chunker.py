@@ -18,8 +18,9 @@ from anvil.settings.schema import ChunkingOptions, FixedChunks
 from anvil.text import markdown_parser, visible_text
 from anvil.values import ROOT, SEPARATOR, Block, Chunk, ParsedPage, Section, Window
 
-CHUNKER_VERSION = 6
-"""Increase it when the same page and options give other chunks or windows. Then existing indexes are built again."""
+CHUNKER_VERSION = 7
+"""Increase it when the same page and options give other chunks, search terms or windows. Then existing indexes are built
+again."""
 
 
 Chunking = ChunkingOptions | FixedChunks

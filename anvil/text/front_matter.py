@@ -22,6 +22,10 @@ MAX_NODES = 10_000
 """Values of a block, each as often as it is named: a few lines of YAML aliases can stand for billions of them."""
 MAX_BITS = 2048
 """Of a whole number: 617 digits. Python writes 4,300 at most (640 if configured), but reads more in hex."""
+SEARCHED = ("description", "keywords", "tags", "aliases")
+"""Keys with words that authors add for search, or texts that readers see next to the title. A page is found by them."""
+MAX_SEARCHED = 1000
+"""Characters of these that are searched, so that they do not outweigh a page's text."""
 
 _CLOSERS = {"---": ("---", "..."), "+++": ("+++",)}  # YAML itself ends a document with three dots
 
@@ -52,6 +56,15 @@ def plain(metadata: Mapping[Any, Any]) -> dict[str, Any]:
         with contextlib.suppress(Refused):  # a limit for each value, so that one that is too large loses no other
             values[_key(key)] = _plain(value, 0, [MAX_NODES])
     return values
+
+
+def searched(metadata: Mapping[str, Any]) -> str:
+    """The texts of :data:`SEARCHED` keys, in a line: :data:`MAX_SEARCHED` characters at most."""
+    texts: list[str] = []
+    for key in SEARCHED:
+        value = metadata.get(key)
+        texts += [text for text in (value if isinstance(value, list) else [value]) if isinstance(text, str)]
+    return " ".join(" ".join(texts)[:MAX_SEARCHED].replace("\0", " ").split())
 
 
 def _block(text: str) -> tuple[str, int, int, int]:

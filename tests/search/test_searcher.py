@@ -907,3 +907,17 @@ def test_more_chunks_than_are_remembered_change_no_score(
     fresh = Searcher(FileIndex(reader), keywords)
     assert [ask(fresh, query, 20) for query in ("common", "word7", "common word9")] == before
     assert re.search("word7 alone", before[1].hits[0].content)
+
+
+def test_front_matter_finds_the_first_part_of_its_page(opened: Opener, local: EmbeddingProvider) -> None:
+    keywords = "keywords: [waterPump, \u6771\u4eac\u30bf\u30ef\u30fc]"
+    front = f"---\ndescription: Zebrafish tanks\n{keywords}\naliases: old-name\n---\n"
+    pages = {
+        "a.md": f"{front}# First\n\n{'Some text. ' * 40}\n\n## Second\n\n{'More text. ' * 40}\n",
+        "b.md": "# Other\n\nText.\n",
+    }
+    searcher = opened(pages, local)
+    for question in ("zebrafish", '"zebrafish tanks"', "pump", "\u30bf\u30ef\u30fc", "old-name"):
+        found = ask(searcher, question, mode="keyword")
+        assert places(found) == ["a.md#First"], question
+        assert "ebrafish" not in found.hits[0].content

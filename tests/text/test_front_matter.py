@@ -213,3 +213,15 @@ def test_metadata_of_another_program_becomes_json() -> None:
     huge = 1 << 20_000  # longer than Python writes
     given = {"a": huge, huge: 1, "b": {1, huge}, (huge,): 1, "c": "\ud800", "\ud800": 1, "d": [{huge: 1}], "e": 1}
     assert front_matter.plain(given) == {"e": 1}
+
+
+def test_a_page_is_found_by_the_words_of_its_front_matter() -> None:
+    values = {
+        "description": "Of  one\nline.",
+        "keywords": ["kiwi", 3, None, "two words"],
+        "tags": "one, text",
+        "aliases": {"a": "map of a site"},
+        "title": "is searched anyway",
+    }
+    assert front_matter.searched(values) == "Of one line. kiwi two words one, text"
+    assert front_matter.searched({"keywords": ["k" * 600, "a\0b", "z" * 600]}) == f"{'k' * 600} a b {'z' * 395}"
