@@ -19,8 +19,7 @@ from anvil.text import markdown_parser, visible_text
 from anvil.values import ROOT, SEPARATOR, Block, Chunk, ParsedPage, Section, Window
 
 CHUNKER_VERSION = 7
-"""Increase it when the same page and options give other chunks, search terms or windows. Then existing indexes are built
-again."""
+"""Increase it when the same page and options give other chunks, terms or windows. Then indexes are built again."""
 
 
 Chunking = ChunkingOptions | FixedChunks
