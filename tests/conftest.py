@@ -214,9 +214,8 @@ def remembered_model(request: pytest.FixtureRequest) -> Iterator[None]:
     """The bundled model runs once for each text, except where it is the subject."""
     with pytest.MonkeyPatch.context() as patched:
         if "tests/embedding" not in request.path.as_posix():
-            patched.setattr(embedding_local, "_Session", model_memory.session)
-            patched.setattr(embedding_local, "_Tokenizer", model_memory.tokenizer)
-            patched.setattr(embedding_local, "PassageScorer", model_memory.RememberingScorer)
+            for name, value in model_memory.REPLACED.items():
+                patched.setattr(embedding_local, name, value)
         yield
 
 

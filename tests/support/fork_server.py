@@ -129,7 +129,7 @@ PRELOADED = {
 }
 """Program (``python -m NAME``, or a module of :class:`anvil.system.child_process.ChildProcess`) -> modules that its
 fork server imports before the first fork. None may start a thread that does work, which would be missing after the
-fork, as a session of onnxruntime does."""
+fork."""
 _CHILD = ["-I", "-X", "utf8", "-c"]
 _CHILD_CODE = re.compile(r"import sys, json; sys\.path\[:\] = .*; from (\S+) import main; main\(\)")
 PYTHON_VARIABLES = {
@@ -280,6 +280,10 @@ def _serve(name: str, connection: socket.socket, listener: socket.socket) -> dic
     atexit.register(_leave)  # before any module's, so that it is the last to be called
     for module in PRELOADED[name]:
         importlib.import_module(module)
+    if name == "anvil":  # a program that asks or embeds would load the models for 0.2 s
+        from tests.support import model_memory
+
+        model_memory.preload()
     gc.collect()
     gc.freeze()  # the forked programs share these objects' memory
     signal.signal(signal.SIGINT, signal.SIG_IGN)

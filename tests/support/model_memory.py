@@ -1,11 +1,13 @@
 """The bundled model in the process of the tests: it and its tokenizer are loaded once, and it runs once for each text.
 
 Hundreds of tests index the same pages with the real model. Its vector of a text is always the same, which the tests of
-``tests/embedding`` show with a model of their own; there, and in other processes, nothing is remembered.
+``tests/embedding`` show with a model of their own; there nothing is remembered. Forked programs (``fork_server.py``)
+take over the loaded models and run them for each text that they have not seen.
 """
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,9 +16,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from anvil.embedding import local
+from anvil.embedding.factory import create_provider
 from anvil.embedding.local import BUNDLED, ModelDirectory
 from anvil.embedding.passages import HeadedText, PassageScorer
 from anvil.embedding.provider import Vector
+from anvil.settings.schema import EmbeddingSettings
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -101,3 +105,19 @@ def tokenizer(directory: ModelDirectory) -> local._Tokenizer:
         if key not in _tokenizers:
             _tokenizers[key] = _Tokenizer(directory)
         return _tokenizers[key]
+
+
+REPLACED = {"_Session": session, "_Tokenizer": tokenizer, "PassageScorer": RememberingScorer}
+"""Names in :mod:`anvil.embedding.local` -> what takes their place."""
+
+
+def preload() -> None:
+    """Load the bundled models for the processes that this one forks. No thread starts, as forks would lack it."""
+    for name, value in REPLACED.items():
+        setattr(local, name, value)
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"
+    provider = create_provider("local", EmbeddingSettings())
+    provider.warm()
+    assert provider.scripts and provider.passages
+    provider.passages.warm()
+    del os.environ["TOKENIZERS_PARALLELISM"]
