@@ -178,6 +178,7 @@ class _Bar:
             self.stop()  # the bar before may be longer
             self._stage = stage
             self._bar = click.progressbar(length=total, label=stage, file=sys.stderr, show_pos=True)
+            self._bar.render_progress()  # an update by nothing draws nothing, and a first batch may take a minute
         self._bar.length, self._bar.finished = total, False
         self._bar.update(done - self._bar.pos)
 
