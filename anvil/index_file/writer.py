@@ -77,7 +77,7 @@ def _chunk_rows(
     """The rows of a document's chunks, in the order of the table. Front matter finds the first of them."""
     ids = table_rows.ChunkRows(document)
     occurrences: Counter[str] = Counter()
-    rows = []
+    rows: list[tuple[Any, ...]] = []
     for chunk in chunks:
         key = table_rows.chunk_key(path, chunk.heading_path, occurrences[chunk.heading_path])
         occurrences[chunk.heading_path] += 1
