@@ -42,6 +42,21 @@ _MAX_PATTERN_CHARACTERS = 1024
 _MAX_ALTERNATIVES = 256
 _MEMBER = r"(?:\\.|[^\]\\])"
 _TOKEN = lazy_pattern(rf"\\.|\[(?:[!^]|(?![!^]))(?:\]|{_MEMBER}){_MEMBER}*\]|\*+|.", re.DOTALL)
+_CLASS = lazy_pattern(r"(?:(?<=\[)|(?<=\[[!^])|(?<=:\]))\[:(\w+):\]")
+_CLASSES = {
+    "alnum": "0-9A-Za-z",
+    "alpha": "A-Za-z",
+    "blank": " \t",
+    "cntrl": "\0-\x1f\x7f",
+    "digit": "0-9",
+    "graph": "!-~",
+    "lower": "a-z",
+    "print": " -~",
+    "punct": r"!-/:-@\[-`{-~",
+    "space": " \t-\r",
+    "upper": "A-Z",
+    "xdigit": "0-9A-Fa-f",
+}
 _RANGE = lazy_pattern(r"(\\.|.)(?:-(\\.|.))?", re.DOTALL)
 
 
@@ -74,6 +89,21 @@ def selects(pattern: str) -> Callable[[str], bool]:
     folder = "/".join(part for part in bounded(pattern).split("/") if part not in ("", "."))
     folder_glob, inside = glob(pattern), f"{folder}/"
     return lambda path: not folder or path.startswith(inside) or path == folder or folder_glob.matches(path)
+
+
+def wildmatch(pattern: str, numbers: Iterator[int]) -> str:
+    """The regular expression of a pattern of git: a glob without braces and with classes such as ``[[:digit:]]``.
+
+    It matches nothing if the pattern is invalid. ``numbers``: of its groups.
+    """
+    tokens = _TOKEN.findall(_CLASS.sub(lambda found: _CLASSES.get(found[1], found[0]), pattern))
+    invalid = len(pattern) > _MAX_PATTERN_CHARACTERS or "[" in tokens or "\\" in tokens
+    try:
+        expression = "(?!)" if invalid else _expression(tokens, numbers)
+        re.compile(expression)
+    except re.error:  # a range that runs backwards
+        return "(?!)"
+    return expression
 
 
 class Glob:

@@ -7,7 +7,7 @@ import os
 import re
 import shlex
 from bisect import bisect_left
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -84,52 +84,15 @@ _MAX_RULES_BYTES = 100_000_000
 """libgit2 passes over larger files of rules."""
 
 
-class IgnoreFiles:
-    """The files with ignore rules, looked at before libgit2 reads them. Not thread-safe.
-
-    ``root``: the work tree. ``shared``: files whose rules hold for all of it.
-    """
-
-    def __init__(self, root: Path, shared: Collection[Path]) -> None:
-        self._root = root
-        self._shared = shared
-        self._faults: dict[str, str] = {}
-        """Folder, POSIX, from the root -> what is wrong with a file whose rules hold there; empty for nothing."""
-
-    def reload(self) -> None:
-        """Look at the files again."""
-        self._faults.clear()
-
-    def ensure_readable(self, path: str) -> None:
-        """Raise :class:`GitError` if libgit2 cannot read the rules for a path: relative to the root, of a folder
-        with a slash at its end. Each folder is looked at once, until :meth:`reload`."""
-        folder = path.rpartition("/")[0]
-        unknown = []
-        while folder not in self._faults:
-            unknown.append(folder)
-            if not folder:
-                break
-            folder = folder.rpartition("/")[0]
-        fault = self._faults.get(folder, "")
-        for folder in reversed(unknown):
-            own = [self._root / folder / ".gitignore", *(() if folder else self._shared)]
-            fault = fault or next(filter(None, map(_fault_of_rules, own)), "")
-            self._faults[folder] = fault
-        if fault:
-            raise GitError(fault)
-
-
-def _fault_of_rules(file: Path) -> str:
-    """What keeps libgit2 from reading a file with ignore rules; empty for nothing."""
-    try:
-        data = safe_files.data(file, _MAX_RULES_BYTES)
-    except OSError:  # there is none, or libgit2 does not read it either
-        return ""
-    found = _LOOPS_IN_IGNORE_RULE.search(data)
-    if found is None:
-        return ""
-    line = data.count(b"\n", 0, found.end()) + 1
-    return f"{file}, line {line}: libgit2 cannot read a rule with a form feed or a vertical tab. Remove that character."
+def ensure_readable(files: Iterable[Path]) -> None:
+    """Raise :class:`GitError` if libgit2 cannot read one of these files with ignore rules, which need not exist."""
+    for file in files:
+        try:
+            found = _LOOPS_IN_IGNORE_RULE.search(safe_files.data(file, _MAX_RULES_BYTES))
+        except OSError:  # there is none, or libgit2 does not read it either
+            continue
+        if found is not None:
+            raise GitError(f"{file}: libgit2 cannot read a rule with a form feed or a vertical tab.")
 
 
 class StagingArea:

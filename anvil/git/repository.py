@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING
 
 from anvil.errors import GitError, SourceError
 from anvil.formats.data_formats import timestamp
-from anvil.git.libgit2 import IgnoreFiles, StagingArea, failures, open_repository
+from anvil.git.ignore_rules import IgnoreRules
+from anvil.git.libgit2 import StagingArea, ensure_readable, failures, open_repository
 from anvil.git.objects import Commits, Entry, Trees, blob_id, last_touched, start_of
 from anvil.settings.schema import INDEX_FOLDER
 
@@ -82,7 +83,6 @@ class Repository:
         self.common_dir = Path(os.path.realpath(self.git_dir / shared.strip())) if shared else self.git_dir
         self._trees = Trees(lambda tree: handle[tree].read_raw())
         self.staging = StagingArea(self.git_dir)
-        self._ignore_files = IgnoreFiles(root, [self.common_dir / "info/exclude"])
 
     @classmethod
     def discover(cls, path: Path) -> Repository | None:
@@ -130,8 +130,11 @@ class Repository:
     @cached_property
     def composes_names(self) -> bool:
         """Whether git stores names in NFC, also where the file system does not (macOS)."""
+        return self._is_set("core.precomposeunicode")
+
+    def _is_set(self, key: str) -> bool:
+        """A key of git's configuration that is true or false."""
         with failures("The configuration cannot be read"):
-            key = "core.precomposeunicode"
             return key in self._git.config and self._git.config.get_bool(key)
 
     # --- commits -----------------------------------------------------------------------------------
@@ -449,21 +452,27 @@ class Repository:
     def reload(self) -> None:
         """Look again at git's index and at the files with ignore rules, for :meth:`is_ignored`."""
         self.staging.reload()
-        self._ignore_files.reload()
+        self._ignore_rules.reload()
 
     def is_ignored(self, path: str) -> bool:
         """Whether git ignores a path, relative to ``root``: a rule matches it, and it is not tracked. A folder (with a
-        trailing ``/``) must not contain tracked files.
-
-        Unlike in git, a ``!`` line does not undo a rule of a parent folder's file. If git's index cannot be read, only
-        the rules decide.
+        trailing ``/``) must not contain tracked files. If git's index cannot be read, only the rules decide.
         """
-        folder = path.endswith("/")
-        with failures("The ignore rules cannot be read"):
-            if not folder and self.staging.holds(path):  # first, because it takes a tenth of the time
-                return False
-            self._ignore_files.ensure_readable(path)
-            return self._git.path_is_ignored(path) and not (folder and self.staging.holds(path))
+        if not path.endswith("/") and self.staging.holds(path):  # first, because it takes less time
+            return False
+        return self._ignore_rules.match(path) and not self.staging.holds(path)
+
+    @cached_property
+    def _ignore_rules(self) -> IgnoreRules:
+        return IgnoreRules(self.root, self._shared_rules, ignore_case=self._is_set("core.ignorecase"))
+
+    @cached_property
+    def _shared_rules(self) -> tuple[Path, ...]:
+        """Files whose ignore rules hold for the whole work tree: the user's, and the repository's, which counts
+        more."""
+        own = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
+        user = Path(self.configured("core.excludesfile") or f"{own}/git/ignore").expanduser()
+        return user, self.common_dir / "info/exclude"
 
     def clean(self, path: str, data: bytes) -> bytes:
         """The bytes of a work tree file as git stores them: with line endings and ``$Id$`` as configuration and
@@ -483,9 +492,8 @@ class Repository:
     def dirty(self, prefix: str) -> bool:
         """Whether a folder differs from HEAD, with untracked files, without Anvil's index."""
         head = start_of(prefix)
-        for path in self.staging.folder(""):
-            if path.endswith(".gitignore"):
-                self._ignore_files.ensure_readable(path)
+        folders = {os.path.dirname(path) for path in self.staging.folder("")} | {""}
+        ensure_readable((*(self.root / folder / ".gitignore" for folder in folders), *self._shared_rules))
         with failures("The state of the work tree cannot be read"):
             return any(
                 path.startswith(head) and f"/{INDEX_FOLDER}/" not in f"/{path}"
@@ -493,13 +501,13 @@ class Repository:
             )
 
     def rule_files(self, prefix: str) -> tuple[Path, ...]:
-        """Files outside the folder, existing or not, that ``is_ignored`` and ``clean`` depend on. Changes of the user's
-        global configuration are not noticed while the program runs."""
+        """Files outside the folder, existing or not, that ``is_ignored`` and ``clean`` depend on, without the user's
+        global configuration."""
         folders = [self.root]
         for part in Path(prefix).parts:
             folders.append(folders[-1] / part)
         named = [folder / name for folder in folders for name in (".gitignore", ".gitattributes")]
-        return (*named, *(self.common_dir / name for name in ("info/exclude", "info/attributes", "config")))
+        return (*named, *self._shared_rules, *(self.common_dir / name for name in ("info/attributes", "config")))
 
     # --- inner -------------------------------------------------------------------------------------
 

@@ -474,15 +474,21 @@ def test_gitignore_is_honoured_and_followed(root: Path) -> None:
     assert tree.scan().entries == WorkingTree(root / "docs").scan().entries
 
 
-def test_a_rule_that_libgit2_reads_without_end_is_noticed_while_a_tree_is_open(root: Path) -> None:
+def test_rules_that_change_while_a_tree_is_open_are_read_again(root: Path, tmp_path: Path) -> None:
     write(root / "docs/b.md", "b")
     tree = WorkingTree(root / "docs")
     assert list(tree.scan().entries) == ["a.md", "b.md"]
-    write(root / "docs/.gitignore", "b.md\n\f\n")
+    write(root / "docs/.gitignore", "*" * 300_000)
     assert list(tree.scan().entries) == ["a.md", "b.md"]
-    assert "docs/.gitignore, line 2" in (tree.problem or "")
-    write(root / "docs/.gitignore", "b.md\n")
+    assert "docs/.gitignore cannot be used: it has more than 256,000 bytes" in (tree.problem or "")
+    write(root / "docs/.gitignore", "b.md\n\f\n")
     assert (list(tree.scan().entries), tree.problem) == (["a.md"], None)
+    write(root / "docs/.gitignore", "")
+    run(root, "config", "core.excludesFile", str(tmp_path / "own"))
+    tree = WorkingTree(root / "docs")
+    assert list(tree.scan().entries) == ["a.md", "b.md"]
+    write(tmp_path / "own", "b.md\n")
+    assert list(tree.scan().entries) == ["a.md"]
 
 
 def test_gitignore_means_nothing_outside_a_repository(plain: Path) -> None:
