@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
 from itertools import chain
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from anvil.documents import document_source
 from anvil.embedding.provider import LocalExecutor
@@ -28,6 +28,7 @@ from anvil.wording import full_heading
 if TYPE_CHECKING:
     from anvil.documents.document_source import DocumentSource
     from anvil.embedding.provider import Embedded, EmbeddingProvider, Executor
+    from anvil.index_file.reader import Reader
 
 OVERLAP_TOKENS = 32
 """Tokens that neighbouring windows share: a sentence or two, so that one at a border is whole in one of them."""
@@ -49,19 +50,6 @@ def settings(
     }
     assert set(SETTINGS) == set(keys)
     return keys | {key: value for key, value in (configured or {}).items() if value is not None}
-
-
-class ReusableVectors(Protocol):
-    """Vectors that may be reused: those of another index, or of a former version of a document."""
-
-    def meta(self) -> dict[str, str]:
-        """The manifest, whose ``embedding_model_digest`` names the model of the vectors."""
-
-    def window_keys(self) -> dict[bytes, int]:
-        """Reuse key -> number, of the windows that have a vector."""
-
-    def vector(self, window: int) -> bytes:
-        """The int8 vector of a window, by its number."""
 
 
 @dataclass
@@ -91,10 +79,10 @@ class Indexer:
         writer: Writer,
         provider: EmbeddingProvider,
         options: Chunking,
-        caches: Sequence[ReusableVectors] = (),
+        caches: Sequence[Reader] = (),
         progress: Progress = silent,
         executor: Executor | None = None,
-        spare: ReusableVectors | None = None,
+        spare: Reader | None = None,
     ) -> None:
         self._executor = executor or LocalExecutor(provider)
         self._spare = spare if spare and spare.meta()["embedding_model_digest"] == provider.digest else None

@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from anvil.build.indexer import Indexer, ReusableVectors
+from anvil.build.indexer import Indexer
 from anvil.embedding.provider import LocalExecutor
 from anvil.errors import AnvilError, ConfigError, DocumentRejected, DocumentTooLarge, NotFound
 from anvil.formats.data_formats import timestamp
@@ -190,13 +190,12 @@ def prepared(
     provider: EmbeddingProvider,
     chunking: ChunkingOptions,
     settings: Mapping[str, str],
-    previous: ReusableVectors | None,
     is_halted: Callable[[], bool],
 ) -> Iterator[StagedDocument]:
     """A context with a document that can be stored: cut into chunks and embedded.
 
-    ``info.title`` is used when the document has no title; ``settings``: the library's manifest; ``previous``: the
-    stored version, whose vectors can be reused. Raises :class:`Interrupted` soon after ``is_halted()`` is true.
+    ``info.title`` is used when the document has no title; ``settings``: the library's manifest. Raises
+    :class:`Interrupted` soon after ``is_halted()`` is true.
     """
 
     def check(*_: object) -> None:
@@ -212,9 +211,9 @@ def prepared(
                 staged.info = replace(info, title=" ".join((chunker.title or "").split()) or info.title)
             staged.add(chunks, part.page)
         staged.add_placeholder()
-        caches, executor = [previous] if previous else [], LocalExecutor(provider, BATCH_WINDOWS)
         # The indexer reports its progress after each batch: that is where cancelled work stops.
-        indexer = Indexer(staged.rows, provider, chunking, caches=caches, progress=check, executor=executor)
+        executor = LocalExecutor(provider, BATCH_WINDOWS)
+        indexer = Indexer(staged.rows, provider, chunking, progress=check, executor=executor)
         indexer.embed()
         staged.head = chunker.head or ""
         if failed := indexer.tally.failed:

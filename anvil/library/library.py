@@ -367,14 +367,12 @@ class Library:
             stored = reader.find(info.source, info.library)
             if stored is not None and stored.content_hash == info.content_hash:
                 return _skipped(stored, info)
-            previous = reader.previous_version(stored.id) if stored else None
         ready = prepared(
             parts,
             info,
             provider=self.provider,
             chunking=self.config.chunking,
             settings=self.ensure_writable(),
-            previous=previous,
             is_halted=self._halted.is_set,
         )
         # Entering ``ready`` converts and embeds. The writer is taken after it, so that others can write meanwhile.

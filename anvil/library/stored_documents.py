@@ -59,29 +59,6 @@ class DocumentName(NamedTuple):
     library: str
 
 
-class PreviousVersion:
-    """The stored version of a document, as a vector cache: text that did not change keeps its vectors.
-
-    It is read into memory whole, because it is used outside of the library's transactions.
-    """
-
-    def __init__(self, meta: dict[str, str], vectors: Sequence[tuple[bytes, bytes]]) -> None:
-        """``vectors``: (reuse key, int8 vector) of its windows."""
-        self._meta, self._vectors = meta, vectors
-
-    def meta(self) -> dict[str, str]:
-        """The library's manifest."""
-        return self._meta
-
-    def window_keys(self) -> dict[bytes, int]:
-        """Reuse key -> number."""
-        return {key: number for number, (key, _) in enumerate(self._vectors)}
-
-    def vector(self, window: int) -> bytes:
-        """The vector of a number."""
-        return self._vectors[window][1]
-
-
 class LibraryReader(Reader):
     """Queries against one library file. A caller that makes several in a row opens a transaction around them."""
 
@@ -184,21 +161,6 @@ class LibraryReader(Reader):
             if type(page) is not int or not 0 <= page < 1 << 31 or not 0 <= row < 1 << _ROW_BITS:
                 raise Damage("a passage has a page or a row that no document has")
         return pages
-
-    def previous_version(self, document: int) -> PreviousVersion | None:
-        """A document's vectors, to be reused by its next version; None when it has none."""
-        if not self.has_vectors():
-            return None
-        meta, (first, last) = self.meta(), table_rows.window_range(*table_rows.chunk_range(document))
-        rows: list[tuple[bytes, bytes]] = list(
-            self.connection.execute(
-                "SELECT w.key, substr(v.vectors, r.chunk_offset * ?3 + 1, ?3) FROM windows w "
-                "JOIN vectors_rowids r ON r.rowid = w.id JOIN vectors_vector_chunks00 v ON v.rowid = r.chunk_id "
-                "WHERE w.id BETWEEN ?1 AND ?2",
-                (first, last, int(meta["embedding_dimensions"])),
-            )
-        )
-        return PreviousVersion(meta, rows) if rows else None
 
     def fitting(self, filter_: Filter) -> list[int]:
         """Row ids of the documents that pass a filter. Its conditions on passages are ignored."""

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from anvil.build.indexer import Indexer, ReusableVectors, settings, without
+from anvil.build.indexer import Indexer, settings, without
 from anvil.documents import document_source
 from anvil.errors import AnvilError, ArtifactError, ArtifactMissing
 from anvil.formats.data_formats import timestamp
@@ -58,7 +58,7 @@ class WorkingCopy:
         progress: Progress = silent,
         *,
         defer_vectors: bool = False,
-        caches: Sequence[ReusableVectors] = (),
+        caches: Sequence[Reader] = (),
         built_here: bool = True,
     ) -> None:
         """``built_here``: whether the index is built from documents that are here, for messages."""

@@ -22,7 +22,7 @@ import pytest
 import anvil
 from anvil.build.indexer import settings
 from anvil.embedding.factory import PROVIDERS
-from anvil.embedding.provider import Embedded, EmbeddingProvider
+from anvil.embedding.provider import CachedProvider, Embedded, EmbeddingProvider
 from anvil.errors import (
     AnvilError,
     ArtifactError,
@@ -472,12 +472,13 @@ def test_meaning_finds_what_words_do_not(meaning: Library) -> None:
     assert sources(meaning, "boats going under in bad weather", library="two") == ["b.md"]
 
 
-def test_only_new_text_is_embedded(meaning: Library) -> None:
+def test_only_new_text_is_embedded(tmp_path: Path, local: EmbeddingProvider) -> None:
     text = "# A\n\n" + "".join(f"## Part {n}\n\n{f'words of part {n} ' * 20}\n\n" for n in range(10))
-    meaning.ingest_content(text, "a.md")
-    counted: Any = meaning.provider
-    counted.texts = 0
-    assert meaning.ingest_content(text.replace("of part 3", "of the third"), "a.md").status == "replaced"
+    counted: Any = Counting(local)
+    with Library(tmp_path / "library.db", Config(), CachedProvider(counted)) as library:
+        library.ingest_content(text, "a.md")
+        counted.texts = 0
+        assert library.ingest_content(text.replace("of part 3", "of the third"), "a.md").status == "replaced"
     assert 1 <= counted.texts <= 2
 
 
@@ -557,7 +558,6 @@ def staged(library: Library, source: str) -> contextlib.AbstractContextManager[S
         provider=library.provider,
         chunking=library.config.chunking,
         settings=library.ensure_writable(),
-        previous=None,
         is_halted=lambda: False,
     )
 
