@@ -57,13 +57,13 @@ def test_headers_of_a_tarball_have_limits(tmp_path: Path, kind: bytes, block: by
     header.type, header.size = kind, len(block)
     one = header.tobuf() + block + bytes(-len(block) % 512)
     (tmp_path / "p").write_bytes(gzip.compress(one * count + bytes(1024), 1))
-    began = time.process_time()
+    began = time.thread_time()
     tracemalloc.start()
     with pytest.raises(ArtifactRejected, match=reason):
         package_files.archive_members(tmp_path / "p", "lib.tgz")
     assert tracemalloc.get_traced_memory()[1] < 10_000_000
     tracemalloc.stop()
-    assert time.process_time() - began < 5
+    assert time.thread_time() - began < 10
 
 
 def test_paths_that_lead_out_and_links_are_not_members(tmp_path: Path) -> None:

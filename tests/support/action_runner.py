@@ -24,7 +24,7 @@ from tests.support.sigstore import Sigstore
 
 Stand = Callable[["Job", Mapping[str, str]], Mapping[str, str]]
 """A substitute for another project's action: (the job, the step's ``with``) -> the step's outputs."""
-OFFLINE = {"PIP_NO_INDEX": "1", "PIP_NO_DEPS": "1", "PIP_NO_BUILD_ISOLATION": "0", "PIP_NO_COMPILE": "1"}
+OFFLINE = {"PIP_NO_INDEX": "1", "PIP_NO_DEPS": "1", "PIP_NO_BUILD_ISOLATION": "0", "PIP_NO_COMPILE": "0"}
 """Settings of pip, which installs Anvil without a network; the dependencies come from the tests' environment."""
 _names: dict[tuple[str, ...], dict[str, str]] = {}
 """What the step "Name the program" said: (action, its variables) -> its outputs."""

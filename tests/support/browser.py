@@ -70,6 +70,9 @@ class Browser:
             options.add_argument(flag)
         self._driver = webdriver.Chrome(options=options, service=Service(DRIVER))
         self._driver.set_window_size(1200, 800)
+        # A theme's own search reads the whole site for each page; no test looks at it.
+        self._driver.execute_cdp_cmd("Network.setBlockedURLs", {"urls": ["*/search_index.json"]})
+        self._driver.execute_cdp_cmd("Network.enable", {})
 
     def look(self, url: str, anchors: list[str]) -> Look:
         """Open a page and go to each of the anchors that are there."""

@@ -94,7 +94,7 @@ class Installation:
             "PIP_NO_INDEX": "1",
             "PIP_FIND_LINKS": str(self.wheels),
             "PIP_QUIET": "1",
-            "PIP_NO_COMPILE": "1",
+            "PIP_NO_COMPILE": "0",  # pip compiles with "1": the value is that of "compile"
         }
         return {**kept, **own, "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_ROOT_USER_ACTION": "ignore", **more}
 
