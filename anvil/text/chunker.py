@@ -18,7 +18,7 @@ from anvil.settings.schema import ChunkingOptions, FixedChunks
 from anvil.text import markdown_parser, visible_text
 from anvil.values import ROOT, SEPARATOR, Block, Chunk, ParsedPage, Section, Window
 
-CHUNKER_VERSION = 7
+CHUNKER_VERSION = 8
 """Increase it when the same page and options give other chunks, terms or windows. Then indexes are built again."""
 
 

@@ -46,6 +46,7 @@ _BEYOND_ASCII = lazy_pattern(r"[^\x00-\x7f]+")
 _FOLDED = lazy_pattern(r"[^\W\x00-\x7f]|[\u0300-\u0331]")
 """A letter, number or mark outside ASCII. The tokenizer folds these, so a search by ASCII prefix would miss them."""
 _RUN = lazy_pattern(f"[{CJK}]+")
+_GREEK = lazy_pattern("[\u0370-\u03ff\u1f00-\u1fff]")
 _CAMEL = lazy_pattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _QUOTED = lazy_pattern(r'["\u201c]([^"\u201c\u201d]+)["\u201d]')
 _QUALIFIED = lazy_pattern(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+)(?:\(\))?")
@@ -94,8 +95,18 @@ def is_cjk(token: str) -> bool:
     return not token.isascii() and _RUN.fullmatch(token) is not None
 
 
+def plain_form(word: str) -> str:
+    """A word in the usual characters: half-width and full-width ones and ligatures are replaced, as NFKC has it, and
+    Greek letters have no accents, since capitals are written without."""
+    if word.isascii():
+        return word
+    compatible = unicodedata.normalize("NFKC", word)
+    return _GREEK.sub(lambda letter: unicodedata.normalize("NFD", letter[0])[0], compatible)
+
+
 def derived_terms(text: str) -> str:
-    """Additional search terms of a text: parts of compounds, CJK runs and their pairs; sorted."""
+    """Additional search terms of a text: parts of compounds, CJK runs and their pairs, and words in their
+    :func:`plain_form`; sorted."""
     terms: set[str] = set()
     whole = set(words(text))
     for word in whole:
@@ -104,8 +115,11 @@ def derived_terms(text: str) -> str:
                 continue
             terms.update(part.lower() for part in compound_parts(word) if len(part) > 1)
         else:
-            for run in _RUN.findall(word):
+            plain = plain_form(word)
+            for run in _RUN.findall(word if plain == word else f"{word} {plain}"):
                 terms.update(pairs(run), run)
+            if plain != word:
+                terms.update(map(str.lower, words(plain)))
     if terms:  # what the text has as a word anyway would only make it count twice
         terms.difference_update(map(str.lower, whole))
     return " ".join(sorted(terms))
@@ -159,16 +173,19 @@ def qualified_name(text: str) -> str | None:
     return match[1] if match else None
 
 
-def _add_word(query: Query, stopped: Query, word: str, stem: Stem) -> None:
-    """Add a word and its parts; a stop word is added to ``stopped``."""
+def _add_word(query: Query, stopped: Query, word: str, stem: Stem, weight: float = 1.0) -> None:
+    """Add a word, its parts and its plain form; a stop word is added to ``stopped``."""
     for cjk in _RUN.findall(word):
         for pair in pairs(cjk):
-            _add(query, pair, 1.0, stem)
+            _add(query, pair, weight, stem)
     for plain in _RUN.sub(" ", word).split():
-        _add(stopped if plain.lower() in STOP else query, plain, 1.0, stem)
+        _add(stopped if plain.lower() in STOP else query, plain, weight, stem)
         for part in compound_parts(plain) if plain.isascii() else ():
             if len(part) > 1 and part.lower() not in STOP:
                 _add(query, part, PART_WEIGHT, stem)
+    if (usual := plain_form(word)) != word:
+        for part in words(usual):
+            _add_word(query, stopped, part, stem, PART_WEIGHT)
 
 
 def _add(query: Query, word: str, weight: float, stem: Stem) -> None:

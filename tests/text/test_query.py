@@ -90,6 +90,22 @@ def test_cjk_runs_become_pairs_on_both_sides() -> None:
     assert phrases("全文、検索") == {}
 
 
+@pytest.mark.parametrize(
+    ("written", "typed"),
+    [
+        ("ｶﾞｲﾄﾞ", "ガイド"),
+        ("\uff21\uff30\uff29", "api"),
+        ("ﬁlter", "filter"),
+        ("Άνθρωπος", "ΑΝΘΡΩΠΟΣ"),
+        ("δρομος", "Δρόμος"),
+    ],
+)
+def test_a_word_in_unusual_characters_and_its_plain_form_find_each_other(written: str, typed: str) -> None:
+    for text, question in ((written, typed), (typed, written)):
+        found = {token for word in query.words(f"{text} {query.derived_terms(text)}") for token in stem(word)}
+        assert found & asked(question).keys()
+
+
 def test_derived_terms_are_the_parts_that_the_text_itself_lacks() -> None:
     assert query.derived_terms("Set optimizeDeps and deps.") == "optimize"
 

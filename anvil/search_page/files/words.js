@@ -6,6 +6,7 @@ const CAMEL = /[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+/g;
 const CJK = '\\u3040-\\u30ff\\u3400-\\u4dbf\\u4e00-\\u9fff\\uf900-\\ufaff\\uac00-\\ud7af';
 const RUN = new RegExp(`[${CJK}]+`, 'g');
 const IS_CJK = new RegExp(`^[${CJK}]+$`);
+const GREEK = /[\u0370-\u03ff\u1f00-\u1fff]/g;
 const LATIN = /[\u00c0-\u024f\u1e00-\u1eff]/g;
 const AROUND = '`\'",;:!?()[]{}<>*.';
 const bytes = new TextEncoder();
@@ -21,12 +22,16 @@ export function compoundParts(word) {
 
 const pairs = run => (run.length > 1 ? Array.from({length: run.length - 1}, (_, at) => run.slice(at, at + 2)) : [run]);
 
-/** The parts of compounds and the pairs of characters of a text, by which its words are found as well. */
+/** A word in the usual characters: without forms that NFKC replaces, such as half-width ones, and Greek accents. */
+const plainForm = word => word.normalize('NFKC').replace(GREEK, letter => letter.normalize('NFD')[0]);
+
+/** The parts of compounds, the pairs of characters and the plain forms of a text's words, which find it as well. */
 export function derivedWords(text) {
   const whole = words(text);
-  const parts = new Set(whole.flatMap(word => [
+  const usual = whole.map(plainForm).filter((form, at) => form !== whole[at]).flatMap(words);
+  const parts = new Set([...whole, ...usual].flatMap(word => [
     ...compoundParts(word).filter(part => part.length > 1).map(part => part.toLowerCase()),
-    ...(word.match(RUN) ?? []).flatMap(run => [...pairs(run), run])]));
+    ...(word.match(RUN) ?? []).flatMap(run => [...pairs(run), run])]).concat(usual.map(word => word.toLowerCase())));
   whole.forEach(word => parts.delete(word.toLowerCase()));
   return [...parts];
 }
@@ -134,17 +139,20 @@ export function parseQuestion(text, rules) {
   for (const [, quoted] of text.matchAll(/["\u201c]([^"\u201c\u201d]+)["\u201d]/g)) {
     if (words(quoted).length > 1) phrases.set(words(quoted).join(' '), rules.PHRASE_WEIGHT);
   }
-  const runs = [...new Set(text.split(/\s+/))].slice(0, rules.MAX_WORDS);
-  for (const run of runs) {
-    for (const word of words(run)) {
-      for (const cjk of word.match(RUN) ?? []) pairs(cjk).forEach(pair => add(terms, pair, 1));
-      for (const each of word.replace(RUN, ' ').split(' ').filter(Boolean)) {
-        add(stop.has(each.toLowerCase()) ? stopped : terms, each, 1);
-        for (const part of compoundParts(each)) {
-          if (part.length > 1 && !stop.has(part.toLowerCase())) add(terms, part, rules.PART_WEIGHT);
-        }
+  const addWord = (word, weight) => {
+    for (const cjk of word.match(RUN) ?? []) pairs(cjk).forEach(pair => add(terms, pair, weight));
+    for (const each of word.replace(RUN, ' ').split(' ').filter(Boolean)) {
+      add(stop.has(each.toLowerCase()) ? stopped : terms, each, weight);
+      for (const part of compoundParts(each)) {
+        if (part.length > 1 && !stop.has(part.toLowerCase())) add(terms, part, rules.PART_WEIGHT);
       }
     }
+    const usual = plainForm(word);
+    if (usual !== word) words(usual).forEach(part => addWord(part, rules.PART_WEIGHT));
+  };
+  const runs = [...new Set(text.split(/\s+/))].slice(0, rules.MAX_WORDS);
+  for (const run of runs) {
+    words(run).forEach(word => addWord(word, 1));
     let [first, last] = [0, run.length];
     while (first < last && AROUND.includes(run[first])) first += 1;
     while (first < last && AROUND.includes(run[last - 1])) last -= 1;

@@ -157,6 +157,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for version in ("1.9", "1.10"):
         files[f"{version}/setup/index.html"] = page("Setup", f"<p>Set up the capstan of {version}.</p>")
     files["changelog/index.html"] = page("Changelog", "<p>The capstan was released.</p>")
+    files["forms/index.html"] = page("Forms", "<p>ﬁlter \uff21\uff30\uff29 ｻｰﾋﾞｽ ｻｰﾊﾞｰ δρόμος</p>")
     site = built(tmp_path_factory.mktemp("large") / "site", files)
     assert (site / INDEX).stat().st_size > 1_000_000
     return site
@@ -352,7 +353,19 @@ def questions(chance: random.Random) -> list[str]:
         "`asyncio.TaskGroup`",
         "the of",
     ]
-    return [*asked, "deep dock", "what's cached?", "x" * 200, "a.b", "dry run", "🙂 dock", "İstanbul ΣΑΣ ǅ µs"]
+    return [
+        *asked,
+        "deep dock",
+        "what's cached?",
+        "x" * 200,
+        "a.b",
+        "dry run",
+        "🙂 dock",
+        "İstanbul ΣΑΣ ǅ µs",
+        "filter API",
+        "サービス",
+        "ΔΡΟΜΟΣ ｻｰﾊﾞｰ",
+    ]
 
 
 def row(hit: Hit) -> list[Any]:
