@@ -142,7 +142,7 @@ class AgentFiles:
     def _targets(self, skill_wanted: bool) -> Iterator[tuple[str, str]]:
         """(path, first text of a new file) of the files that get the pointer."""
         # A file is created only where no agent would find the pointer otherwise.
-        existing = [name for name in NAMES if os.path.lexists(self.root / name)]
+        existing = [name for name in self._written() if os.path.lexists(self.root / name)]
         rules = (self.root / RULES).is_dir()
         yield from ((name, "") for name in existing or ([] if rules else [FIRST]))
         if rules:
@@ -168,9 +168,19 @@ class AgentFiles:
             if path not in excluded and self._has_pointer(path):
                 yield path
 
+    def _written(self) -> Iterator[str]:
+        """The paths of the files that people write. In place of one that is a link, the Markdown file of the repository
+        to which it leads."""
+        root, written = os.path.realpath(self.root), []
+        for name in NAMES:
+            target = os.path.relpath(os.path.realpath(self.root / name), root).replace(os.sep, "/")
+            is_link = (self.root / name).is_symlink() and target.endswith(".md") and not target.startswith("../")
+            written.append(target if is_link else name)
+        yield from dict.fromkeys(written)
+
     def _candidates(self) -> Iterator[str]:
         """The paths at which a file may have a block."""
-        yield from NAMES
+        yield from self._written()
         for folder, tail in ((RULES, ""), *((skills, f"/{SKILL}") for skills in SKILLS)):
             with suppress(OSError):
                 names = sorted(os.listdir(self.root / folder))[:MAX_FOLDER_ENTRIES]
@@ -230,11 +240,7 @@ class AgentFiles:
             raise ConfigError(f"{path} cannot be written: {error.strerror}. Change its permissions.") from None
 
     def _is_covered(self, path: str) -> bool:
-        """Whether readers of a file get the pointer from AGENTS.md: the file is a link to it, or includes it."""
-        file = self.root / path
-        if file.is_symlink():
-            covering = [name for name in NAMES if name != path and not (self.root / name).is_symlink()]
-            return os.path.realpath(file) in [os.path.realpath(self.root / name) for name in covering]
+        """Whether readers of a file get the pointer from AGENTS.md, which it includes."""
         text = self._readable(path) if path != FIRST and os.path.lexists(self.root / FIRST) else None
         return text is not None and _IMPORT.search(text) is not None and not self._has_pointer(path)
 
@@ -270,7 +276,7 @@ class AgentFiles:
         problems: list[str] = []
         for path in self._candidates():
             try:
-                before = None if (self.root / path).is_symlink() else self._read(path)
+                before = self._read(path)
                 if before is None or not blocks(before, path):
                     continue
                 after = without_block(self._without_gone(before, path), self.docs, path)

@@ -120,6 +120,24 @@ def test_a_link_to_another_of_the_files_or_an_import_of_it_needs_no_pointer(root
     assert not compare(root)
 
 
+def test_a_link_to_a_page_of_the_repository_leads_to_the_file_that_gets_the_pointer(root: Path) -> None:
+    write(root / ".ai/rules.md", "# Rules\n")
+    (root / "CLAUDE.md").symlink_to(".ai/rules.md")
+    (root / "GEMINI.md").symlink_to("CLAUDE.md")
+    report = update(root)
+    assert report.changed() == (".ai/rules.md",) and not report.problems
+    assert (root / "CLAUDE.md").is_symlink() and not compare(root)
+    write(root / "docs/new.md", "# New\n")
+    assert compare(root).stale == (".ai/rules.md",)
+    assert AgentFiles(root / "docs", root).remove().changed() == (".ai/rules.md",)
+    assert text(root / ".ai/rules.md") == "# Rules\n"
+
+
+def test_a_link_to_a_file_that_is_missing_is_created_with_it(root: Path) -> None:
+    (root / "CLAUDE.md").symlink_to("AGENTS.md")
+    assert update(root).changed() == ("AGENTS.md",) and not compare(root)
+
+
 def _linked(file: Path) -> None:
     target = file.parent.parent / "elsewhere.md"
     write(target, "secret\n")
