@@ -92,7 +92,7 @@ def command(
     """
     if as_json and sarif == "-":
         raise click.UsageError("--json and --sarif - both print to standard output. Give one of them, or name a file.")
-    with options.open_index(given) as opened:
+    with _opened(given, built_site) as opened:
         source = options.documents(opened, staged, ref) if staged or ref is not None else None
         report = opened.lint(source, names or None, built_site)
         failing = report.at_least(fail_level or opened.config.table(LintOptions).fail_level)
@@ -116,6 +116,17 @@ def command(
             if not quiet and given.docs is None:
                 _name_other_folders(opened, given.config)
     return NO if failing else OK
+
+
+def _opened(given: OpenRequest, built_site: str | None) -> Anvil:
+    from anvil.errors import SourceError
+
+    try:
+        return options.open_index(given)
+    except SourceError as error:
+        if built_site is None:
+            raise
+        raise SourceError(f"{error} --site examines the pages of that folder, as {built_site} shows them.") from None
 
 
 def _write_sarif(findings: tuple[LintFinding, ...], report: LintReport, file: str) -> None:

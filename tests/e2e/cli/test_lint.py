@@ -45,6 +45,12 @@ def test_findings_are_printed_page_by_page_and_decide_the_exit_code(root: Path) 
     assert hidden in program("lint", "docs", "--level", "note", cwd=root, code=1).stdout
 
 
+def test_a_site_without_its_pages_is_told_what_is_examined(root: Path) -> None:
+    write(root / "site/index.html", "<h1>A</h1><p>Text.</p>")
+    error = complaint("lint", "--docs", "gone", "--site", "site", cwd=root)
+    assert "There is no folder gone." in error and "examines the pages of that folder, as site shows them." in error
+
+
 def test_a_hook_names_the_program_of_its_environment(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PRE_COMMIT", "1")
     monkeypatch.setattr(shutil, "which", lambda *_, **__: None)
