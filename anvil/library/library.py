@@ -51,6 +51,7 @@ from anvil.library.values import (
 )
 from anvil.requests import checked, checks_arguments, still_wanted
 from anvil.search import searcher
+from anvil.search.pages import text_part
 from anvil.settings.files import load_config
 from anvil.settings.layers import configured
 from anvil.settings.schema import Config
@@ -469,13 +470,15 @@ class Library:
         with self._read() as reader:
             return Libraries(tuple(reader.libraries()))
 
-    def get_document(self, doc_id: str) -> WholeDocument:
-        """A document with its whole Markdown. Raises :class:`NotFound`."""
+    def get_document(self, doc_id: str, offset: int = 0, max_chars: int | None = None) -> WholeDocument:
+        """A document with its Markdown from the character ``offset`` on, of ``max_chars`` characters at most. Raises
+        :class:`NotFound`."""
         with self._read() as reader:
             document = reader.full_document(doc_id)
         if document is None:
             raise self._not_found(doc_id)
-        return document
+        content, next_offset = text_part(document.content, offset, max_chars)
+        return replace(document, content=content, next_offset=next_offset)
 
     def doc_id_of(self, reference: str, library: str | None = None) -> str:
         """The doc_id of the document that a doc_id, a source or a path of this machine names. Raises

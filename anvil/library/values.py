@@ -170,7 +170,8 @@ class Pruned:
 
 @dataclass(frozen=True, slots=True)
 class WholeDocument:
-    """A document. ``content``: its whole Markdown, as ingested or converted."""
+    """A document. ``content``: its whole Markdown, as ingested or converted, or the part of it that was asked for.
+    ``next_offset``: the ``offset`` that gives the next part; None at the end."""
 
     doc_id: str
     source: str
@@ -179,6 +180,7 @@ class WholeDocument:
     content: str
     chunk_count: int
     metadata: Mapping[str, Any]
+    next_offset: int | None = field(default=None, metadata=OPTIONAL)
 
 
 @dataclass(frozen=True, slots=True)

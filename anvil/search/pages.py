@@ -302,14 +302,20 @@ def bounded_page(page: Page, offset: int, max_chars: int | None) -> Page:
 
 
 def bounded_section(section: SectionText, offset: int, max_chars: int | None) -> SectionText:
-    """The text of a section from the character ``offset`` on: at most ``max_chars`` characters, whole lines where the
-    first line is not longer."""
-    content = section.content[max(0, offset) :]
-    if max_chars is None or len(content) <= max_chars:
-        return replace(section, content=content)
-    size = max(1, max_chars)  # with less, next_offset would never move
-    content = content[: content.rfind("\n", 0, size) + 1 or size]
-    return replace(section, content=content, next_offset=max(0, offset) + len(content))
+    """The text of a section from the character ``offset`` on, as :func:`text_part` cuts it."""
+    content, next_offset = text_part(section.content, offset, max_chars)
+    return replace(section, content=content, next_offset=next_offset)
+
+
+def text_part(text: str, offset: int, max_chars: int | None) -> tuple[str, int | None]:
+    """A text from the character ``offset`` on: at most ``max_chars`` characters, whole lines where the first line is
+    not longer; and the offset of the next part, None at the end."""
+    part = text[max(0, offset) :]
+    if max_chars is None or len(part) <= max_chars:
+        return part, None
+    size = max(1, max_chars)  # with less, the offset would never move
+    part = part[: part.rfind("\n", 0, size) + 1 or size]
+    return part, max(0, offset) + len(part)
 
 
 def list_pages(reader: IndexReader, prefix: str | None = None) -> PageList:

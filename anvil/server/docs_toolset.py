@@ -34,10 +34,10 @@ MAX_LIST_CHARS = 16_000
 MORE_IN_MARKDOWN = 500
 """Characters of text that a reply in Markdown has more. It is shorter all the same, and agents ask again less often."""
 MAX_TEXT_CHARS = 30_000
-"""Characters of one answer of get_page and get_section in Markdown: one page of forty has more. Some clients keep an
+"""Characters of one answer of the tools :data:`IN_PARTS` in Markdown: one page of forty has more. Some clients keep an
 answer of more than 25,000 tokens, or of 50,000 characters, from the model. In JSON the text is whole, as clients that
 join the chunks expect."""
-IN_PARTS = ("get_page", "get_section")
+IN_PARTS = ("get_page", "get_section", "get_document")
 """The tools with that limit."""
 NO_LIMIT = 1_000_000_000
 """The largest value of a budget in characters: more than any index has."""
