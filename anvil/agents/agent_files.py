@@ -171,7 +171,8 @@ class AgentFiles:
     def _written(self) -> Iterator[str]:
         """The paths of the files that people write. In place of one that is a link, the Markdown file of the repository
         to which it leads."""
-        root, written = os.path.realpath(self.root), []
+        root = os.path.realpath(self.root)
+        written: list[str] = []
         for name in NAMES:
             target = os.path.relpath(os.path.realpath(self.root / name), root).replace(os.sep, "/")
             is_link = (self.root / name).is_symlink() and target.endswith(".md") and not target.startswith("../")
