@@ -106,7 +106,8 @@ class _File:
 
     def verdict(self, path: str) -> bool | None:
         """Whether the file ignores a path, relative to its folder; None when no rule fits."""
-        path = path.lower() if self._ignore_case else path
+        if self._ignore_case:  # git folds ASCII alone, and so do bytes
+            path = path.encode("latin-1").lower().decode("latin-1")
         names = path.rstrip("/")
         keys = {names.rpartition("/")[2], "/" + names}
         if path != names:

@@ -13,7 +13,7 @@ from anvil.git.ignore_rules import MAX_RULES_BYTES, IgnoreRules
 
 PATHS = """
 a.md b.md keep.md a/a.md a/b.md a/keep.md a/b/a.md a/b/keep.md build/x.md build/a/x.md #h.md !o.md [x].md x\\y.md d7.md
-é.md sp\x20.md
+é.md É.md sp\x20.md
 """.replace("sp\\x20", "sp ").split()
 
 
@@ -33,7 +33,7 @@ a.md b.md keep.md a/a.md a/b.md a/keep.md a/b/a.md a/b/keep.md build/x.md build/
         {".gitignore": "*\n!*/\n!*.md\nb.md/\n./a.md\n/\n{a,b}.md\n"},
         {".gitignore": "a*/*\n[z-a].md\n[a.md\nb.md\\\n"},
         {".gitignore": "a/b\n!a/b/a.md\n", "a/b/.gitignore": "!a.md\n"},
-        {".gitignore": "A.MD\nBUILD/\n"},
+        {".gitignore": "A.MD\nBUILD/\nÉ.md\n"},
     ],
 )
 @pytest.mark.parametrize("ignore_case", [False, True])
