@@ -218,8 +218,8 @@ class StoredArtifacts:
     marks: TaskMarks = field(default_factory=TaskMarks)
     unmarked: dict[str, list[int]] = field(default_factory=dict)
     """Path -> lines of items in task lists with an unknown mark."""
-    known: dict[str, tuple[list[Any], tuple[TaskItem, ...]]] = field(default_factory=dict)
-    """A cache: path -> its check boxes, and their tasks. The next :class:`StoredArtifacts` gets it too."""
+    known: dict[str, tuple[TaskItem, ...]] = field(default_factory=dict)
+    """A cache: path -> its tasks."""
 
     @property
     def counts(self) -> TaskCounts:
@@ -231,9 +231,9 @@ class StoredArtifacts:
         """The tasks that are ``open``, ``done`` or ``all``, in the file or folder ``within`` (empty: anywhere)."""
         for path, boxes in self.boxes.items():
             if boxes and (not within or f"{path}/".startswith(f"{within}/")):
-                if path not in self.known or self.known[path][0] != boxes:
-                    self.known[path] = boxes, tuple(items(path, boxes, self.marks))
-                yield from (task for task in self.known[path][1] if status in ("all", task.status))
+                if path not in self.known:
+                    self.known[path] = tuple(items(path, boxes, self.marks))
+                yield from (task for task in self.known[path] if status in ("all", task.status))
 
     def note(self, within: str = "") -> str | None:
         """A note on items of task lists with an unknown mark, in the file or folder ``within``; None without any."""
@@ -256,13 +256,8 @@ class StoredArtifacts:
         return Inventory({kind: kinds.count(kind) for kind in KINDS}, self.chunks, self.counts)
 
 
-def stored_artifacts(
-    reader: Reader, types: ArtifactTypes, marks: TaskMarks, before: StoredArtifacts | None = None
-) -> StoredArtifacts:
-    """The contents of an index. ``before``: the last contents, for their cache.
-
-    The check boxes of a template are not tasks.
-    """
+def stored_artifacts(reader: Reader, types: ArtifactTypes, marks: TaskMarks) -> StoredArtifacts:
+    """The contents of an index. The check boxes of a template are not tasks."""
     artifacts: dict[str, Artifact] = {}
     boxes: dict[str, list[Any]] = {}
     unmarked: dict[str, list[int]] = {}
@@ -281,8 +276,7 @@ def stored_artifacts(
             TaskCounts(len(boxes[path]) - done, done),
         )
     counts = reader.counts()
-    known = {path: cached for path, cached in before.known.items() if path in boxes} if before else {}
-    return StoredArtifacts(artifacts, boxes, counts["chunks"], counts["vectors"], marks, unmarked, known)
+    return StoredArtifacts(artifacts, boxes, counts["chunks"], counts["vectors"], marks, unmarked)
 
 
 def _title(reader: Reader, document: StoredDocument) -> str:

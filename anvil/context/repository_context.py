@@ -272,9 +272,8 @@ class Context:
 
     def _contents(self, copy: WorkingCopy) -> StoredArtifacts:
         """The contents of the index by artifact, cached until the index changes."""
-        before = self._contents_of[1] if self._contents_of else None
         if self._contents_of is None or self._contents_of[0] is not copy.indexed:  # replaced whole when pages change
-            artifacts = stored_artifacts(copy.reader, self.options.types, self.options.tasks, before)
+            artifacts = stored_artifacts(copy.reader, self.options.types, self.options.tasks)
             self._contents_of = copy.indexed, artifacts
         return self._contents_of[1]
 

@@ -10,7 +10,6 @@ document of any size takes little memory.
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import os
 import stat
@@ -39,6 +38,7 @@ from anvil.library.values import (
     Vanished,
 )
 from anvil.settings.schema import ChunkingOptions
+from anvil.system import safe_files
 from anvil.text.chunks_in_parts import DocumentPart, IncrementalChunker, sliced
 from anvil.values import Chunk, Progress
 from anvil.wording import counted
@@ -106,7 +106,6 @@ class StagedDocument:
         self.rows.connection.close()
 
 
-_BLOCK_BYTES = 1 << 20
 BATCH_WINDOWS = 64
 """Windows that are embedded at once. Cancelled work stops after the batch that is running."""
 
@@ -139,12 +138,8 @@ def path_of(text: str, parameter: str) -> Path:
 
 def file_fingerprint(path: Path) -> Fingerprint:
     """Read a file's fingerprint. Raises :class:`OSError`."""
-    digest, size = hashlib.sha256(), 0
-    with path.open("rb") as file:
-        while block := file.read(_BLOCK_BYTES):
-            digest.update(block)
-            size += len(block)
-        return Fingerprint(digest.hexdigest(), size, path.stat().st_mtime_ns)
+    status = path.stat()  # first: a change while it is read is then noticed
+    return Fingerprint(safe_files.sha256(path), status.st_size, status.st_mtime_ns)
 
 
 def ensure_unchanged(path: Path, fingerprint: Fingerprint) -> None:

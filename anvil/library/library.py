@@ -488,9 +488,9 @@ class Library:
         if not matches:
             raise self._not_found(reference)
         if len(matches) > 1:
-            where = ", ".join(f"{match.library} ({match.doc_id})" for match in matches)
+            where = ", ".join(f"{name} ({doc_id})" for doc_id, name in matches.items())
             raise ConfigError(f"{reference} is in several libraries: {where}. Give the doc_id, or name the library.")
-        return matches[0].doc_id
+        return next(iter(matches))
 
     def server_info(self, check_path: str | None = None) -> LibraryInfo:
         """Where this runs and what it can read; ``check_path``: a path to test."""

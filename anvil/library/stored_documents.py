@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -50,13 +50,6 @@ class StoredLibraryDocument(NamedTuple):
     content_hash: str
     chunk_count: int
     metadata: Mapping[str, Any]
-
-
-class DocumentName(NamedTuple):
-    """A document's id, and the library that has it."""
-
-    doc_id: str
-    library: str
 
 
 class LibraryReader(Reader):
@@ -113,21 +106,19 @@ class LibraryReader(Reader):
             )
         return documents
 
-    def resolve(self, reference: str, library: str | None) -> list[DocumentName]:
-        """Up to 20 documents whose doc_id or source is ``reference``, in one library or in all."""
-        rows = self.connection.execute(
+    def resolve(self, reference: str, library: str | None) -> dict[str, str]:
+        """doc_id -> library of up to 20 documents whose doc_id or source is ``reference``, in one library or in all."""
+        rows: Iterable[Any] = self.connection.execute(
             "SELECT h.doc_id, d.library FROM holdings h JOIN documents d ON d.id = h.id "
             "WHERE (h.doc_id = ?1 OR d.file_path = ?1) AND (?2 IS NULL OR d.library = ?2) "
             "ORDER BY d.library LIMIT 20",
             (reference, library),
         )
-        return [DocumentName(*row) for row in rows]
+        return dict(rows)
 
     def count_documents(self, library: str | None) -> int:
         """The number of documents in one library, or in all."""
-        if library is None:
-            return int(self._one("SELECT count(*) FROM documents"))
-        return int(self._one("SELECT count(*) FROM documents WHERE library = ?", library))
+        return int(self._one("SELECT count(*) FROM documents WHERE ?1 IS NULL OR library = ?1", library))
 
     def libraries(self) -> list[LibrarySummary]:
         """The libraries by name."""
@@ -266,7 +257,7 @@ class LibraryWriter:
             if stored is not None:
                 changed = [key for key in different_keys(stored.metadata, info.metadata) if key in stored.metadata]
                 info = replace(info, metadata=merged_metadata(stored.metadata, info.metadata))
-                created_at = self._value("SELECT created_at FROM holdings WHERE id = ?", stored.id)
+                created_at = self.connection.execute("SELECT created_at FROM holdings WHERE id = ?", (stored.id,)).get
                 self._remove(stored.id, info.source, info.library)
             id_ = stored.id if stored else self.rows.new_id(info.library, info.source)
             doc_id = doc_id_for(info.source, info.library)
@@ -339,9 +330,6 @@ class LibraryWriter:
         ).get
         return None if row is None else typed(row, _ENTRY, int, str, str, int, str)
 
-    def _value(self, sql: str, *values: Any) -> Any:
-        return self.connection.execute(sql, values).get
-
     def _add_labels(self, id_: int, metadata: Mapping[str, Any]) -> None:
         self.connection.executemany(
             "INSERT INTO labels VALUES (?, ?, ?)", ((key, value, id_) for key, value in labels_of(metadata))
@@ -371,20 +359,19 @@ class LibraryWriter:
                 canonical(info.metadata),
             ),
         )
-        chunks = ((row[0] + first, row[1], id_, *row[3:]) for row in _staged_rows(staged, "chunks"))
+        scratch = staged.rows.connection
+        chunks = (
+            (row[0] + first, row[1], id_, *row[3:]) for row in scratch.execute("SELECT * FROM chunks ORDER BY id")
+        )
         self.connection.executemany(INSERT_CHUNK, chunks)
         self.rows.make_searchable(id_)
-        windows = ((row[0] + shift, *row[1:]) for row in _staged_rows(staged, "windows"))
+        windows = ((row[0] + shift, *row[1:]) for row in scratch.execute("SELECT * FROM windows ORDER BY id"))
         self.connection.executemany("INSERT INTO windows VALUES (?, ?, ?, ?)", windows)
         self.rows.put_vectors((row + shift, vector) for row, vector in staged.rows.reader.vectors())
-        return int(self._value("SELECT count(*) FROM chunks WHERE id BETWEEN ? AND ?", *chunk_range))
+        return int(self.connection.execute("SELECT count(*) FROM chunks WHERE id BETWEEN ? AND ?", chunk_range).get)
 
     def _mark_changed(self, id_: int) -> None:
         self.connection.execute("INSERT OR REPLACE INTO changes VALUES (?, ?)", (id_, self.reader.version() + 1))
-
-
-def _staged_rows(staged: StagedDocument, table: str) -> Iterator[tuple[Any, ...]]:
-    yield from staged.rows.connection.execute(f"SELECT * FROM {table} ORDER BY id")
 
 
 def doc_id_for(source: str, library: str) -> str:
