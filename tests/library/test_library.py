@@ -141,7 +141,8 @@ def test_a_document_of_many_slices_comes_back_exactly(library: Library, monkeypa
     taken = library.ingest_content(text, "long.md")
     found = library.get_document(taken.doc_id)
     assert found.content == text and found.title == "Long" and found.chunk_count == taken.chunk_count >= 300
-    parts, offset = [], 0
+    parts: list[str] = []
+    offset: int | None = 0
     while offset is not None:
         part = library.get_document(taken.doc_id, offset, 400_000)
         parts.append(part.content)
