@@ -32,15 +32,10 @@ def parse(name: str, text: str, place: str) -> list[Dependency]:
     Packages that the file itself marks as the project's own wishes are ``direct``. ``place``: its name in errors.
     Raises :class:`ConfigError`.
     """
-    ecosystem, read = _formats(name)[0]
+    ecosystem, read = formats(name)[0]
     with _refusing(text, place, "Write it again with its tool."):
         packages, direct = read(text)
         return _checked(ecosystem, packages, direct, name)
-
-
-def is_lockfile(name: str) -> bool:
-    """Whether files of this name are read."""
-    return bool(_formats(name))
 
 
 def direct_names(name: str, text: str, place: str) -> tuple[Ecosystem, list[str]]:
@@ -63,7 +58,7 @@ def _refusing(text: str, place: str, advice: str) -> Iterator[None]:
         raise ConfigError(f"{place} cannot be read: {reason[:200]}. {advice}") from None
 
 
-def _formats(name: str) -> list[tuple[Ecosystem, Callable[[str], NamedPackages]]]:
+def formats(name: str) -> list[tuple[Ecosystem, Callable[[str], NamedPackages]]]:
     """The ecosystem and the reader of a lockfile, by its name; none for another file."""
     modules = ((each, ecosystems.of(each)) for each in ECOSYSTEMS)
     readers = ((each, module.LOCKFILES.get(name) or module.other_lockfile(name)) for each, module in modules)

@@ -236,5 +236,5 @@ def test_any_text_is_packages_or_one_error(name: str, text: str) -> None:
 
 
 def test_which_files_are_lockfiles() -> None:
-    assert all(map(lockfiles.is_lockfile, ["uv.lock", "requirements.txt", "requirements-dev.txt", "pylock.dev.toml"]))
-    assert not any(map(lockfiles.is_lockfile, ["Cargo.lock", "requirements.in", "notes.txt"]))
+    assert all(map(lockfiles.formats, ["uv.lock", "requirements.txt", "requirements-dev.txt", "pylock.dev.toml"]))
+    assert not any(map(lockfiles.formats, ["Cargo.lock", "requirements.in", "notes.txt"]))
