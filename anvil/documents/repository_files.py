@@ -62,6 +62,8 @@ class RepositoryFiles:
             if self._is_ignored_whole is None:
                 # Not for the root itself, which a rule such as "*" may match.
                 inside = "." if git is None else git.relative(self._folder)
+                if git is not None:
+                    git.reload()  # a folder with tracked files is not ignored
                 self._is_ignored_whole = git is not None and inside != "." and git.is_ignored(f"{inside}/")
             self.git = None if self._is_ignored_whole else git
         except GitError as error:

@@ -491,6 +491,13 @@ def test_rules_that_change_while_a_tree_is_open_are_read_again(root: Path, tmp_p
     assert list(tree.scan().entries) == ["a.md"]
 
 
+def test_a_folder_with_tracked_pages_is_not_ignored_as_a_whole(root: Path, tmp_path: Path) -> None:
+    write(tmp_path / "own", "*\n")
+    run(root, "config", "core.excludesFile", str(tmp_path / "own"))
+    write(root / "docs/b.md", "b")
+    assert list(WorkingTree(root / "docs").scan().entries) == ["a.md"]
+
+
 def test_gitignore_means_nothing_outside_a_repository(plain: Path) -> None:
     write(plain / ".gitignore", "*.md\n")
     write(plain / "a.md", "a")
