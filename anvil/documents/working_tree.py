@@ -512,7 +512,7 @@ def file_time(real: str, follow: bool = False) -> str | None:
 def _no_folder(docs: Path) -> str:
     if docs.exists() and not docs.is_dir():
         return f"{docs} is a file, not a folder of documents. Name the folder that contains it."
-    return f"There is no folder {docs}. Name the folder of your documents."
+    return f"There is no folder {docs}. {folder_advice(docs)}"
 
 
 def folder_advice(folder: Path) -> str:

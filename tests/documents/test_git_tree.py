@@ -257,6 +257,8 @@ def test_no_folder_and_a_file_as_folder(plain: Path) -> None:
     with pytest.raises(SourceError, match="There is no folder"):
         WorkingTree(plain / "missing")
     write(plain / "a.md", "a")
+    with pytest.raises(SourceError, match=r"Name the documentation folder with --docs: .* has a\.md"):
+        WorkingTree(plain / "missing")
     with pytest.raises(SourceError, match="is a file, not a folder"):
         WorkingTree(plain / "a.md")
     docs = plain / "docs"
