@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from anvil.errors import AnvilError, ConfigError, GitError
 from anvil.formats import patterns
 from anvil.impact import co_change, evidence, names, ranking
-from anvil.impact.change import FileChange, FileKind, diff_title, file_kind, parse_diff
+from anvil.impact.change import FileChange, FileKind, diff_title, file_kind, parse_diff, without_color
 from anvil.impact.evidence import IndexedPages
 from anvil.impact.names import Name, NameKind
 from anvil.impact.settings import ImpactOptions
@@ -63,6 +63,7 @@ def assess(
     the folder of ``anvil_`` is. ``kinds``: the evidence that counts. Raises :class:`AnvilError`, such as
     :class:`ConfigError` for a text that is no diff.
     """
+    diff_text = without_color(diff_text)
     files = parse_diff(diff_text)
     git, notes = _repository(repository or anvil_.folder)
     docs_folder = _docs_folder(anvil_, git) if docs_path is None else docs_path.strip("/")

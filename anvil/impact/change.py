@@ -184,6 +184,14 @@ _PREFIX = re.compile(r"(?:[abciwo12])/")
 _NULL = "/dev/null"
 
 
+_COLOR = re.compile(r"\x1b\[[0-9;]*[mK]")
+
+
+def without_color(text: str) -> str:
+    """A diff without the colors that git writes with ``--color=always`` or ``color.ui=always``."""
+    return _COLOR.sub("", text)
+
+
 def parse_diff(text: str) -> tuple[FileChange, ...]:
     """The changed files, in the order of the diff. An empty text has none. Raises :class:`ConfigError` for a text
     without any change in it."""

@@ -207,6 +207,12 @@ def test_a_text_that_is_no_diff_is_refused(root: Path) -> None:
         assessed(root, "hello")
 
 
+def test_a_diff_may_have_the_colors_of_git(root: Path) -> None:
+    diff = edited(root, {"app/cli.py": ("default=100", "default=200")})
+    colored = run(root, "diff", "--color=always")
+    assert colored.startswith("\x1b[") and assessed(root, colored) == assessed(root, diff)
+
+
 def test_the_same_change_gives_the_same_result(root: Path) -> None:
     diff = edited(root, {"app/cli.py": ("default=100", "default=200"), "app/client.py": ("return 1", "return 2")})
     assert assessed(root, diff, "Change both") == assessed(root, diff, "Change both")
