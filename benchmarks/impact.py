@@ -1,6 +1,7 @@
 """How often ``anvil impact`` names the pages that a change of code makes wrong, and how often it is rightly silent.
 
-    python benchmarks/impact.py CLONES [--work FOLDER] [--only PROJECT ...] [--provider none] [--fit] [--details]
+    python benchmarks/impact.py CLONES [--work FOLDER] [--only PROJECT ...] [--provider none] [--unsorted] [--fit]
+        [--details]
 
 CLONES has a clone with its whole history of each project of ``PROJECTS``, named like it. A question is the code part of
 a commit that changed code and pages, asked of the pages as they were before; right are the pages that the commit
@@ -10,9 +11,10 @@ Measured are the evidence as a whole, each kind alone and left out, without a ti
 were edited most often before, those that changed together with the same files, and the title as a question to the
 hybrid search. A page counts when it is one of the first three. ``--provider``: of the indexes (default ``local``).
 
-Weights are fitted on one half of the projects (``--fit`` prints them) and judged on the other. WORK keeps the evidence
-of each commit: after a change of what is gathered, take a new folder. ``--details`` prints what is said of changes of
-code alone, to be read by people: some of these changes should have changed a page.
+Weights are fitted on one half of the projects (``--fit`` prints them) and judged on the other. ``--unsorted`` asks
+commits of the projects of ``UNSORTED`` that nobody sorted, for the weights of a change as a whole. WORK keeps the
+evidence of each commit: after a change of what is gathered, take a new folder. ``--details`` prints what is said of
+changes of code alone, to be read by people: some of these changes should have changed a page.
 """
 
 from __future__ import annotations
@@ -25,20 +27,19 @@ import statistics
 import sys
 import tempfile
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-from impact_commits import PROJECTS, Commit, Project, code_part, fitting, sample, write_pages
+from impact_commits import PROJECTS, UNSORTED, Commit, Project, code_part, sample, write_pages
 from measuring import heading, percentile, table
 
 import anvil
 from anvil.impact import ranking
 from anvil.impact.assessment import assess
-from anvil.impact.change import file_kind
 from anvil.impact.ranking import KIND_OF_CHANGE
 from anvil.impact.settings import ImpactOptions
 from anvil.impact.values import KIND_OF, KINDS, ChangeFeature, EvidenceKind, Feature
@@ -74,25 +75,27 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", metavar="PROJECT", help="only these projects")
     parser.add_argument("--provider", default="local", help="embedding provider of the indexes")
     parser.add_argument("--confidence", type=float, default=ImpactOptions().min_confidence, help="of a comment")
+    parser.add_argument("--unsorted", action="store_true", help="ask commits that nobody sorted")
     parser.add_argument("--fit", action="store_true", help="print weights that are fitted on the first half")
     parser.add_argument("--details", action="store_true", help="print what is said of changes of code alone")
     given = parser.parse_args()
+    projects = UNSORTED if given.unsorted else PROJECTS
     records: dict[str, list[Record]] = {}
     with contextlib.ExitStack() as opened:
         work = given.work or Path(opened.enter_context(tempfile.TemporaryDirectory()))
-        for project in PROJECTS:
+        for project in projects:
             if not given.only or project.name in given.only:
                 records[project.name] = gather(given.clones / project.name, project, work, given.provider)
                 print(project.name, len(records[project.name]), file=sys.stderr)
     halves = {
-        half: [record for project in PROJECTS if project.half == half for record in records.get(project.name, ())]
+        half: [record for project in projects if project.half == half for record in records.get(project.name, ())]
         for half in ("tune", "held out")
     }
     if given.fit:
-        fit(halves["tune"], [(given.clones / name, name) for name in records])
+        fit(halves["tune"])
     print(heading())
     print(table(("evidence", *(f"{half}: in three" for half in halves)), by_evidence(halves)))
-    print(table(("project", "half", "n", *BASELINES, "impact", "first"), list(by_project(records))))
+    print(table(("project", "half", "n", *BASELINES, "impact", "first"), list(by_project(projects, records))))
     print(table(("half", "confidence", "of code alone, comments", "right page found", "comments right"), quiet(halves)))
     for half, chosen in halves.items():
         seconds = [record.seconds for record in chosen]
@@ -107,7 +110,7 @@ def main() -> None:
 
 def gather(clone: Path, project: Project, work: Path, provider: str) -> list[Record]:
     """The evidence of each commit of the sample, from the index of the pages before it."""
-    folder = work / f"{project.name}-{provider}"
+    folder = work / f"{project.name}-{provider}{'' if project.is_sorted else '-unsorted'}"
     folder.mkdir(parents=True, exist_ok=True)
     kept = folder / "records.jsonl"
     known: dict[str, Record] = {}
@@ -210,9 +213,9 @@ def by_evidence(halves: dict[str, list[Record]]) -> list[list[str]]:
     return [[name, *(f"{share(chosen, ask):.2f}" for chosen in halves.values())] for name, ask in ways.items()]
 
 
-def by_project(records: dict[str, list[Record]]) -> Iterator[list[str]]:
+def by_project(projects: Sequence[Project], records: dict[str, list[Record]]) -> Iterator[list[str]]:
     """Rows: the baselines and all evidence; of the latter also how often the first page is right."""
-    for project in PROJECTS:
+    for project in projects:
         if chosen := records.get(project.name):
             shares = [share(chosen, ask) for ask in (*BASELINES.values(), by_impact(KINDS))]
             first = share(chosen, by_impact(KINDS), most=1)
@@ -240,14 +243,15 @@ def quiet(halves: dict[str, list[Record]]) -> list[list[str]]:
 BASE_RATE = 1 / 4
 """Share of the changes of code that concern a page, for which probabilities are: that of projects that keep their pages
 with care, such as goreleaser and fastify. Over all of these projects it is .13."""
-TITLES = {True: 200, False: 600}
-"""Newest commits of a project whose titles and paths are fitted, with pages and without."""
 
 
-def fit(records: Sequence[Record], clones: Iterable[tuple[Path, str]]) -> None:
-    """Print the weights: of pages, from the commits that changed pages; of changes, first from the titles and paths of
-    many commits, then all features from the sample. A weight of a page is at least 0: evidence never speaks against
-    a page."""
+BY_HAND: frozenset[ChangeFeature] = frozenset({"breaking", "public name gone"})
+"""Features of a change that are too rare to be fitted."""
+
+
+def fit(records: Sequence[Record]) -> None:
+    """Print the weights: of pages, from the commits that changed pages; of changes, from all, each with and without its
+    title. A weight of a page is at least 0: evidence never speaks against a page."""
     asked = [record for record in records if record.gold]
     rows = [(record.features.get(page, {}), record, page in record.gold) for record in asked for page in record.pages]
     names = list(KIND_OF)
@@ -259,40 +263,18 @@ def fit(records: Sequence[Record], clones: Iterable[tuple[Path, str]]) -> None:
         names.pop(int(np.argmin(weights)))
     print(f"INTERCEPT, OF_PAGES = {intercept:.2f}, {of_pages:.2f}")
     print("WEIGHTS =", {name: round(weight, 2) for name, weight in zip(names, weights, strict=True)})
-    halves = {project.name: project for project in PROJECTS if project.half == "tune"}
-    changes: list[dict[ChangeFeature, float]] = []
-    labels: list[bool] = []
-    shares: list[float] = []
-    for clone, name in clones:
-        for label, chosen in zip((True, False), fitting(clone, halves[name]) if name in halves else (), strict=False):
-            of_commits = [of_change(commit, halves[name].docs) for commit in chosen[: TITLES[label]]]
-            bare = [{key: value for key, value in own.items() if KIND_OF_CHANGE[key] != "title"} for own in of_commits]
-            changes += of_commits + bare
-            labels += [label] * 2 * len(of_commits)
-            shares += [(BASE_RATE if label else 1 - BASE_RATE) / len(of_commits)] * 2 * len(of_commits)
-    of_all = sorted({name for own in changes for name in own})
-    intercept, weights = logistic([[own.get(name, 0.0) for name in of_all] for own in changes], labels, shares)
-    known = dict(zip(of_all, weights, strict=True))
-    others = [name for name in KIND_OF_CHANGE if name not in known]
-    of_sample = [
-        [intercept + sum(weight * each.change.get(name, 0.0) for name, weight in known.items())]
-        + [each.change.get(name, 0.0) for name in others]
-        for each in records
-    ]
-    count = {label: sum(bool(each.gold) == label for each in records) for label in (True, False)}
-    shares = [BASE_RATE / count[True] if each.gold else (1 - BASE_RATE) / count[False] for each in records]
-    shift, (scale, *more) = logistic(of_sample, [bool(each.gold) for each in records], shares)
-    final = {name: scale * weight for name, weight in known.items()} | dict(zip(others, more, strict=True))
-    print(f"CHANGE_INTERCEPT = {shift + scale * intercept:.2f}")
-    print("CHANGE_WEIGHTS =", {name: round(final[name], 2) for name in KIND_OF_CHANGE})
-
-
-def of_change(commit: Commit, docs: str) -> dict[ChangeFeature, float]:
-    """The features of a commit as a whole."""
-    kinds = [(status, path, file_kind(path, docs, False)) for status, path in commit.files]
-    code = [(path, status == "A") for status, path, kind in kinds if kind == "code" and not path.startswith(f"{docs}/")]
-    tests = sum(kind == "test" for _, _, kind in kinds)
-    return {**ranking.title_features(commit.title), **ranking.file_features(code, tests)}
+    of_changes = sorted(KIND_OF_CHANGE.keys() - BY_HAND)
+    count = Counter(bool(record.gold) for record in records)
+    table_of_changes, labels = [], []
+    for record in records:
+        for left_out in ("title", ""):
+            own = {name: value for name, value in record.change.items() if KIND_OF_CHANGE[name] != left_out}
+            table_of_changes.append([own.get(name, 0.0) for name in of_changes])
+            labels.append(bool(record.gold))
+    shares = [BASE_RATE / count[True] if label else (1 - BASE_RATE) / count[False] for label in labels]
+    intercept, weights = logistic(table_of_changes, labels, shares)
+    print(f"CHANGE_INTERCEPT = {intercept:.2f}")
+    print("CHANGE_WEIGHTS =", {name: round(weight, 2) for name, weight in zip(of_changes, weights, strict=True)})
 
 
 def logistic(

@@ -19,14 +19,18 @@ MOST_FILES, MOST_PAGES = 40, 8
 """Changes of more files, or of more pages, are moves and renames of all."""
 
 
+Half = Literal["tune", "held out"]
+
+
 @dataclass(frozen=True)
 class Project:
     """A repository with code and documentation. ``docs``: folder of the pages. ``half``: whether weights may be
-    fitted on it."""
+    fitted on it. ``is_sorted``: commits of routine are left out."""
 
     name: str
     docs: str
-    half: Literal["tune", "held out"]
+    half: Half
+    is_sorted: bool = True
 
 
 PROJECTS = (
@@ -47,7 +51,77 @@ PROJECTS = (
     Project("cibuildwheel", "docs", "held out"),
     Project("pydantic", "docs", "held out"),
 )
-CODE = re.compile(r"\.(py|pyi|rs|go|[cm]?tsx?|[cm]?jsx?|vue|c|h|cc|cpp|java|kt|rb|lua)$")
+_UNSORTED: dict[Half, dict[str, str]] = {
+    "tune": {
+        "apollo-client": "docs/source",
+        "authelia": "docs/content",
+        "CLI11": "book",
+        "containerd": "docs",
+        "eslint": "docs/src",
+        "googletest": "docs",
+        "httpx": "docs",
+        "jekyll": "docs",
+        "joplin": "readme",
+        "jupyterhub": "docs/source",
+        "kit": "documentation/docs",
+        "mermaid": "packages/mermaid/src/docs",
+        "mkdocs": "docs",
+        "nuxt": "docs",
+        "phoenix": "guides",
+        "playwright": "docs/src",
+        "poetry": "docs",
+        "Polly": "docs",
+        "pymdown-extensions": "docs/src",
+        "rclone": "docs/content",
+        "rules_python": "docs",
+        "rustup": "doc/user-guide/src",
+        "starlette": "docs",
+        "traefik": "docs/content",
+        "trivy": "docs",
+        "typer": "docs",
+        "uv": "docs",
+        "vite": "docs",
+        "vitepress": "docs",
+    },
+    "held out": {
+        "Alamofire": "Documentation",
+        "brew": "docs",
+        "cibuildwheel": "docs",
+        "commonmark": "docs",
+        "composer": "doc",
+        "DataFrames.jl": "docs/src",
+        "electron": "docs",
+        "fastapi": "docs/en/docs",
+        "fastify": "docs",
+        "goreleaser": "www",
+        "helix": "book/src",
+        "jest": "docs",
+        "mdBook": "guide/src",
+        "mitmproxy": "docs/src/content",
+        "pdm": "docs",
+        "prefect": "docs",
+        "pydantic": "docs",
+        "query": "docs",
+        "redux-toolkit": "docs",
+        "rspress": "website/docs",
+        "rust-analyzer": "docs/book/src",
+        "starlight": "docs/src/content/docs",
+        "trpc": "www/docs",
+        "vitest": "docs",
+    },
+}
+UNSORTED = tuple(
+    Project(name, docs, half, is_sorted=False)
+    for half, projects in _UNSORTED.items()
+    for name, docs in projects.items()
+)
+"""Projects whose commits are asked as they are. Those of :data:`PROJECTS` keep their half."""
+UNSORTED_GOLD, UNSORTED_CODE, UNSORTED_HISTORY = 14, 20, 3000
+"""Commits of such a project that changed code and pages, and code alone; drawn from this many of its history."""
+CODE = re.compile(
+    r"\.(py|pyi|rs|go|[cm]?tsx?|[cm]?jsx?|vue|c|h|hpp|cc|cpp|mm|java|kt|rb|lua|php|cs|swift|exs?|jl|bzl|svelte|astro|"
+    r"scala)$"
+)
 NOT_CODE = re.compile(
     r"(^|/)(tests?|__tests__|testdata|fixtures?|playground|e2e|examples?|bench(marks?)?|spec|integration|scripts?|"
     r"\.github|ci|tools|hack|build)(/|$)|(_test\.go|\.(test|spec)\.\w+|(^|/)test_[^/]*\.py|tests?\.rs)$"
@@ -67,6 +141,15 @@ ROUTINE = re.compile(
     re.I,
 )
 """Subjects of commits of routine."""
+RELEASE = re.compile(
+    r"^(bump|release|chore\(release\)|v?\d+\.\d+|version|prepare|(chore|build|fix)\(deps|update dep|upgrade dep|"
+    r"merge (remote|branch|tag|current|v\d)|i18n|translat|revert|back to)|renovate|dependabot|\bbump |changelog|"
+    r"release notes|^merge pull request .* from \S+/(release|dependabot|renovate)",
+    re.I,
+)
+"""Subjects of releases, updates of dependencies and translations."""
+ABOUT_PAGES = re.compile(r"\b(docs?|documentation|docstrings?|readme|typos?|spelling|guide)\b", re.I)
+"""Subjects that say that pages change, which nothing has to find out."""
 
 
 @dataclass(frozen=True)
@@ -105,12 +188,15 @@ def history(clone: Path, most: int = 8000) -> Iterator[tuple[Commit, str]]:
         yield Commit(commit, parents.split()[0], int(when), title, changes), author
 
 
-def fitting(clone: Path, project: Project) -> tuple[list[Commit], list[Commit]]:
-    """The commits that changed code and pages, and those that changed code alone, newest first."""
+def fitting(
+    clone: Path, project: Project, routine: re.Pattern[str] = ROUTINE, most: int = 8000
+) -> tuple[list[Commit], list[Commit]]:
+    """The commits that changed code and pages, and those that changed code alone, newest first. ``routine``: subjects
+    that are left out. ``most``: commits of the history."""
     both: list[Commit] = []
     code_alone: list[Commit] = []
-    for commit, author in history(clone):
-        if ROUTINE.search(commit.title) or "bot" in author.lower() or len(commit.files) > MOST_FILES:
+    for commit, author in history(clone, most):
+        if routine.search(commit.title) or "bot" in author.lower() or len(commit.files) > MOST_FILES:
             continue
         inside = [(status, path) for status, path in commit.files if path.startswith(f"{project.docs}/")]
         pages = [(status, path) for status, path in inside if PAGE.search(path) and not LOG_PAGE.search(path)]
@@ -125,13 +211,21 @@ def fitting(clone: Path, project: Project) -> tuple[list[Commit], list[Commit]]:
 
 
 def sample(clone: Path, project: Project) -> list[Commit]:
-    """The commits that are asked, oldest first: of those that fit, the newest, and of these the ones with the lowest
-    names, which are as good as drawn."""
-    both, code_alone = fitting(clone, project)
-    both = both[: NEWEST * GOLD_COMMITS]
+    """The commits that are asked, oldest first."""
+    if project.is_sorted:
+        return _drawn(*fitting(clone, project), GOLD_COMMITS, CODE_COMMITS)
+    commits = fitting(clone, project, RELEASE, UNSORTED_HISTORY)
+    drawn = _drawn(*commits, UNSORTED_GOLD, UNSORTED_CODE)
+    return [commit for commit in drawn if not ABOUT_PAGES.search(commit.title)]
+
+
+def _drawn(both: list[Commit], code_alone: list[Commit], gold: int, code: int) -> list[Commit]:
+    """The newest that changed code and pages, and of these the ones with the lowest names, which are as good as drawn;
+    and those of code alone from the same time."""
+    both = both[: NEWEST * gold]
     code_alone = [commit for commit in code_alone if commit.time >= both[-1].time]
-    drawn = sorted(both, key=lambda commit: commit.id)[:GOLD_COMMITS]
-    drawn += sorted(code_alone, key=lambda commit: commit.id)[:CODE_COMMITS]
+    drawn = sorted(both, key=lambda commit: commit.id)[:gold]
+    drawn += sorted(code_alone, key=lambda commit: commit.id)[:code]
     return sorted(drawn, key=lambda commit: (commit.time, commit.id))
 
 

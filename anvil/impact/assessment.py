@@ -95,10 +95,9 @@ def assess(
 
 def _features(change: _Change, named: names.Named, title: str) -> dict[ChangeFeature, float]:
     """What the change itself says about how much it concerns users, whatever the pages have."""
-    files = [(file.path, file.status == "added") for file in change.code]
     return {
         **ranking.title_features(title[:MAX_TITLE_CHARS]),
-        **ranking.file_features(files, len(change.all_paths) - len(change.code_paths)),
+        **ranking.file_features([file.path for file in change.code], len(change.all_paths) - len(change.code_paths)),
         **ranking.name_features(named.names),
     }
 

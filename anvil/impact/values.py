@@ -46,22 +46,18 @@ KIND_OF: dict[Feature, EvidenceKind] = {
 
 
 ChangeFeature = Literal[
-    "has title",
     "words new",
     "words fix",
     "words internal",
     "first word new",
     "first word fix",
-    "first word internal",
     "breaking",
-    "marked name",
-    "files",
-    "new files",
     "tests",
     "surface files",
-    "public name changed",
     "new words in code",
-    "strongest joint change",
+    "public name gone",
+    "joint change",
+    "prose",
 ]
 """What is weighed of a change as a whole; see :mod:`anvil.impact.ranking`."""
 
