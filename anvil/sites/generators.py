@@ -23,8 +23,9 @@ class Generator:
 
     ``meta`` begins the text of ``<meta name="generator">``, in lower case. ``markup`` is a CSS selector of an element
     that only its pages have. ``content``: selectors of the content element; the first that matches is used. ``ignore``:
-    a selector list of elements that are no part of the content. ``edit``: selectors of the link to the page's source.
-    ``address``: where its configuration has the address of the site.
+    a selector list of elements that are no part of the content. ``landing``: a selector of what has the text of a page
+    whose content is empty. ``blocks``: a selector of inline elements that the theme shows as blocks. ``edit``:
+    selectors of the link to the page's source. ``address``: where its configuration has the address of the site.
     """
 
     name: str
@@ -32,6 +33,8 @@ class Generator:
     markup: str = ""
     content: tuple[str, ...] = ()
     ignore: str = ""
+    landing: str = ""
+    blocks: str = ""
     edit: tuple[str, ...] = ()
     address: str = ""
 
@@ -66,12 +69,17 @@ GENERIC = Generator(
 )
 """The rules for all pages. Those of the page's generator come first."""
 
+_IGNORED_OF_MATERIAL = """
+    .md-content__button, .md-source-file, .md-feedback, .md-tags, .md-clipboard, .md-nav, .md-header, .md-tabs,
+    .md-footer
+"""
 GENERATORS = (
     Generator(
         "zensical",
         meta="zensical",
         content=("article.md-content__inner", ".md-content"),
-        ignore=".md-content__button, .md-source-file, .md-feedback, .md-tags, .md-clipboard, .md-nav",
+        ignore=_IGNORED_OF_MATERIAL,
+        landing=".md-container",
         edit=("a.md-content__button[href*='edit']",),
         address="site_url in zensical.toml or mkdocs.yml",
     ),
@@ -80,7 +88,8 @@ GENERATORS = (
         meta="mkdocs",
         markup="article.md-content__inner",
         content=("article.md-content__inner",),
-        ignore=".md-content__button, .md-source-file, .md-feedback, .md-tags, .md-clipboard, .md-nav",
+        ignore=_IGNORED_OF_MATERIAL,
+        landing=".md-container",
         edit=("a.md-content__button[rel=edit]", "a.md-content__button[href*='edit']"),
         address="site_url in mkdocs.yml or properdocs.yml",
     ),
@@ -137,8 +146,9 @@ GENERATORS = (
     Generator(
         "vitepress",
         meta="vitepress",
-        content=("main .vp-doc", ".vp-doc", "main"),
+        content=(".VPHome", "main .vp-doc", ".vp-doc", "main"),
         ignore="button.copy, .line-numbers-wrapper, a.header-anchor",
+        blocks=".VPHero .name",
         edit=("a.edit-link-button",),
         address="sitemap.hostname in .vitepress/config",
     ),
@@ -267,10 +277,14 @@ def content_of(tree: Tree, rules: PageRules = NO_RULES, generator: Generator | N
         roots = _outermost(html_tree.select(tree, selector))
         if roots:
             break
+    if generator.landing and not any(map(_has_text, roots)):
+        roots = _outermost(html_tree.select(tree, generator.landing)) or roots
+    for element in html_tree.select(tree, generator.blocks) if generator.blocks else ():
+        element.insert_after(" ")
     ignored = _ignored(rules.ignore, generator)
     left_out = [element for root in roots for element in html_tree.select(root, ignored)]
-    around = _around(roots)
-    skipped = html_tree.ids([element for element in left_out if element.mem_id not in around])
+    with_content = around(roots)  # never left out
+    skipped = html_tree.ids([element for element in left_out if element.mem_id not in with_content])
     return Content(tuple(roots), skipped | _anchor_links(roots) | _edit_links(roots))
 
 
@@ -309,15 +323,15 @@ def _outermost(elements: Sequence[Element]) -> list[Element]:
     return chosen
 
 
-def _around(elements: Sequence[Element]) -> frozenset[int]:
-    """The elements and those that contain them, which are never left out."""
-    around: set[int] = set()
+def around(elements: Iterable[Element]) -> frozenset[int]:
+    """The elements and those that contain them (see :func:`html_tree.ids`)."""
+    found: set[int] = set()
     for element in elements:
         above: Element | None = element
-        while above is not None and above.mem_id not in around:
-            around.add(above.mem_id)
+        while above is not None and above.mem_id not in found:
+            found.add(above.mem_id)
             above = above.parent
-    return frozenset(around)
+    return frozenset(found)
 
 
 def _anchor_links(roots: Sequence[Element]) -> frozenset[int]:

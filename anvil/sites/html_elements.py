@@ -198,11 +198,16 @@ def callout_title(element: Element) -> Element | None:
         child = child.next
     if child is None:
         return None
-    if child.tag == "summary" or any(_CALLOUT_TITLES.fullmatch(name) for name in classes(child)):
+    if child.tag == "summary" or is_titled(child):
         return child
     if child.tag in LEVELS and not child.attributes.get("id") and _is_of_docfx(classes(element)):
         return child
     return None
+
+
+def is_titled(element: Element) -> bool:
+    """Whether the class of an element says that it is the title of an admonition."""
+    return any(_CALLOUT_TITLES.fullmatch(name) for name in classes(element))
 
 
 def _is_of_docfx(names: Iterable[str]) -> bool:

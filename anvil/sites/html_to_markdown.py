@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from anvil.sites import html_tree
 from anvil.sites.content_words import spaced_text
-from anvil.sites.generators import Content, is_note_reference
+from anvil.sites.generators import Content, around, is_note_reference
 from anvil.sites.html_elements import (
     HEADINGS,
     LEVELS,
@@ -24,6 +24,7 @@ from anvil.sites.html_elements import (
     code_text,
     is_code_of_doxygen,
     is_list_of_sections,
+    is_titled,
     language_of,
     signature_name,
 )
@@ -47,6 +48,10 @@ _BLOCKS = APART | {
     "label",
 }
 _FOOTNOTES = ["footnote", "footnotes", "footnote-list", "footnotes-list", "footnotes-section"]
+_ANCHORED = ", ".join(f"{tag}[id]" for tag in LEVELS)
+_TAB_LISTS = frozenset({"tablist", "tabbed-labels"})
+_TAB_PANELS = frozenset({"tabpanel", "tabbed-block"})
+"""Classes of Asciidoctor's tabs and of those of pymdownx."""
 _NUMBER = re.compile(r"[\[\]()^\s]+")
 """What is around the number of a note: [1], (1), ^1."""
 _NO_ADDRESS = ("javascript:", "data:", "blob:")
@@ -56,8 +61,8 @@ _DELIMITED = re.compile(r"\\\((.*)\\\)|\\\[(.*)\\\]|\$\$(.*)\$\$", re.S)
 
 
 class Converted(NamedTuple):
-    """Markdown, and the headings and images of the page in order. Headings in quotes, lists and tables are no
-    sections."""
+    """Markdown, and the headings and images of the page in order. Headings in lists and tables, and those in quotes
+    that have no id, are no sections."""
 
     markdown: str
     headings: tuple[Heading, ...]
@@ -66,7 +71,8 @@ class Converted(NamedTuple):
 
 def to_markdown(content: Content) -> Converted:
     """The content of a page as Markdown."""
-    converter = _Converter(content.skipped)
+    anchored = [each for root in content.roots for each in html_tree.select(root, _ANCHORED) if not is_titled(each)]
+    converter = _Converter(content.skipped, around(anchored))
     for root in content.roots:
         converter.add(root)
     text = converter.writer.finished()
@@ -87,10 +93,12 @@ class _List:
 
 
 class _Converter:
-    def __init__(self, skipped: frozenset[int]) -> None:
+    def __init__(self, skipped: frozenset[int], with_headings: frozenset[int]) -> None:
         self.writer = MarkdownWriter()
         self.headings: list[Heading] = []
         self._skipped = set(skipped)
+        self._with_headings = with_headings
+        """Elements with headings that have an id. A quote of these has no marks, so that its headings are sections."""
         self._ends: list[tuple[int, Callable[[], object]]] = []
         self._lists: list[_List] = []
         self._tables: list[Table] = []
@@ -231,11 +239,12 @@ class _Converter:
         names = (attributes.get("class") or "").split()
         role = attributes.get("role")
         if role or names:
-            # tabs of pymdownx ("tabbed-labels", "tabbed-block"), of VitePress ("vp-code-group") and by their roles
-            if role == "tablist" or "tabbed-labels" in names or ("tabs" in names and _is_code_group(node.parent)):
+            # tabs of VitePress ("vp-code-group"), and those that a role or class names
+            has_labels = role == "tablist" or not _TAB_LISTS.isdisjoint(names)
+            if has_labels or ("tabs" in names and _is_code_group(node.parent)):
                 self._tab_labels(node)
                 return False
-            if role == "tabpanel" or "tabbed-block" in names:
+            if role == "tabpanel" or not _TAB_PANELS.isdisjoint(names):
                 self._panel(node)
             if is_code_of_doxygen(node):
                 return self._pre(node)
@@ -260,17 +269,24 @@ class _Converter:
             self.writer.text(self._text(title))
             text = self.writer.close_line()
             self._skipped.add(title.mem_id)
+        is_open = node.mem_id in self._with_headings  # the quote ends with its title
         self.writer.open_container("> ", "> ")
-        self.writer.block([f"[!{kind.upper()}] {text}".rstrip()], tight=not text)
-        self._at_end(node, self.writer.close_container)
+        self.writer.block([f"[!{kind.upper()}] {text}".rstrip()], tight=not text and not is_open)
+        if is_open:
+            self.writer.close_container()
+            self._at_end(node, self.writer.end)
+        else:
+            self._at_end(node, self.writer.close_container)
 
     def _quote(self, node: Element) -> bool:
         if callout_kind(node) is not None:
             return self._division(node)
         self.writer.end()
-        if not self.writer.in_line:
+        if not self.writer.in_line and node.mem_id not in self._with_headings:
             self.writer.open_container("> ", "> ")
             self._at_end(node, self.writer.close_container)
+        else:
+            self._at_end(node, self.writer.end)
         return True
 
     def _summary(self, node: Element) -> bool:

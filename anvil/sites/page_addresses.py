@@ -110,15 +110,22 @@ def most_common(prefixes: Counter[str]) -> str | None:
     return min(prefixes, key=lambda prefix: (-prefixes[prefix], len(prefix), prefix), default=None)
 
 
-def version_folders(paths: Iterable[str], declared: Collection[str] = ()) -> frozenset[str]:
+def version_folders(
+    paths: Iterable[str], declared: Collection[str] = (), components: Collection[str] = ()
+) -> frozenset[str]:
     """The folders in which a site has its versions, such as ``1.2/`` and ``latest/``, as its pages show them: ``1.2``,
     or ``de/1.2``.
 
     A folder is one if it has a page of its own and its name is a version's number. Names such as ``latest`` are one
-    next to a number. ``declared``: those that a file of the site names.
+    next to a number. ``declared``: those that a file of the site names. ``components``: folders of the site, each with
+    versions of its own, as Antora writes them.
     """
     starts = {path.rpartition("/")[0] for path in paths if path.endswith(("/index.html", "/index.htm"))}
-    candidates = {folder for folder in starts if folder.count("/") == 0 or _is_language(folder)}
+    candidates = {
+        folder
+        for folder in starts
+        if folder.count("/") == 0 or _is_language(folder) or folder.rpartition("/")[0] in components
+    }
     numbered = {
         folder for folder in candidates if _VERSION_NUMBER.fullmatch(_folder_name(folder)) or folder in declared
     }

@@ -119,7 +119,8 @@ def choose(
     sitemap that names this site's pages."""
     canonical = {path: page.canonical for path, page in facts.items() if page.canonical and page.problem is None}
     base = page_addresses.base_of(canonical) or page_addresses.base_of(listed or {})
-    folders = page_addresses.version_folders(facts, declared_versions)
+    components = {path.partition("/")[0] for path, page in facts.items() if page.generator == "antora"}
+    folders = page_addresses.version_folders(facts, declared_versions, components)
     keys = {page_addresses.key(path): path for path in sorted(facts, reverse=True)}  # of several, the first path
     pages: list[SitePage] = []
     left_out: list[Skipped] = []

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import tempfile
 import threading
 import time
@@ -49,6 +50,7 @@ MAX_DECLARED_BYTES = 1_000_000
 """Bytes of ``versions.json``."""
 MAX_SINGLE_READS = 32
 """Pages that are read again one by one. If more are asked for, all others are read by several processes."""
+_ASCIIDOC_TITLE = re.compile(r"^= (\S.*)$", re.M)
 _NO_BLOBS: Mapping[str, str] = {}
 MIN_SHARE_MAPPED = 0.5
 """The share of pages that must have a source in a documentation folder that nobody named."""
@@ -326,6 +328,12 @@ class SiteFolder:
                 f"The pages in {self.folder} have no text: scripts make it in the browser. Turn on the pre-rendering "
                 "of the generator (static generation, SSR), and build the site again."
             )
+        if not chosen.pages:
+            reasons = "; ".join(page_choice.left_out((*chosen.left_out, *listing.left_out)))
+            raise SourceError(
+                f"{self.folder} has no page to index: {reasons}. Name the folder that the generator writes, or change "
+                "the pages or [site] in anvil.toml."
+            )
         self._used_tree, mapped = self._mapped(chosen.pages, listing, blobs)
         repeated = page_choice.repeated(chosen.pages, mapped)
         copied = {copy.path for copy in repeated}
@@ -486,4 +494,7 @@ def _title(tree: DocumentSource, path: str) -> str:
     document = tree.text(path)
     if isinstance(document, Skipped):
         return ""
+    if path.lower().endswith(".adoc"):
+        title = _ASCIIDOC_TITLE.search(document.text)
+        return title[1] if title else ""
     return document.title or markdown_parser.parse(document.text).title or ""

@@ -16,6 +16,8 @@ ENDINGS = (*PAGE_ENDINGS, ".rst", ".adoc", ".ipynb", ".mdoc", ".txt", ".qmd", ".
 GLOBS = tuple(f"**/*{ending}" for ending in (".rst", ".adoc", ".ipynb", ".mdoc", ".qmd", ".org"))
 """The files that are sources of a site's pages, in addition to those that are pages themselves."""
 _NUMBERED = re.compile(r"^\d+[-_.\s]+(?=[^\d])")
+_ANTORA = re.compile(r"(?:^|.*/)modules/(?:ROOT|([^/]+))/pages/")
+"""The folder of a module in Antora. The address of a page has the module's name, but for the module ``ROOT``."""
 
 
 def mapped(
@@ -106,7 +108,7 @@ def _key(path: str) -> str:
         if path.lower().endswith(ending):
             stem = path[: -len(ending)]
             break
-    return _plain(stem)
+    return _plain(_ANTORA.sub(r"\1/", stem, count=1))
 
 
 def _plain(stem: str) -> str:

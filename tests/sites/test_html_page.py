@@ -60,3 +60,27 @@ def test_the_words_of_each_construct() -> None:
             assert text in markdown, (name, text)
         for chrome in ("Edit this page", "Edit page", "Next", "Copy", "On this page", "¶", "​"):
             assert chrome not in markdown, (name, chrome)
+
+
+@pytest.mark.parametrize(
+    ("html", "title", "text"),
+    [
+        (
+            '<meta name="generator" content="mkdocs-1.6, mkdocs-material-9.8"><div class="md-container">'
+            '<nav class="md-tabs">Guide</nav><section class="hero"><h1>Harbour</h1><p>Boats at rest.</p></section>'
+            '<main><article class="md-content__inner"></article></main><footer class="md-footer">By us</footer></div>',
+            "Harbour",
+            "# Harbour\n\nBoats at rest.\n",
+        ),
+        (
+            '<meta name="generator" content="VitePress v1.6.4"><div class="VPHome"><div class="VPHero"><h1><span '
+            'class="name clip">Harbour</span><span class="text">Boats</span></h1></div><article class="box">'
+            '<h2>Lanterns</h2></article><div class="vp-doc"><p>Start.</p></div></div>',
+            "Harbour Boats",
+            "# Harbour Boats\n\n## Lanterns\n\nStart.\n",
+        ),
+    ],
+)
+def test_the_text_of_a_landing_page(html: str, title: str, text: str) -> None:
+    page = read_page(html)
+    assert (page.facts.title, page.markdown) == (title, text)

@@ -129,6 +129,21 @@ CASES = {
         "<p>b</p></div></div></div>",
         "**A**\n\na\n\n**B**\n\nb",
     ),
+    "tabs of Asciidoctor": (
+        '<div class="openblock tabs"><div class="content"><div class="ulist tablist"><ul><li class="tab"><p>A</p></li>'
+        '<li class="tab"><p>B</p></li></ul></div><div class="tabpanel"><p>a</p></div><div class="tabpanel"><p>b</p></div>'
+        "</div></div>",
+        "**A**\n\na\n\n**B**\n\nb",
+    ),
+    "headings with an id in quotes": (
+        '<blockquote><h2 id="q">Q</h2><p>q</p></blockquote><div class="tip custom-block"><p class="custom-block-title">T_x_'
+        '</p><h3 id="t">In</h3><p>t</p></div><div class="admonition note"><h3 id="n">N</h3></div>z',
+        "## Q\n\nq\n\n> [!TIP] T_x\\_\n\n### In\n\nt\n\n> [!NOTE]\n\n### N\n\nz",
+    ),
+    "headings without one in quotes": (
+        '<blockquote><h2>Q</h2></blockquote><div class="alert alert-tip"><h4 class="alert-heading" id="t">T</h4>t</div>',
+        "> ## Q\n\n> [!TIP] T\n>\n> t",
+    ),
     "tabs of sphinx-design": (
         '<div class="sd-tab-set"><input type="radio"><label class="sd-tab-label">A</label><div class="sd-tab-content"><p>a'
         '</p></div><input type="radio"><label class="sd-tab-label">B</label><div class="sd-tab-content"><p>b</p></div></div>',

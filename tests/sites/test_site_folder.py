@@ -12,7 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from anvil.settings.schema import SiteOptions
+from anvil.documents.working_tree import WorkingTree
+from anvil.errors import SourceError
+from anvil.settings.schema import SiteOptions, SourceOptions
 from anvil.sites import reader_processes, site_folder, site_listing
 from anvil.sites.site_folder import SiteFolder
 from anvil.values import Document
@@ -180,3 +182,20 @@ def emptied(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SiteFolde
 
 def test_a_site_that_is_built_again_is_read_when_it_is_whole(emptied: SiteFolder) -> None:
     assert len(emptied.scan().entries) == 20
+
+
+def test_a_site_without_a_page_is_an_error_with_the_reasons(tmp_path: Path) -> None:
+    moved = '<meta http-equiv="refresh" content="0; url=guide/">'
+    write(tmp_path, {"index.html": moved, "404.html": page("No page", "")})
+    with pytest.raises(
+        SourceError, match=r"no page to index: left out 404\.html: .*; left out index\.html: it leads to"
+    ):
+        scanned(tmp_path)
+
+
+def test_a_title_in_asciidoc_leads_to_the_source(tmp_path: Path) -> None:
+    write(tmp_path / "site", {"core/2.1/moor.html": page("Moor a boat", "<p>With a rope.</p>")})
+    write(tmp_path / "docs", {"modules/ROOT/pages/moor.adoc": ":toc:\n= Moor a boat\n\nWith a rope.\n"})
+    tree = WorkingTree(tmp_path / "docs", SourceOptions(include=("**/*.adoc",)))
+    with closing(SiteFolder(tmp_path / "site", SiteOptions(), tree)) as source:
+        assert list(source.scan().entries) == ["modules/ROOT/pages/moor.adoc"]

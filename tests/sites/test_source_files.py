@@ -30,6 +30,16 @@ GITHUB = "https://github.com/o/r/edit/main/docs/"
         ([made("x.html", edit=f"{GITHUB}y.md")], ["x.md", "y.md"], {"x.html": "y.md"}),
         ([made("docs/x.html", "X")], ["x.md"], {"docs/x.html": "x.md"}),
         ([made("docs/x.html", "Other")], ["x.md"], {}),
+        (
+            [made("core/2.1/x.html", "X")],
+            ["modules/ROOT/pages/x.adoc"],
+            {"core/2.1/x.html": "modules/ROOT/pages/x.adoc"},
+        ),
+        (
+            [made("core/api/x.html", "X")],
+            ["core/modules/api/pages/x.adoc"],
+            {"core/api/x.html": "core/modules/api/pages/x.adoc"},
+        ),
         ([made("x.html", "X")], ["content/en/x.md"], {"x.html": "content/en/x.md"}),
         ([made("de/x/index.html", language="de")], ["de/x.md", "x.md"], {"de/x/index.html": "de/x.md"}),
         ([made("1.2/x.html", version="1.2"), made("x.html")], ["x.md"], {"x.html": "x.md"}),

@@ -256,7 +256,7 @@ def test_what_is_left_out_is_reported_with_its_reason(tmp_path: Path) -> None:
 
 def test_many_pages_that_are_left_out_make_one_line(tmp_path: Path) -> None:
     moved = {f"old/{n}.html": '<meta http-equiv="refresh" content="0; url=/new">' for n in range(9)}
-    site = write(html_sites.site(tmp_path / "site"), moved)
+    site = write(tmp_path / "site", {**moved, "new.html": page("New", "<p>Text.</p>")})
     said = program("build", "--site", site, *NONE).stderr
     assert "left out old/0.html, old/1.html, old/2.html and 6 more: it leads to another page" in said
     assert "old/8.html" in program("build", "--site", site, *NONE, "--verbose").stderr
