@@ -76,6 +76,8 @@ text { font: 14px ui-monospace, SFMono-Regular, Menlo, Consolas, "Liberation Mon
 @media (prefers-reduced-motion: reduce) { .later { animation: none; } }
 """
 _ESCAPE = re.compile(r"\x1b\[([0-9;]*)m")
+_BAR = re.compile(rb"\r\x1b\[\?25l.*?\x1b\[K\x1b\[\?25h", re.DOTALL)
+"""A progress bar, from a hidden cursor to a shown one: a machine that is busy draws it."""
 _CODES = {"1": "bold", "33": "yellow", "36": "cyan"}
 _SCORE = re.compile(r"(?<=  )[01]\.\d{3}(?=</text>)")
 
@@ -109,8 +111,7 @@ def printed(command: str, folder: str) -> list[str]:
         os.chdir(folder)
         kept = {name: os.environ[name] for name in ("PATH", "SYSTEMROOT") if name in os.environ}
         own = {"HOME": folder, "COLUMNS": str(COLUMNS), "PYTHONPATH": str(ROOT), "LC_ALL": "C.UTF-8"}
-        still = {"TERM": "xterm", "TTY_INTERACTIVE": "0"}  # colours, but no progress bar
-        os.execve("/bin/sh", ["sh", "-c", line], {**kept, **own, **still})
+        os.execve("/bin/sh", ["sh", "-c", line], {**kept, **own, "TERM": "xterm"})
     output = b""
     while block := _read(terminal):
         output += block
@@ -118,6 +119,7 @@ def printed(command: str, folder: str) -> list[str]:
     code = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
     if code not in (0, 1):
         sys.exit(f"{command}: exit code {code}\n{output.decode()}")
+    output = _BAR.sub(b"", output)
     said = output.decode().replace("\r", "").strip("\n")
     return said.split("\n") if said else []
 
