@@ -17,6 +17,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn
 
+from anvil.formats.characters import is_unicode
 from anvil.server.answers import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
@@ -25,6 +26,7 @@ from anvil.server.answers import (
     MAX_STREAMS,
     MODERN_VERSION,
     NOT_INITIALIZED,
+    PARSE_ERROR,
     TOO_MANY_STREAMS,
     Answers,
     Connection,
@@ -384,12 +386,16 @@ def parsed(line: bytes) -> dict[str, Any]:
         raise ProtocolError(INVALID_REQUEST, f"Request too large: a line may have {MAX_LINE_BYTES} bytes.")
     try:
         message = json.loads(line.decode(), parse_constant=_refuse)
-        json.dumps(message, ensure_ascii=False).encode()  # raises for half a surrogate pair, which is no text
+        request = message.get("id") if isinstance(message, dict) else None
+        request = request if type(request) is int or (type(request) is str and is_unicode(request)) else None
+        json.dumps(message, ensure_ascii=False).encode()
+    except UnicodeEncodeError:  # such as of a text that a client has cut inside an emoji
+        problem = "Parse error: a text of the line has half of a surrogate pair, which is no character."
+        raise ProtocolError(PARSE_ERROR, problem, request) from None
     except (ValueError, RecursionError):
         raise not_json("line") from None
     if not _is_message(message):
-        request = message.get("id") if isinstance(message, dict) else None
-        raise no_message("line", request if type(request) in (int, str) else None)
+        raise no_message("line", request)
     assert isinstance(message, dict)
     return message
 

@@ -259,6 +259,15 @@ def test_a_malformed_line_is_an_error(running: list[RunningToolset], line: bytes
         assert found.ask("ping", {})["result"] == {}
 
 
+def test_a_client_learns_which_of_its_requests_has_half_of_a_surrogate_pair(running: list[RunningToolset]) -> None:
+    with client(running) as found:
+        os.write(found.sending, b'{"jsonrpc": "2.0", "id": 5, "method": "ping", "params": {"x": "\\ud800"}}\n')
+        answer = found.read()
+        assert (answer["id"], answer["error"]["code"]) == (5, -32700) and "surrogate" in answer["error"]["message"]
+        os.write(found.sending, b'{"jsonrpc": "2.0", "id": "\\ud800", "method": "ping"}\n')
+        assert found.read()["id"] is None
+
+
 def begun(found: Client) -> None:
     found.ask("initialize", {"protocolVersion": "2025-06-18", **CLIENT}, 0)
     found.send({"method": "notifications/initialized"})
