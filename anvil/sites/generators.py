@@ -49,7 +49,8 @@ GENERIC = Generator(
     ),
     ignore="""
         nav, [role=navigation], [role=search], [role=banner], [role=contentinfo], [hidden]:not([role=tabpanel]),
-        [aria-hidden=true]:not(.starlight-aside__title), [style='display:none'], [style='display: none'], .sr-only,
+        [aria-hidden=true]:not(.starlight-aside__title, .rp-tabs__content__item),
+        [style='display:none'], [style='display: none'], .sr-only,
         .visually-hidden, .skip-link, .headerlink, .header-anchor, .anchor-link, .hash-link, .heading-anchor,
         .anchorjs-link, .heading-link, .breadcrumb, .breadcrumbs, .pagination-nav, .prev-next, .edit-page-link,
         .edit-link, .edit-this-page, .toc, #toc, #TOC, #markdown-toc, :is(h2, h3, h4):has(+ #markdown-toc),

@@ -49,9 +49,9 @@ _BLOCKS = APART | {
 }
 _FOOTNOTES = ["footnote", "footnotes", "footnote-list", "footnotes-list", "footnotes-section"]
 _ANCHORED = ", ".join(f"{tag}[id]" for tag in LEVELS)
-_TAB_LISTS = frozenset({"tablist", "tabbed-labels"})
-_TAB_PANELS = frozenset({"tabpanel", "tabbed-block"})
-"""Classes of Asciidoctor's tabs and of those of pymdownx."""
+_TAB_LISTS = frozenset({"tablist", "tabbed-labels", "rp-tabs__label"})
+_TAB_PANELS = frozenset({"tabpanel", "tabbed-block", "rp-tabs__content__item"})
+"""Classes of the tabs of Asciidoctor, pymdownx and Rspress."""
 _NUMBER = re.compile(r"[\[\]()^\s]+")
 """What is around the number of a note: [1], (1), ^1."""
 _NO_ADDRESS = ("javascript:", "data:", "blob:")
@@ -359,7 +359,7 @@ class _Converter:
 
     def _tab_labels(self, node: Element) -> None:
         self._flush_labels()
-        for selector in ("[role=tab]", "label", "li", "button", "a"):
+        for selector in ("[role=tab], .rp-tabs__label__item", "label", "li", "button", "a"):
             labels = html_tree.select(node, selector)
             if labels:
                 self._tabs[-1].extend(text for label in labels if (text := self._text(label)))

@@ -135,6 +135,12 @@ CASES = {
         "</div></div>",
         "**A**\n\na\n\n**B**\n\nb",
     ),
+    "tabs of Rspress, whose others are hidden": (
+        '<div class="rp-tabs"><div class="rp-tabs__label"><div class="rp-tabs__label__item">A</div><div '
+        'class="rp-tabs__label__item">B</div></div><div class="rp-tabs__content"><div class="rp-tabs__content__item">a</div>'
+        '<div class="rp-tabs__content__item" aria-hidden="true">b</div></div></div>',
+        "**A**\n\na\n\n**B**\n\nb",
+    ),
     "headings with an id in quotes": (
         '<blockquote><h2 id="q">Q</h2><p>q</p></blockquote><div class="tip custom-block"><p class="custom-block-title">T_x_'
         '</p><h3 id="t">In</h3><p>t</p></div><div class="admonition note"><h3 id="n">N</h3></div>z',
