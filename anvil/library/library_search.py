@@ -1,7 +1,7 @@
 """Search in a library, whose documents several processes add, replace and remove.
 
-Pages and vectors are read into memory at the first query, and again at the first one after a change: less than a second
-for 100,000 passages.
+What is in memory (places, pages, vectors) is kept in the order of the rows, so that a document's part is one run. When
+the library's version changed, the parts of the changed documents are exchanged and nothing else is read.
 """
 
 from __future__ import annotations
@@ -9,8 +9,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -33,6 +32,8 @@ if TYPE_CHECKING:
     from anvil.embedding.provider import EmbeddingProvider
 
 MAX_RESULTS = 100
+MAX_CHANGED = 2000
+"""If more documents changed than this, everything is read again, because each changed one takes queries of its own."""
 MAX_FILTERS = 16
 """Filters whose selection is kept."""
 _COMPARED = {"=": operator.eq, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
@@ -53,19 +54,81 @@ class LibraryIndex(KeywordTables):
         self.reader = reader
         self.stem = Stemmer(tokenizer(reader.connection))
         self.average_length = reader.average_length()
-        self.version = reader.version()
-        table = np.array(reader.pages_of_chunks(), np.int64).reshape(-1, 2)
+        self._selections: dict[Filter, SelectedPassages] = {}
+        self._changes = 0
+        """Documents that changed since the frequencies were forgotten."""
+        self._load()
+
+    def _load(self) -> None:
+        self.version = self.reader.version()
+        table = np.array(self.reader.pages_of_chunks(), np.int64).reshape(-1, 2)
         table = table[np.argsort(table[:, 0])]
         self.rows, self.pages = table[:, 0], table[:, 1].astype(np.int32)
         self.documents = self.rows >> table_rows.CHUNK_BITS
         """The document of each row."""
-        self._selections: dict[Filter, SelectedPassages] = {}
+        self._vectors: VectorIndex | None = None
+        self._owners: NDArray[np.int64] = np.empty(0, np.int64)
+        """The row of each vector's passage."""
+        self._stored: NDArray[np.int8] = np.empty((0, 0), np.int8)
+        """The vectors, in the same order."""
 
-    @cached_property
+    def refresh(self) -> bool:
+        """Take in what changed since the last query; whether anything did."""
+        version = self.reader.version()
+        if version == self.version:
+            return False
+        changed = np.array(self.reader.changed_since(self.version), np.int64)
+        self._selections.clear()
+        self._forget(changed)
+        self.average_length = self.reader.average_length()
+        if len(changed) > MAX_CHANGED:
+            self._load()
+        else:
+            self.version = version
+            self._exchange(changed)
+        return True
+
+    def _exchange(self, changed: NDArray[np.int64]) -> None:
+        """Read the parts of the changed documents."""
+        parts = [np.array(self.reader.pages_of_chunks(int(id_)), np.int64).reshape(-1, 2) for id_ in changed]
+        before = self.documents
+        self.rows = spliced(self.rows, before, changed, [part[:, 0] for part in parts])
+        self.pages = spliced(self.pages, before, changed, [part[:, 1].astype(np.int32) for part in parts])
+        self.documents = self.rows >> table_rows.CHUNK_BITS
+        if self._vectors is None:
+            return
+        vectors, width = self._stored, int(self.reader.meta()["embedding_dimensions"])
+        if width != vectors.shape[1]:  # another model: the next search reads all of them
+            self._vectors = None
+            return
+        new = [self.reader.document_vectors(int(id_), width) for id_ in changed]
+        vector_documents = self._owners >> table_rows.CHUNK_BITS
+        self._owners = spliced(self._owners, vector_documents, changed, [owners for owners, _ in new])
+        self._stored = spliced(vectors, vector_documents, changed, [part for _, part in new])
+        self._vectors = VectorIndex(
+            self._stored, self._places(self._owners), self.documents, before=self._vectors, changed=changed
+        )
+
+    def _forget(self, changed: NDArray[np.int64]) -> None:
+        """Drop what was learnt of changed documents, and, when that adds up, how frequent words are."""
+        self.text_cache.forget(set(changed.tolist()))
+        self._changes += len(changed)
+        # up to one changed document for 100 passages, the old frequencies are near enough
+        if self._changes * 100 > len(self.documents):
+            self._changes = 0
+            self.forget_frequencies()
+        else:
+            self.forget_unused()
+
+    @property
     def vectors(self) -> VectorIndex:
         """All vectors, by the place of their passage in :attr:`rows`."""
-        owners, vectors = self.reader.matrix()
-        return VectorIndex(vectors, self._places(owners), self.documents)
+        if self._vectors is None:
+            owners, vectors = self.reader.matrix()
+            order = np.argsort(owners, kind="stable")
+            self._owners, self._stored = owners[order], vectors[order]
+            self._vectors = VectorIndex(self._stored, self._places(self._owners), self.documents)
+        return self._vectors
 
     def _places(self, owners: NDArray[np.int64]) -> NDArray[np.intp]:
         """The places of the passages that vectors belong to."""
@@ -120,18 +183,18 @@ class LibrarySearcher:
     """Queries against one library file. Each query and :meth:`refresh` want to be inside one read transaction."""
 
     def __init__(self, reader: LibraryReader, provider: EmbeddingProvider) -> None:
-        self.reader, self.provider = reader, provider
-        self._read()
+        self.index = LibraryIndex(reader)
+        self.provider = provider
+        self._judge(reader.meta())
 
-    def _read(self) -> None:
-        self.index, meta = LibraryIndex(self.reader), self.reader.meta()
+    def _judge(self, meta: dict[str, str]) -> None:
         self._obstacle = semantic_obstacle(meta, self.provider)
         self._fits = confidence.fits_for(meta["embedding_model_digest"])
 
     def refresh(self) -> None:
-        """Read the library again if any process changed it since the last query."""
-        if self.reader.version() != self.index.version:
-            self._read()
+        """Take in what changed since the last query."""
+        if self.index.refresh():
+            self._judge(self.index.reader.meta())
 
     def find(self, query: str, top_k: int, filter: Filter, question: QueryVector | None) -> Passages:
         """The best ``top_k`` (clamped to 1..100) passages that the filter lets through, by words and vectors.
@@ -166,3 +229,15 @@ class LibrarySearcher:
             tuple(replace(passages[result.row], score=result.score, confidence=likely) for result, likely in ranked),
             tuple(notes),
         )
+
+
+def spliced(
+    values: NDArray[Any], documents: NDArray[np.int64], changed: NDArray[np.int64], parts: Sequence[NDArray[Any]]
+) -> NDArray[Any]:
+    """``values``, in the order of their ``documents``, with the runs of those ``changed`` (ascending) exchanged."""
+    firsts, lasts = np.searchsorted(documents, changed), np.searchsorted(documents, changed, side="right")
+    pieces, at = [], 0
+    for first, last, part in zip(firsts.tolist(), lasts.tolist(), parts, strict=True):
+        pieces += [values[at:first], part]
+        at = last
+    return np.concatenate([*pieces, values[at:]])

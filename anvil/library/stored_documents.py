@@ -27,6 +27,8 @@ from anvil.text import visible_text
 
 if TYPE_CHECKING:
     import apsw
+    import numpy as np
+    from numpy.typing import NDArray
 
 _DOCUMENT_COLUMNS = {
     "source": "file_path",
@@ -135,6 +137,11 @@ class LibraryReader(Reader):
         (number,) = typed((self._one("SELECT coalesce(max(number), 0) FROM changes"),), "the list of changes", int)
         return int(number)
 
+    def changed_since(self, version: int) -> list[int]:
+        """Row ids of documents that were added, deleted or changed after ``version``."""
+        sql = "SELECT document_id FROM changes WHERE number > ? ORDER BY document_id"
+        return [id_ for (id_,) in self.connection.execute(sql, (version,))]
+
     def searched_text(self, rows: Iterable[int]) -> dict[int, SearchedText]:
         """As in any index; the types are checked here, because no library file is checked whole when it is opened."""
         row_list = [int(row) for row in rows]
@@ -145,13 +152,34 @@ class LibraryReader(Reader):
             raise Damage("a passage is missing in the keyword index")
         return texts
 
-    def pages_of_chunks(self) -> list[tuple[int, int]]:
-        """(chunk row, page) of all chunks, in any order: SQLite reads the index chunks_page alone, which is small."""
-        pages: list[tuple[int, int]] = list(self.connection.execute("SELECT id, page FROM chunks"))
+    def pages_of_chunks(self, document: int | None = None) -> list[tuple[int, int]]:
+        """(chunk row, page) of all chunks in any order, or of the chunks of one document by row."""
+        if document is None:  # SQLite reads the index chunks_page alone, which is small, so the order is that of pages
+            rows = self.connection.execute("SELECT id, page FROM chunks")
+        else:
+            within = table_rows.chunk_range(document)
+            rows = self.connection.execute("SELECT id, page FROM chunks WHERE id BETWEEN ? AND ? ORDER BY id", within)
+        pages: list[tuple[int, int]] = list(rows)
         for row, page in pages:
             if type(page) is not int or not 0 <= page < 1 << 31 or not 0 <= row < 1 << _ROW_BITS:
                 raise Damage("a passage has a page or a row that no document has")
         return pages
+
+    def document_vectors(self, document: int, dimensions: int) -> tuple[NDArray[np.int64], NDArray[np.int8]]:
+        """One document's vectors: the chunk row of each (n,), int8 (n, dimensions); by window."""
+        import numpy as np
+
+        if not self.has_vectors():
+            return np.empty(0, np.int64), np.empty((0, dimensions), np.int8)
+        rows: list[tuple[int, bytes]] = list(
+            self.connection.execute(
+                "SELECT r.rowid, substr(v.vectors, r.chunk_offset * ?3 + 1, ?3) FROM vectors_rowids r "
+                "JOIN vectors_vector_chunks00 v ON v.rowid = r.chunk_id WHERE r.rowid BETWEEN ?1 AND ?2 ORDER BY 1",
+                (*table_rows.window_range(*table_rows.chunk_range(document)), dimensions),
+            )
+        )
+        vectors = np.frombuffer(b"".join(vector for _, vector in rows), np.int8).reshape(-1, dimensions)
+        return np.array([row for row, _ in rows], np.int64) >> table_rows.WINDOW_BITS, vectors
 
     def fitting(self, filter_: Filter) -> list[int]:
         """Row ids of the documents that pass a filter. Its conditions on passages are ignored."""

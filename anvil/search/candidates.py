@@ -17,6 +17,7 @@ import numpy as np
 
 from anvil.errors import ArtifactRejected
 from anvil.formats import patterns
+from anvil.index_file import table_rows
 from anvil.index_file.fts_table import tokenizer
 from anvil.index_file.reader import Reader
 from anvil.index_file.table_rows import SearchedText
@@ -48,9 +49,12 @@ class VectorIndex:
         rows: NDArray[np.int8],
         owners: NDArray[np.intp],
         documents: NDArray[np.int64],
+        before: VectorIndex | None = None,
+        changed: NDArray[np.int64] | None = None,
         centroids: Mapping[int, NDArray[np.float32]] | None = None,
     ) -> None:
-        """``centroids``: the mean vectors of documents of which only some chunks are here."""
+        """``before``: an earlier index, whose means of documents that are not ``changed`` are reused. ``centroids``:
+        the mean vectors of documents of which only some chunks are here."""
         if len(owners) and (owners[1:] < owners[:-1]).any():
             order = np.argsort(owners, kind="stable")
             rows, owners = rows[order], owners[order]
@@ -64,16 +68,23 @@ class VectorIndex:
         self._documents = documents[pages]
         self._page = np.searchsorted(pages, np.arange(len(documents)), side="right") - 1
         self._centroids = np.zeros((len(pages), self.rows.shape[1]), np.float32)
-        if centroids is None:
-            self._fill_means(np.searchsorted(owners, np.append(pages, len(documents))))
-        else:
+        unknown = np.ones(len(pages), bool)
+        if before is not None and len(before._documents):  # both by document
+            positions = np.searchsorted(before._documents, self._documents).clip(max=len(before._documents) - 1)
+            unknown = before._documents[positions] != self._documents
+            if changed is not None:
+                unknown |= np.isin(self._documents, changed)
+            self._centroids[~unknown] = before._centroids[positions[~unknown]]
+        if centroids is not None:
+            unknown[:] = False
             for index, document in enumerate(self._documents.tolist()):
                 if document in centroids:
                     self._centroids[index] = centroids[document]
+        self._fill_means(np.searchsorted(owners, np.append(pages, len(documents))), np.flatnonzero(unknown))
 
-    def _fill_means(self, bounds: NDArray[np.intp]) -> None:
-        """Compute the mean vectors of all pages. ``bounds``: their first rows. Some thousand rows are read at once."""
-        pages = np.flatnonzero(np.diff(bounds))
+    def _fill_means(self, bounds: NDArray[np.intp], pages: NDArray[np.intp]) -> None:
+        """Compute the mean vectors of ``pages``. ``bounds``: their first rows. Some thousand rows are read at once."""
+        pages = pages[bounds[pages + 1] > bounds[pages]]
         sizes = np.cumsum(bounds[pages + 1] - bounds[pages])
         for group in np.split(pages, np.flatnonzero(np.diff(sizes // TWO_THREADS_FROM_ROWS)) + 1):
             if len(group):
@@ -230,6 +241,10 @@ class TextCache:
             )
         return self._texts
 
+    def forget(self, documents: Collection[int]) -> None:
+        """Drop the texts of some documents."""
+        self._texts = {row: text for row, text in self._texts.items() if row >> table_rows.CHUNK_BITS not in documents}
+
 
 class KeywordTables:
     """Words, phrases and texts from the keyword index of an SQLite file, with caches."""
@@ -259,6 +274,13 @@ class KeywordTables:
                 self._frequencies.clear()
             self._frequencies[word] = self._reader.frequency(lexicon.literal(word))
         return self._frequencies[word]
+
+    def forget_frequencies(self) -> None:
+        self._frequencies.clear()
+
+    def forget_unused(self) -> None:
+        """Drop the frequencies of words that no chunk has: a new document may have them."""
+        self._frequencies = {word: count for word, count in self._frequencies.items() if count}
 
     def phrase_holders(self, phrases: Iterable[str]) -> Mapping[str, RowSet]:
         return {phrase: frozenset(self._reader.holding(lexicon.literal(phrase), MAX_PHRASE_ROWS)) for phrase in phrases}
