@@ -28,6 +28,8 @@ MAX_TEXTS = 200
 """Different link texts of a page that are kept."""
 MAX_ENDS = 6
 """Folders and name at the end of a path, by which links without a known start find a page."""
+MAX_KEYS = 1 << 16
+"""Keys of paths and URLs that are kept: those of 32,000 pages, some 20 MB."""
 
 _INLINE = lazy_pattern(
     r"\[(?<!!\[)([^\[\]]{1,100})\]\([ \t]*"
@@ -145,6 +147,7 @@ def _links(text: str, hidden: str) -> Iterator[tuple[str, str]]:
                 yield link[1], target
 
 
+@lru_cache(MAX_KEYS)  # after an edit all keys are needed again
 def _key(path: str) -> str:
     return _normal(_bare(path))
 
