@@ -493,8 +493,8 @@ def _own(config: Config, base: Path) -> Collection:
     if len(collections) == 1 or collections[0].docs is not None:
         return collections[0]
     raise ConfigError(
-        f"None of the {len(collections)} collections is a folder of this project. Open them with "
-        'collections="all", or name some of them.'
+        f"None of the {len(collections)} collections is a folder of this project. Name a folder of documentation "
+        '(--docs, in Python docs=). To search these, open them with collections="all", or name some of them.'
     )
 
 
