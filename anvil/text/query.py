@@ -173,8 +173,15 @@ def qualified_name(text: str) -> str | None:
     return match[1] if match else None
 
 
-def _add_word(query: Query, stopped: Query, word: str, stem: Stem, weight: float = 1.0) -> None:
+def _add_word(query: Query, stopped: Query, word: str, stem: Stem) -> None:
     """Add a word, its parts and its plain form; a stop word is added to ``stopped``."""
+    _add_parts(query, stopped, word, stem, 1.0)
+    if (usual := plain_form(word)) != word:
+        for part in words(usual):
+            _add_parts(query, stopped, part, stem, PART_WEIGHT)
+
+
+def _add_parts(query: Query, stopped: Query, word: str, stem: Stem, weight: float) -> None:
     for cjk in _RUN.findall(word):
         for pair in pairs(cjk):
             _add(query, pair, weight, stem)
@@ -183,9 +190,6 @@ def _add_word(query: Query, stopped: Query, word: str, stem: Stem, weight: float
         for part in compound_parts(plain) if plain.isascii() else ():
             if len(part) > 1 and part.lower() not in STOP:
                 _add(query, part, PART_WEIGHT, stem)
-    if (usual := plain_form(word)) != word:
-        for part in words(usual):
-            _add_word(query, stopped, part, stem, PART_WEIGHT)
 
 
 def _add(query: Query, word: str, weight: float, stem: Stem) -> None:

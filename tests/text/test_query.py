@@ -159,3 +159,8 @@ def test_a_question_of_a_megabyte_is_taken_apart_in_time_linear_in_its_length() 
 )
 def test_a_query_that_is_the_name_of_something(text: str, name: str | None) -> None:
     assert query.qualified_name(text) == name
+
+
+def test_a_letter_with_thousands_of_accents_is_read() -> None:
+    parsed = query.parse_query("\u03b9" + "\u0301\u0308" * 3000, lambda word: [word])
+    assert 0 < len(parsed.terms) < 5

@@ -139,7 +139,7 @@ export function parseQuestion(text, rules) {
   for (const [, quoted] of text.matchAll(/["\u201c]([^"\u201c\u201d]+)["\u201d]/g)) {
     if (words(quoted).length > 1) phrases.set(words(quoted).join(' '), rules.PHRASE_WEIGHT);
   }
-  const addWord = (word, weight) => {
+  const addParts = (word, weight) => {
     for (const cjk of word.match(RUN) ?? []) pairs(cjk).forEach(pair => add(terms, pair, weight));
     for (const each of word.replace(RUN, ' ').split(' ').filter(Boolean)) {
       add(stop.has(each.toLowerCase()) ? stopped : terms, each, weight);
@@ -147,12 +147,15 @@ export function parseQuestion(text, rules) {
         if (part.length > 1 && !stop.has(part.toLowerCase())) add(terms, part, rules.PART_WEIGHT);
       }
     }
+  };
+  const addWord = word => {
+    addParts(word, 1);
     const usual = plainForm(word);
-    if (usual !== word) words(usual).forEach(part => addWord(part, rules.PART_WEIGHT));
+    if (usual !== word) words(usual).forEach(part => addParts(part, rules.PART_WEIGHT));
   };
   const runs = [...new Set(text.split(/\s+/))].slice(0, rules.MAX_WORDS);
   for (const run of runs) {
-    words(run).forEach(word => addWord(word, 1));
+    words(run).forEach(addWord);
     let [first, last] = [0, run.length];
     while (first < last && AROUND.includes(run[first])) first += 1;
     while (first < last && AROUND.includes(run[last - 1])) last -= 1;
