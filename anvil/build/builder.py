@@ -23,7 +23,7 @@ from anvil.index_file.connection import signature
 from anvil.index_file.reader import Reader
 from anvil.index_file.writer import OPTIONAL_SETTINGS, Writer
 from anvil.requests import BuildRequest
-from anvil.text.chunker import Chunking
+from anvil.settings.schema import Chunking
 from anvil.values import BuildReport, Changes, Scan, Skipped
 from anvil.wording import counted
 

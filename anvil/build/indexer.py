@@ -18,9 +18,9 @@ from anvil.formats.data_formats import canonical
 from anvil.index_file.connection import FORMAT_VERSION
 from anvil.index_file.table_rows import ChunkText, most_chunks, window_key
 from anvil.index_file.writer import OPTIONAL_SETTINGS, SETTINGS, Writer, quantized
-from anvil.settings.schema import SiteOptions, recalled_site
+from anvil.settings.schema import Chunking, SiteOptions, recalled_site
 from anvil.text import chunker, page_urls
-from anvil.text.chunker import Chunking, cut_windows, window_header, window_text
+from anvil.text.chunker import cut_windows, window_header, window_text
 from anvil.text.includes import source_line
 from anvil.values import Changes, Chunk, ParsedPage, Progress, Skipped, Window, silent
 from anvil.wording import full_heading
@@ -129,7 +129,7 @@ class Indexer:
         # In this order: anchors need all sections, then text is taken out, then it is cut, and lines come last, for
         # only chunks say which text is to be found in the source.
         slugs = page_urls.SLUGS.get(self._site.rule, self.options.slugs) if self._site.url else self.options.slugs
-        page = document.page or markdown_parser.parse(document.text, slugs=slugs)
+        page = document.page or markdown_parser.parse(document.text, replace(self.options, slugs=slugs))
         if document.url is None and self._site.url:
             document = replace(
                 document, url=page_urls.address(self._site, path, {**page.metadata, **document.metadata})

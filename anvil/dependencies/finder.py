@@ -27,7 +27,7 @@ from anvil.dependencies.project_urls import github_slug, versioned
 from anvil.dependencies.remote_repository import RemoteRepository
 from anvil.dependencies.settings import DepsOptions
 from anvil.dependencies.values import Attempt, Dependency, DocsHints, DocsReport, LockedDocs, report_on
-from anvil.documents.document_source import GivenDocuments, printable, refusal
+from anvil.documents.document_source import GivenDocuments, decoded, printable, refusal
 from anvil.errors import ArtifactError, ArtifactRejected, BuildError, ConfigError, NotFound, Unreachable
 from anvil.fetch import attestation, fetch_index
 from anvil.fetch.attestation import SUFFIX, AttestationRule
@@ -465,7 +465,7 @@ def _packed_pages(name: str, pages: Mapping[str, bytes]) -> GivenDocuments:
         if reason := refusal(data, SourceOptions().max_file_bytes):
             skipped.append(Skipped(printable(path), reason))
         else:
-            text = data.decode("utf-8-sig")
+            text = decoded(data)
             documents.append(Document(path, blob_id(data), text, len(data), _PACKED_AT, url=_stated_url(text)))
     return GivenDocuments(name, documents, skipped)
 

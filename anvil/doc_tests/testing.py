@@ -18,7 +18,7 @@ from anvil.doc_tests.judging import (
     mean_reciprocal_rank,
 )
 from anvil.doc_tests.values import Comparison, Outcome, Suite, TestReport
-from anvil.documents.document_source import refusal
+from anvil.documents.document_source import decoded, refusal
 from anvil.documents.git_tree import CommitTree
 from anvil.errors import AnvilError, ConfigError, SourceError
 from anvil.git.repository import Repository
@@ -164,7 +164,7 @@ def from_history(folder: Path | None, missing: Collection[str], reader: IndexRea
             if last_commit == commit:
                 data = repository.read_blob(blob)
                 if refusal(data, len(data)) is None:
-                    old[path.removeprefix(prefix)] = _body(data.decode("utf-8-sig"))
+                    old[path.removeprefix(prefix)] = _body(decoded(data))
         added = {path: _text(reader, path) for path in reader.identities() if path not in before}
         renamed |= {was: path for path, was in comparing.moved(old, added).items()}
     return renamed

@@ -253,6 +253,11 @@ def refusal(data: bytes, max_bytes: int, key: str = SourceOptions.limit_key) -> 
     return None
 
 
+def decoded(data: bytes) -> str:
+    """The text of bytes in which :func:`refusal` finds nothing wrong, without a byte order mark."""
+    return data.decode("utf-8-sig")
+
+
 def is_failure(reason: str) -> bool:
     """Whether a file was skipped because of an error, not by a rule."""
     return reason == BAD_NAME or reason.startswith(_FAILURES)

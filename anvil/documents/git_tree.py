@@ -8,7 +8,7 @@ from pathlib import Path
 from threading import RLock
 
 from anvil.documents import document_source
-from anvil.documents.document_source import BAD_NAME, LINK_PRIVATE, SUBMODULE, Selection, printable, refusal
+from anvil.documents.document_source import BAD_NAME, LINK_PRIVATE, SUBMODULE, Selection, decoded, printable, refusal
 from anvil.documents.working_tree import expanded_document, file_time, modified
 from anvil.errors import SourceError
 from anvil.formats.characters import is_unicode
@@ -106,9 +106,7 @@ class _Tree:
             return blob
         if not self._options.includes:
             return document_source.identity(blob, includes.NOT_FOLLOWED)
-        return document_source.identity(
-            blob, includes.fingerprint(self._expanded(path, data.decode("utf-8-sig")).files)
-        )
+        return document_source.identity(blob, includes.fingerprint(self._expanded(path, decoded(data)).files))
 
     def _expanded(self, path: str, text: str) -> includes.Expanded:
         return includes.expand(text, path, self.root_path, self._included)
@@ -117,7 +115,7 @@ class _Tree:
         blob = self._blob(path)
         data = self._git.read_blob(blob) if blob else b"\0"  # which is no text: then there is none to include
         fit = refusal(data, includes.MAX_FILE_BYTES) is None
-        return includes.IncludedFile(blob, data.decode("utf-8-sig") if fit else None)
+        return includes.IncludedFile(blob, decoded(data) if fit else None)
 
     def _blob(self, path: str) -> str:
         """The blob id of a file that may be included, by its path from the repository's root; empty without one."""
@@ -150,7 +148,7 @@ class _Tree:
             reason = self._refused[blob] = refusal(data, self._options.max_file_bytes)
             if reason is not None:
                 return Skipped(path, reason)
-            text = data.decode("utf-8-sig")
+            text = decoded(data)
             if not self._options.includes or not includes.may_include(data):
                 fingerprint = includes.NOT_FOLLOWED if includes.may_include(data) else ""
                 return Document(

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Literal
 
-from anvil.documents.document_source import DocumentSource, refusal, too_large
+from anvil.documents.document_source import DocumentSource, decoded, refusal, too_large
 from anvil.documents.file_changes import Signature, StatCache, is_stable, signature
 from anvil.errors import GitError
 from anvil.git.objects import LINK_ABSOLUTE, LINK_NOWHERE, LINK_OUT, blob_id, landing, start_of
@@ -155,7 +155,7 @@ class RepositoryFiles:
         """A file that a page includes, which must be in the repository, with no link on the way."""
         id_, data = self._read_included(path)
         fit = id_ and refusal(data, includes.MAX_FILE_BYTES) is None
-        return includes.IncludedFile(id_, data.decode("utf-8-sig") if fit else None)
+        return includes.IncludedFile(id_, decoded(data) if fit else None)
 
     def included_id(self, path: str) -> str:
         """The blob id of a file that a page includes; empty when there is none. It is read only if it changed."""

@@ -25,6 +25,7 @@ from anvil.documents.document_source import (
     LINK_PRIVATE,
     SUBMODULE,
     Selection,
+    decoded,
     printable,
     refusal,
 )
@@ -191,7 +192,7 @@ class WorkingTree:
                 return Skipped(path, data.reason if isinstance(data, Skipped) else "")
             self._files[path] = cached
             blob, fingerprint = document_source.parts(cached.result)
-            text, size = data.decode("utf-8-sig"), len(data)
+            text, size = decoded(data), len(data)
             if not cached.files:
                 return Document(
                     path=path, blob_id=blob, text=text, size=size, last_modified="", fingerprint=fingerprint
@@ -404,7 +405,7 @@ class WorkingTree:
             files = includes.files(document_source.included(fingerprint))
             if files and all(self._around.included_id(file) == id_ for file, id_ in files.items()):
                 return files
-        return self._expanded(path, data.decode("utf-8-sig")).files if includes.may_include(data) else {}
+        return self._expanded(path, decoded(data)).files if includes.may_include(data) else {}
 
     def _expanded(self, path: str, text: str) -> includes.Expanded:
         return includes.expand(text, path, self.root_path, self._around.included)

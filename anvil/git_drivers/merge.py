@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from anvil.build.builder import build
 from anvil.documents import document_source
-from anvil.documents.document_source import refusal
+from anvil.documents.document_source import decoded, refusal
 from anvil.git.repository import Repository
 from anvil.index_file import verify
 from anvil.index_file import writer as transfer
@@ -19,8 +18,7 @@ from anvil.index_file.reader import Reader
 from anvil.index_file.writer import OPTIONAL_SETTINGS, SETTINGS
 from anvil.live import site_view
 from anvil.requests import BuildRequest
-from anvil.settings.layers import configure
-from anvil.settings.schema import ChunkingOptions
+from anvil.settings.schema import recalled_chunking
 from anvil.text import includes
 from anvil.values import BuildReport, Document, Progress, Scan, Skipped, silent
 
@@ -58,7 +56,7 @@ def reconcile(
             source,
             ours,
             provider(meta),
-            _options(meta),
+            recalled_chunking(meta["chunking"]),
             BuildRequest(previous=(theirs,), progress=progress),
             configured={key: meta.get(key) for key in OPTIONAL_SETTINGS},
         )
@@ -68,12 +66,6 @@ def reconcile(
 def _blobs(reader: Reader) -> dict[str, str]:
     """Path -> blob id. Files that pages include are not merged; the next check finds a difference in them."""
     return {path: document_source.parts(identity)[0] for path, identity in reader.blob_ids().items()}
-
-
-def _options(meta: Mapping[str, str]) -> ChunkingOptions:
-    options = json.loads(meta["chunking"])
-    options.pop("version", None)  # this version's chunker cuts the pages, as in any build
-    return configure({"chunking": options}, origin="the index").chunking
 
 
 class _Merged:
@@ -118,7 +110,7 @@ class _Merged:
         return Document(
             path=path,
             blob_id=blob,
-            text=data.decode("utf-8-sig"),
+            text=decoded(data),
             size=len(data),
             last_modified="",
             fingerprint=includes.NOT_FOLLOWED if includes.may_include(data) else "",  # so the next check says: stale

@@ -588,12 +588,12 @@ def _is_chunking(text: str) -> bool:
     options = _json(text)
     if not isinstance(options, dict) or type(options.pop("version", None)) is not int:
         return False
-    types = {"merge_short_sections": bool, "slugs": str}
+    kind = FixedChunks if "overlap" in options else ChunkingOptions
     # By type(), because isinstance takes True for a number: 1 for true would be another digest of the same options.
-    if any(type(value) is not types.get(key, int) for key, value in options.items()):
+    if any(type(value) is not type(getattr(kind(), key, None)) for key, value in options.items()):
         return False
     try:
-        FixedChunks(**options) if "overlap" in options else ChunkingOptions(**options)
+        kind(**options)
     except (ConfigError, TypeError):
         return False
     return "max_chunk_size" in options or {"size", "overlap"} <= options.keys()

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from anvil.live.working_copy import WorkingCopy
     from anvil.results import Freshness
     from anvil.search.searcher import Explained, QueryVector
-    from anvil.text.chunker import Chunking
+    from anvil.settings.schema import Chunking
 
 
 MAX_AWAITED_VECTORS = 64

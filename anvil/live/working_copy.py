@@ -6,7 +6,6 @@ memory. A query does not write the artifact. If there is no artifact yet, the co
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections.abc import Mapping, Sequence
@@ -24,7 +23,7 @@ from anvil.index_file.table_rows import ChunkText
 from anvil.index_file.writer import Writer
 from anvil.live import site_view
 from anvil.requests import SearchRequest
-from anvil.text.chunker import Chunking, recorded
+from anvil.settings.schema import Chunking, recalled_chunking
 from anvil.values import RETRY_S, Changes, Progress, Window, silent
 
 if TYPE_CHECKING:
@@ -360,7 +359,7 @@ class WorkingCopy:
     def _cut_as_before(self) -> Chunking:
         """The chunking options of the artifact, which its copy must use too."""
         if self._options is None:
-            self._options = recorded(json.loads(self.reader.meta()["chunking"]))
+            self._options = recalled_chunking(self.reader.meta()["chunking"])
         return self._options
 
     # --- vectors made later ------------------------------------------------------------------------------

@@ -117,6 +117,10 @@ class FixedChunks:
     slugs: Slugs = "github"
 
 
+Chunking = ChunkingOptions | FixedChunks
+"""The two ways to cut a page."""
+
+
 @dataclass(frozen=True, slots=True)
 class SiteOptions:
     """The site of the documentation: where it is published, and its folder of HTML for ``--site``."""
@@ -333,6 +337,14 @@ def recorded(config: Config) -> dict[str, str | None]:
     """The optional keys of the manifest (:data:`anvil.index_file.writer.OPTIONAL_SETTINGS`) as the configuration says;
     None for what is not configured."""
     return {"site": recorded_site(config.site), "weights": recorded_weights(config.search.weights)}
+
+
+def recalled_chunking(text: str) -> Chunking:
+    """The chunking from its text in a manifest, which also has the version of the chunker."""
+    options = json.loads(text)
+    options.pop("version", None)
+    # Only chunks of one fixed size have an overlap; the manifest names no kind.
+    return FixedChunks(**options) if "overlap" in options else ChunkingOptions(**options)
 
 
 def recorded_site(site: SiteOptions) -> str | None:

@@ -9,28 +9,16 @@ from __future__ import annotations
 
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from anvil.formats.characters import LINE_END
 from anvil.formats.patterns import lazy_pattern
-from anvil.settings.schema import ChunkingOptions, FixedChunks
+from anvil.settings.schema import Chunking, ChunkingOptions, FixedChunks
 from anvil.text import markdown_parser, visible_text
 from anvil.values import ROOT, SEPARATOR, Block, Chunk, ParsedPage, Section, Window
 
 CHUNKER_VERSION = 8
 """Increase it when the same page and options give other chunks, terms or windows. Then indexes are built again."""
-
-
-Chunking = ChunkingOptions | FixedChunks
-"""Options of the two ways to cut a page."""
-
-
-def recorded(settings: Mapping[str, Any]) -> Chunking:
-    """The options of an index, from ``chunking`` in its manifest."""
-    # Only chunks of one fixed size have an overlap; the manifest names no kind.
-    values = {key: value for key, value in settings.items() if key != "version"}
-    return FixedChunks(**values) if "overlap" in values else ChunkingOptions(**values)
 
 
 def chunks(page: ParsedPage, options: Chunking) -> tuple[Chunk, ...]:

@@ -89,7 +89,7 @@ class IncrementalChunker:
         first = self.head is None
         if not first and text.startswith(_UNFIT):  # as a page of a document may
             text = "\n" + text
-        page = markdown_parser.parse(text, slugs=self._options.slugs)
+        page = markdown_parser.parse(text, self._options)
         if first:
             self.head, self.title = text[: len(text) - len(page.text)], page.title
         if not page.text.strip():  # only the first of several parts can have front matter and no text

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from anvil.formats.characters import LINE_END, line_starts
 from anvil.formats.patterns import lazy_pattern
-from anvil.settings.schema import Slugs
+from anvil.settings.schema import Chunking, ChunkingOptions
 from anvil.text import front_matter
 from anvil.text.headings import UNTITLED, Anchors, attributes, breadcrumbs, plain
 from anvil.values import ROOT, Block, ParsedPage, Section, Task
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 
 BOM = "\ufeff"
+DEFAULTS = ChunkingOptions()
 MAX_HEADINGS = 50_000
 """Headings of one page. What follows the last of them is text of its section. Each heading is a row of the index, and
 half a million of them fit into a megabyte."""
@@ -37,15 +38,15 @@ _HEADING_SIGNS = {
 """What each heading of these levels has, and some other text, too."""
 
 
-def parse(text: str, slugs: Slugs = "github") -> ParsedPage:
+def parse(text: str, options: Chunking = DEFAULTS) -> ParsedPage:
     """Take the Markdown page ``text`` apart.
 
-    ``text`` is the decoded source, with or without a byte order mark. ``slugs``: the site generator whose anchors the
-    headings get. A heading is a top-level heading of CommonMark: not one in a quote, list item, fence, indented code or
-    HTML block. Between blank lines inside ``<details>`` there are headings, as on GitHub.
+    ``text`` is the decoded source, with or without a byte order mark. ``options``: they name the site generator whose
+    anchors the headings get. A heading is a top-level heading of CommonMark: not one in a quote, list item, fence,
+    indented code or HTML block. Between blank lines inside ``<details>`` there are headings, as on GitHub.
     """
     with paused(len(text)):
-        return _parsed(text, slugs)
+        return _parsed(text, options)
 
 
 def leading_title(text: str, begin: int) -> str | None:
@@ -62,7 +63,7 @@ def may_have_heading(text: str, begin: int, level: Literal[1, 2]) -> bool:
     return _HEADING_SIGNS[level].search(text[begin:]) is not None
 
 
-def _parsed(text: str, slugs: Slugs) -> ParsedPage:
+def _parsed(text: str, options: Chunking) -> ParsedPage:
     from anvil.text.markdown_blocks import block_structure  # importing mistletoe takes 0.15 s: only when a page changed
 
     text = text.removeprefix(BOM)  # before front matter, which must be the first thing in a file
@@ -72,7 +73,7 @@ def _parsed(text: str, slugs: Slugs) -> ParsedPage:
     starts = line_starts(text) if text else []
     structure = block_structure(text)
     lines = _Lines(text, starts, first_line)
-    sections = _sections(structure, lines, slugs)
+    sections = _sections(structure, lines, options)
     return ParsedPage(
         text=text,
         first_line=first_line,
@@ -107,7 +108,7 @@ def _blocks(structure: BlockStructure, lines: _Lines) -> tuple[Block, ...]:
     return tuple(map(Block, begins, [*begins[1:], size], atomic))
 
 
-def _sections(structure: BlockStructure, lines: _Lines, slugs: Slugs) -> tuple[Section, ...]:
+def _sections(structure: BlockStructure, lines: _Lines, options: Chunking) -> tuple[Section, ...]:
     if not lines.text.strip():
         return ()
     text, offsets = lines.text, [*lines.starts, len(lines.text)]
@@ -123,7 +124,7 @@ def _sections(structure: BlockStructure, lines: _Lines, slugs: Slugs) -> tuple[S
     first_lines = [line for line, _, _, _ in headings]
     levels = [level for _, level, _, _ in headings]
     # Ids that headings ask for are taken before the first slug is made: generators give them to these headings alone.
-    anchors = Anchors(slugs, {anchor for _, anchor in names_by_source.values() if anchor})
+    anchors = Anchors(options.slugs, {anchor for _, anchor in names_by_source.values() if anchor})
     ids = [anchor or anchors.claim(title) for title, anchor in names]
     titles = [title or UNTITLED for title, _ in names]
     paths = breadcrumbs(zip(levels, titles, strict=True))

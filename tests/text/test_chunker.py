@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 import unicodedata
 from dataclasses import asdict, dataclass
@@ -13,8 +14,8 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anvil.settings.schema import ChunkingOptions, FixedChunks
-from anvil.text.chunker import chunks, parts, recorded
+from anvil.settings.schema import ChunkingOptions, FixedChunks, recalled_chunking
+from anvil.text.chunker import chunks, parts
 from anvil.text.markdown_parser import parse
 from anvil.values import Chunk
 from tests.text.test_markdown_parser import EXAMPLES, SPEC, any_text
@@ -158,4 +159,4 @@ def test_a_thousand_chunks_of_one_size_take_a_moment() -> None:
 
 @pytest.mark.parametrize("options", [ChunkingOptions(3000, 100), FixedChunks(400, 7, "mkdocs")])
 def test_options_are_known_again_from_the_manifest(options: ChunkingOptions | FixedChunks) -> None:
-    assert recorded({**asdict(options), "version": 1}) == options
+    assert recalled_chunking(json.dumps({**asdict(options), "version": 1})) == options

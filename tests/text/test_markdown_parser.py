@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from anvil.settings.schema import ChunkingOptions
 from anvil.text.markdown_parser import parse
 from anvil.values import ROOT, ParsedPage
 
@@ -138,7 +139,7 @@ def test_titles_know_the_references_of_the_page() -> None:
 def test_anchors_of_both_styles() -> None:
     source = "# Über uns\n\n## Über uns\n\n## Own {#here}\n\n## here\n"
     assert [s.anchor for s in parse(source).sections] == ["über-uns", "über-uns-1", "here", "here-1"]
-    assert [s.anchor for s in parse(source, slugs="mkdocs").sections] == [
+    assert [s.anchor for s in parse(source, ChunkingOptions(slugs="mkdocs")).sections] == [
         "uber-uns",
         "uber-uns_1",
         "here",

@@ -5,8 +5,9 @@ from __future__ import annotations
 import random
 import time
 from pathlib import Path
+from typing import get_args
 
-from anvil.settings.schema import ChunkingOptions
+from anvil.settings.schema import ChunkingOptions, Slugs
 from anvil.text import front_matter, visible_text
 from anvil.text.chunker import chunks
 from anvil.text.markdown_parser import BOM, parse
@@ -24,8 +25,10 @@ def test_mutated_pages_are_cut_without_loss() -> None:
     for number in range(ROUNDS):
         text = mutated(chance.choice(PAGES), PAGES, chance)
         began = time.process_time()
-        page = parse(text, chance.choice(["github", "mkdocs", "vitepress", "hugo"]))
-        cut = chunks(page, ChunkingOptions(max_chunk_size=chance.choice([300, 4000])))
+        slugs, size = chance.choice(get_args(Slugs)), chance.choice([300, 4000])
+        options = ChunkingOptions(size, slugs=slugs)
+        page = parse(text, options)
+        cut = chunks(page, options)
         seconds = time.process_time() - began
         where = f"round {number}"
         body = text.removeprefix(BOM)
