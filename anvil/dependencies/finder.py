@@ -265,8 +265,8 @@ class DocsFinder:
         with self._log.host(url):
             result = fetch_index.fetch(
                 url,
+                self._fetch,
                 cache=self.cache,
-                limits=Limits(size=self._fetch.max_bytes),
                 progress=self._progress,
                 policy=self._policy,
                 attested=attested,

@@ -17,7 +17,6 @@ from anvil.errors import AnvilError, FetchError
 from anvil.fetch.attestation import AttestationRule, rule_of
 from anvil.fetch.fetch_index import FetchResult, cached_path, fetch
 from anvil.fetch.settings import FetchOptions
-from anvil.http.client import Limits
 from anvil.live.location import IndexLocation
 from anvil.settings import index_url
 from anvil.settings.schema import Config
@@ -151,10 +150,9 @@ class AutoUpdater(IndexLocation):
     def _update(self, progress: Progress) -> None:
         """Ask the publisher once, and fetch a newer index."""
         fetched_before, problem_before = self._fetched, self._problem
-        limits = Limits(size=self._options.max_bytes)
         try:
             self._fetched = fetch(
-                self._source, head=self._head, limits=limits, progress=progress, attested=self._attested
+                self._source, self._options, head=self._head, progress=progress, attested=self._attested
             )
             self._problem = self._fetched.from_cache
         except AnvilError as error:

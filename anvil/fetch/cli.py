@@ -83,7 +83,6 @@ def command(
     2: no index could be fetched."""
     from anvil.fetch.attestation import rule_of
     from anvil.fetch.fetch_index import fetch
-    from anvil.http.client import Limits
     from anvil.index_file import publish
 
     with _opened(docs, to, config) as opened, output.progress(quiet) as progress:
@@ -97,9 +96,9 @@ def command(
                 publish.ensure_overwritable(target)
             fetched = fetch(
                 f"{source}#{what}" if what else source,
+                fetch_options,
                 head=opened.folder or Path.cwd(),
                 offline="--offline allows the cached copy only." if offline else None,
-                limits=Limits(size=fetch_options.max_bytes),
                 progress=progress,
                 attested=rule_of(fetch_options, opened.base),
             )

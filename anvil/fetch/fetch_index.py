@@ -85,6 +85,7 @@ def agree(published: Manifest, actual: Manifest, shown: str) -> None:
 
 def fetch(
     source: str | os.PathLike[str],
+    options: FetchOptions | None = None,
     *,
     cache: str | os.PathLike[str] | FetchedCache | None = None,
     head: str | os.PathLike[str] | None = None,
@@ -98,11 +99,12 @@ def fetch(
     """The index that ``source`` names, as a verified file.
 
     ``source``: a path (a file, or a folder with one), ``https://...`` (a file, a folder, a site), or
-    ``github:OWNER/REPO[@REF]#artifact:NAME`` or ``#release:TAG``. ``cache``: the folder it is kept in, by default the
-    user's. ``head``: a folder in the repository; the artifact nearest to its HEAD is taken. ``token`` for GitHub, by
-    default ``GITHUB_TOKEN``, ``GH_TOKEN`` or what ``gh`` has. ``offline``: a reason to use the cache only.
-    ``progress`` gets ("fetching kB", done, total). ``policy``: which servers are allowed, by default those that a user
-    may name. ``attested``: what is done about its attestation, by default nothing.
+    ``github:OWNER/REPO[@REF]#artifact:NAME`` or ``#release:TAG``. ``options``: as configured, with the limit of its
+    size; ``limits`` replaces that. ``cache``: the folder it is kept in, by default the user's. ``head``: a folder in
+    the repository; the artifact nearest to its HEAD is taken. ``token`` for GitHub, by default ``GITHUB_TOKEN``,
+    ``GH_TOKEN`` or what ``gh`` has. ``offline``: a reason to use the cache only. ``progress`` gets ("fetching kB",
+    done, total). ``policy``: which servers are allowed, by default those that a user may name. ``attested``: what is
+    done about its attestation, by default nothing.
 
     Raises :class:`ConfigError` for an invalid source, :class:`FetchError` when there is no index,
     :class:`ArtifactError` when the index is refused.
@@ -118,7 +120,16 @@ def fetch(
         fetched_cache = cache if isinstance(cache, FetchedCache) else FetchedCache(Path(cache) if cache else None)
         examiner = Examiner(attested, expected_builder(address), address.shown, fetched_cache)
         entry = fetched_cache.entry(key(address, head_folder, attested))
-        server = _Server(address, head_folder, token, limits or Limits(), progress, policy, examiner, entry)
+        server = _Server(
+            address,
+            head_folder,
+            token,
+            limits or Limits(size=(options or FetchOptions()).max_bytes),
+            progress,
+            policy,
+            examiner,
+            entry,
+        )
         result = server.fetch(offline)
     if result.distance is None and result.commit and head_folder is not None:
         result = replace(result, distance=repository.distance(head_folder, result.commit))
@@ -130,8 +141,7 @@ def fetch_as_configured(source: str, config: Config, base: Path, *, head: Path |
     paths."""
     options = config.table(FetchOptions)
     rule = attestation.rule_of(options, base)
-    limits = Limits(size=options.max_bytes)
-    return fetch(source, head=head, limits=limits, attested=rule if rule.required else None)
+    return fetch(source, options, head=head, attested=rule if rule.required else None)
 
 
 def cached_path(

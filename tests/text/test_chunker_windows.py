@@ -40,6 +40,8 @@ def test_windows_cover_any_text(text: str, limit: int, overlap: int, above: str)
 @given(any_text, st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30))).map(sorted))
 @settings(max_examples=200, deadline=None)
 def test_windows_cover_whatever_the_tokenizer_says(text: str, spans: list[tuple[int, int]]) -> None:
+    # A character has four bytes at most, so no more than four tokens begin at it.
+    spans = [span for number, span in enumerate(spans) if number < 4 or spans[number - 4][0] != span[0]]
     assert covered(text, spans, 12, 3) >= 1
 
 
