@@ -40,6 +40,7 @@ OBJECT_ID = lazy_pattern("[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 _MAX_PATTERN_CHARACTERS = 1024
 _MAX_ALTERNATIVES = 256
+_STARS = lazy_pattern(r"\*{2,}")
 _MEMBER = r"(?:\\.|[^\]\\])"
 _TOKEN = lazy_pattern(rf"\\.|\[(?:[!^]|(?![!^]))(?:\]|{_MEMBER}){_MEMBER}*\]|\*+|.", re.DOTALL)
 _CLASS = lazy_pattern(r"(?:(?<=\[)|(?<=\[[!^])|(?<=:\]))\[:(\w+):\]")
@@ -57,6 +58,7 @@ _CLASSES = {
     "upper": "A-Z",
     "xdigit": "0-9A-Fa-f",
 }
+_WILDCARD = lazy_pattern(r"[*?\[\\]")
 _RANGE = lazy_pattern(r"(\\.|.)(?:-(\\.|.))?", re.DOTALL)
 
 
@@ -96,14 +98,12 @@ def wildmatch(pattern: str, numbers: Iterator[int]) -> str:
 
     It matches nothing if the pattern is invalid. ``numbers``: of its groups.
     """
-    tokens = _TOKEN.findall(_CLASS.sub(lambda found: _CLASSES.get(found[1], found[0]), pattern))
-    invalid = len(pattern) > _MAX_PATTERN_CHARACTERS or "[" in tokens or "\\" in tokens
-    try:
-        expression = "(?!)" if invalid else _expression(tokens, numbers)
-        re.compile(expression)
-    except re.error:  # a range that runs backwards
+    # As in git, the text before the first wildcard is compared by itself: in "a**/b" the stars are any folders.
+    begin = found.start() if (found := _WILDCARD.search(pattern)) else len(pattern)
+    tokens = _TOKEN.findall(_CLASS.sub(lambda name: _CLASSES.get(name[1], name[0]), pattern[begin:]))
+    if len(pattern) > _MAX_PATTERN_CHARACTERS or "[" in tokens or "\\" in tokens:
         return "(?!)"
-    return expression
+    return re.escape(pattern[:begin]) + _expression(tokens, numbers)
 
 
 class Glob:
@@ -120,7 +120,7 @@ class Glob:
         numbers = itertools.count()
         try:
             self._expression = re.compile("|".join(_expression(each, numbers) for each in _expand(tokens)))
-        except (ValueError, re.error):  # braces that are not closed or too many, or a range that runs backwards
+        except ValueError:  # braces that are not closed, or too many
             return
 
     def matches(self, path: str) -> bool:
@@ -169,7 +169,7 @@ def _expression(tokens: list[str], numbers: Iterator[int]) -> str:
             segments.append([])
         else:
             segments[-1].append(token)
-    names = ["".join(segment) for segment in segments]
+    names = [_STARS.sub("**", "".join(segment)) for segment in segments]
     if len(names) > 1 and not names[-1]:
         names[-1] = "**"
     between_folders = [""]
@@ -178,8 +178,8 @@ def _expression(tokens: list[str], numbers: Iterator[int]) -> str:
             between_folders.append("")
         else:
             between_folders[-1] += _segment(segment, numbers) + "/"
-    last = "(?s:.+)" if names[-1] == "**" else _segment(segments[-1], numbers)
-    return _joined(between_folders, "(?:[^/]+/)*", numbers) + last
+    last = "(?s:.*)" if names[-1] == "**" else _segment(segments[-1], numbers)
+    return _joined(between_folders, "(?:[^/]*/)*", numbers) + last
 
 
 def _segment(tokens: list[str], numbers: Iterator[int]) -> str:
@@ -208,5 +208,8 @@ def _character(token: str) -> str:
         return re.escape(token[-1])
     negated = token[1] in "!^"
     ranges = _RANGE.findall(token[1 + negated : -1])
-    members = "".join(re.escape(low[-1]) + (f"-{re.escape(high[-1])}" if high else "") for low, high in ranges)
+    # The first character of a range is a member also when the range runs backwards, as in git.
+    members = "".join(
+        re.escape(low[-1]) + (f"-{re.escape(high[-1])}" if high[-1:] > low[-1] else "") for low, high in ranges
+    )
     return f"(?!/)[{'^' * negated}{members}]"

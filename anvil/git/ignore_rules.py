@@ -100,7 +100,9 @@ class _File:
             if error.errno == errno.EFBIG:
                 raise GitError(f"{file} cannot be used: {safe_files.reason(error)}.") from error
             data = b""  # there is none, or one that git does not read either, such as a folder
-        rules = _rules(data.lower() if ignore_case else data)
+        if ignore_case:
+            data = data.lower().replace(b"[:upper:]", b"[:lower:]")
+        rules = _rules(data)
         groups = itertools.groupby(rules, lambda rule: rule.undoes)
         self.groups = [_Group(undo, list(group)) for undo, group in groups][::-1]
 

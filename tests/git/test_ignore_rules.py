@@ -32,6 +32,7 @@ a.md b.md keep.md a/a.md a/b.md a/keep.md a/b/a.md a/b/keep.md build/x.md build/
         {".gitignore": "[!a-c].md\n?.md\n??.md\n"},  # "é" has two bytes
         {".gitignore": "*\n!*/\n!*.md\nb.md/\n./a.md\n/\n{a,b}.md\n"},
         {".gitignore": "a*/*\n[z-a].md\n[a.md\nb.md\\\n"},
+        {".gitignore": "[z-ak].md\n[[:upper:]].md\n***/b/*.md\nbui**/a/x.md\nk**/[\\a-f]p.md\n"},
         {".gitignore": "a/b\n!a/b/a.md\n", "a/b/.gitignore": "!a.md\n"},
         {".gitignore": "A.MD\nBUILD/\nÉ.md\n"},
     ],
