@@ -300,7 +300,11 @@ class WorkingTree:
         itself = (state.st_dev, state.st_ino)
         if itself in above:  # such as by a mount, which is no link
             skipped.append(Skipped(folder, "a loop: the folder is inside itself"))
-        elif folder and self._around.git is not None and os.path.lexists(os.path.join(base, ".git")):
+        elif (
+            folder
+            and (git := self._around.git) is not None
+            and (os.path.lexists(os.path.join(base, ".git")) or git.staging.is_submodule(self._in_repository(folder)))
+        ):
             skipped.append(Skipped(folder, SUBMODULE))
         else:
             return items, itself

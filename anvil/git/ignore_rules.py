@@ -9,7 +9,7 @@ import errno
 import itertools
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
@@ -36,12 +36,21 @@ class IgnoreRules:
     """The rules of a work tree. Not thread-safe.
 
     ``root``: the work tree. ``shared``: files whose rules hold for all of it; those of the first one count least.
+    ``staged``: the bytes of a ``.gitignore`` that the work tree lacks, such as in a sparse checkout.
     """
 
-    def __init__(self, root: Path, shared: Sequence[Path], *, ignore_case: bool) -> None:
+    def __init__(
+        self,
+        root: Path,
+        shared: Sequence[Path],
+        *,
+        ignore_case: bool,
+        staged: Callable[[str], bytes] = lambda path: b"",
+    ) -> None:
         self._root = root
         self._shared = shared
         self._ignore_case = ignore_case
+        self._staged = staged
         self._folders: dict[str, _Folder] = {}
 
     def reload(self) -> None:
@@ -70,7 +79,8 @@ class IgnoreRules:
             around = self._folders[folder.rpartition("/")[0]]
             if around.ignores(folder + "/"):
                 return _Folder(True, ())
-        own = _File(self._root / os.fsdecode(folder.encode("latin-1")) / ".gitignore", self._ignore_case)
+        name = os.path.join(os.fsdecode(folder.encode("latin-1")), ".gitignore")
+        own = _File(self._root / name, self._ignore_case, staged=self._staged(name))
         return _Folder(False, [(len(folder) + bool(folder), own), *around.files])
 
 
@@ -92,14 +102,16 @@ class _Folder:
 class _File:
     """The rules of one file, in groups of neighbours that all ignore or all undo; the last one first."""
 
-    def __init__(self, file: Path, ignore_case: bool, *, follow: bool = False) -> None:
+    def __init__(self, file: Path, ignore_case: bool, *, follow: bool = False, staged: bytes = b"") -> None:
         self._ignore_case = ignore_case
         try:
             data = safe_files.data(file, MAX_RULES_BYTES, follow=follow)
+        except FileNotFoundError:
+            data = staged
         except OSError as error:
             if error.errno == errno.EFBIG:
                 raise GitError(f"{file} cannot be used: {safe_files.reason(error)}.") from error
-            data = b""  # there is none, or one that git does not read either, such as a folder
+            data = b""  # git does not read it either, such as a folder
         if ignore_case:
             data = data.lower().replace(b"[:upper:]", b"[:lower:]")
         rules = _rules(data)

@@ -73,7 +73,7 @@ def _reason(error: Exception) -> str:
     if "'link'" in reason:
         return "it is a split index, which libgit2 cannot read; run `git update-index --no-split-index`"
     if "'sdir'" in reason:
-        return "it is a sparse index, which libgit2 cannot read; run `git sparse-checkout disable`"
+        return "it is a sparse index, which libgit2 cannot read; run `git sparse-checkout reapply --no-sparse-index`"
     return reason
 
 
@@ -172,6 +172,11 @@ class StagingArea:
             return path in index
         at = self._first(index, path)
         return at < len(index) and os.fspath(index[at].path).startswith(path)
+
+    def is_submodule(self, folder: str) -> bool:
+        """Whether a folder was that of a submodule at the last :meth:`reload`, also one without its files."""
+        index = None if self._index is None else self._index[1]
+        return index is not None and folder in index and kind(int(index[folder].mode)) == "submodule"
 
     def current(self) -> pygit2.Index:
         """Git's index as it is now. Raises :class:`GitError`."""

@@ -464,7 +464,13 @@ class Repository:
 
     @cached_property
     def _ignore_rules(self) -> IgnoreRules:
-        return IgnoreRules(self.root, self._shared_rules, ignore_case=self._is_set("core.ignorecase"))
+        def staged(path: str) -> bytes:
+            entry = self.entry(path) if is_sparse and self.staging.holds(path) else None
+            return self.read_blob(entry.id) if entry is not None and entry.kind == "file" else b""
+
+        is_sparse = self._is_set("core.sparsecheckout")
+        ignore_case = self._is_set("core.ignorecase")
+        return IgnoreRules(self.root, self._shared_rules, ignore_case=ignore_case, staged=staged)
 
     @cached_property
     def _shared_rules(self) -> tuple[Path, ...]:
@@ -472,7 +478,7 @@ class Repository:
         more."""
         own = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
         user = Path(self.configured("core.excludesfile") or f"{own}/git/ignore").expanduser()
-        return user, self.common_dir / "info/exclude"
+        return self.root / user, self.common_dir / "info/exclude"
 
     def clean(self, path: str, data: bytes) -> bytes:
         """The bytes of a work tree file as git stores them: with line endings and ``$Id$`` as configuration and

@@ -500,6 +500,18 @@ def test_a_folder_with_tracked_pages_is_not_ignored_as_a_whole(root: Path, tmp_p
     assert list(WorkingTree(root / "docs").scan().entries) == ["a.md"]
 
 
+def test_rules_of_a_relative_file_and_of_one_that_a_sparse_checkout_left_out(root: Path) -> None:
+    write(root / "docs/.gitignore", "drafts/\n")
+    write(root / ".git/own", "note.md\n")
+    run(root, "config", "core.excludesFile", ".git/own")
+    commit(root, "with rules", at=1_700_000_100)
+    run(root, "sparse-checkout", "set", "--no-cone", "/docs/a.md")
+    for path in ("docs/drafts/b.md", "docs/note.md"):
+        write(root / path, "b")
+    assert not (root / "docs/.gitignore").exists()
+    assert list(WorkingTree(root / "docs").scan().entries) == ["a.md"]
+
+
 def test_gitignore_means_nothing_outside_a_repository(plain: Path) -> None:
     write(plain / ".gitignore", "*.md\n")
     write(plain / "a.md", "a")
@@ -516,6 +528,9 @@ def test_a_submodule_inside_is_left_out_by_every_source(root: Path, source: Sour
     assert list(made.scan().entries) == ["a.md"]
     assert "submodule" in reasons(made)["part"]
     assert list(WorkingTree(root / "docs/part/docs").scan().entries) == ["a.md"]
+    run(root, "submodule", "--quiet", "deinit", "docs/part")
+    write(root / "docs/part/b.md", "git shows no file in the folder of a submodule that is not there")
+    assert list(WorkingTree(root / "docs").scan().entries) == ["a.md"]
 
 
 @pytest.mark.parametrize("harm", ["head", "index", "gitfile"])
