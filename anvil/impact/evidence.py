@@ -185,7 +185,7 @@ def _places(name: str, docs: IndexedPages, *, anything: bool) -> Iterator[tuple[
 
 def of_title(title: str, docs: IndexedPages) -> Iterator[Evidence]:
     """Sections that have a name in the title, and pages whose path and title have its words."""
-    names = list(dict.fromkeys(match[0].strip(".:") for match in _TITLE_NAME.finditer(title)))
+    names = list(dict.fromkeys(match[0].strip(".:") for match in _TITLE_NAME.finditer(_TITLE_VERB.sub(" ", title))))
     for name in names[:MAX_TITLE_NAMES]:
         still_wanted()
         is_marked = name.startswith("-") or f"`{name}`" in title or len(naming.parts(name)) > 1
@@ -201,6 +201,11 @@ def of_title(title: str, docs: IndexedPages) -> Iterator[Evidence]:
 
 
 _TITLE_NAME = re.compile(r"--?[A-Za-z][\w-]*|[A-Za-z_$][\w$]*(?:[-./][\w$]+)*")
+# "Remove the flag", "fix(cli): handle": what was done with the names, not one of them. "poetry add" keeps its name.
+_TITLE_VERB = re.compile(
+    r"(?i)(?:^|[:.]\s)\s*(?:add|allow|avoid|bump|change|deprecate|drop|enable|ensure|expose|fix|handle|implement|improve|"
+    r"introduce|make|move|prevent|refactor|remove|rename|replace|support|update|upgrade|use)(?:e?[sd])?(?=\s)|\binstead\b"
+)
 MAX_TITLE_NAMES = 30
 PLAIN_TITLE_WORD = 0.6
 """What a plain word of the title in a section counts, of what a name does."""

@@ -99,6 +99,25 @@ def test_the_title_alone(root: Path) -> None:
     assert impact.findings[0].heading_path == "Limits > Size"
 
 
+@pytest.mark.parametrize(
+    ("title", "is_named"),
+    [
+        ("Remove the archive", False),
+        ("fix(cli): removes the archive", False),
+        ("Read it. Remove it instead", False),
+        ("app remove: the archive", True),
+        ("`remove` the archive", True),
+    ],
+)
+def test_what_a_title_says_was_done_is_no_name(root: Path, title: str, is_named: bool) -> None:
+    write(root / "docs/commands.md", "# Commands\n\n## remove\n\nIt removes, or with `instead` it keeps.\n")
+    diff = edited(root, {"app/worktrees.py": ("A = 1", "B = 2")})
+    with anvil.open(root / "docs", provider="none") as opened:
+        impact = assess(f"{diff}\n", opened, title=title, kinds=frozenset({"title"}))
+    named = {reason.split("`")[1].lower() for finding in impact.findings for reason in finding.reasons if "`" in reason}
+    assert ("remove" in named, "instead" in named) == (is_named, False)
+
+
 def test_history_alone_and_only_before_the_change(root: Path) -> None:
     for number in range(4):
         write(root / "app/worktrees.py", f"A = {number + 10}\n")
