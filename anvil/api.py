@@ -148,21 +148,8 @@ class Anvil(PageQueries):
         """
         from anvil.documents.shards import Shard
 
-        member = self.only
-        request = BuildRequest(
-            source=source,
-            previous=tuple(Path(path) for path in previous),
-            force=force,
-            shard=Shard.parse(shard) if shard is not None else None,
-            executor=member.cluster(executor) if executor else None,
-            version=version,
-            progress=member.request.progress,
-        )
-        # In a server, queries do not wait for a build: it writes another file, with a lock of its own. Elsewhere the
-        # next query must see what was built.
-        with nullcontext() if member.request.background else member.lock:
-            member.ensure_open()
-            return member.build(request)
+        shard_ = Shard.parse(shard) if shard is not None else None
+        return build(self, BuildRequest(source, tuple(map(Path, previous)), force, shard_, executor, version=version))
 
     def check(self, source: DocumentSource | None = None, index: str | os.PathLike[str] | None = None) -> Changes:
         """The pages in which the documents differ from the index file. No model is loaded.
@@ -374,6 +361,17 @@ class Anvil(PageQueries):
         if self.folder is not None:
             return str(agents.project_name(agents.AgentFiles(self.folder, self.base).root))
         return urlsplit(self.name).hostname or Path(self.name).stem
+
+
+def build(opened: Anvil, request: BuildRequest) -> BuildReport:
+    """As :meth:`Anvil.index`, for a request as a whole."""
+    member = opened.only
+    request = replace(request, progress=member.request.progress)
+    # In a server, queries do not wait for a build: it writes another file, with a lock of its own. Elsewhere the next
+    # query must see what was built.
+    with nullcontext() if member.request.background else member.lock:
+        member.ensure_open()
+        return member.build(request)
 
 
 def _addressed(changes: Changes, label: str) -> Changes:

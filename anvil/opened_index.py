@@ -252,6 +252,8 @@ class OpenedIndex:
             raise ConfigError(
                 f"The index comes from {self.location.origin} and is not built here. Name a file with --index."
             )
+        if request.cluster:
+            request = replace(request, executor=self._executor(request))
         build = functools.partial(
             builder.build,
             source,
@@ -275,11 +277,11 @@ class OpenedIndex:
 
         return build(request, configured=self.configured, pageless=pageless)
 
-    def cluster(self, address: str) -> Executor:
+    def _executor(self, request: BuildRequest) -> Executor:
         """The cluster that embeds. Raises :class:`ConfigError` for another address."""
         from anvil.embedding.provider import uncached
 
-        executor: Executor = registry.part("cluster")(address, uncached(self.provider), self.config.embedding)
+        executor: Executor = registry.part("cluster")(request.cluster, uncached(self.provider), self.config.embedding)
         return executor
 
     def _build_site(self, build: Callable[[BuildRequest], BuildReport], request: BuildRequest) -> BuildReport:

@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING, TypeVar
 from anvil import collection_notes, registry
 from anvil.errors import AnvilError, ArtifactError, ArtifactMissing, ConfigError, NotFound
 from anvil.opened_index import OpenedIndex
-from anvil.requests import checks_arguments
+from anvil.requests import GrepRequest, SearchRequest, checks_arguments
 from anvil.wording import counted
 
 if TYPE_CHECKING:
     from anvil.documents.document_source import DocumentSource
     from anvil.embedding.provider import EmbeddingProvider
     from anvil.index_file.reader import Reader
-    from anvil.requests import SearchRequest
     from anvil.results import (
         GrepMatch,
         GrepResult,
@@ -208,17 +207,8 @@ class PageQueries:
         ``de``. Of several collections, ``version`` is that of a collection, and there is no ``language``. Raises
         :class:`ConfigError` for a blank query.
         """
-        return self.explain(
-            query,
-            top_k,
-            file_filter,
-            max_chars,
-            mode,
-            min_confidence,
-            collection=collection,
-            version=version,
-            language=language,
-        ).result
+        named = {"collection": collection, "version": version, "language": language}
+        return self.explain(query, top_k, file_filter, max_chars, mode, min_confidence, **named).result
 
     def explain(
         self,
@@ -232,30 +222,23 @@ class PageQueries:
         collection: str | None = None,
         version: str | None = None,
         language: str | None = None,
-        more_chars: int = 0,
     ) -> Explained:
         """Like :meth:`search`, with the parts of each score, the span of each matching section, and the evidence behind
-        each confidence. ``more_chars``: added to a budget of None."""
-        from anvil.requests import SearchRequest
-
-        # ``version`` means two things: of a collection, where there are any, else of a site's pages in one index.
-        options, by_name = self.config.search, bool(self._default)
-        if by_name and language is not None:
-            raise ConfigError("language is for one index, not for collections. Leave it out.")
-        members = self.selected(collection, version if by_name else None)
-        request = SearchRequest(
-            query,
-            top_k,
-            file_filter,
-            max_chars,
-            mode,
-            min_confidence=options.min_confidence if min_confidence is None else min_confidence,
-            threshold=options.threshold,
-            version=None if by_name else version,
-            language=language,
-            more_chars=more_chars,
+        each confidence."""
+        return answer(
+            self,
+            SearchRequest(
+                query,
+                top_k,
+                file_filter,
+                max_chars,
+                mode,
+                min_confidence,
+                collection=collection,
+                version=version,
+                language=language,
+            ),
         )
-        return self._search_several(members, request) if self.is_several else members[0].live.search(request)
 
     def _search_several(self, members: Sequence[OpenedIndex], request: SearchRequest) -> Explained:
         """One search of members that answer together. Their locks are taken in their order, so two questions never wait
@@ -300,7 +283,6 @@ class PageQueries:
         out, such as ``next_offset`` of the answer before. Raises :class:`ConfigError` for a pattern that is not
         valid, and :class:`NotFound` when no page is in ``path``.
         """
-        from anvil.requests import GrepRequest
         from anvil.results import GrepResult
         from anvil.search import grep
 
@@ -505,6 +487,22 @@ class PageQueries:
         member = self._holder(file_path, collection, version)
         with member.live.query(page=member.path_of(file_path)) as copy:
             yield member, copy.reader
+
+
+def answer(opened: PageQueries, request: SearchRequest) -> Explained:
+    """As :meth:`PageQueries.explain`, for a request as a whole."""
+    # ``version`` means two things: of a collection, where there are any, else of a site's pages in one index.
+    options, by_name = opened.config.search, bool(opened.names)
+    if by_name and request.language is not None:
+        raise ConfigError("language is for one index, not for collections. Leave it out.")
+    members = opened.selected(request.collection, request.version if by_name else None)
+    request = replace(
+        request,
+        min_confidence=options.min_confidence if request.min_confidence is None else request.min_confidence,
+        threshold=options.threshold,
+        version=None if by_name else request.version,
+    )
+    return opened._search_several(members, request) if opened.is_several else members[0].live.search(request)
 
 
 def _call_each(

@@ -48,12 +48,14 @@ class SearchRequest:
     max_chars: int | None = None
     """The budget for all contents together; None: ``more_chars`` and 800, and 100 for each result."""
     mode: Mode = "hybrid"
-    min_confidence: float = 0.0
-    """Results with a lower confidence are left out; 0: none is."""
+    min_confidence: float | None = None
+    """Results with a lower confidence are left out; None: as configured, or none is."""
     threshold: float = 0.0
     """Results with a lower score are left out; 0: none is."""
+    collection: str | None = None
+    """Only this collection, of several."""
     version: str | None = None
-    """Only pages of a site that have this version."""
+    """Only this version of a collection; of a site, only pages that have this version."""
     language: str | None = None
     """Only pages of a site in this language."""
     paths: Collection[str] | None = None
@@ -68,7 +70,7 @@ class SearchRequest:
             raise ConfigError("query parameter is required")
         if self.mode not in MODES:
             raise ConfigError(f"Unknown mode {self.mode!r}. Use {listed(MODES, 'or')}.")
-        if not 0 <= self.min_confidence <= 1:
+        if self.min_confidence is not None and not 0 <= self.min_confidence <= 1:
             raise ConfigError(f"min_confidence is {self.min_confidence}. Use a value from 0 to 1.")
         # Clamped and not refused: a model that asks for 50 results gets what there is.
         object.__setattr__(self, "top_k", min(max(self.top_k, 1), MAX_RESULTS))
@@ -110,8 +112,10 @@ class BuildRequest:
     """Read and embed all pages again; where the provider fails, the old vector stays."""
     shard: Shard | None = None
     """Only its pages; the manifest names the shard."""
+    cluster: str | None = None
+    """The address of a cluster that embeds the texts, such as ``ray://head:10001``."""
     executor: Executor | None = None
-    """Embeds the texts; None: this process."""
+    """Embeds the texts; None: that of ``cluster``, else this process."""
     version: str | None = None
     """Of what the pages describe, such as ``1.2.0``. An index that is unchanged keeps its own."""
     progress: Progress = silent

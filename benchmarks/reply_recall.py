@@ -25,6 +25,8 @@ from measuring import heading, table
 from retrieval import bare
 
 import anvil
+from anvil import page_queries
+from anvil.requests import SearchRequest
 from anvil.results import Hit
 from anvil.server.answers import called
 from anvil.server.docs_toolset import MORE_IN_MARKDOWN
@@ -55,7 +57,7 @@ def reached(opened: anvil.Anvil, question: dict[str, Any]) -> Reached:
     """The reply to one question, judged."""
     result = opened.search(question["query"])
     sent = called(result)
-    in_markdown = opened.explain(question["query"], more_chars=MORE_IN_MARKDOWN).result
+    in_markdown = page_queries.answer(opened, SearchRequest(question["query"], more_chars=MORE_IN_MARKDOWN)).result
     reply, markdown = sent["content"][0]["text"], render(in_markdown)
     page, section = [NEVER, NEVER], [NEVER, NEVER]
     gold = _gold(opened, question)

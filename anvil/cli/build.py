@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
@@ -10,16 +11,24 @@ import click
 from anvil import registry
 from anvil.cli import options, output
 from anvil.cli.output import ERROR, NO, OK
-from anvil.requests import OpenRequest
+from anvil.requests import BuildRequest, OpenRequest
 from anvil.wording import counted
 
 if TYPE_CHECKING:
     from anvil.api import Anvil
+    from anvil.documents.shards import Shard
     from anvil.markdown.site_files import MarkdownReport
     from anvil.values import BuildReport
 
 MAX_FAILURES_SHOWN = 10
 """Passages without a vector that get a line each."""
+
+
+def shard_of(ctx: click.Context, parameter: click.Parameter, value: str | None) -> Shard | None:
+    """The shard that ``3/8`` names."""
+    from anvil.documents.shards import Shard
+
+    return None if value is None else Shard.parse(value)
 
 
 @click.command("build", epilog="Example: anvil build --docs docs --index docs.anvil.db")
@@ -43,36 +52,45 @@ MAX_FAILURES_SHOWN = 10
     help="With --site: also write a page that searches the index in the browser, and the script of a search box.",
 )
 @options.tree
-@click.option("--shard", metavar="N/COUNT", help="Only this share of the pages, such as 3/8; see 'anvil merge'.")
 @click.option(
-    "--executor", metavar="ADDRESS", help="A Ray cluster that embeds: ray://HOST:10001, ray://auto or ray://local."
+    "--shard",
+    metavar="N/COUNT",
+    callback=shard_of,
+    help="Only this share of the pages, such as 3/8; see 'anvil merge'.",
+)
+@click.option(
+    "--executor",
+    "cluster",
+    metavar="ADDRESS",
+    help="A Ray cluster that embeds: ray://HOST:10001, ray://auto or ray://local.",
 )
 @click.option("--tracked", is_flag=True, help="With --staged: exit with 1 until the new index is staged.")
 @click.option(
     "--force", is_flag=True, help="Read and embed all pages again. Where the provider fails, the old vector stays."
 )
-@click.option("--docs-version", metavar="VERSION", help="The version that the pages describe; 'anvil deps' reads it.")
+@click.option(
+    "--docs-version", "version", metavar="VERSION", help="The version that the pages describe; 'anvil deps' reads it."
+)
 @click.option("--manifest", is_flag=True, help="Also write the manifest: index.json next to index.db, for publishing.")
-@click.option("--previous", metavar="FILE", multiple=True, help="An index whose vectors may be reused (repeatable).")
+@click.option(
+    "--previous", metavar="FILE", type=Path, multiple=True, help="An index whose vectors may be reused (repeatable)."
+)
 @click.option("--verbose", "-v", is_flag=True, help="Name each page of the site that is left out.")
 @options.as_json
 @options.quiet
 @options.folder
+@options.collected(BuildRequest, "request")
 def command(
     given: OpenRequest,
+    request: BuildRequest,
     skill: bool,
     markdown: bool,
     link_markdown: bool,
     search_page: bool,
     staged: bool,
     ref: str | None,
-    shard: str | None,
-    executor: str | None,
     tracked: bool,
-    force: bool,
-    docs_version: str | None,
     manifest: bool,
-    previous: tuple[str, ...],
     verbose: bool,
     as_json: bool,
     quiet: bool,
@@ -82,17 +100,17 @@ def command(
     Exit code 0: done, 1: the index is not staged yet (with --tracked), 2: an error, or the provider made no vector.
     """
 
+    from anvil import api
+
     def build(opened: Anvil) -> Built:
         agents = registry.part("agent files")
 
         source = options.documents(opened, staged, ref)
         in_git = options.in_git(opened, staged) if tracked else None
         has_pages = source is not None and opened.folder is not None
-        updated = agents.update(opened, source) if has_pages and ref is None and shard is None else ()
+        updated = agents.update(opened, source) if has_pages and ref is None and request.shard is None else ()
         options.warn_of_unrun_plugin(opened)
-        report = opened.index(
-            force=force, previous=previous, source=source, shard=shard, executor=executor, version=docs_version
-        )
+        report = api.build(opened, replace(request, source=source))
         if manifest:
             from anvil.index_file.manifest import write_manifest
 
@@ -107,10 +125,10 @@ def command(
         left_out = () if is_site and quiet else tuple(skipped)
         written = search_html = None
         if markdown or link_markdown or (is_site and opened.config.site.writes_markdown):
-            _ensure_whole_site("--markdown", is_site, shard)
+            _ensure_whole_site("--markdown", is_site, request)
             written = opened.publish_markdown(link_html=link_markdown or None)
         if search_page or (is_site and opened.config.site.search_page):
-            _ensure_whole_site("--search-page", is_site, shard)
+            _ensure_whole_site("--search-page", is_site, request)
             search_html = output.relative(opened.publish_search_page())
         return Built(report, next_step, tuple(updated), unstaged, left_out, published, written, search_html)
 
@@ -155,13 +173,13 @@ def _publish(opened: Anvil) -> tuple[str, ...]:
     return tuple(output.relative(site / path) for path in opened.publish_skill(site))
 
 
-def _ensure_whole_site(option: str, is_site: bool, shard: str | None) -> None:
+def _ensure_whole_site(option: str, is_site: bool, request: BuildRequest) -> None:
     """Raise :class:`ConfigError` without a site, or for a part of it."""
     from anvil.errors import ConfigError
 
     if not is_site:
         raise ConfigError(f"{option} is about the pages of a built site. Name its folder with --site.")
-    if shard is not None:
+    if request.shard is not None:
         raise ConfigError(f"{option} is about all pages of a site, and --shard has some. Leave one of them out.")
 
 
@@ -215,8 +233,6 @@ def summary(report: BuildReport) -> str:
 @options.quiet
 def merge_command(out: str, shards: tuple[str, ...], as_json: bool, quiet: bool) -> None:
     """Join the shards of 'anvil build --shard' into one index. It has the bytes of a single build."""
-    from pathlib import Path
-
     from anvil.build import joined_shards
     from anvil.settings import index_url
 

@@ -115,6 +115,18 @@ OTHER_WAYS = {
 
 def given(*chosen: Callable[[Any], Any], kind: type[Any] = OpenRequest) -> Callable[[F], F]:
     """Options that reach the command as one dataclass of this ``kind``, its argument ``given``."""
+
+    def decorated(function: F) -> F:
+        command = collected(kind, "given")(function)
+        for option in reversed(chosen):  # click shows the option of the outermost decorator first
+            command = option(command)
+        return command
+
+    return decorated
+
+
+def collected(kind: type[Any], argument: str) -> Callable[[F], F]:
+    """The options that have the names of fields of a dataclass reach the command as one value of it."""
     names = [field.name for field in fields(kind)]
 
     def decorated(function: F) -> F:
@@ -127,10 +139,8 @@ def given(*chosen: Callable[[Any], Any], kind: type[Any] = OpenRequest) -> Calla
                     if own[name] is not None:
                         raise click.UsageError(refusal)
                     own[name] = value
-            return function(given=kind(**own), **arguments)
+            return function(**arguments, **{argument: kind(**own)})
 
-        for option in reversed(chosen):  # click shows the option of the outermost decorator first
-            command = option(command)
         return command  # type: ignore[return-value]
 
     return decorated

@@ -5,21 +5,23 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
 
+from anvil import page_queries
 from anvil.cli import options, output
 from anvil.cli.output import NO, OK
 from anvil.errors import BuildError
-from anvil.requests import MODES, OpenRequest
+from anvil.requests import MODES, OpenRequest, SearchRequest
 from anvil.search import excerpts, snippets
 from anvil.values import at_line, labelled
 from anvil.wording import counted, full_heading
 
 if TYPE_CHECKING:
     from anvil.api import Anvil
-    from anvil.results import Hit, Mode, SearchResult
+    from anvil.results import Hit, SearchResult
     from anvil.search.result_texts import SectionSpan
     from anvil.values import Progress
 
@@ -55,30 +57,19 @@ BLANK_LINES = re.compile(r"(?:[^\S\r\n]*(?:\r\n?|\n))+")
 @click.option("--language", metavar="CODE", help="Only pages of a site in this language, such as de.")
 @options.as_json
 @options.question
-def command(
-    given: OpenRequest,
-    top_k: int,
-    file_filter: str | None,
-    mode: Mode,
-    max_chars: int | None,
-    min_confidence: float | None,
-    version: str | None,
-    language: str | None,
-    as_json: bool,
-    query: str,
-) -> int:
+@options.collected(SearchRequest, "search")
+def command(given: OpenRequest, search: SearchRequest, as_json: bool) -> int:
     """Search the documents. If there is no index, it is built too; in a large folder the answer comes first."""
     from anvil.cli import pages
 
     with options.opened(given, build_first=False) as opened:
-        file_glob = None if file_filter is None else pages.glob(opened, file_filter)
-        if language is not None and opened.is_several:
+        if search.file_filter is not None:
+            search = replace(search, file_filter=pages.glob(opened, search.file_filter))
+        if search.language is not None and opened.is_several:
             raise click.UsageError("--language is for one index. Name it with --site, --docs or --index.")
-        if max_chars is None and not as_json:
-            max_chars = WHOLE  # the lines to print are chosen below
-        explained = opened.explain(
-            query, top_k, file_glob, max_chars, mode, min_confidence, version=version, language=language
-        )
+        if search.max_chars is None and not as_json:
+            search = replace(search, max_chars=WHOLE)  # the lines to print are chosen below
+        explained = page_queries.answer(opened, search)
         result = explained.result
         build = options.build_command(given)
         advice = ""
@@ -92,7 +83,7 @@ def command(
     if as_json:
         output.print_json(result)
     else:
-        _print(result, notes, explained.spans, query, folders, advice)
+        _print(result, notes, explained.spans, search.query, folders, advice)
     if provisional:
         kept = " What is embedded by then is kept." if caches else ""
         being_built = f"The index is being built for the next search. Ctrl-C stops that.{kept}"
@@ -102,7 +93,7 @@ def command(
                     own.index()
             except BuildError as error:  # the question is answered all the same
                 output.warn(str(error))
-    return NO if min_confidence is not None and not result.results else OK
+    return NO if search.min_confidence is not None and not result.results else OK
 
 
 def _begun(progress: Progress, call: Callable[[], None]) -> Progress:

@@ -367,15 +367,15 @@ def answer(
     def confidence_of(result: Result) -> float:
         return searchers[result.place].fits.confidence(result.ranked.evidence)
 
-    likely = results
-    if request.min_confidence > 0:  # else only the results that are shown need theirs
-        likely = [result for result in results if confidence_of(result) >= request.min_confidence]
+    likely, least = results, request.min_confidence or 0.0
+    if least > 0:  # else only the results that are shown need theirs
+        likely = [result for result in results if confidence_of(result) >= least]
     if request.version is None:
         likely = _one_version_each(searchers, likely, request.query)
     chosen = best_first(likely, lambda result: (result.place, page_of(result.ranked)), without_passage)
     shown = sorted(chosen[: request.top_k], key=likely.index)  # still in descending score
     notes = list(dict.fromkeys(filter(None, (*(found.failure for found in candidates.values()), failure))))
-    warning = confidence.note(map(confidence_of, shown or results), request.min_confidence)
+    warning = confidence.note(map(confidence_of, shown or results), least)
     if not total:
         readers = [searcher.index.reader for searcher in searchers]
         notes += pages.none_chosen(readers, request.file_filter, request.version, request.language)

@@ -13,7 +13,8 @@ import anvil
 from anvil._version import __version__
 from anvil.api import Anvil, open_project
 from anvil.doc_tests.settings import ServeOptions
-from anvil.requests import MAX_RESULTS, MODES
+from anvil.page_queries import answer
+from anvil.requests import MAX_RESULTS, MODES, SearchRequest
 from anvil.server.toolset import Parameter, ServeRequest, Tool, Toolset
 from anvil.values import address
 
@@ -60,7 +61,7 @@ _FILE_PATH = Parameter("file_path", "As in search_docs or list_pages.", required
 
 
 def _search(opened: Anvil, given: dict[str, Any], *, more_chars: int = 0, logs: bool = False) -> SearchResult:
-    result = opened.explain(**given, more_chars=more_chars).result
+    result = answer(opened, SearchRequest(**given, more_chars=more_chars)).result
     if logs:
         from anvil.doc_tests import question_log
 
