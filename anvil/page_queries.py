@@ -15,6 +15,7 @@ from anvil import collection_notes, registry
 from anvil.errors import AnvilError, ArtifactError, ArtifactMissing, ConfigError, NotFound
 from anvil.opened_index import OpenedIndex
 from anvil.requests import GrepRequest, SearchRequest, checks_arguments
+from anvil.settings.schema import Collection, Config
 from anvil.wording import counted
 
 if TYPE_CHECKING:
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     )
     from anvil.search.pages import Outline
     from anvil.search.searcher import Explained
-    from anvil.settings.schema import Collection, Config
     from anvil.status import Status
 
 T = TypeVar("T")

@@ -11,12 +11,14 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from anvil._version import __version__
 from anvil.build.indexer import Indexer, adapt, settings, without
 from anvil.documents import document_source
+from anvil.documents.document_source import DocumentSource
 from anvil.documents.shards import Shard, ShardSource
+from anvil.embedding.provider import EmbeddingProvider
 from anvil.errors import AnvilError, ArtifactError, ArtifactMissing, BuildError, FormatTooNew
 from anvil.index_file import connection, fts_table, publish, verify
 from anvil.index_file.connection import signature
@@ -26,10 +28,6 @@ from anvil.requests import BuildRequest
 from anvil.settings.schema import Chunking
 from anvil.values import BuildReport, Changes, Scan, Skipped
 from anvil.wording import counted
-
-if TYPE_CHECKING:
-    from anvil.documents.document_source import DocumentSource
-    from anvil.embedding.provider import EmbeddingProvider
 
 MAX_ROUNDS = 5
 """Attempts to read a tree that changes while it is read."""

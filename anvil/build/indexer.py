@@ -10,12 +10,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
 from itertools import chain
-from typing import TYPE_CHECKING
 
 from anvil.documents import document_source
-from anvil.embedding.provider import LocalExecutor
+from anvil.documents.document_source import DocumentSource
+from anvil.embedding.provider import Embedded, EmbeddingProvider, Executor, LocalExecutor
 from anvil.formats.data_formats import canonical
 from anvil.index_file.connection import FORMAT_VERSION
+from anvil.index_file.reader import Reader
 from anvil.index_file.table_rows import ChunkText, most_chunks, window_key
 from anvil.index_file.writer import OPTIONAL_SETTINGS, SETTINGS, Writer, quantized
 from anvil.settings.schema import Chunking, SiteOptions, recalled_site
@@ -24,11 +25,6 @@ from anvil.text.chunker import cut_windows, window_header, window_text
 from anvil.text.includes import source_line
 from anvil.values import Changes, Chunk, ParsedPage, Progress, Skipped, Window, silent
 from anvil.wording import full_heading
-
-if TYPE_CHECKING:
-    from anvil.documents.document_source import DocumentSource
-    from anvil.embedding.provider import Embedded, EmbeddingProvider, Executor
-    from anvil.index_file.reader import Reader
 
 OVERLAP_TOKENS = 32
 """Tokens that neighbouring windows share: a sentence or two, so that one at a border is whole in one of them."""

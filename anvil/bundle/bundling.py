@@ -18,7 +18,7 @@ from urllib.parse import quote, unquote, urljoin
 from anvil.bundle import pointer
 from anvil.bundle.folder import Bundle, page_files
 from anvil.bundle.pointer import INDEX, PAGES, POINTER, BundledProject, PointedPage
-from anvil.documents.document_source import GivenDocuments
+from anvil.documents.document_source import DocumentSource, GivenDocuments
 from anvil.documents.repository_files import FileTree
 from anvil.errors import BuildError, ConfigError, SourceError
 from anvil.formats import patterns
@@ -29,8 +29,9 @@ from anvil.lint.linted_page import LintPage
 from anvil.markdown import page_file, twins
 from anvil.markdown.twins import SiteLinks, SitePlace
 from anvil.requests import BuildRequest
-from anvil.settings.schema import SiteOptions
+from anvil.settings.schema import Config, SiteOptions
 from anvil.sites import page_addresses
+from anvil.sites.page_choice import PageImage
 from anvil.system import safe_files
 from anvil.text import front_matter, page_urls, references
 from anvil.text.references import Link
@@ -38,10 +39,7 @@ from anvil.values import UNKNOWN_TIME, Document, Progress, Skipped, silent
 from anvil.wording import counted
 
 if TYPE_CHECKING:
-    from anvil.documents.document_source import DocumentSource
     from anvil.opened_index import OpenedIndex
-    from anvil.settings.schema import Config
-    from anvil.sites.page_choice import PageImage
     from anvil.sites.site_folder import SiteFolder
 
 MAX_INDEX_BYTES = 2_000_000_000

@@ -14,12 +14,12 @@ from anvil.ci import pull_request
 from anvil.ci.runners import Runner, shown
 from anvil.errors import AnvilError, ArtifactError
 from anvil.git.tracked_file import TrackedIndex
+from anvil.index_file.reader import Reader
 from anvil.settings.schema import INDEX_NAME, LOCK_NAME
 from anvil.system import safe_files
 
 if TYPE_CHECKING:
     from anvil.api import Anvil
-    from anvil.index_file.reader import Reader
 
 
 def named(previous: tuple[str, ...], opened: Anvil, runner: Runner) -> Iterator[Path]:

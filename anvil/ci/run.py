@@ -18,18 +18,18 @@ from anvil.cli.output import ProgressLines
 from anvil.errors import BuildError, ConfigError
 from anvil.fetch.settings import FetchOptions
 from anvil.impact.settings import ImpactOptions
+from anvil.index_file.reader import Reader
 from anvil.lint.settings import LEVELS, LintOptions
 from anvil.lint.settings import Level as FindingLevel
 from anvil.requests import OpenRequest
 from anvil.settings.schema import INDEX_NAME
 from anvil.sites import page_choice
 from anvil.system import safe_files
+from anvil.values import BuildReport
 from anvil.wording import counted
 
 if TYPE_CHECKING:
     from anvil.api import Anvil
-    from anvil.index_file.reader import Reader
-    from anvil.values import BuildReport
 
 MAX_WARNINGS = 10
 """Annotations of one step that GitHub shows."""

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from anvil.doc_tests.suite_report import standing
+from anvil.index_file.reader import Reader
 from anvil.search.pages import page_text
 from anvil.text import markdown_parser
 from anvil.text.includes import source_line
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from anvil.api import Anvil
     from anvil.doc_tests.values import TestReport
     from anvil.impact.values import AffectedSection, Undocumented
-    from anvil.index_file.reader import Reader
     from anvil.lint.rules import LintFinding
 
 

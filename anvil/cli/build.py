@@ -12,13 +12,13 @@ from anvil import registry
 from anvil.cli import options, output
 from anvil.cli.output import ERROR, NO, OK
 from anvil.requests import BuildRequest, OpenRequest
+from anvil.values import BuildReport
 from anvil.wording import counted
 
 if TYPE_CHECKING:
     from anvil.api import Anvil
     from anvil.documents.shards import Shard
     from anvil.markdown.site_files import MarkdownReport
-    from anvil.values import BuildReport
 
 MAX_FAILURES_SHOWN = 10
 """Passages without a vector that get a line each."""
@@ -26,9 +26,11 @@ MAX_FAILURES_SHOWN = 10
 
 def shard_of(ctx: click.Context, parameter: click.Parameter, value: str | None) -> Shard | None:
     """The shard that ``3/8`` names."""
+    if value is None:
+        return None
     from anvil.documents.shards import Shard
 
-    return None if value is None else Shard.parse(value)
+    return Shard.parse(value)
 
 
 @click.command("build", epilog="Example: anvil build --docs docs --index docs.anvil.db")

@@ -14,12 +14,12 @@ from anvil.cli import options, output
 from anvil.cli.output import ERROR, NO, OK
 from anvil.errors import ArtifactRejected, FormatTooNew
 from anvil.requests import OpenRequest
+from anvil.values import Changes
 from anvil.wording import counted
 
 if TYPE_CHECKING:
     from anvil.agents.agent_files import StaleFiles
     from anvil.api import Anvil
-    from anvil.values import Changes
 
 
 @click.command("check", epilog="Example: anvil check --staged --tracked && git commit")

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING
 
 import click
 
 from anvil.cli import options, output
 from anvil.cli.output import NO, OK
 from anvil.requests import OpenRequest
+from anvil.results import GrepMatch
 from anvil.search import grep
 from anvil.wording import counted
-
-if TYPE_CHECKING:
-    from anvil.results import GrepMatch
 
 ALL = 1_000_000_000
 """More matches than any index has."""

@@ -16,14 +16,13 @@ from anvil.cli.output import NO, OK
 from anvil.errors import BuildError
 from anvil.requests import MODES, OpenRequest, SearchRequest
 from anvil.search import excerpts, snippets
-from anvil.values import at_line, labelled
+from anvil.values import Progress, at_line, labelled
 from anvil.wording import counted, full_heading
 
 if TYPE_CHECKING:
     from anvil.api import Anvil
     from anvil.results import Hit, SearchResult
     from anvil.search.result_texts import SectionSpan
-    from anvil.values import Progress
 
 MAX_SNIPPET_CHARS = 400
 """Characters of a result's text that are printed: five lines of a terminal with 80 columns."""

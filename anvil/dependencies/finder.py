@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from anvil._version import __version__
 from anvil.build import builder
@@ -27,7 +27,8 @@ from anvil.dependencies.project_urls import github_slug, versioned
 from anvil.dependencies.remote_repository import RemoteRepository
 from anvil.dependencies.settings import DepsOptions
 from anvil.dependencies.values import Attempt, Dependency, DocsHints, DocsReport, LockedDocs, report_on
-from anvil.documents.document_source import GivenDocuments, decoded, printable, refusal
+from anvil.documents.document_source import DocumentSource, GivenDocuments, decoded, printable, refusal
+from anvil.embedding.provider import EmbeddingProvider
 from anvil.errors import ArtifactError, ArtifactRejected, BuildError, ConfigError, NotFound, Unreachable
 from anvil.fetch import attestation, fetch_index
 from anvil.fetch.attestation import SUFFIX, AttestationRule
@@ -44,11 +45,6 @@ from anvil.system import installation, safe_files, user_folders
 from anvil.text import front_matter
 from anvil.values import Document, Progress, Skipped, silent
 from anvil.wording import counted
-
-if TYPE_CHECKING:
-    from anvil.documents.document_source import DocumentSource
-    from anvil.embedding.provider import EmbeddingProvider
-
 
 MAX_URL_CHARS = 2000
 """Characters of a page's address."""

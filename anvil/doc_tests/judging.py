@@ -7,10 +7,10 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from anvil.doc_tests.suite import shown
 from anvil.doc_tests.values import Answer, Expectation, Outcome, Question, Status, Suite
+from anvil.embedding.provider import EmbeddingProvider
 from anvil.errors import ConfigError
 from anvil.index_file import table_rows
 from anvil.index_file.reader import IndexReader
@@ -21,10 +21,6 @@ from anvil.search.confidence import UNLIKELY
 from anvil.search.searcher import Searcher
 from anvil.values import Progress, Section, silent
 from anvil.wording import closest_paths, full_heading
-
-if TYPE_CHECKING:
-    from anvil.embedding.provider import EmbeddingProvider
-
 
 MIN_RESULTS = 10
 """Results of a search, also where fewer count: a report gives the rank of the right page."""

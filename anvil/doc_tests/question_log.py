@@ -13,7 +13,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
 
 from anvil.doc_tests.judging import MAX_CHARS
 from anvil.doc_tests.settings import ServeOptions
@@ -31,11 +34,6 @@ from anvil.settings.schema import INDEX_FOLDER, Config
 from anvil.system import safe_files, user_folders
 from anvil.values import Progress, address, silent
 from anvil.wording import counted
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
 
 Problem = Literal["outdated", "wrong", "missing"]
 MAX_PAGES = 5

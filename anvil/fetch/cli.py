@@ -15,13 +15,13 @@ from anvil.errors import ArtifactRejected, ConfigError, FormatTooNew, SourceErro
 from anvil.fetch.settings import FetchOptions
 from anvil.requests import OpenRequest
 from anvil.settings import index_url
+from anvil.values import Changes
 from anvil.wording import counted
 
 if TYPE_CHECKING:
     from anvil.api import Anvil
     from anvil.documents.document_source import DocumentSource
     from anvil.fetch.fetch_index import FetchResult
-    from anvil.values import Changes
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,11 @@ import contextlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from anvil.build.builder import build
 from anvil.documents import document_source
 from anvil.documents.document_source import decoded, refusal
+from anvil.embedding.provider import EmbeddingProvider
 from anvil.git.repository import Repository
 from anvil.index_file import verify
 from anvil.index_file import writer as transfer
@@ -21,9 +21,6 @@ from anvil.requests import BuildRequest
 from anvil.settings.schema import recalled_chunking
 from anvil.text import includes
 from anvil.values import BuildReport, Document, Progress, Scan, Skipped, silent
-
-if TYPE_CHECKING:
-    from anvil.embedding.provider import EmbeddingProvider
 
 
 def reconcile(

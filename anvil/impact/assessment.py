@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from anvil.errors import AnvilError, ConfigError, GitError
 from anvil.formats import patterns
+from anvil.git.repository import Repository
 from anvil.impact import co_change, evidence, names, ranking
 from anvil.impact.change import FileChange, FileKind, diff_title, file_kind, parse_diff, without_color
 from anvil.impact.evidence import IndexedPages
@@ -29,7 +30,6 @@ from anvil.wording import counted
 
 if TYPE_CHECKING:
     from anvil.api import Anvil
-    from anvil.git.repository import Repository
     from anvil.live.working_copy import WorkingCopy
 
 MAX_TITLE_CHARS = 300

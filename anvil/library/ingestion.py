@@ -18,10 +18,10 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from anvil.build.indexer import Indexer
-from anvil.embedding.provider import LocalExecutor
+from anvil.embedding.provider import EmbeddingProvider, LocalExecutor
 from anvil.errors import AnvilError, ConfigError, DocumentRejected, DocumentTooLarge, NotFound
 from anvil.formats.data_formats import timestamp
 from anvil.index_file import connection as connections
@@ -42,9 +42,6 @@ from anvil.system import safe_files
 from anvil.text.chunks_in_parts import DocumentPart, IncrementalChunker, sliced
 from anvil.values import Chunk, Progress
 from anvil.wording import counted
-
-if TYPE_CHECKING:
-    from anvil.embedding.provider import EmbeddingProvider
 
 logger = logging.getLogger(__name__)
 MAX_PASSAGES = 1 << table_rows.CHUNK_BITS

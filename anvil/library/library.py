@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anvil.build.indexer import Indexer, settings
+from anvil.embedding.provider import EmbeddingProvider
 from anvil.errors import AnvilError, ConfigError, DocumentRejected, DocumentTooLarge, NotFound, ProviderError
 from anvil.index_file.writer import DEFAULT_LIBRARY
 from anvil.library import ingestion, lancedb_import, metadata_filter
@@ -60,7 +61,6 @@ from anvil.values import Progress, silent
 from anvil.wording import counted, first_of
 
 if TYPE_CHECKING:
-    from anvil.embedding.provider import EmbeddingProvider
     from anvil.library.converter import Converter
     from anvil.library.library_search import LibrarySearcher
 

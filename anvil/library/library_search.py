@@ -9,10 +9,12 @@ from __future__ import annotations
 import operator
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from anvil.embedding.provider import EmbeddingProvider
 from anvil.index_file import table_rows
 from anvil.index_file.fts_table import tokenizer
 from anvil.library.library_file import Damage
@@ -25,11 +27,6 @@ from anvil.search.ranking import CANDIDATES, Nearness
 from anvil.search.searcher import QueryVector, semantic_obstacle, unread_note
 from anvil.text import query as lexicon
 from anvil.text.query import Stemmer
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from anvil.embedding.provider import EmbeddingProvider
 
 MAX_RESULTS = 100
 MAX_CHANGED = 2000

@@ -6,20 +6,16 @@ from __future__ import annotations
 import getpass
 import os
 import platform
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from anvil._version import __version__
+from anvil.embedding.provider import EmbeddingProvider
 from anvil.errors import AnvilError
 from anvil.library import converter
 from anvil.library.settings import LibraryOptions
 from anvil.library.values import Libraries, LibraryInfo, LibrarySummary, PathCheck
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from anvil.embedding.provider import EmbeddingProvider
-    from anvil.settings.schema import Config
+from anvil.settings.schema import Config
 
 
 def library_info(

@@ -13,6 +13,8 @@ from dataclasses import replace
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import apsw
+
 from anvil.errors import ConfigError
 from anvil.formats.data_formats import canonical
 from anvil.index_file import table_rows
@@ -26,7 +28,6 @@ from anvil.library.values import Ingested, LibraryDocument, LibrarySummary, Pass
 from anvil.text import visible_text
 
 if TYPE_CHECKING:
-    import apsw
     import numpy as np
     from numpy.typing import NDArray
 

@@ -11,26 +11,24 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from anvil.documents import document_source
+from anvil.documents.document_source import DocumentSource
 from anvil.errors import AnvilError, ArtifactError, BuildError, ConfigError, NotFound, OlderIndex
 from anvil.live.background_work import IndexSaver, InitialBuild, VectorWorker, join
-from anvil.live.location import CLOSED
+from anvil.live.location import CLOSED, IndexLocation
 from anvil.requests import BuildRequest, OpenRequest, SearchRequest, still_wanted
+from anvil.settings.schema import Chunking
 from anvil.values import RETRY_S, Changes, Progress, silent
 from anvil.wording import counted
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from anvil.documents.document_source import DocumentSource
     from anvil.embedding.provider import EmbeddingProvider
-    from anvil.live.location import IndexLocation
     from anvil.live.working_copy import WorkingCopy
     from anvil.results import Freshness
     from anvil.search.searcher import Explained, QueryVector
-    from anvil.settings.schema import Chunking
 
 
 MAX_AWAITED_VECTORS = 64

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from anvil.build.indexer import Indexer, settings, without
 from anvil.documents import document_source
+from anvil.documents.document_source import DocumentSource
+from anvil.embedding.provider import EmbeddingProvider
 from anvil.errors import AnvilError, ArtifactError, ArtifactMissing
 from anvil.formats.data_formats import timestamp
 from anvil.index_file import connection, verify, writer
@@ -27,8 +29,6 @@ from anvil.settings.schema import Chunking, recalled_chunking
 from anvil.values import RETRY_S, Changes, Progress, Window, silent
 
 if TYPE_CHECKING:
-    from anvil.documents.document_source import DocumentSource
-    from anvil.embedding.provider import EmbeddingProvider
     from anvil.search.candidates import LinkCache
     from anvil.search.searcher import Searcher
 

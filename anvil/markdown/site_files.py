@@ -29,6 +29,7 @@ from anvil.markdown.llms import PublishedSite
 from anvil.markdown.page_file import MarkdownPage, page_of, render
 from anvil.markdown.twins import Layout, SiteLinks, SitePlace, TwinLinks, relative
 from anvil.search.pages import page_text
+from anvil.sites.page_choice import SitePage
 from anvil.sites.site_listing import RECORD, Record, read_record
 from anvil.system import safe_files
 from anvil.text import references
@@ -36,7 +37,6 @@ from anvil.values import Document, Progress, silent
 from anvil.wording import counted, first_of
 
 if TYPE_CHECKING:
-    from anvil.sites.page_choice import SitePage
     from anvil.sites.site_folder import SiteFolder
 
 MAX_WAITING_BYTES = 64_000_000

@@ -9,9 +9,10 @@ import json
 import time
 from dataclasses import asdict, astuple, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from anvil.index_file import table_rows, verify
 from anvil.index_file.fts_table import tokenizer
@@ -25,9 +26,6 @@ from anvil.search.candidates import VectorIndex
 from anvil.text.page_links import links_of
 from anvil.text.query import Stemmer, path_words
 from anvil.values import Progress, silent
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 BUCKET_TOKENS = 400
 """Tokens in a bucket of the vocabulary, about."""

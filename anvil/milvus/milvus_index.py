@@ -11,11 +11,13 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from anvil.build.indexer import Indexer
+from anvil.documents.document_source import DocumentSource
+from anvil.embedding.provider import EmbeddingProvider
 from anvil.formats import patterns
 from anvil.index_file import connection, table_rows
 from anvil.index_file.fts_table import tokenizer
@@ -39,12 +41,6 @@ from anvil.text import query as lexicon
 from anvil.text.page_links import PageLinks
 from anvil.text.query import Stemmer
 from anvil.values import Changes, Progress, silent
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from anvil.documents.document_source import DocumentSource
-    from anvil.embedding.provider import EmbeddingProvider
 
 
 class MilvusCollection(IndexLocation):

@@ -16,18 +16,14 @@ from functools import lru_cache
 from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from anvil._version import __version__
-from anvil.embedding.provider import Embedded, LocalExecutor
+from anvil.embedding.provider import Embedded, EmbeddedBatches, EmbeddingProvider, Executor, LocalExecutor
 from anvil.errors import BuildError, ConfigError
+from anvil.settings.schema import EmbeddingSettings
 from anvil.system import installation
 from anvil.system.child_process import ChildProcess, Watchdog
-
-if TYPE_CHECKING:
-    from anvil.embedding.provider import EmbeddedBatches, EmbeddingProvider, Executor
-    from anvil.settings.schema import EmbeddingSettings
-
 
 MAX_LOCAL_TEXTS = 512
 """Up to this number, texts are embedded on this machine, which takes less time than to connect to a cluster."""

@@ -11,9 +11,10 @@ import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from anvil.errors import ArtifactRejected
 from anvil.formats import patterns
@@ -27,9 +28,6 @@ from anvil.settings.schema import recalled_weights
 from anvil.text import query as lexicon
 from anvil.text.page_links import PageLinks, PossibleLink, links_of
 from anvil.text.query import Stemmer
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 BLOCK_ROWS = 1024
 """Rows converted at once. They fit into the processor's cache, and BLAS uses no threads, which would cost more."""

@@ -12,9 +12,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from anvil.formats import patterns
 from anvil.formats.patterns import lazy_pattern
@@ -24,9 +25,6 @@ from anvil.search.confidence import MatchEvidence
 from anvil.text import query as lexicon
 from anvil.text.page_links import PageLinks
 from anvil.text.query import Stemmer
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 Counts = tuple[Mapping[str, int], Mapping[str, int], Mapping[str, int], Mapping[str, int]]
 """Token -> number of times in a title, breadcrumb, content and derived terms, at least for the tokens of a query."""

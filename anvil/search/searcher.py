@@ -11,12 +11,14 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from anvil.embedding.factory import explain_mismatch
 from anvil.embedding.passages import HeadedText
+from anvil.embedding.provider import EmbeddingProvider
 from anvil.errors import AnvilError, ConfigError
 from anvil.index_file import table_rows
 from anvil.index_file.reader import IndexReader
@@ -31,12 +33,6 @@ from anvil.text import query as lexicon
 from anvil.text.chunker import window_header
 from anvil.values import address
 from anvil.wording import full_heading
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from anvil.embedding.provider import EmbeddingProvider
-
 
 UNREAD = "The embedding model reads {} script only: {}. A question in English finds more in English documentation."
 """With what follows from it, by mode."""

@@ -12,7 +12,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from anvil.errors import ConfigError
 from anvil.requests import SearchRequest
@@ -20,10 +23,6 @@ from anvil.search import ranking
 from anvil.search.confidence import logistic
 from anvil.search.searcher import Candidates, QueryVector, RankedHits, Result, Searcher, answer, embed_query
 from anvil.text import query as lexicon
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 SHORTLIST = 5
 """Collections that are searched: the most promising ones, and more where they have too few results."""

@@ -16,11 +16,10 @@ from anvil.doc_tests.settings import ServeOptions
 from anvil.page_queries import answer
 from anvil.requests import MAX_RESULTS, MODES, SearchRequest
 from anvil.server.toolset import Parameter, ServeRequest, Tool, Toolset
-from anvil.values import address
+from anvil.values import Progress, address
 
 if TYPE_CHECKING:
     from anvil.results import SearchResult
-    from anvil.values import Progress
 
 INSTRUCTIONS = (
     "Search and read a folder of Markdown documentation. Start with search_docs; fetch more of a result with "

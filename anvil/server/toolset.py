@@ -18,12 +18,12 @@ from anvil.errors import ConfigError
 from anvil.formats.patterns import lazy_pattern
 from anvil.registry import TOOLSETS, load
 from anvil.requests import OpenRequest
+from anvil.values import Progress
 
 if TYPE_CHECKING:
     from starlette.routing import Route
 
     from anvil.server.threads import ThreadBridge
-    from anvil.values import Progress
 
 
 Kind = Literal["string", "integer", "boolean", "object"]
