@@ -419,8 +419,9 @@ class SiteFolder:
             start = f"{folder}/" if folder else ""
             keys = {key: f"{key}/".removeprefix(start).rstrip("/") for key in files if f"{key}/".startswith(start)}
             inside = {own: files[key] for key, own in keys.items()}
-            # a sitemap of a language may lie in its folder, and its pages at the top
-            for path, address in (site_listing.listed(named, inside) or site_listing.listed(named, files)).items():
+            # a sitemap of a language may lie in its folder, and its pages at the top, but for one that leads there
+            pages = max((site_listing.listed(named, keyed) for keyed in (inside, files)), key=len)
+            for path, address in pages.items():
                 addresses.setdefault(path, address)
         if not addresses and not has_names:  # as a generator writes it that does not know the site's address
             return None, ()

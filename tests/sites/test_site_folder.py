@@ -199,3 +199,20 @@ def test_a_title_in_asciidoc_leads_to_the_source(tmp_path: Path) -> None:
     tree = WorkingTree(tmp_path / "docs", SourceOptions(include=("**/*.adoc",)))
     with closing(SiteFolder(tmp_path / "site", SiteOptions(), tree)) as source:
         assert list(source.scan().entries) == ["modules/ROOT/pages/moor.adoc"]
+
+
+def test_a_sitemap_in_the_folder_of_a_language_names_pages_at_the_top(tmp_path: Path) -> None:
+    """As Hugo writes them: the default language has its pages at the top, and ``en/`` leads there."""
+    start = "<urlset><url><loc>https://x.org/"
+    site = write(
+        tmp_path / "site",
+        {
+            "index.html": page("Start", "<p>Go.</p>"),
+            "guide/index.html": page("Guide", "<p>Read.</p>"),
+            "en/index.html": '<meta http-equiv="refresh" content="0; url=https://x.org/">',
+            "en/sitemap.xml": f"{start}</loc></url><url><loc>https://x.org/guide/</loc></url></urlset>",
+            "de/index.html": page("Anfang", "<p>Los.</p>"),
+            "de/sitemap.xml": f"{start}de/</loc></url></urlset>",
+        },
+    )
+    assert set(scanned(site)) == {"index.html", "guide/index.html", "de/index.html"}
