@@ -56,6 +56,7 @@ def read_page(html: bytes | str, rules: PageRules = NO_RULES) -> PageContent:
         generator=generator.name,
         language=_attribute(tree, "html", "lang") or "",
         description=_meta(metas, "description"),
+        version=_meta(metas, "docusaurus_version"),
         word_count=word_count,
         own_words=len(word_lists.words(_LINK_OR_HEADING.sub("", converted.markdown))),
         canonical=_attribute(tree, "link[rel~=canonical i]", "href"),

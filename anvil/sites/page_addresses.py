@@ -21,6 +21,8 @@ _VERSION_NUMBER = re.compile(
 _VERSION_NAMES = frozenset(
     {"latest", "stable", "dev", "main", "master", "next", "nightly", "current", "canary", "edge"}
 )
+UNRELEASED = "current"
+"""What Docusaurus calls the version of the documentation folder."""
 _LANGUAGE = re.compile(r"[a-z]{2,3}(?:[-_][A-Za-z]{2,4})?")
 
 
@@ -134,14 +136,26 @@ def version_folders(
     return frozenset(numbered | named)
 
 
+def stated_folders(versions: Mapping[str, str]) -> frozenset[str]:
+    """The folders of the versions that pages themselves name, if these are several: path of a page -> its version.
+
+    Docusaurus names them. Pages of the newest release are in no folder, and those of the next one, which it calls
+    ``current``, are in ``next`` or the like.
+    """
+    folders: set[str] = set()
+    for path, version in versions.items() if len(set(versions.values())) > 1 else ():
+        names = _VERSION_NAMES if version == UNRELEASED else {version}
+        above = path.split("/")[:-1]
+        depth = next((depth for depth, name in enumerate(above, 1) if name in names), 0)
+        folders.add("/".join(above[:depth]))
+    return frozenset(folders - {""})
+
+
 def version_of(path: str, folders: Collection[str]) -> str | None:
     """The version that a page is of; None for one in no version's folder."""
-    parts = path.split("/")
-    for depth in (1, 2):
-        folder = "/".join(parts[:depth])
-        if len(parts) > depth and folder in folders:
-            return _folder_name(folder)
-    return None
+    above = path.split("/")[:-1] if folders else []
+    found = ("/".join(above[:depth]) for depth in range(1, len(above) + 1))
+    return next((_folder_name(folder) for folder in found if folder in folders), None)
 
 
 def _folder_name(folder: str) -> str:

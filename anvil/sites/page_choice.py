@@ -30,12 +30,14 @@ _SHORT = (
     (re.compile(r"(?:[^/]+/){0,2}search(?:/index)?\.html?"), "it is the search page"),
 )
 _SPECIAL = (
-    (re.compile(r"(?:.*/)?(?:print|print_page(?:/index)?)\.html?"), "it is all pages again, for printing"),
+    (re.compile(r"(?:.*/)?print_page(?:/index)?\.html?"), "it is all pages again, for printing"),
     (re.compile(r"(?:.*/)?(?:genindex(?:-\w+|/index)?|(?:py-)?modindex(?:/index)?)\.html?"), "it is a list of names"),
     # of Sphinx, Doxygen and rustdoc
     (re.compile(r"(?:.*/)?(?:_modules/.*|[^/]+_8\w+_source\.html|src/.*\.rs\.html)"), "it shows source code"),
     (re.compile(r"(?:.*/)?(?:_static|_sources|_templates)/.*"), "it is a file of the theme"),
 )
+_OF_MDBOOK = ((re.compile(r"(?:.*/)?print\.html"), "it is all pages again, for printing"),)
+"""Elsewhere such a page may be about a function with this name."""
 # Reasons that name another page, which are one for people
 _LEADS_TO = re.compile(r"^(it leads to|its canonical address is|its text is that of) .*")
 _LISTING = re.compile(r"(?:.*/)?(?:tags?|categor(?:y|ies)|archives?|authors?|page)(?:/.*|\.html?)")
@@ -61,7 +63,7 @@ class PageFacts(NamedTuple):
     ``word_count``: words of the content, and ``own_words``: those outside of its links and headings. ``frames``: it is
     a set of frames. ``digest``: the SHA-256 (hex) of what is indexed of it. ``passages``: its text in short, by which
     copies are found. ``heading_digests``: its headings, as :func:`short_digest` gives them. ``problem``: why it cannot
-    be read. ``images``: in the order of the text.
+    be read. ``version``: of the documentation, as Docusaurus names it. ``images``: in the order of the text.
     """
 
     title: str = ""
@@ -80,6 +82,7 @@ class PageFacts(NamedTuple):
     passages: str = ""
     heading_digests: str = ""
     problem: str | None = None
+    version: str = ""
     images: tuple[PageImage, ...] = ()
 
     @classmethod
@@ -120,7 +123,9 @@ def choose(
     canonical = {path: page.canonical for path, page in facts.items() if page.canonical and page.problem is None}
     base = page_addresses.base_of(canonical) or page_addresses.base_of(listed or {})
     components = {path.partition("/")[0] for path, page in facts.items() if page.generator == "antora"}
+    stated = {path: page.version for path, page in facts.items() if page.version}
     folders = page_addresses.version_folders(facts, declared_versions, components)
+    folders |= page_addresses.stated_folders(stated)
     keys = {page_addresses.key(path): path for path in sorted(facts, reverse=True)}  # of several, the first path
     pages: list[SitePage] = []
     left_out: list[Skipped] = []
@@ -189,7 +194,8 @@ def _address(
 
 
 def _special(path: str, page: PageFacts) -> str | None:
-    rules = (*_SPECIAL, *_SHORT) if page.own_words <= MAX_SPECIAL_WORDS else _SPECIAL
+    short = _SHORT if page.own_words <= MAX_SPECIAL_WORDS else ()
+    rules = (*_SPECIAL, *short, *(_OF_MDBOOK if page.generator == "mdbook" else ()))
     return next((reason for pattern, reason in rules if pattern.fullmatch(path)), None)
 
 

@@ -39,7 +39,10 @@ def mapped(
             taken.add(source)
 
     # Of a site with versions, the pages of none are those of the documentation folder as it is now.
-    candidates = [page for page in pages if page.version is None] or list(pages)
+    # Docusaurus names them of another version than its last release.
+    stated = [page for page in pages if page.facts.version in ("", page_addresses.UNRELEASED)]
+    is_stated = any(page.facts.version == page_addresses.UNRELEASED for page in pages)
+    candidates = stated if is_stated else [page for page in pages if page.version is None] or list(pages)
     candidates.sort(key=lambda page: len(page.file))  # before the copy that replaces a missing translation
     edited = {page.file: _path(page.facts.edit_url) for page in candidates if page.facts.edit_url}
     prefix = _common_prefix(edited.values(), existing)

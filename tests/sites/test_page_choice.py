@@ -36,6 +36,33 @@ def test_source_code_is_no_page(path: str) -> None:
     assert [skipped.reason for skipped in chosen.left_out] == ["it shows source code"]
 
 
+def test_a_page_named_print_is_all_pages_only_of_mdbook() -> None:
+    """In the documentation of an API it is about a function."""
+    for generator, is_page in (("mdbook", False), ("unknown", True)):
+        facts = {"api/print.html": PageFacts("A", word_count=5, own_words=5, generator=generator)}
+        assert bool(page_choice.choose(facts, None, SiteOptions()).pages) is is_page
+
+
+def test_versions_that_pages_name() -> None:
+    """Docusaurus has them in a folder of the documentation, without a page of that folder."""
+    named = {
+        "docs/a/index.html": "2.0",
+        "docs/1.0/a/index.html": "1.0",
+        "docs/next/a/index.html": "current",
+        "de/docs/1.0/a/index.html": "1.0",
+        "blog/1.0/index.html": "",
+    }
+    facts = {path: PageFacts(path, word_count=5, version=version) for path, version in named.items()}
+    versions = {page.file: page.version for page in page_choice.choose(facts, None, SiteOptions()).pages}
+    assert versions == {
+        "docs/a/index.html": None,
+        "docs/1.0/a/index.html": "1.0",
+        "docs/next/a/index.html": "next",
+        "de/docs/1.0/a/index.html": "1.0",
+        "blog/1.0/index.html": None,
+    }
+
+
 EXAMPLE = "<pre>" + " ".join(f"word{number}" for number in range(200)) + "</pre>"
 
 

@@ -9,9 +9,14 @@ from anvil.sites.page_choice import PageFacts, SitePage
 
 
 def made(
-    file: str, title: str = "", edit: str | None = None, version: str | None = None, language: str = "en"
+    file: str,
+    title: str = "",
+    edit: str | None = None,
+    version: str | None = None,
+    language: str = "en",
+    stated: str = "",
 ) -> SitePage:
-    return SitePage(file, file, None, version, language, PageFacts(title=title, edit_url=edit))
+    return SitePage(file, file, None, version, language, PageFacts(title=title, edit_url=edit, version=stated))
 
 
 GITHUB = "https://github.com/o/r/edit/main/docs/"
@@ -43,6 +48,11 @@ GITHUB = "https://github.com/o/r/edit/main/docs/"
         ([made("x.html", "X")], ["content/en/x.md"], {"x.html": "content/en/x.md"}),
         ([made("de/x/index.html", language="de")], ["de/x.md", "x.md"], {"de/x/index.html": "de/x.md"}),
         ([made("1.2/x.html", version="1.2"), made("x.html")], ["x.md"], {"x.html": "x.md"}),
+        (
+            [made("docs/x.html", "X", stated="2.0"), made("docs/next/x.html", "X", version="next", stated="current")],
+            ["x.md"],
+            {"docs/next/x.html": "x.md"},
+        ),
         ([made("x.html"), made("x/index.html")], ["x.md"], {"x.html": "x.md"}),
         ([made("api/index.html")], ["x.md"], {}),
     ],
