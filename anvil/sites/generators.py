@@ -21,15 +21,16 @@ from anvil.sites.html_tree import Element, Tree
 class Generator:
     """What is particular about the pages of a generator or a theme.
 
-    ``meta`` begins the text of ``<meta name="generator">``, in lower case. ``markup`` is a CSS selector of an element
-    that only its pages have. ``content``: selectors of the content element; the first that matches is used. ``ignore``:
-    a selector list of elements that are no part of the content. ``landing``: a selector of what has the text of a page
-    whose content is empty. ``blocks``: a selector of inline elements that the theme shows as blocks. ``edit``:
-    selectors of the link to the page's source. ``address``: where its configuration has the address of the site.
+    ``meta`` begins the text of ``<meta name="generator">``, in lower case; of several, one does. ``markup`` is a
+    CSS selector of an element that only its pages have. ``content``: selectors of the content element; the first
+    that matches is used. ``ignore``: a selector list of elements that are no part of the content. ``landing``: a
+    selector of what has the text of a page whose content is empty. ``blocks``: a selector of inline elements that
+    the theme shows as blocks. ``edit``: selectors of the link to the page's source. ``address``: where its
+    configuration has the address of the site.
     """
 
     name: str
-    meta: str = ""
+    meta: str | tuple[str, ...] = ""
     markup: str = ""
     content: tuple[str, ...] = ()
     ignore: str = ""
@@ -51,8 +52,9 @@ GENERIC = Generator(
         nav, [role=navigation], [role=search], [role=banner], [role=contentinfo], [hidden]:not([role=tabpanel]),
         [aria-hidden=true]:not(.starlight-aside__title, .rp-tabs__content__item),
         [style='display:none'], [style='display: none'], .sr-only,
-        .visually-hidden, .skip-link, .headerlink, .header-anchor, .anchor-link, .hash-link, .heading-anchor,
-        .anchorjs-link, .heading-link, .breadcrumb, .breadcrumbs, .pagination-nav, .prev-next, .edit-page-link,
+        .visually-hidden, .skip-link, .breadcrumb, .breadcrumbs, .pagination-nav, .prev-next, .edit-page-link,
+        :is(a, button, span, i, svg):is(.headerlink, .header-anchor, .anchor-link, .hash-link, .heading-anchor,
+        .anchorjs-link, .heading-link),
         .edit-link, .edit-this-page, .toc, #toc, #TOC, #markdown-toc, :is(h2, h3, h4):has(+ #markdown-toc),
         .table-of-contents, [role=menu], .copybtn, .copy-button, body > header,
         body > footer, main > footer, article > footer, form[role=search],
@@ -204,6 +206,39 @@ GENERATORS = (
         ".tooltip",
     ),
     Generator("doxygen", meta="doxygen", content=("div.contents",), ignore=".dynheader, .dyncontent, #SRIndex"),
+    Generator("odoc", meta="odoc", content=(".odoc-preamble, .odoc-content",)),
+    Generator(
+        "pdoc", meta="pdoc", content=("main",), ignore=".view-source-button, section > .pdoc-code, [id] > .pdoc-code"
+    ),
+    Generator("exdoc", meta="exdoc", content=("main",), ignore="main footer, .top-search, .app-vsn, .icon-action"),
+    Generator(
+        "typedoc",
+        markup="header.tsd-page-toolbar",
+        content=(".col-content",),
+        ignore=".tsd-breadcrumb",
+    ),
+    Generator("dokka", markup="#content[pageids]", content=("#content",), ignore=".copy-popup-wrapper"),
+    Generator(
+        "rdoc",
+        markup="link[href*='rdoc.css'], link[href*='aliki.css']",
+        content=("main",),
+        ignore=".method-source-code, .method-controls, .method-click-advice",
+    ),
+    Generator(
+        "yard",
+        markup="a#class_list_link",
+        content=("#content",),
+        ignore=".summary_toggle, .inheritanceTree, .source_code, #toc",
+    ),
+    Generator(
+        "docbook",
+        meta=("docbook", "gtk-doc"),
+        ignore=".navigation, .navheader, .navfooter, .footer, td.listing_lines",
+    ),
+    Generator("gitbook", meta=("honkit", "gitbook", "bookdown"), content=(".page-inner section.normal",)),
+    Generator(
+        "retype", meta="retype", content=("#docs-content", "main"), ignore="doc-anchor-trigger, doc-page-actions"
+    ),
     Generator("docsify", markup="script[src*='docsify']", content=("article.markdown-section",)),
 )
 """Checked in this order. A row matches by ``meta``, and by ``markup`` where it has one."""
@@ -213,7 +248,7 @@ GENERATORS = (
 
 INERT = frozenset(
     """
-    script style template noscript iframe svg canvas object embed audio video select textarea datalist dialog xmp
+    script style noscript iframe svg canvas object embed audio video select textarea datalist dialog xmp
     """.split()  # noqa: SIM905 - a list of quoted words is not read
 )
 """Elements whose content is not text of the page."""

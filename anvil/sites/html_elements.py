@@ -52,7 +52,7 @@ def anchor_of(heading: Element) -> str:
         if above is None or not _is_first(inner):
             return ""
         name = above.attributes.get("id") or ""
-        if name and above.tag in ("section", "div", "article"):
+        if name and (above.tag in ("section", "div", "article") or "-" in (above.tag or "")):  # "-": of the site's own
             return name
         inner, above = above, above.parent
     return ""
@@ -220,8 +220,12 @@ _LINES = frozenset({"ec-line", "token-line", "code-line", "view-line"})
 """Classes of elements that are a line of code each, if they are blocks."""
 _NAMED = re.compile(r"(?:language|lang|highlight-source|highlight|sourceCode|src|brush:?)[-: ]([A-Za-z0-9_+#.-]+)")
 _NO_LANGUAGE = frozenset(
-    "default none text plaintext plain txt notranslate nohighlight source wrapper table raw auto block".split()  # noqa: SIM905
+    """
+    default none text plaintext plain txt notranslate nohighlight source wrapper table raw auto block code highlight
+    hljs literal inline prettyprint
+    """.split()  # noqa: SIM905
 )
+_ONE_NAME = re.compile(r"[a-z][a-z0-9+#]{0,11}")
 _ATTRIBUTES = ("data-lang", "data-language", "data-code-lang")
 _LANGUAGE_ANCESTORS = 7
 
@@ -274,13 +278,14 @@ def language_of(pre: Element) -> str:
         for name in (*(attributes.get(key) for key in _ATTRIBUTES), *_class_languages(attributes.get("class") or "")):
             if name and name.lower() not in _NO_LANGUAGE:
                 return name
-    return ""
+    only = (code.attributes.get("class") or "") if code is not None else ""  # as TypeDoc and YARD write it
+    return only if _ONE_NAME.fullmatch(only) and only not in _NO_LANGUAGE else ""
 
 
 def _class_languages(names: str) -> list[str]:
     parts = names.split()
     named = [match[1] for part in parts if (match := _NAMED.fullmatch(part))]
-    for mark in ("sourceCode", "hljs", "brush:", "src"):
+    for mark in ("sourceCode", "hljs", "brush:", "src", "makeup", "code"):
         if mark in parts:
             named += parts[parts.index(mark) + 1 :][:1]
     return named

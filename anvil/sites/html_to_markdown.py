@@ -52,6 +52,7 @@ _ANCHORED = ", ".join(f"{tag}[id]" for tag in LEVELS)
 _TAB_LISTS = frozenset({"tablist", "tabbed-labels", "rp-tabs__label"})
 _TAB_PANELS = frozenset({"tabpanel", "tabbed-block", "rp-tabs__content__item"})
 """Classes of the tabs of Asciidoctor, pymdownx and Rspress."""
+_TITLE_TEMPLATE = '<template #title="">'
 _NUMBER = re.compile(r"[\[\]()^\s]+")
 """What is around the number of a note: [1], (1), ^1."""
 _NO_ADDRESS = ("javascript:", "data:", "blob:")
@@ -293,6 +294,14 @@ class _Converter:
         if html_tree.first(node, HEADINGS) is not None:
             return self._block(node)
         self._bold_line(self._text(node))
+        return False
+
+    def _template(self, node: Element) -> bool:
+        """The title of a tab or a panel of Retype. The content of templates is outside of the tree."""
+        html = node.html or ""
+        if html.startswith(_TITLE_TEMPLATE):
+            title = html_tree.parse(html.removeprefix(_TITLE_TEMPLATE)).body
+            self._bold_line(self._text(title) if title is not None else "")
         return False
 
     def _bold_line(self, text: str) -> None:
@@ -569,6 +578,7 @@ _HANDLERS: dict[str, _Handler] = {
     "math": _Converter._math_element,
     "pre": _Converter._pre,
     "summary": _Converter._summary,
+    "template": _Converter._template,
     "table": _Converter._table,
     "tr": _Converter._row,
 }
