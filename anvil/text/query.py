@@ -175,10 +175,11 @@ def qualified_name(text: str) -> str | None:
 
 def _add_word(query: Query, stopped: Query, word: str, stem: Stem) -> None:
     """Add a word, its parts and its plain form; a stop word is added to ``stopped``."""
-    _add_parts(query, stopped, word, stem, 1.0)
-    if (usual := plain_form(word)) != word:
-        for part in words(usual):
-            _add_parts(query, stopped, part, stem, PART_WEIGHT)
+    # A half-width form or ligature is a way to type a word; the accents of Greek are its spelling, so both are asked.
+    typed = unicodedata.normalize("NFKC", word)
+    for form in dict.fromkeys((typed, plain_form(typed))):
+        for part in words(form):
+            _add_parts(query, stopped, part, stem, 1.0 if form == typed else PART_WEIGHT)
 
 
 def _add_parts(query: Query, stopped: Query, word: str, stem: Stem, weight: float) -> None:

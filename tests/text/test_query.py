@@ -106,6 +106,11 @@ def test_a_word_in_unusual_characters_and_its_plain_form_find_each_other(written
         assert found & asked(question).keys()
 
 
+def test_a_word_typed_in_half_width_asks_for_the_usual_one_alone() -> None:
+    assert query.parse_query("手順 ｲﾝ \uff21\uff30\uff29", stem) == query.parse_query("手順 イン API", stem)
+    assert [weight for weight, _ in query.parse_query("Δρόμος", stem).terms.values()] == [1.0, 0.5]
+
+
 def test_derived_terms_are_the_parts_that_the_text_itself_lacks() -> None:
     assert query.derived_terms("Set optimizeDeps and deps.") == "optimize"
 

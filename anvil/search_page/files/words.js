@@ -149,9 +149,10 @@ export function parseQuestion(text, rules) {
     }
   };
   const addWord = word => {
-    addParts(word, 1);
-    const usual = plainForm(word);
-    if (usual !== word) words(usual).forEach(part => addParts(part, rules.PART_WEIGHT));
+    const typed = word.normalize('NFKC');
+    for (const form of new Set([typed, plainForm(typed)])) {
+      words(form).forEach(part => addParts(part, form === typed ? 1 : rules.PART_WEIGHT));
+    }
   };
   const runs = [...new Set(text.split(/\s+/))].slice(0, rules.MAX_WORDS);
   for (const run of runs) {
