@@ -26,14 +26,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Pulled:
-    """An index in place. ``differs``: how the documents differ from it, None without documents. ``of_site``: whether it
-    was built with a site."""
+    """An index in place. ``differs``: how its documents differ from it, None without them. ``of_site``: whether it
+    was built with a site. ``is_named``: the user named its file, so a search with this file is of its text alone."""
 
     fetched: FetchResult
     outcome: Literal["pulled", "unchanged"]
     path: Path
     differs: Changes | None
     of_site: bool
+    is_named: bool
 
 
 def digest(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
@@ -107,7 +108,7 @@ def command(
                     f"{fetched.origin} has the SHA-256 {fetched.manifest.sha256}, not {sha256.lower()}. "
                     "Correct --sha256, or the address."
                 )
-            pulled = _placed(fetched, target, configured is None, opened.tree)
+            pulled = _placed(fetched, target, configured is None, opened.tree, is_named=to is not None)
         except (ArtifactRejected, FormatTooNew) as error:
             if as_json:
                 output.print_json({"outcome": "refused", "reason": str(error)})
@@ -138,10 +139,13 @@ def _opened(docs: str | None, to: str | None, config: str | None) -> Anvil:
         raise ConfigError(f"{str(error).partition('.')[0]}. Name it with --docs, or a file with --to.") from None
 
 
-def _placed(fetched: FetchResult, target: Path | None, private: bool, tree: DocumentSource | None) -> Pulled:
+def _placed(
+    fetched: FetchResult, target: Path | None, private: bool, tree: DocumentSource | None, *, is_named: bool
+) -> Pulled:
     """Copy an index to ``target`` (None: it stays in the cache), unless the same file is there already.
 
     ``private``: the folder of ``target`` is kept out of git if it is made. ``tree``: the documents to compare with.
+    An index whose file the user named (``is_named``) is of these documents if they have at least half of its pages.
     """
     from anvil.index_file import publish, verify
     from anvil.live import site_view
@@ -157,8 +161,10 @@ def _placed(fetched: FetchResult, target: Path | None, private: bool, tree: Docu
     with verify.open_checked(path) as reader:
         differs = None if tree is None else site_view.compared(reader, tree)
         of_site = reader.excluded_hashes() is not None
+    if differs is not None and is_named and 2 * len(differs.removed) > fetched.manifest.pages:
+        differs = None
     is_new = target is not None or fetched.downloaded
-    return Pulled(fetched, "pulled" if is_new and not same else "unchanged", path, differs, of_site)
+    return Pulled(fetched, "pulled" if is_new and not same else "unchanged", path, differs, of_site, is_named)
 
 
 def _report(pulled: Pulled) -> dict[str, Any]:
@@ -203,9 +209,9 @@ def _rendered(pulled: Pulled, build: str) -> str:
             if pulled.of_site
             else f"To update the index, run: {build}"
         )
+        searched = "" if pulled.is_named else "; search uses the pages of the working tree"
         lines.append(
-            f"{count} {'page differs' if count == 1 else 'pages differ'} from the working tree; "
-            f"search uses the pages of the working tree. {advice}"
+            f"{count} {'page differs' if count == 1 else 'pages differ'} from the working tree{searched}. {advice}"
             if count
             else "No page differs from the working tree."
         )

@@ -97,13 +97,20 @@ def test_pull_puts_an_index_in_place_and_says_what_came(published: Server, site:
 def test_pull_fills_the_place_of_the_configured_index_and_counts_what_differs(published: Server, here: Path) -> None:
     write(here / "docs", {**PAGES, "index.md": "# Changed\n"})
     done = program("pull", published.url, cwd=here)
-    assert "1 page differs from the working tree" in done.stdout
+    assert "1 page differs from the working tree; search uses the pages of the working tree." in done.stdout
     assert (here / "docs/.anvil/.gitignore").read_text() == "*\n"
     assert printed("check", cwd=here, code=1)["changed"] == ["index.md"]
     write(here / "docs", PAGES)
     assert "No page differs from the working tree." in program("pull", published.url, cwd=here).stdout
     write(here, {"anvil.toml": 'index = "kept/docs.db"\n'})
     assert printed("pull", published.url, cwd=here)["index_path"] == str(here / "kept/docs.db")
+    write(here / "docs", {"index.md": "# Changed\n"})
+    named = program("pull", published.url, "--to", "named.db", cwd=here).stdout
+    assert "1 page differs from the working tree. To update the index, run: anvil build --index named.db" in named
+    for path in PAGES:
+        (here / "docs" / path).rename(here / "docs" / f"other-{path.rpartition('/')[2]}")
+    other = program("pull", published.url, "--to", "other.db", cwd=here).stdout
+    assert "working tree" not in other, "an index of other documents is not compared with those here"
 
 
 def test_pull_takes_the_index_of_a_digest_or_none(published: Server, site: Path, here: Path) -> None:
