@@ -300,6 +300,10 @@ def test_a_sitemap_names_the_pages(tmp_path: Path) -> None:
     report = json.loads(build(site, "--json"))
     assert report["pages"] == 2
     assert {"path": "api/index.html", "reason": "it is not in sitemap.xml"} in report["skipped"]
+    moved = '<meta http-equiv="refresh" content="0; url=/"><p>It moved: <a href="/">here</a>.</p>'
+    write(site, {f"old/{number}/index.html": moved for number in range(9)})
+    report = json.loads(build(site, "--json"))
+    assert (report["pages"], report["reasons"]) == (2, []), "redirects are no pages that a sitemap must name"
 
 
 def test_the_sitemap_of_a_folder_says_nothing_of_one_whose_name_begins_the_same(tmp_path: Path) -> None:
