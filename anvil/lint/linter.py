@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -53,11 +54,20 @@ CHANGED_LINKS = (
     "{broken:,} of {links} to pages lead to no file, so the tool that makes the site changes links. What is found of "
     "links and anchors is a note."
 )
-INNER_SITE = (
-    "{config} makes a site of most pages. To resolve their links as it does, name the folder of its pages "
-    "instead of the folder around it."
-)
 LINK_RULES = frozenset({"broken-link", "broken-anchor", "orphan-page"})
+
+
+def _inner_site(docs: str, config: str, pages: Collection[str]) -> str:
+    """What to name in place of ``docs``: the folder of most pages next to ``config``, the configuration of a site."""
+    start = config[: config.rfind("/") + 1]
+    paths = (page[len(start) :] for page in pages if page.startswith(start))
+    below = Counter(start + path.partition("/")[0] for path in paths if "/" in path)
+    folder, count = max(below.items(), key=lambda item: item[1], default=("", 0))
+    named = f": {posixpath.join(docs, folder)}" if 2 * count > len(pages) else " instead of the folder around it"
+    return (
+        f"{posixpath.join(docs, config)} makes a site of most pages. To resolve their links as it does, name the "
+        f"folder of its pages{named}."
+    )
 
 
 def lint(
@@ -90,7 +100,7 @@ def lint(
     if not scan.entries:
         notes.append(document_source.no_page("the documentation folder", config.source.include))
     if site.rules.inner and built is None:
-        notes.append(INNER_SITE.format(config=posixpath.join(files.docs, site.rules.inner)))
+        notes.append(_inner_site(files.docs, site.rules.inner, pages))
     options = config.table(LintOptions)
     wants_similar = options.levels.near_duplicate != "off" and (names is None or "near-duplicate" in names)
     similar = _similar(reader, fresh, len(pages), notes) if wants_similar else ()

@@ -516,7 +516,7 @@ def test_a_site_that_has_most_pages_is_found_inside_the_folder(tmp_path: Path) -
     assert messages(report) == ["site/docs/a.md:1 Broken link 'gone.md': there is no file site/docs/gone.md."]
     assert report.notes == (
         "a/docs/site/mkdocs.yml makes a site of most pages. To resolve their links as it does, name the folder of its "
-        "pages instead of the folder around it.",
+        "pages: a/docs/site/docs.",
     )
     more = {**pages, "c.md": "", "d.md": ""}
     assert linted(tmp_path / "b", more, "broken-link", others={"docs/site/mkdocs.yml": MKDOCS}).generator == "github"
