@@ -138,7 +138,7 @@ def _damaged(file_type: str, error: Exception) -> str:
     attempts = getattr(error, "attempts", None)
     cause = attempts[0].exc_info[1] if attempts and attempts[0].exc_info else error
     lines = str(cause).strip().splitlines()
-    reason = f"{type(cause).__name__}: {lines[0][:200]}" if lines else type(cause).__name__
+    reason = f"{type(cause).__name__}: {lines[0][:200].rstrip('.')}" if lines else type(cause).__name__
     return (
         f"It cannot be read as {file_type.upper()}: it is damaged, or of another kind ({reason}). "
         "Open it in its own program, and save it again."
