@@ -24,6 +24,7 @@ from anvil.formats.data_formats import objects
 from anvil.settings.files import CONFIG_NAME
 from anvil.settings.schema import INDEX_FOLDER
 from anvil.system import installation, safe_files
+from anvil.wording import listed
 
 if TYPE_CHECKING:
     from anvil.clients.client_files import ClientFile
@@ -129,7 +130,7 @@ def _entry_problem(project: ExaminedProject, file: ClientFile, server: Mapping[s
 
 NEED_TRACKED_INDEX = ("anvil-check", "anvil-build")
 """The hooks that compare or write an index in git."""
-HOOKS = (*NEED_TRACKED_INDEX, "anvil-lint", "anvil-test")
+HOOKS = (*NEED_TRACKED_INDEX, "anvil-lint", "anvil-impact", "anvil-test")
 PRE_COMMIT = ".pre-commit-config.yaml"
 
 
@@ -155,14 +156,14 @@ def pre_commit(project: ExaminedProject) -> Iterator[Result]:
         return
     is_set_up = _is_set_up(repository)
     if not is_set_up:
-        text = f"{project.shown(file)} has {' and '.join(ours)}, but pre-commit is not set up in this clone."
+        text = f"{project.shown(file)} has {listed(ours)}, but pre-commit is not set up in this clone."
         yield Result("wrong", text, _install_hooks(project, repository.root))
     need_index = [name for name in ours if name in NEED_TRACKED_INDEX]
     problem = _without_tracked_index(project, need_index[0]) if need_index else None
     if problem is not None:
         yield problem
     elif is_set_up:
-        yield Result("ok", f"{' and '.join(ours)} run before each commit.")
+        yield Result("ok", f"Each commit runs {listed(ours)}.")
 
 
 def _is_set_up(repository: Repository) -> bool:

@@ -531,11 +531,11 @@ def test_hooks_that_do_not_run(project: Path, tmp_path: Path, monkeypatch: pytes
     assert [each.text for each in findings("pre-commit")] == [unused.text]
     shell(unused.fix)
     assert finding("pre-commit").verdict == "ok"
-    write(project, {".pre-commit-config.yaml": "repos: [{repo: x, hooks: [{id: anvil-lint}]}]"})
-    assert finding("pre-commit").text == "anvil-lint run before each commit."
+    write(project, {".pre-commit-config.yaml": "repos: [{repo: x, hooks: [{id: anvil-impact}]}]"})
+    assert finding("pre-commit").text == "Each commit runs anvil-impact."
     (project / ".git/hooks/pre-commit").unlink()
     (alone,) = findings("pre-commit")
-    assert alone.text.endswith("has anvil-lint, but pre-commit is not set up in this clone.")
+    assert alone.text.endswith("has anvil-impact, but pre-commit is not set up in this clone.")
     write(project, {".pre-commit-config.yaml": "repos: ["})
     assert finding("pre-commit").verdict == "wrong"
 
