@@ -374,6 +374,22 @@ def build(opened: Anvil, request: BuildRequest) -> BuildReport:
         return member.build(request)
 
 
+def publish_site_files(
+    opened: Anvil, name: str | None = None, version: str | None = None
+) -> tuple[tuple[str, ...], list[str]]:
+    """Write what the configuration wants besides the index of a built site. Notes on it, and a line for each thing.
+    ``name`` and ``version``: as of :meth:`Anvil.publish_markdown`."""
+    site, lines = opened.config.site, []
+    notes: tuple[str, ...] = ()
+    if site.writes_markdown:
+        written = opened.publish_markdown(name, version=version)
+        notes = written.notes
+        lines.append(str(written))
+    if site.search_page:
+        lines.append(f"The search page is {os.path.relpath(opened.publish_search_page())}.")
+    return notes, lines
+
+
 def _addressed(changes: Changes, label: str) -> Changes:
     """Changes with each path as ``COLLECTION:PATH``."""
     kinds = (changes.changed, changes.added, changes.removed)
@@ -559,6 +575,7 @@ def _settings(request: OpenRequest) -> tuple[Config, Path]:
         "embedding.provider": request.provider,
         "site.folder": request.site,
         "site.url": request.site_url,
+        **request.keys,
     }
     if request.settings is not None:  # no file, so paths start from the working folder
         flags["embedding.provider"] = request.provider or None

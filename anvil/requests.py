@@ -13,7 +13,7 @@ import numbers
 import os
 from collections.abc import Callable, Collection, Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -139,6 +139,8 @@ class OpenRequest:
     build_first: bool = True
     settings: Config | None = None
     """The configuration itself, instead of the file ``config``."""
+    keys: Mapping[str, Any] = field(default_factory=dict)
+    """Dotted keys of the configuration -> values that go over those in the file; None: not given."""
     docs_in_git: bool = False
     """Whether the documents are those of a commit or the staged ones, so that the work tree may lack their folder."""
 

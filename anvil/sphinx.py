@@ -103,31 +103,30 @@ def build_index(app: Sphinx, exception: Exception | None) -> None:
 
 
 def _built(app: Sphinx) -> BuildReport:
-    import anvil
+    from anvil import api
+    from anvil.requests import OpenRequest
     from anvil.settings.files import nearest_config
 
-    with anvil.open(
-        app.srcdir,
-        provider=app.config.anvil_provider,
-        config=nearest_config(Path(app.confdir)),
-        site=app.outdir,
-        site_url=app.config.html_baseurl or None,
+    chosen, file = app.config, nearest_config(Path(app.confdir))
+    request = OpenRequest(
+        docs=str(app.srcdir),
+        provider=chosen.anvil_provider,
+        config=None if file is None else str(file),
+        site=str(app.outdir),
+        site_url=chosen.html_baseurl or None,
         progress=ProgressLines(_info),
-    ) as opened:
-        previous = [Path(app.confdir, path) for path in app.config.anvil_previous]
-        report = opened.index(previous=previous)
-        if app.config.anvil_skill:
-            opened.publish_skill(app.outdir, app.config.project)
-        link_html = app.config.anvil_link_markdown or None  # None: as in anvil.toml
-        if app.config.anvil_markdown or link_html or opened.config.site.writes_markdown:
-            written = opened.publish_markdown(
-                app.config.project, version=app.config.version or None, link_html=link_html
-            )
-            for note in written.notes:
-                _warn(note, "markdown")
-            _info(str(written))
-        if app.config.anvil_search_page or opened.config.site.search_page:
-            _info(f"The search page is {os.path.relpath(opened.publish_search_page())}")
+        # None: as in anvil.toml
+        keys={f"site.{key}": chosen[f"anvil_{key}"] or None for key in ("markdown", "link_markdown", "search_page")},
+    )
+    with api.open_index(request) as opened:
+        report = opened.index(previous=[Path(app.confdir, path) for path in chosen.anvil_previous])
+        if chosen.anvil_skill:
+            opened.publish_skill(app.outdir, chosen.project)
+        notes, lines = api.publish_site_files(opened, chosen.project, chosen.version or None)
+        for note in notes:
+            _warn(note, "markdown")
+        for line in lines:
+            _info(line)
         return report
 
 

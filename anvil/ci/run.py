@@ -97,8 +97,7 @@ def build(options: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
         _warn(report, opened, runner)
         if report.nothing_embedded:  # such an index must not be kept for the next run, or published
             raise BuildError(report.nothing_embedded_because)
-        _write_markdown(opened, options, runner)
-        _write_search_page(opened, options, runner)
+        _write_site_files(opened, options, runner)
         index = opened.index_path
         new = stack.enter_context(verify.open_checked(index))
         sha256 = safe_files.sha256(index)
@@ -322,7 +321,9 @@ def _progress(runner: Runner) -> ProgressLines:
 def _opened(options: CiOptions, runner: Runner) -> Anvil:
     from anvil.api import open_index
 
-    return open_index(replace(options, progress=_progress(runner)))
+    off = {"site.markdown": False, "site.link_markdown": False}
+    keys = off if options.markdown == "false" else {"site.markdown": True} if options.markdown else {}
+    return open_index(replace(options, keys=keys, progress=_progress(runner)))
 
 
 # --- reports ---------------------------------------------------------------------------------------------------
@@ -358,25 +359,20 @@ def _size(reader: Reader, path: Path) -> summary.Size:
     return summary.Size(counts["documents"], counts["sections"], counts["chunks"], path.stat().st_size)
 
 
-def _write_markdown(opened: Anvil, options: CiOptions, runner: Runner) -> None:
-    """Write the pages of the site as Markdown, if that is wanted."""
-    site = opened.config.site
-    configured = site.folder is not None and site.writes_markdown
-    if options.markdown == "false" or (options.markdown is None and not configured):
+def _write_site_files(opened: Anvil, options: CiOptions, runner: Runner) -> None:
+    """Write what the configuration wants besides the index of a site. A shard has no search page."""
+    from anvil.api import publish_site_files
+
+    if opened.config.site.folder is None and options.markdown != "true":
         return
-    if options.shard is not None:
+    if options.shard is None:
+        notes, lines = publish_site_files(opened)
+        for note in notes:
+            runner.annotate("warning", note)
+        for line in lines:
+            runner.line(line)
+    elif opened.config.site.writes_markdown:
         raise ConfigError("The Markdown of a site is written from all of its pages, and a shard has some.")
-    written = opened.publish_markdown()
-    for note in written.notes:
-        runner.annotate("warning", note)
-    runner.line(str(written))
-
-
-def _write_search_page(opened: Anvil, options: CiOptions, runner: Runner) -> None:
-    """Write the search page of the site, if the configuration says so. A shard has none."""
-    site = opened.config.site
-    if site.folder is not None and site.search_page and options.shard is None:
-        runner.line(f"The search page is {shown(opened.publish_search_page())}.")
 
 
 def _warn(report: BuildReport, opened: Anvil, runner: Runner) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -18,7 +19,7 @@ from anvil.wording import counted
 if TYPE_CHECKING:
     from anvil.api import Anvil
     from anvil.documents.shards import Shard
-    from anvil.markdown.site_files import MarkdownReport
+    from anvil.settings.schema import SiteOptions
 
 MAX_FAILURES_SHOWN = 10
 """Passages without a vector that get a line each."""
@@ -112,6 +113,8 @@ def command(
         has_pages = source is not None and opened.folder is not None
         updated = agents.update(opened, source) if has_pages and ref is None and request.shard is None else ()
         options.warn_of_unrun_plugin(opened)
+        is_site = source is None and opened.config.site.folder is not None
+        _ensure_whole_site(opened.config.site, request, is_site=is_site, is_asked=bool(given.keys))
         report = api.build(opened, replace(request, source=source))
         if manifest:
             from anvil.index_file.manifest import write_manifest
@@ -119,22 +122,17 @@ def command(
             write_manifest(opened.index_path)
         next_step = in_git.adding() if in_git is not None and not in_git.is_staged() else None
         unstaged = agents.unstaged(opened) if in_git is not None and opened.folder is not None else None
-        is_site = source is None and opened.config.site.folder is not None
         skipped = [f"skipped {item.path}: {item.reason}" for item in report.skipped]
         if is_site and not verbose:
             skipped = registry.part("pages left out of a site")(report.skipped)
         published = _publish(opened) if skill else ()
         left_out = () if is_site and quiet else tuple(skipped)
-        written = search_html = None
-        if markdown or link_markdown or (is_site and opened.config.site.writes_markdown):
-            _ensure_whole_site("--markdown", is_site, request)
-            written = opened.publish_markdown(link_html=link_markdown or None)
-        if search_page or (is_site and opened.config.site.search_page):
-            _ensure_whole_site("--search-page", is_site, request)
-            search_html = output.relative(opened.publish_search_page())
-        return Built(report, next_step, tuple(updated), unstaged, left_out, published, written, search_html)
+        notes, lines = api.publish_site_files(opened) if is_site else ((), [])
+        return Built(report, next_step, tuple(updated), unstaged, (*left_out, *notes), published, lines)
 
-    given = replace(given, docs_in_git=staged or ref is not None)
+    asked = {"site.markdown": markdown, "site.link_markdown": link_markdown, "site.search_page": search_page}
+    keys = {key: True for key, is_asked in asked.items() if is_asked}
+    given = replace(given, docs_in_git=staged or ref is not None, keys=keys)
     with output.progress(quiet) as progress:
         outcomes = list(options.for_each_own(build, given, progress))
     if as_json:
@@ -147,7 +145,7 @@ def command(
 
 class Built(NamedTuple):
     """A build; what is left to do for the index in git, for the pointer for agents, and for it in git; messages on
-    files that are left out; the files of the published skill; the Markdown of a site; and its search page."""
+    files that are left out; the files of the published skill; and a line for each other thing that the site got."""
 
     report: BuildReport
     next_step: str | None
@@ -155,8 +153,7 @@ class Built(NamedTuple):
     unstaged: str | None
     left_out: tuple[str, ...] = ()
     published: tuple[str, ...] = ()
-    markdown: MarkdownReport | None = None
-    search_page: str | None = None
+    site_files: Sequence[str] = ()
 
     @property
     def code(self) -> int:
@@ -175,20 +172,21 @@ def _publish(opened: Anvil) -> tuple[str, ...]:
     return tuple(output.relative(site / path) for path in opened.publish_skill(site))
 
 
-def _ensure_whole_site(option: str, is_site: bool, request: BuildRequest) -> None:
-    """Raise :class:`ConfigError` without a site, or for a part of it."""
+def _ensure_whole_site(site: SiteOptions, request: BuildRequest, *, is_site: bool, is_asked: bool) -> None:
+    """Raise :class:`ConfigError` for files of a site without one, or for a part of it. ``is_asked``: by an option."""
     from anvil.errors import ConfigError
 
-    if not is_site:
+    option = "--markdown" if site.writes_markdown else "--search-page" if site.search_page else ""
+    if option and is_asked and not is_site:
         raise ConfigError(f"{option} is about the pages of a built site. Name its folder with --site.")
-    if request.shard is not None:
+    if option and is_site and request.shard is not None:
         raise ConfigError(f"{option} is about all pages of a site, and --shard has some. Leave one of them out.")
 
 
 def _print(built: Built, before: str, quiet: bool) -> None:
     """Print a build. ``before``: the collection that each message begins with, where there are several."""
     report = built.report
-    for note in (*report.reasons, *built.left_out, *(built.markdown.notes if built.markdown else ())):
+    for note in (*report.reasons, *built.left_out):
         output.warn(f"{before}{note}")
     for failure in report.failed[:MAX_FAILURES_SHOWN]:
         output.warn(f"{before}not embedded, found by keyword only: {failure.path}: {failure.reason}")
@@ -206,10 +204,8 @@ def _print(built: Built, before: str, quiet: bool) -> None:
         output.say(f"The pointer for agents was updated in {', '.join(built.updated)}.")
     if built.published:
         output.say(f"The skill for agents is in {', '.join(built.published)}.")
-    if built.markdown:
-        output.say(f"{before}{built.markdown}")
-    if built.search_page:
-        output.say(f"{before}The search page is {built.search_page}.")
+    for line in built.site_files:
+        output.say(f"{before}{line}")
     if built.unstaged:
         output.say(f"The pointer for agents is not in the commit yet. Run: {built.unstaged}")
 
