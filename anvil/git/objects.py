@@ -109,7 +109,7 @@ class Trees:
         """Path (POSIX) -> the entry there; None for a folder or a missing path."""
         entries: dict[str, Entry | None] = {}
         trees: dict[str, str | None] = {}
-        for path in paths:
+        for path in sorted(paths):  # those of a folder together, while its tree is in the cache
             folder, _, name = path.rpartition("/")
             if folder not in trees:
                 trees[folder] = self.folder(root, folder)

@@ -302,10 +302,11 @@ def moves(writer: Writer) -> list[tuple[int, int]]:
     They can differ for documents with the same slot, after one of them was added or removed.
     """
     used_ids: set[int] = set()
+    beyond: dict[int, int] = {}
     moved: list[tuple[int, int]] = []
     rows = list(writer.connection.execute("SELECT id, library, file_path FROM documents ORDER BY 2, 3"))
     for id_, library, path in rows:
-        new_id = table_rows.document_id(library, path, used_ids)
+        new_id = table_rows.document_id(library, path, used_ids, beyond)
         used_ids.add(new_id)
         if new_id != id_:
             moved.append((id_, new_id))

@@ -41,15 +41,22 @@ def _slots(text: str, fewest: int, most: int) -> Iterator[int]:
         yield number >> (64 - bits)
 
 
-def document_id(library: str, file_path: str, taken: Container[int]) -> int:
-    """A document's id: its first slot that is not in ``taken``, or the next id after the last of them."""
+def document_id(library: str, file_path: str, taken: Container[int], beyond: dict[int, int]) -> int:
+    """A document's id: its first slot that is not in ``taken``, or the next id after the last of them.
+
+    ``beyond``: a cache for calls with the same ``taken``, which may only grow: a taken id -> a later one, and all
+    between are taken.
+    """
     slot, count = 0, 1 << DOCUMENT_BITS
     for slot in _slots(f"{library}\0{file_path}", DOCUMENT_SLOT_BITS, DOCUMENT_BITS):
         if slot not in taken:
             return slot
-    for step in range(count):
-        if (slot + step) % count not in taken:
-            return (slot + step) % count
+    for _ in range(count):
+        following = beyond.get(slot, (slot + 1) % count)
+        if following not in taken:
+            return following
+        beyond[slot] = beyond.get(following, following)  # as in ChunkRows, each search shortens the paths
+        slot = following
     raise BuildError(f"An index holds {count:,} documents at most. Make several, one for each part of them.")
 
 

@@ -107,6 +107,8 @@ class Writer:
         self.connection = connection
         self.reader = Reader(connection)
         """Queries against the working copy; they see each change at once."""
+        self._beyond: dict[int, int] = {}
+        """A cache of :func:`anvil.index_file.table_rows.document_id`."""
 
     def close(self) -> None:
         """Close the connection."""
@@ -195,6 +197,7 @@ class Writer:
         ).get
         if id_ is None:
             return None
+        self._beyond.clear()
         chunk_range = table_rows.chunk_range(id_)
         self._make_unsearchable(id_)  # first: FTS5 has no copy of the text, and needs it to take out its entries
         with self.connection:  # at a savepoint FTS5 writes what it has. Else new entries of a row are marked as deleted
@@ -213,7 +216,7 @@ class Writer:
 
     def new_id(self, library: str, path: str, besides: Container[int] = ()) -> int:
         """A free id for a new document: not in use here, and not in ``besides``."""
-        return table_rows.document_id(library, path, _UsedIds(self.connection, besides))
+        return table_rows.document_id(library, path, _UsedIds(self.connection, besides), self._beyond)
 
     # --- windows and vectors -------------------------------------------------------------------------------
 
@@ -281,6 +284,7 @@ class Writer:
     def renumber(self, moves: Sequence[tuple[int, int]], keywords: bool) -> None:
         """Change ids of documents (old, new) and those of their rows. ``keywords``: in the keyword index too; else it
         must be rebuilt."""
+        self._beyond.clear()
         beyond = 1 << table_rows.DOCUMENT_BITS  # beyond all slots, because two documents may swap their ids
         for old, _ in moves if keywords else ():
             self._make_unsearchable(old)
