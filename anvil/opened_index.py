@@ -240,7 +240,7 @@ class OpenedIndex:
         from anvil.build import builder
         from anvil.documents import document_source
         from anvil.documents.git_tree import StagedTree
-        from anvil.documents.working_tree import folder_advice
+        from anvil.documents.working_tree import folder_advice, other_formats_note
         from anvil.embedding.provider import uncached
         from anvil.index_file import publish
 
@@ -271,11 +271,15 @@ class OpenedIndex:
             publish.keep_out_of_git(self.location.path.parent)
         is_staged = source.name == StagedTree.name
 
-        def pageless() -> str:
+        def about_pages(count: int) -> str | None:
             reason = document_source.no_page(self.folder or "the source", self.config.source.include, staged=is_staged)
-            return reason if is_staged or self.folder is None else f"{reason} {folder_advice(self.folder)}"
+            if is_staged or self.folder is None:
+                return None if count else reason
+            return other_formats_note(self.folder, count) or (
+                None if count else f"{reason} {folder_advice(self.folder)}"
+            )
 
-        return build(request, configured=self.configured, pageless=pageless)
+        return build(request, configured=self.configured, about_pages=about_pages)
 
     def _executor(self, request: BuildRequest) -> Executor:
         """The cluster that embeds. Raises :class:`ConfigError` for another address."""

@@ -44,8 +44,8 @@ class _Plan:
     request: BuildRequest
     wanted: dict[str, str]
     """The settings of the index in its manifest."""
-    pageless: Callable[[], str] | None
-    """Gives the reason to report when the source has no page; None: there is none to report."""
+    about_pages: Callable[[int], str | None] | None
+    """Gives what to report about the number of pages, such as why there is none."""
     started: float
     standing: Reader | None = None
     """The index that exists, if it can be used."""
@@ -59,10 +59,10 @@ class _Plan:
 
     @property
     def about_source(self) -> tuple[str, ...]:
-        """What to report about the source: that its repository cannot be read, or that it has no page."""
+        """What to report about the source: that its repository cannot be read, or that it has few pages."""
         problem = self.source.problem
-        pageless = self.pageless() if self.pageless is not None and not self.scan.entries else None
-        return tuple(reason for reason in (problem, pageless) if reason)
+        pages = self.about_pages(len(self.scan.entries)) if self.about_pages is not None else None
+        return tuple(reason for reason in (problem, pages) if reason)
 
 
 def build(
@@ -73,23 +73,23 @@ def build(
     request: BuildRequest = BuildRequest(),
     *,
     configured: Mapping[str, str | None] | None = None,
-    pageless: Callable[[], str] | None = None,
+    about_pages: Callable[[int], str | None] | None = None,
 ) -> BuildReport:
     """Build or update the index file at ``index`` from ``source``. Nothing is written when nothing changed.
 
     An index of ``request.previous`` that cannot be used is named in the report's reasons. If there is no index yet, the
     first of them is the start. ``configured``: see
-    :func:`anvil.build.indexer.settings`. ``pageless``: gives the reason to report when
-    the source has no page (a shard may have none). A build from plain files replaces an index that was built with a
-    site only with ``force``: the index would lose the site's addresses, and get the files that the site excludes.
+    :func:`anvil.build.indexer.settings`. ``about_pages``: gives what to report about the number of pages (a shard may
+    have none). A build from plain files replaces an index that was built with a site only with ``force``: the index
+    would lose the site's addresses, and get the files that the site excludes.
     Raises :class:`IndexBusy` when another process still builds the same index, and :class:`BuildError` and
     :class:`SourceError`. Then the file at ``index`` is not changed.
     """
     started = time.perf_counter()
     wanted = settings(provider, chunking, configured)
     if request.shard is not None:
-        source, pageless = ShardSource(source, request.shard), None
-    plan = _Plan(source, index, provider, chunking, request, wanted, pageless, started)
+        source, about_pages = ShardSource(source, request.shard), None
+    plan = _Plan(source, index, provider, chunking, request, wanted, about_pages, started)
     publish.ensure_overwritable(index)  # before anything that takes time, such as waiting for the lock
     with contextlib.ExitStack() as opened:
         readers = opened.enter_context(contextlib.ExitStack())  # of the indexes that are built from

@@ -89,7 +89,8 @@ def command(given: OpenRequest, search: SearchRequest, as_json: bool) -> int:
         with output.progress() as progress:
             try:
                 for _, own in options.each_own(given, _begun(progress, lambda: output.warn(being_built))):
-                    own.index()
+                    for reason in own.index().reasons:
+                        output.warn(reason)
             except BuildError as error:  # the question is answered all the same
                 output.warn(str(error))
     return NO if search.min_confidence is not None and not result.results else OK

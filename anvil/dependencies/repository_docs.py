@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from anvil.dependencies import remote_repository
 from anvil.dependencies.remote_repository import RemoteRepository
 from anvil.dependencies.values import LockedDocs
-from anvil.documents.document_source import Selection
+from anvil.documents.document_source import Selection, named_formats, other_formats
 from anvil.documents.git_tree import CommitTree
 from anvil.errors import FetchError, NotFound, SourceError
 from anvil.git.objects import Entry
@@ -110,7 +110,7 @@ def _chosen(
     if named is not None:  # the generator that has this folder says how its anchors are made
         return configured if configured is not None and configured.path == named.path else named
     if configured is None:
-        others = other_formats(tree, ".")
+        others = named_formats(other_formats(tree))
         hint = f" It has {', '.join(others)}, which Anvil does not read." if others else ""
         raise NotFound(f"There is no Markdown documentation in {remote.shown}.{hint}")
     return configured
@@ -192,13 +192,6 @@ _LANGUAGE = re.compile(
     r"(?:ar|az|bg|bn|ca|cs|da|de|el|en|es|et|fa|fi|fr|gu|he|hi|hr|hu|id|it|ja|ka|ko|lt|lv|mr|ms|nb|nl|pl|pt|ro|ru|sk|sl"
     r"|sq|sr|sv|ta|te|th|tr|uk|ur|uz|vi|zh)(?:[-_](?:[a-z]{2,4}|[A-Z]{2}|H[a-z]{3}))?"
 )
-_OTHER_FORMATS = {
-    ".rst": "reStructuredText",
-    ".adoc": "AsciiDoc",
-    ".ipynb": "notebook",
-    ".html": "HTML",
-    ".rmd": "R Markdown",
-}
 _DOCS_DIR = re.compile(r"^docs_dir\s*[:=]\s*['\"]?([^'\"\n#]+)", re.MULTILINE)
 _SRC_DIR = re.compile(r"\bsrcDir\s*:\s*['\"]([^'\"\n]+)['\"]")
 _DOCUSAURUS_PATH = re.compile(r"\bpath\s*:\s*['\"]([^'\"\n]+)['\"]")
@@ -272,17 +265,8 @@ def unread(paths: Collection[str], folder: DocsFolder) -> tuple[str, ...]:
     """Notes on files in the folder that are documentation in other formats."""
     if folder.generator == "readme":
         return ()
-    return tuple(f"{kind} in {folder.path} are not read." for kind in other_formats(paths, folder.path))
-
-
-def other_formats(paths: Collection[str], folder: str) -> list[str]:
-    """The documentation in a folder that is not Markdown, such as ``30 reStructuredText files``."""
-    counts: dict[str, int] = {}
-    for path in paths:
-        kind = _OTHER_FORMATS.get(posixpath.splitext(path)[1].lower())
-        if kind and _is_below(path, folder):
-            counts[kind] = counts.get(kind, 0) + 1
-    return [counted(counts[kind], f"{kind} file") for kind in sorted(counts)]
+    inside = (path for path in paths if _is_below(path, folder.path))
+    return tuple(f"{kind} in {folder.path} are not read." for kind in named_formats(other_formats(inside)))
 
 
 def _configured(path: str, text: str, pages: Collection[str]) -> DocsFolder | None:

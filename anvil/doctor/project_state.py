@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from anvil.context.settings import CONTEXT_NAME, ContextOptions, load_context
 from anvil.doctor.examined_project import ExaminedProject, Result, Verdict
 from anvil.documents.document_source import no_page
-from anvil.documents.working_tree import folder_advice
+from anvil.documents.working_tree import folder_advice, other_formats_note
 from anvil.errors import (
     AnvilError,
     ArtifactError,
@@ -73,6 +73,9 @@ def documents(project: ExaminedProject) -> Iterator[Result]:
         yield Result("note" if project.has_index else "wrong", str(error))
         return
     shown, count = project.shown(project.folder), len(scan.entries)
+    if (others := other_formats_note(project.folder, count)) is not None:
+        yield Result("note" if count else "wrong", f"{shown} has {counted(count, 'page')}. {others}")
+        return
     if not count:
         yield Result("wrong", f"{no_page(shown, project.config.source.include)} {folder_advice(project.folder)}")
         return

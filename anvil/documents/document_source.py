@@ -9,12 +9,24 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import posixpath
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from anvil.formats import patterns
 from anvil.settings.schema import INDEX_FOLDER, SourceOptions
 from anvil.values import Changes, Document, Scan, Skipped
+from anvil.wording import counted
+
+OTHER_FORMATS = {
+    ".rst": "reStructuredText",
+    ".adoc": "AsciiDoc",
+    ".ipynb": "notebook",
+    ".html": "HTML",
+    ".rmd": "R Markdown",
+}
+"""Ending -> the format of documentation that only generators of sites read."""
 
 
 class DocumentSource(Protocol):
@@ -285,6 +297,17 @@ def _head(pattern: str) -> tuple[str, ...]:
     """The folders of a pattern before its first wildcard."""
     folders = [name for name in pattern.lower().split("/")[:-1] if name not in ("", ".")]
     return tuple(itertools.takewhile(lambda name: not any(c in name for c in "*?[{\\"), folders))
+
+
+def other_formats(paths: Iterable[str]) -> Counter[str]:
+    """The formats of documentation that is not Markdown, each with its number of files."""
+    kinds = (OTHER_FORMATS.get(posixpath.splitext(path)[1].lower()) for path in paths)
+    return Counter(kind for kind in kinds if kind)
+
+
+def named_formats(formats: Counter[str]) -> list[str]:
+    """Such as ``30 reStructuredText files``."""
+    return [counted(formats[kind], f"{kind} file") for kind in sorted(formats)]
 
 
 def no_page(folder: object, include: Sequence[str], *, staged: bool = False) -> str:

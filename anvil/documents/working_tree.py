@@ -12,7 +12,7 @@ import os
 import sys
 import time
 import unicodedata
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from threading import RLock
@@ -530,6 +530,26 @@ def folder_advice(folder: Path) -> str:
     if own:
         hold.append(f"{repr('.') if around == Path.cwd() else around} has {own[0]}")
     return f"Name the documentation folder with --docs{': ' if hold else ''}{', and '.join(hold)}."
+
+
+def other_formats_note(folder: Path, pages: int) -> str | None:
+    """A message: a folder has more documentation in other formats than ``pages``, its pages, and how to index that."""
+    names = itertools.islice(_names_below(folder), MAX_SEARCHED_ENTRIES) if pages < MAX_SEARCHED_ENTRIES else ()
+    formats = document_source.other_formats(name for name in names if not name.endswith(".html"))
+    if formats.total() <= pages:
+        return None
+    return (
+        f"{listed(document_source.named_formats(formats))} in the documentation folder are not read: Anvil reads "
+        "Markdown, and the HTML of a site. Build the site, then run 'anvil build --site FOLDER' for the folder of its "
+        "HTML."
+    )
+
+
+def _names_below(folder: Path) -> Iterator[str]:
+    """Names of the files in a folder and in its subfolders, without hidden and built ones."""
+    for _, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if name[:1] not in "._" and name not in ("node_modules", "venv")]
+        yield from names
 
 
 def _pages_in(folder: Path) -> list[str]:

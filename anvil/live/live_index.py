@@ -21,7 +21,7 @@ from anvil.live.background_work import IndexSaver, InitialBuild, VectorWorker, j
 from anvil.live.location import CLOSED, IndexLocation
 from anvil.requests import BuildRequest, OpenRequest, SearchRequest, still_wanted
 from anvil.settings.schema import Chunking
-from anvil.values import RETRY_S, Changes, Progress, silent
+from anvil.values import RETRY_S, BuildReport, Changes, Progress, silent
 from anvil.wording import counted
 
 if TYPE_CHECKING:
@@ -117,6 +117,8 @@ class LiveIndex:
         self._changes: list[Changes] = []
         self._listeners: list[Callable[[Changes], None]] = []
         self._initial_build: InitialBuild | None = None
+        self._build_reasons: tuple[str, ...] = ()
+        """What the build before the first answer reported."""
         self._build_retry_at = 0.0
         """When another first build may begin (monotonic), after one that failed."""
         self._vector_worker = VectorWorker(self.lock, self._open_copy, lambda: self._building)
@@ -222,7 +224,8 @@ class LiveIndex:
 
     def notes(self, copy: WorkingCopy) -> list[str]:
         """Sentences on work that is not done yet, with reasons. Inside :meth:`query`."""
-        notes = [note for note in (copy.source and copy.source.problem, copy.refused) if note]
+        problems = (copy.source and copy.source.problem, copy.refused, *self._build_reasons)
+        notes = list(dict.fromkeys(note for note in problems if note))
         notes += _shard_notes(copy)
         build = self._initial_build
         if build is not None and build.note and (build.running or copy.provisional):
@@ -322,10 +325,12 @@ class LiveIndex:
                     self._answer_from_documents(copy, error)
                 elif self._build_first or not self._read_ahead(copy):
                     try:
-                        corpus.build(BuildRequest())
+                        report = corpus.build(BuildRequest())
                     except BuildError as obstacle:  # such as a file system that is read-only
                         self._answer_from_documents(copy, obstacle)
                     else:
+                        if isinstance(report, BuildReport):
+                            self._build_reasons = report.reasons
                         self._compare(copy)
             return copy
         if self._reading:

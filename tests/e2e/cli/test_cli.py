@@ -229,6 +229,19 @@ def test_no_page_at_all_is_a_warning(tmp_path: Path, include: str, why: str) -> 
     assert not in_process.program("build", "--shard", "1/2", "--index", "1.db", cwd=tmp_path).stderr
 
 
+def test_a_folder_of_another_format_is_told_how_to_be_indexed(tmp_path: Path) -> None:
+    write(
+        tmp_path, {"docs/README.md": "# Crane\n", "docs/a.rst": "A\n", "docs/b/b.rst": "B\n", "docs/_build/c.rst": ""}
+    )
+    note = "2 reStructuredText files in the documentation folder are not read:"
+    first = in_process.program("search", "crane", cwd=tmp_path)
+    assert note in first.stderr and "anvil build --site FOLDER" in first.stderr
+    assert note in in_process.program("build", cwd=tmp_path).stderr
+    assert f"docs has 1 page. {note}" in " ".join(in_process.program("doctor", cwd=tmp_path).stdout.split())
+    write(tmp_path, {"docs/a.md": "# A\n"})
+    assert not in_process.program("build", cwd=tmp_path).stderr, "as many pages as other files"
+
+
 def test_a_file_that_is_no_index_stays(work: Path) -> None:
     for arguments in (["build"], ["build", "--force"], ["ci", "build"]):
         told = program(*arguments, "--index", "docs/index.md", cwd=work, code=2)
