@@ -15,16 +15,17 @@ from anvil.cli import options, output
 from anvil.cli.output import NO, OK
 from anvil.errors import BuildError
 from anvil.requests import MODES, OpenRequest, SearchRequest
-from anvil.search import excerpts, snippets
+from anvil.search import excerpts, highlighting
 from anvil.values import Progress, at_line, labelled
 from anvil.wording import counted, full_heading
 
 if TYPE_CHECKING:
     from anvil.api import Anvil
     from anvil.results import Hit, SearchResult
+    from anvil.search.excerpts import Sought
     from anvil.search.result_texts import SectionSpan
 
-MAX_SNIPPET_CHARS = 400
+MAX_PASSAGE_CHARS = 400
 """Characters of a result's text that are printed: five lines of a terminal with 80 columns."""
 WHOLE = 10**9
 """A budget in characters that cuts nothing."""
@@ -126,27 +127,26 @@ def _print(
 
 
 def rendered(result: SearchResult, spans: Sequence[SectionSpan], query: str, folders: Mapping[str | None, str]) -> str:
-    """The results as text: place, score, confidence, breadcrumb, and the lines that match best. ``folders``: see
+    """The results as text: place, score, confidence, breadcrumb, and the passage that matches best. ``folders``: see
     :func:`anvil.cli.pages.folders`."""
     if not result.results:
         empty = "" if result.total_chunks else " No page is indexed: 'anvil doctor' says why."
         return f"Nothing found in {counted(result.total_chunks, 'chunk')}.{empty}\n"
-    stems = excerpts.query_stems(query)
+    sought = excerpts.sought(query)
     hits = enumerate(zip(result.results, spans, strict=True), 1)
-    return "\n".join(_hit(number, hit, span, stems, folders) for number, (hit, span) in hits)
+    return "\n".join(_hit(number, hit, span, sought, folders) for number, (hit, span) in hits)
 
 
-def _hit(number: int, hit: Hit, span: SectionSpan, stems: frozenset[str], folders: Mapping[str | None, str]) -> str:
+def _hit(number: int, hit: Hit, span: SectionSpan, sought: Sought, folders: Mapping[str | None, str]) -> str:
     from anvil.cli import pages
 
     section = hit.content[span.start : span.end]
-    start, end = snippets.best_snippet(section, stems, MAX_SNIPPET_CHARS)
-    if blank := BLANK_LINES.match(section, start, end):
-        start = blank.end()  # the printed line number is that of the first line shown
+    part = excerpts.excerpt(section, sought, MAX_PASSAGE_CHARS)
+    blank = BLANK_LINES.match(section, part.start, part.end)
+    start = blank.end() if blank else part.start  # the printed line number is that of the first line shown
     page = pages.shown(folders, hit.metadata.file_path, hit.collection, hit.version)
     location = at_line(page, span.line_at(section, start))
-    text = section[start:end].strip("\r\n")
-    marked = snippets.highlight(text, stems, lambda word: output.style(word, "yellow", "bold"))
+    marked = highlighting.highlight(part.of(section), sought.stems, lambda word: output.style(word, "yellow", "bold"))
     lines = [f"   | {text}" for text in marked.splitlines() if text.strip()]
     url = [f"   {hit.metadata.url}"] if hit.metadata.url else []
     likely = "" if hit.confidence is None else f"  confidence {hit.confidence:.2f}"

@@ -134,8 +134,8 @@ def tasks(given: RepositoryOptions, status: str, as_json: bool, path: str | None
 @options.question
 def search(given: RepositoryOptions, top_k: int, type_: str | None, as_json: bool, query: str) -> None:
     """Search the artifacts."""
-    from anvil.cli.search import MAX_SNIPPET_CHARS
-    from anvil.search import excerpts, snippets
+    from anvil.cli.search import MAX_PASSAGE_CHARS
+    from anvil.search import excerpts
 
     with output.progress() as progress, given.open(progress) as context:
         hits, spans = context.search_with_spans(query, top_k, type_)
@@ -144,14 +144,14 @@ def search(given: RepositoryOptions, top_k: int, type_: str | None, as_json: boo
         return
     if not hits:
         output.say("Nothing found.")
-    stems = excerpts.query_stems(query)
+    sought = excerpts.sought(query)
     for number, (hit, span) in enumerate(zip(hits, spans, strict=True), 1):
         section = hit.content[span.start : span.end]
-        start, end = snippets.best_snippet(section, stems, MAX_SNIPPET_CHARS)
-        line = span.line_at(section, start)
+        part = excerpts.excerpt(section, sought, MAX_PASSAGE_CHARS)
+        line = span.line_at(section, part.start)
         output.say(f"{number}. {hit.artifactPath}:{line}  {hit.score:.3f}")
         output.say(f"   {full_heading(hit.title, hit.heading)}")
-        output.say_lines(section[start:end])
+        output.say_lines(part.of(section))
 
 
 @command.command("script", epilog="Example: anvil context script")

@@ -69,8 +69,8 @@ def search(
     given: LibraryFileOptions, library: str | None, top_k: int, conditions: tuple[str, ...], as_json: bool, query: str
 ) -> None:
     """Find the passages that answer QUERY."""
-    from anvil.cli.search import MAX_SNIPPET_CHARS
-    from anvil.search import excerpts, snippets
+    from anvil.cli.search import MAX_PASSAGE_CHARS
+    from anvil.search import excerpts
 
     with given.open() as library_file:
         result = library_file.search(query, top_k, library, filter_of(conditions))
@@ -81,14 +81,13 @@ def search(
         output.warn(note)
     if not result.results:
         output.say("Nothing found.")
-    stems = excerpts.query_stems(query)
+    sought = excerpts.sought(query)
     for number, hit in enumerate(result.results, 1):
         page = f", page {hit.page}" if hit.page else ""
-        start, end = snippets.best_snippet(hit.content, stems, MAX_SNIPPET_CHARS)
         likely = "" if hit.confidence is None else f"  confidence {hit.confidence:.2f}"
         output.say(f"{number}. {hit.source}{page}  {hit.score:.3f}{likely}")
         output.say(f"   {hit.title} ({hit.library}, {hit.doc_id})")
-        output.say_lines(hit.content[start:end])
+        output.say_lines(excerpts.excerpt(hit.content, sought, MAX_PASSAGE_CHARS).of(hit.content))
 
 
 @command.command("list", epilog="Example: anvil library list --library papers")

@@ -147,6 +147,10 @@ class Excerpt:
     end: int
     after: str = ""
 
+    def of(self, text: str) -> str:
+        """The excerpt itself, of its text."""
+        return f"{self.before}{text[self.start : self.end].rstrip()}{self.after}"
+
 
 class _Block(NamedTuple):
     """A heading, a paragraph, an item, a row of a table or a fenced block: its span, without the blank lines that

@@ -18,7 +18,7 @@ from starlette.routing import Route
 
 from anvil.api import Anvil
 from anvil.errors import AnvilError, ConfigError, NotFound
-from anvil.search import excerpts, snippets
+from anvil.search import excerpts, highlighting
 from anvil.server.docs_toolset import TOOLS
 from anvil.server.logs import event
 from anvil.server.result_json import plain, text
@@ -86,8 +86,8 @@ def search(opened: Anvil, given: dict[str, Any]) -> dict[str, Any]:
     explained = opened.explain(**given)
     hits = explained.result.results
     stems = excerpts.query_stems(given["query"])
-    words = snippets.matched_words("\n".join(hit.content for hit in hits), stems)
-    words |= snippets.matched_words("\n".join(hit.metadata.heading_path for hit in hits), stems)
+    words = highlighting.matched_words("\n".join(hit.content for hit in hits), stems)
+    words |= highlighting.matched_words("\n".join(hit.metadata.heading_path for hit in hits), stems)
     return {"text": text(plain(explained.result)), "parts": plain(explained.parts), "words": sorted(words)}
 
 
