@@ -15,7 +15,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PureWindowsPath
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from anvil.errors import NotFound
 from anvil.formats import patterns
@@ -23,6 +23,7 @@ from anvil.formats.characters import is_unicode, line_ends
 from anvil.index_file.reader import IndexReader
 from anvil.index_file.table_rows import StoredDocument, edition, is_parallel, section_url, speaks
 from anvil.results import Page, PageList, PageSection, PageSummary, SectionText
+from anvil.settings.collection_choice import version_order
 from anvil.values import MAX_PATH_CHARS, ROOT, SEPARATOR, ChunkMetadata, PageChunk, Section
 from anvil.wording import closest_paths, first_of, full_heading
 
@@ -382,9 +383,7 @@ T = TypeVar("T")
 NEARLY = 0.9
 """Share of the score of a page's best version from which on a newer one stands for it. With less, the newer one may
 lack the section that answers."""
-_RELEASED, _ALIASES = frozenset({"stable"}), frozenset({"latest", "current"})
 _ENDING = re.compile(r"(?:^|/)(?:index(?:\.\w+)?)?$|\.(?:html?|mdx?)$", re.I)
-_NUMBER = re.compile(r"v?(\d+(?:\.(?:\d+|x))*)(.*)", re.I)
 
 
 class Versioned(NamedTuple):
@@ -432,18 +431,10 @@ def of_index(index: IndexReader) -> Versions:
     return versions((page.id, page.url or page.file_path, edition(page.metadata)[0]) for page in index.documents())
 
 
-def newest(version: str | None) -> tuple[int, tuple[int, ...], int]:
-    """A sort key, highest for the version that most readers want: the one without a name or ``stable``, ``latest``,
-    released numbers, pre-releases, then names such as ``dev``."""
-    if version is None or version.lower() in _RELEASED:
-        return (4, (), 0)
-    if version.lower() in _ALIASES:
-        return (3, (), 0)
-    number = _NUMBER.fullmatch(version)
-    if number is None:
-        return (0, (), 0)
-    parts = tuple(int(part) if part.isdecimal() else 1 << 30 for part in number[1].lower().split("."))
-    return (2, parts, int(not number[2]))
+def newest(version: str | None) -> tuple[bool, Any]:
+    """A sort key, highest for the version that most readers want: the one without a name, then as
+    :func:`version_order`."""
+    return version is None, version_order(version or "")
 
 
 def one_of_each(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -78,7 +79,7 @@ def answering_version(versions: Sequence[Collection]) -> Collection:
     return next(collection for collection in versions if (collection.version or "") == best)
 
 
-ALIASES = {"latest": 2, "stable": 3}
+ALIASES = {"latest": 2, "current": 2, "stable": 3}
 """Names that publishers give to their newest version -> their rank above all numbers. On Read the Docs, "latest" is the
 main branch, so "stable" goes before it."""
 PRERELEASE = re.compile(
@@ -89,12 +90,13 @@ PRERELEASE = re.compile(
 def newest(versions: Iterable[str]) -> str:
     """The newest of some versions. A release is newer than any pre-release; ``stable`` and ``latest`` are newer than
     all numbers; names without a number are older."""
-    return max(versions, key=_key)
+    return max(versions, key=version_order)
 
 
-def _key(version: str) -> tuple[int, bool, list[tuple[int, int, str]]]:
+def version_order(version: str) -> tuple[int, bool, list[tuple[float, str]]]:
+    """The sort key of that order."""
     parts = re.findall(r"\d{1,18}|[a-z]+", version.lower().removeprefix("v"))
     has_number = any(part.isdigit() for part in parts)
-    # 1.10 is after 1.9. A number is never compared with letters, which would be an error.
-    natural = [(1, int(part), "") if part.isdigit() else (0, 0, part) for part in parts]
+    # 1.10 is after 1.9, and 1.x the newest of them. A number is never compared with letters, which would be an error.
+    natural = [(float(part), "") if part.isdigit() else (math.inf if part == "x" else -1.0, part) for part in parts]
     return ALIASES.get(version.lower(), int(has_number)), not PRERELEASE.search(version), natural
