@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from anvil.sites import html_tree
@@ -50,15 +50,16 @@ GENERIC = Generator(
     ),
     ignore="""
         nav, [role=navigation], [role=search], [role=banner], [role=contentinfo], [hidden]:not([role=tabpanel]),
-        [aria-hidden=true]:not(.starlight-aside__title, .rp-tabs__content__item),
-        [style='display:none'], [style='display: none'], .sr-only,
+        [aria-hidden=true]:not([role=tabpanel], .starlight-aside__title, .rp-tabs__content__item),
+        [style='display:none']:not([role=tabpanel]), [style='display: none']:not([role=tabpanel]), .sr-only,
         .visually-hidden, .skip-link, .breadcrumb, .breadcrumbs, .pagination-nav, .prev-next, .edit-page-link,
         :is(a, button, span, i, svg):is(.headerlink, .header-anchor, .anchor-link, .hash-link, .heading-anchor,
         .anchorjs-link, .heading-link),
         .edit-link, .edit-this-page, .toc, #toc, #TOC, #markdown-toc, :is(h2, h3, h4):has(+ #markdown-toc),
         .table-of-contents, [role=menu], .copybtn, .copy-button, body > header,
         body > footer, main > footer, article > footer, form[role=search],
-        button:not([role=tab], h1 *, h2 *, h3 *, h4 *, h5 *, h6 *, summary *, dt *, :has(> button:nth-of-type(8)) > *),
+        button:not([role=tab], li > :has(+ ul), h1 *, h2 *, h3 *, h4 *, h5 *, h6 *, summary *, dt *,
+        :has(> button:nth-of-type(8)) > *),
         aside.footnote > .label,
         .footnote-backref, [role=doc-backlink]:not(h1 *, h2 *, h3 *, h4 *, h5 *, h6 *), .data-footnote-backref,
         .reversefootnote, span.backrefs, td.linenos, td.gl, .linenodiv, .rouge-gutter, .hljs-ln-numbers,
@@ -76,6 +77,13 @@ _IGNORED_OF_MATERIAL = """
     .md-content__button, .md-source-file, .md-feedback, .md-tags, .md-clipboard, .md-nav, .md-header, .md-tabs,
     .md-footer
 """
+_HUGO = Generator(
+    "hugo",
+    meta="hugo",
+    content=(".td-content", "article.markdown", "main .content", "main article", "main"),
+    ignore=".feedback--title, .feedback--question, .feedback--response, .td-page-meta__lastmod, main [role=menu]",
+    address="baseURL in hugo.toml",
+)
 GENERATORS = (
     Generator(
         "zensical",
@@ -171,12 +179,8 @@ GENERATORS = (
         ignore=".nav-wrapper, .buttons, .boring",
         edit=("a#git-edit-button", "a[title='Suggest an edit']"),
     ),
-    Generator(
-        "hugo",
-        meta="hugo",
-        content=(".td-content", "article.markdown", "main .content", "main article", "main"),
-        address="baseURL in hugo.toml",
-    ),
+    _HUGO,
+    replace(_HUGO, meta="", markup=".td-content, .hextra-max-content-width"),  # its start page alone may name Hugo
     Generator(
         "jekyll",
         meta="jekyll",

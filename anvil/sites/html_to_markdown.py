@@ -182,8 +182,8 @@ class _Converter:
             return False
         if not target or target.lower().startswith(_NO_ADDRESS):
             return True
-        self.writer.open_span("[")
-        self._at_end(node, lambda: self.writer.close_span(target))
+        self.writer.open_span("[", target)
+        self._at_end(node, self.writer.close_span)
         return True
 
     def _image(self, node: Element) -> bool:

@@ -47,11 +47,12 @@ class _Container:
 
 @dataclass(slots=True)
 class _Span:
-    """An open inline element: its mark and where its text begins."""
+    """An open inline element: its mark, where its text begins, and where a link leads."""
 
     mark: str
     start: int
     paragraph: int
+    target: str
 
 
 @dataclass(slots=True)
@@ -136,12 +137,12 @@ class MarkdownWriter:
         before = " " if text.startswith(" ") else ""
         self._pieces.append(f"{before}{ticks}{pad}{bare}{pad}{ticks}{' ' if text.endswith(' ') else ''}")
 
-    def open_span(self, mark: str) -> None:
-        """Begin an inline element with a mark such as ``**``."""
-        self._spans.append(_Span(mark, len(self._pieces), self._paragraph))
+    def open_span(self, mark: str, target: str = "") -> None:
+        """Begin an inline element with a mark such as ``**``. ``target``: where the link leads, for the mark ``[``."""
+        self._spans.append(_Span(mark, len(self._pieces), self._paragraph, target))
 
-    def close_span(self, target: str | None = None) -> None:
-        """End it. ``target``: where the link leads, for the mark ``[``."""
+    def close_span(self) -> None:
+        """End it."""
         span = self._spans.pop()
         if span.paragraph != self._paragraph or any(open_span.mark == span.mark for open_span in self._spans):
             return  # there was a block in it, or it is inside one like it
@@ -150,7 +151,7 @@ class MarkdownWriter:
         if not bare or _HARD_BREAK in text or (self._lines and self._lines[-1].plain):
             return
         if span.mark == "[":
-            marked = _link(bare, target or "")
+            marked = _link(bare, span.target)
         elif self._touches_word(bare, text, span):
             return
         else:
@@ -200,6 +201,11 @@ class MarkdownWriter:
             self._note_images()
 
     def _end_paragraph(self) -> None:
+        card = self._spans[-1] if self._spans and self._spans[-1].mark == "[" else None
+        if card is not None and card.paragraph == self._paragraph:  # a link around blocks is that of the first
+            self.close_span()
+            is_blank = not "".join(self._pieces[card.start :]).strip(" ")
+            self._spans.append(_Span("[", 0, self._paragraph + is_blank, card.target))
         text = "".join(self._pieces)
         self._pieces = []
         self._paragraph += 1

@@ -52,6 +52,12 @@ from anvil.sites.html_page import read_page
             "# join\n\nJoins.\n",
         ),
         (
+            "hugo",
+            """<main><div>Guide</div><div class="td-content"><h1>Beds</h1><p>Text.</p>
+            <h2 class="feedback--title">Feedback</h2><p class="feedback--question">Helpful?</p></div></main>""",
+            "# Beds\n\nText.\n",
+        ),
+        (
             "yard",
             """<a id="class_list_link">All</a><div id="content"><h1>Class: A</h1><h2>Methods
             <small><a href="#" class="summary_toggle">collapse</a></small></h2><pre class="code ruby">a</pre>

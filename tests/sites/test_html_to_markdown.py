@@ -24,6 +24,16 @@ CASES = {
     "inline": ("<p>a <b>b</b> <i>c</i>\n <del>d</del> <code>e`f</code></p>", "a **b** *c* ~~d~~ ``e`f``"),
     "marks inside a word": ("<p>un<b>believ</b>able <b>B</b>c H<sub>2</sub>O</p>", "unbelievable Bc H2O"),
     "link": ('<p><a href="../x/?a b">to <b>x</b></a> <a href="javascript:x()">y</a></p>', "[to **x**](../x/?a%20b) y"),
+    "link around blocks": (
+        '<p>z</p><a href="/x"> <div><img alt="" src="x.svg"></div><div>A</div><div>b</div></a><p>c</p>',
+        "z\n\n[A](/x)\n\nb\n\nc",
+    ),
+    "tree of folders": ("<ul><li><button>a</button><ul><li>b</li></ul></li></ul>", "- a\n  - b"),
+    "tabs that are hidden": (
+        '<div><div role="tablist"><button role="tab">A</button><button role="tab">B</button></div></div><div>'
+        '<div role="tabpanel">a</div><div role="tabpanel" aria-hidden="true">b</div></div>',
+        "**A**\n\na\n\n**B**\n\nb",
+    ),
     "image": ('<p><img alt="A map" src="x.png">of it</p>', "A map of it"),
     "line break": ("<p>a<br>b</p>", "a\\\nb"),
     "text that looks like Markdown": (
