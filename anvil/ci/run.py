@@ -37,13 +37,7 @@ MAX_WARNINGS = 10
 
 @dataclass(frozen=True, slots=True)
 class CiOptions(OpenRequest):
-    """The options of ``anvil ci``. ``keep``: the folder that is kept between runs, of the index or of dependencies'
-    documentation. ``kept_key``: the cache key from which it was restored. ``mark_stale``: whether stale pages get a
-    warning. ``tests``: a file of questions; ``true`` for the nearest ``anvil-tests.toml``. ``fail_level``: the lowest
-    level of finding that fails; None for that of the configuration. ``site``: the folder of a built site. ``base``: the
-    commit that a change is compared with; None for the branch of the pull request. ``fail_impact``: whether sections
-    that a change probably makes wrong fail the job. ``comment``: whether a comment on the pull request names them.
-    ``markdown``: whether the pages of a site are written as Markdown; None for what the configuration says."""
+    """The options of ``anvil ci``, as its help describes them; None for what the configuration says."""
 
     previous: tuple[str, ...] = ()
     shard: str | None = None
