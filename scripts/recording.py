@@ -23,40 +23,29 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PICTURE = ROOT / "docs" / "assets" / "session.svg"
 PAGES = {
-    "alerts.md": """\
-# Alerts
+    "deploy.md": """\
+# Deploy
 
-A message is sent when a check fails three times in a row. It names the server and the check,
-and the answer that came in place of the one that was expected. When the check succeeds again,
-a second message says how long the trouble lasted.
+Push to `main`. The release is built and tested, and takes the place of the one before without a pause.
 
-## Silence at night
+## Roll back
 
-Between 22:00 and 06:00 messages wait for the morning, where one summary tells what happened
-meanwhile. Checks that are marked as urgent do not care what time it is. The hours can be set
-for each team, in the time zone of the team.
+`ship rollback` starts the release before, within a minute. The data stays as it is.
+Old releases are kept for 30 days.
 
-## On call
+## Secrets
 
-What is urgent goes to the next person on the list at once. Who does not answer within ten
-minutes is passed over. The last one on the list is woken again every hour, until somebody has
-answered.
+`ship secret set NAME` asks for a value and stores it encrypted. The next release gets it.
 """,
     "install.md": """\
 # Install
 
 Download the package, start it, and open port 7070 in a browser. The first page asks for the
-servers that are to be watched, and for an address that messages are sent to.
+servers to deploy to, and for an address that messages are sent to.
 """,
 }
-EDIT = "echo 'At sea, whoever has the watch is called by radio.' >> docs/alerts.md"
-ASK = 'anvil search --docs docs --top-k 1 "{}"'
-COMMANDS = (
-    ASK.format("who is woken at night?"),
-    EDIT,
-    "anvil check --docs docs",
-    ASK.format("who is called by radio?"),
-)
+ASK = 'anvil search --docs docs --top-k 1 "can I roll back to an old release?"'
+COMMANDS = (ASK, "sed -i 's/30 days/90 days/' docs/deploy.md", "anvil check --docs docs", ASK)
 COLUMNS = 100
 ADVANCE, LINE, GAP, MARGIN, BAR = 8.4, 20, 10, 18, 40
 TYPING, READING = 0.035, 1.6
@@ -164,7 +153,7 @@ def drawn(steps: list[Step]) -> str:
     dots = "".join(f'<circle cx="{MARGIN + 5 + 18 * each}" cy="17" r="5"/>' for each in range(3))
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}">\n'
-        "<title>A question is answered, a page is edited, and the next answer is from the new text</title>\n"
+        "<title>A search finds 30 days, the page is edited, and the same search finds 90 days</title>\n"
         f"<style>\n{STYLE}</style>\n"
         f'<rect class="window" x=".5" y=".5" width="{width - 1}" height="{height - 1}" rx="8"/>\n'
         f'<g class="dots">{dots}</g>\n' + "\n".join(rows) + "\n</svg>\n"
