@@ -123,7 +123,7 @@ def _attempt(http: HttpClient, candidate: Candidate, part: Path, progress: Progr
         if before.strong:
             headers["If-Range"] = before.strong
     with http.get(candidate.url, headers) as reply:
-        if reply.status == 304:
+        if reply.status == 304 and headers.keys() & {"If-None-Match", "If-Modified-Since"}:
             return None
         if reply.status == 416 and have:  # the file of the server ends before the part that is here
             forget(part)
@@ -233,7 +233,7 @@ def _by_manifest(
 ) -> Iterator[Candidate | None]:
     conditions = Validators(known.etag, known.modified).conditions() if known else {}
     with http.get(url, conditions) as reply:
-        if reply.status == 304:
+        if reply.status == 304 and conditions:
             yield None
             return
         if not only and (reply.status in ABSENT or reply.status == 403):  # some stores answer 403 for a missing file

@@ -80,9 +80,11 @@ class IndexPolicy:
             raise FetchError(f"{host_of(url)} can be used over https only. Check the address.")
 
     def redirect(self, before: str, target: str) -> str:
-        hosts = f"{host_of(before)} to {host_of(target)}"
+        hosts = f"{host_of(before)} to {host_of(target)}".removesuffix(" to ")
         if not index_url.is_allowed(target) or (before.startswith("https:") and not target.startswith("https:")):
-            raise FetchError(f"A redirect from {hosts} leads to plain http, which is not followed. Tell its owner.")
+            scheme = urllib.parse.urlsplit(target).scheme
+            kind = "plain http" if scheme == "http" else f"an address with {scheme}:"
+            raise FetchError(f"A redirect from {hosts} leads to {kind}, which is not followed. Tell its owner.")
         if index_url.is_loopback(target) and not index_url.is_loopback(before):
             raise FetchError(f"A redirect from {hosts}, this machine, is not followed. Check the address.")
         parts = urllib.parse.urlsplit(target)

@@ -611,6 +611,15 @@ def test_a_redirect_from_https_to_http_is_not_followed_even_on_this_machine(
     assert [each.path for each in server.requests] == ["/up.json", "/up.db"]
 
 
+def test_an_answer_that_makes_no_sense_is_named(server: Server, get: Callable[..., FetchResult]) -> None:
+    for name in ("x.db", "x.json"):
+        server.answers[f"/{name}"] = Answer(b"", 304)  # although no condition was sent
+        assert "answered with status 304" in refused(get, f"{server.url}/{name}")
+    server.answers["/y.db"] = Answer(b"", 302, {"Location": "file:///etc/passwd"})
+    host = server.url.removeprefix("http://")
+    assert f"A redirect from {host} leads to an address with file:" in refused(get, f"{server.url}/y.db")
+
+
 def test_slow_headers_end_over_tls_too(secure: Server, index: Path, get: Callable[..., FetchResult]) -> None:
     secure.publish(index)
     secure.answers["/anvil/index.json"].drip_headers = 0.1
