@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from anvil.sites.page_choice import PageImage
 from anvil.text import front_matter, markdown_parser, references, visible_text
+from anvil.text.headings import page_title
 from anvil.text.references import TargetSpan
 from anvil.values import UNKNOWN_TIME, Document
 
@@ -49,7 +50,8 @@ def page_of(
     # Most pages begin with their title. The others are parsed only if that may tell more.
     if not has_heading and (not title or markdown_parser.may_have_heading(text, 0, 1)):
         parsed = document.page or markdown_parser.parse(text)
-        title = title or parsed.title or document.path
+        headings = ((section.heading_level, section.title) for section in parsed.sections if section.heading_level)
+        title = title or page_title(document.path, parsed.title, headings)
         has_heading = any(section.heading_level == 1 for section in parsed.sections)
     assert title
     if document.cleaned:

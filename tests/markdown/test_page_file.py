@@ -63,6 +63,7 @@ def test_a_page_without_a_heading_gets_its_title_as_one() -> None:
     assert page_of(document("---\ntitle: Named\n---\nText.\n"), "a.md").text == "# Named\n\nText.\n"
     assert page_of(document("```\n# no heading\n```\n", title="T"), "a.md").text == "# T\n\n```\n# no heading\n```\n"
     assert page_of(document("Title\n=====\n", title="T"), "a.md").text == "Title\n=====\n"
+    assert page_of(document("## Part\n"), "b.md").title == "guide", "as in the index"
 
 
 def test_front_matter_that_yaml_does_not_take_is_text() -> None:
