@@ -57,7 +57,7 @@ def within(key: str, value: float, low: float, high: float = MAX_NUMBER) -> None
 def one_of(key: str, value: str, literal: Any) -> None:
     """Raise :class:`ConfigError` unless ``value`` is one of a literal type."""
     if value not in get_args(literal):
-        raise ConfigError(f"{key} is {value!r}. Use one of {', '.join(get_args(literal))}.")
+        raise ConfigError(f"{key} is {value[:100]!r}. Use one of {', '.join(get_args(literal))}.")
 
 
 def builder(key: str, value: str | None) -> None:
