@@ -201,6 +201,13 @@ GENERATORS = (
         ignore=".quarto-title-meta",
         address="website.site-url in _quarto.yml",
     ),
+    Generator(
+        "nextra",
+        markup="#nextra-skip-nav, .nextra-nav-container, .nextra-navbar",
+        content=("main",),
+        ignore=".nextra-breadcrumb, .nextra-banner, .nextra-mobile-nav, [href='#nextra-skip-nav'], footer",
+        edit=(".nextra-toc a[href*='/blob/']", "a[href*='/edit/']"),
+    ),
     Generator("eleventy", meta="eleventy", content=("main",)),
     Generator(
         "rustdoc",
@@ -296,13 +303,14 @@ def generator_of(tree: Tree) -> Generator:
         (element.attributes.get("content") or "").strip().lower()
         for element in html_tree.select(tree, "meta[name=generator i]")
     ]
+    is_known = any(generator.meta and meta.startswith(generator.meta) for generator in GENERATORS for meta in metas)
     for generator in GENERATORS:
         named = bool(generator.meta) and any(meta.startswith(generator.meta) for meta in metas)
         if named or not generator.meta:
             if not generator.markup or html_tree.first(tree, generator.markup) is not None:
                 return generator
-        # the markup of a theme alone: not of a page that names a generator, which may have the same theme
-        elif generator.markup and not metas and html_tree.first(tree, generator.markup) is not None:
+        # the markup of a theme alone: not of a page that names another generator here, which may have the same theme
+        elif generator.markup and not is_known and html_tree.first(tree, generator.markup) is not None:
             return generator
     return GENERIC
 
@@ -330,7 +338,7 @@ def content_of(tree: Tree, rules: PageRules = NO_RULES, generator: Generator | N
 
 @functools.lru_cache(maxsize=64)
 def _ignored(own: tuple[str, ...], generator: Generator) -> str:
-    lists = (*own, "[data-pagefind-ignore]", *sorted(INERT), generator.ignore, GENERIC.ignore)
+    lists = (*own, "[data-pagefind-ignore]:not(.nextra-code)", *sorted(INERT), generator.ignore, GENERIC.ignore)
     return ", ".join(filter(None, lists))
 
 

@@ -153,19 +153,20 @@ _CALLOUT_ELEMENTS = frozenset({"div", "aside", "section", "blockquote", "details
 _CALLOUT_CLASSES = frozenset(
     """
     admonition custom-block markdown-alert alert callout starlight-aside admonitionblock theme-admonition
-    blockquote-alert
+    blockquote-alert tsd-alert vocs_Callout nextra-callout doc-callout
     """.split()  # noqa: SIM905
 )
 _CALLOUTS_OF_DOCFX = frozenset({"NOTE", "TIP", "WARNING", "IMPORTANT", "CAUTION"})
 """Classes of its admonitions, whose title is a heading without an id."""
 _KIND_IN_CLASS = re.compile(
-    r"(?:theme-admonition|markdown-alert|blockquote-alert|alert|callout|starlight-aside-|admonition|custom-block)-(\w+)"
+    r"(?:theme-admonition|markdown-alert|blockquote-alert|(?:tsd-)?alert|callout|starlight-aside-|admonition|custom-block)-(\w+)"
+    r"|vocs_callout_(\w+)"
 )
 _NO_KINDS = frozenset({"style", "title", "dismissible", "titled", "empty", "expand", "default", "none", "block"})
 _LOOKS = {"primary": "info", "secondary": "note", "light": "note", "dark": "note", "information": "info"}
 """Bootstrap's names for the looks of an alert, and what they mean."""
 _CALLOUT_TITLES = re.compile(
-    r"(?:admonition|custom-block|markdown-alert|callout|blockquote-alert|alert)-(?:title|heading|header|label)"
+    r"(?:admonition|custom-block|markdown-alert|callout|blockquote-alert|(?:tsd-)?alert)-(?:title|heading|header|label)"
     r"|starlight-aside__title|admonitionHeading\w*|title"
 )
 
@@ -182,7 +183,7 @@ def callout_kind(element: Element) -> str | None:
     ):
         return None
     lowered = [name.lower() for name in names]
-    in_class = [match[1] for name in lowered if (match := _KIND_IN_CLASS.fullmatch(name))]
+    in_class = [match[1] or match[2] for name in lowered if (match := _KIND_IN_CLASS.fullmatch(name))]
     kind = next((name for name in (*in_class, *lowered) if name in _CALLOUT_KINDS or name in _LOOKS), None)
     if kind is None:  # a kind of the site's own, where a class names it as one
         own = [name for name in (*in_class, *lowered) if name not in _CALLOUT_CLASSES and name not in _NO_KINDS]

@@ -58,6 +58,14 @@ from anvil.sites.html_page import read_page
             "# Beds\n\nText.\n",
         ),
         (
+            "nextra",
+            """<meta name="generator" content="Next.js"><div class="nextra-navbar">Bar</div>
+            <main data-pagefind-body="true"><h1>MDX</h1>
+            <div class="nextra-code" data-pagefind-ignore="all"><pre><code>a</code></pre></div>
+            <p data-pagefind-ignore>No.</p></main>""",
+            "# MDX\n\n```\na\n```\n",
+        ),
+        (
             "yard",
             """<a id="class_list_link">All</a><div id="content"><h1>Class: A</h1><h2>Methods
             <small><a href="#" class="summary_toggle">collapse</a></small></h2><pre class="code ruby">a</pre>

@@ -97,6 +97,8 @@ CASES = {
         '\n<div class="line"> </div><div class="line">}</div>\n<div class="ttc">b</div></div>',
         "```\nif (a) {\n  b();\n\n}\n```",
     ),
+    "admonition of Vocs": ('<aside class="vocs_Callout vocs_Callout_danger"><p>b</p></aside>', "> [!DANGER]\n> b"),
+    "admonition of Nextra": ('<div class="nextra-callout x:flex"><p>b</p></div>', "> [!NOTE]\n> b"),
     "admonition of docfx": ('<div class="NOTE"><h5>Note</h5><p>b</p></div>', "> [!NOTE] Note\n>\n> b"),
     "list of contents of kramdown": (
         '<h2 id="t">Contents</h2><ol id="markdown-toc"><li><a href="#a">A</a></li></ol><h2 id="a">A</h2>',
@@ -180,6 +182,7 @@ CASES = {
     ),
 }
 ADMONITIONS = {
+    "TypeDoc": '<div class="tsd-alert tsd-alert-warning"><div class="tsd-alert-title">Mind</div><p>a</p></div>',
     "Python-Markdown": '<div class="admonition warning"><p class="admonition-title">Mind</p><p>a</p></div>',
     "Material": '<details class="warning"><summary>Mind</summary><p>a</p></details>',
     "Docusaurus": '<div class="theme-admonition theme-admonition-warning admonition_xJq3 alert alert--warning">'
