@@ -80,10 +80,12 @@ class _CachedFile(NamedTuple):
 
 
 class _Committed(NamedTuple):
-    """A file in a commit: its blob id, and the time of the last commit that changed it; empty for an untracked file."""
+    """A file in a commit: its blob id, and the time of the last commit that changed it; empty for an untracked file.
+    ``target``: as of :class:`_CachedFile`."""
 
     blob: str = ""
     time: str = ""
+    target: str = ""
 
 
 class WorkingTree:
@@ -211,21 +213,29 @@ class WorkingTree:
         out."""
         with self._lock:
             head = self.commit()
+            if self._times[0] != head:
+                self._times = (head, {})
+            links = {path: cached.target for path, cached in self._files.items() if cached.target}
+            committed = self._times[1]
+            is_known = self._around.problem is None  # else the repository is tried again
+            asked = [
+                path
+                for path in paths
+                if not is_known or path not in committed or committed[path].target != links.get(path, "")
+            ]
             times: dict[str, str] = {}
             blobs: dict[str, str] = {}
-            if (git := self._around.git) is not None and head is not None:
-                links = {path: cached.target for path, cached in self._files.items() if cached.target}
+            if (git := self._around.git) is not None and head is not None and asked:
                 try:
-                    times = modified(git, paths, self.root_path, links, known, since, head)
+                    times = modified(git, asked, self.root_path, links, known, since, head)
                     in_git = {path: links.get(path) or self._in_repository(path) for path in times}
                     entries = git.entries(list(in_git.values()), head)
                     blobs = {path: entry.id for path, at in in_git.items() if (entry := entries[at])}
                 except GitError as error:
                     self._around.problem = str(error)
-            if self._times[0] != head:
-                self._times = (head, {})
-            self._times[1].update((path, _Committed(blobs.get(path, ""), times.get(path, ""))) for path in paths)
-            path_times = ((path, self._time_in(path, self._times[1][path])) for path in paths)
+            for path in asked:
+                committed[path] = _Committed(blobs.get(path, ""), times.get(path, ""), links.get(path, ""))
+            path_times = ((path, self._time_in(path, committed[path])) for path in paths)
             return {path: time for path, time in path_times if time is not None}
 
     # --- inner -------------------------------------------------------------------------------------

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Collection
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,6 +15,7 @@ from anvil.documents.document_source import DocumentSource
 from anvil.documents.git_tree import CommitTree, StagedTree
 from anvil.documents.working_tree import WorkingTree
 from anvil.git.objects import blob_id
+from anvil.git.repository import Repository
 from anvil.values import Document, Skipped
 from tests.documents.test_git_tree import age
 from tests.support import in_process
@@ -54,6 +57,27 @@ def test_times_are_those_of_the_target(linked: Path) -> None:
         assert source.last_modified(["index.md"], {}, None) == {"index.md": "2023-11-15T00:43:20Z"}
         read = source.read("index.md")
         assert isinstance(read, Document) and read.last_modified == "2023-11-15T00:43:20Z"
+
+
+def test_the_history_is_walked_for_new_pages_and_links_alone(linked: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    walk = Repository.last_modified
+
+    def counted(repository: Repository, paths: Collection[str], *rest: Any) -> dict[str, str]:
+        asked.extend(paths)
+        return walk(repository, paths, *rest)
+
+    monkeypatch.setattr(Repository, "last_modified", counted)
+    tree = WorkingTree(linked / "docs")
+    for targets in (["a.md", "README.md"], [], ["docs/a.md"]):
+        tree.scan()
+        asked.clear()
+        times = tree.last_modified(["a.md", "index.md"], {}, None)
+        assert asked == targets
+        if not targets:
+            (linked / "docs/index.md").unlink()
+            (linked / "docs/index.md").symlink_to("a.md")
+    assert times["index.md"] == times["a.md"] == "2023-11-14T22:13:20Z"
 
 
 def test_an_edit_of_the_target_is_seen_by_a_tree_that_knew_it(linked: Path) -> None:
