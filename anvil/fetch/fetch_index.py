@@ -371,6 +371,8 @@ def key(address: Address, head: Path | None, attested: AttestationRule | None = 
 
 def find(path: Path) -> FetchResult:
     """The index at or in ``path``. Raises :class:`FetchError` or :class:`ArtifactError`."""
+    if not path.exists():
+        raise FetchError(f"There is no file or folder {path}. Write {index_url.FORMS}.")
     if not path.is_dir():
         manifest_path = manifest.manifest_path(path)
         return _local(path, _manifest_at(manifest_path) if manifest_path.is_file() else None)

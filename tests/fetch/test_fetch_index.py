@@ -112,7 +112,7 @@ def test_a_path_whose_manifest_speaks_of_another_index_is_refused(index: Path, g
 
 def test_an_empty_folder_and_a_missing_file_say_so(tmp_path: Path, get: Callable[..., FetchResult]) -> None:
     assert "There is no index in" in refused(get, str(tmp_path))
-    with pytest.raises(anvil.AnvilError, match="There is no index at"):
+    with pytest.raises(anvil.AnvilError, match="There is no file or folder"):
         get(str(tmp_path / "none.db"))
 
 

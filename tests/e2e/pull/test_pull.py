@@ -137,6 +137,9 @@ def test_a_file_that_is_no_index_is_not_replaced(published: Server, here: Path) 
 def test_pull_from_a_path(site: Path, published: Server, here: Path) -> None:
     told = printed("pull", site.parent, "--to", "x.db", cwd=here)
     assert told["origin"] == str(site.parent / "index.db") and told["fetched_at"] is None
+    assert "There is no file or folder docs.example.org. Write a path, https://HOST/" in complaint(
+        "pull", "docs.example.org", "--to", "x.db", cwd=here
+    )
 
 
 def test_exit_codes_and_complaints(published: Server, here: Path) -> None:
