@@ -45,6 +45,10 @@ class SuggestingGroup(click.Group):
         raise click.UsageError(f"There is no command {name!r}.{hint}", ctx)
 
 
+COMPLETION = "_ANVIL_COMPLETE"
+"""The variable with which a shell asks for completions."""
+PATHS = ("FOLDER", "FILE", "[FILE]", "PATH", "SOURCE", "DOCUMENT", "A", "B")
+"""How the help names parameters that are paths."""
 UNEXPECTED_ADVICE = "Use --debug to see where, or 'anvil doctor' to see what is wrong."
 
 OLDER_OPTIONS = {
@@ -65,6 +69,8 @@ class LazyGroup(SuggestingGroup):
             return None
         command = load(COMMANDS[cmd_name].place)
         assert isinstance(command, click.Command)
+        if COMPLETION in os.environ:
+            _complete_paths(command)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -74,6 +80,15 @@ class LazyGroup(SuggestingGroup):
             with formatter.section(group):
                 rows = [(f"{name:{width}}", entry.summary) for name, entry in COMMANDS.items() if entry.group == group]
                 formatter.write_dl(rows)
+
+
+def _complete_paths(command: click.Command) -> None:
+    """Let the shell complete files and folders where a parameter is one."""
+    for own in command.commands.values() if isinstance(command, click.Group) else ():
+        _complete_paths(own)
+    for parameter in command.params:
+        if (parameter.metavar or (parameter.name or "").upper()) in PATHS:
+            parameter.type = click.Path()
 
 
 @click.group(

@@ -229,5 +229,9 @@ def test_the_shell_completes_commands_and_options(tmp_path: Path, monkeypatch: p
         monkeypatch.setenv("COMP_CWORD", index)
         found = {line.partition(",")[2] for line in program().stdout.splitlines()}
         assert found == wanted
+    for words in ("anvil search --docs do", "anvil build --previous do", "anvil library import do"):
+        monkeypatch.setenv("COMP_WORDS", words)
+        monkeypatch.setenv("COMP_CWORD", "3")
+        assert program().stdout == "file,do\n", "bash then completes files and folders"
     monkeypatch.setenv("_ANVIL_COMPLETE", "bash_source")
     assert "_ANVIL_COMPLETE=bash_complete" in program().stdout
