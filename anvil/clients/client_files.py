@@ -393,7 +393,8 @@ class Setup:
             raise ConfigError(f"{shown}: {error}{again}") from error
         if needs := requirement_of(file, server):
             output.warn(needs)
-        output.say(f"Wrote {shown}. Restart {client.title}, or let it reload its MCP servers.")
+        condition = f" {client.condition}" if client.condition and file.is_shared else ""
+        output.say(f"Wrote {shown}. Restart {client.title}, or let it reload its MCP servers.{condition}")
 
     @property
     def _options(self) -> dict[str, Path | str]:

@@ -56,6 +56,8 @@ class McpClient:
     """Further values of an entry."""
     folder: str = ""
     """What precedes paths of the project in the project's file."""
+    condition: str = ""
+    """A sentence: what must hold besides, so that it reads a project's file."""
     signs: tuple[str, ...] = ()
     """Files and folders that show that a project or a user has this client."""
 
@@ -122,6 +124,7 @@ CLIENTS: Mapping[str, McpClient] = {
         format="toml",
         key="mcp_servers",
         has_other_settings=True,
+        condition="Codex reads the file of a project that you trust.",
         signs=(".codex", "~/.codex"),
     ),
     "gemini-cli": McpClient(

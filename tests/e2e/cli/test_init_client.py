@@ -192,6 +192,7 @@ def test_a_file_that_is_committed_has_no_path_of_this_machine(project: Path, mon
     monkeypatch.setattr(sys, "argv", [str(elsewhere)])
     done = program("init", "--client", "codex", cwd=project)
     assert entry_of(project, "codex", "docs")["command"] == "anvil" and "uv tool install" in done.stderr
+    assert "Codex reads the file of a project that you trust." in done.stdout
     program("init", "--client", "claude-code", "--scope", "project", "--command", str(elsewhere), cwd=project)
     assert entry_of(project, "claude-code", "docs")["command"] == str(elsewhere)
 
@@ -216,7 +217,7 @@ def test_all_clients_of_the_project_and_the_user(project: Path) -> None:
 
 
 def test_the_file_for_all_projects_of_a_user(project: Path) -> None:
-    program("init", "--client", "codex", "--scope", "user", cwd=project)
+    assert "trust" not in program("init", "--client", "codex", "--scope", "user", cwd=project).stdout
     text = (Path.home() / ".codex/config.toml").read_text()
     assert f"[mcp_servers.{project.name}]" in text and not (project / ".codex").exists()
     assert str(project / "docs") in listed(text, CLIENTS["codex"])[project.name]["args"]
