@@ -29,6 +29,7 @@ from anvil.markdown.llms import PublishedSite
 from anvil.markdown.page_file import MarkdownPage, page_of, render
 from anvil.markdown.twins import Layout, SiteLinks, SitePlace, TwinLinks, relative
 from anvil.search.pages import page_text
+from anvil.sites import page_addresses
 from anvil.sites.page_choice import SitePage
 from anvil.sites.site_listing import RECORD, Record, read_record
 from anvil.system import safe_files
@@ -105,7 +106,7 @@ def write(
         if full is not None:
             full.add(page, references.with_targets(page.text, spans, links.of(place.base, llms.FULL)))
         linked.append((place, page.path))
-    notes = _collisions(layout)
+    notes = [*_collisions(layout), *_unnamed(layout)]
     if full is not None:
         all_pages = full.text
         if all_pages:
@@ -147,6 +148,12 @@ def _collisions(layout: Layout) -> list[str]:
         return []
     named = [f"{path} of {html}" for path, html in sorted(layout.refused.items())]
     return [f"Another page has this Markdown file too, so it is not written: {first_of(named, MAX_PATHS_SHOWN)}."]
+
+
+def _unnamed(layout: Layout) -> list[str]:
+    paths = sorted(html for html in layout.files if not page_addresses.is_plain(html))
+    named = first_of(paths, MAX_PATHS_SHOWN)
+    return [f"{named}: no Markdown, because no system but Unix has such a file name."] if paths else []
 
 
 class _Files:

@@ -56,7 +56,7 @@ def lay_out(places: Iterable[SitePlace]) -> Layout:
         for place in ordered:
             path = wanted(place)
             own = files.setdefault(place.html, [])
-            if path is None or path in own:
+            if path is None or path in own or not page_addresses.is_plain(path):  # nor is it read from a record
                 continue
             if path.casefold() in taken:  # the same file on many systems
                 refused[path] = place.html

@@ -152,7 +152,7 @@ def choose(
             continue
         taken[own] = path
         root = options.url.rstrip("/") + "/" if options.url else base
-        pages.append(SitePage(path, address, page_addresses.joined(root, address), version, language, page))
+        pages.append(SitePage(path, address, page_addresses.joined(root, f"./{address}"), version, language, page))
     return Pages(tuple(pages), tuple(left_out))
 
 

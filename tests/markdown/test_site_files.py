@@ -156,6 +156,13 @@ def test_a_collision_and_a_long_name_cost_a_message_each(tmp_path: Path) -> None
     assert (tmp_path / "g/index.md").read_text().endswith("# H\n")
 
 
+def test_a_page_with_a_name_that_windows_does_not_have_costs_a_message(tmp_path: Path) -> None:
+    """Its Markdown would not be in the record, and so be read as the site's own."""
+    report = publish(tmp_path, {"Category:A.html": "# A\n", "b.html": "# B\n"})
+    assert report.notes == ("Category:A.html: no Markdown, because no system but Unix has such a file name.",)
+    assert "Category" not in (tmp_path / "llms.txt").read_text()
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="links need a right there")
 def test_nothing_is_written_through_links_out_of_the_site(tmp_path: Path) -> None:
     away, site = tmp_path / "away", tmp_path / "site"

@@ -43,6 +43,13 @@ def test_a_page_named_print_is_all_pages_only_of_mdbook() -> None:
         assert bool(page_choice.choose(facts, None, SiteOptions()).pages) is is_page
 
 
+def test_the_address_of_a_page_whose_name_has_a_colon() -> None:
+    options = SiteOptions(url="https://x.org/docs")
+    facts = {path: PageFacts(path, word_count=5) for path in ("Category:Ropes.html", "index.html")}
+    urls = [page.url for page in page_choice.choose(facts, None, options).pages]
+    assert urls == ["https://x.org/docs/Category:Ropes.html", "https://x.org/docs/"]
+
+
 def test_versions_that_pages_name() -> None:
     """Docusaurus has them in a folder of the documentation, without a page of that folder."""
     named = {
