@@ -78,7 +78,7 @@ def command(
             output.say("Each question expects a section.")
         return NO if weak else OK
     if junit is not None:
-        output.write_file(junit, suite_report.junit(report), "--junit")
+        output.write_file(junit, suite_report.junit(report, output.relative(report.suite)), "--junit")
     if as_json:
         output.print_json(report)
     else:

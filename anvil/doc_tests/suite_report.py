@@ -143,18 +143,19 @@ def cut(text: str) -> str:
     return plain if len(plain) <= MAX_ASK_CHARS else plain[: MAX_ASK_CHARS - 1] + "…"
 
 
-def junit(report: TestReport) -> str:
-    """The outcomes as JUnit XML, as CI systems show it: a test case a question."""
+def junit(report: TestReport, file: str) -> str:
+    """The outcomes as JUnit XML, as CI systems show it: a test case a question. ``file``: the path of the suite, as
+    they know it."""
     from xml.etree import ElementTree as xml
 
     counts = {"tests": str(len(report.outcomes)), "failures": str(len(report.failed))}
     root = xml.Element("testsuites", counts | {"time": f"{report.seconds:.3f}"})
     skipped = sum(outcome.status in ("new", "unjudged") for outcome in report.outcomes)
-    more = {"name": _plain(report.suite), "errors": "0", "skipped": str(skipped)}
+    more = {"name": _plain(file), "errors": "0", "skipped": str(skipped)}
     suite = xml.SubElement(root, "testsuite", root.attrib | more)
     for outcome in report.outcomes:
         case = xml.SubElement(suite, "testcase", name=_plain(outcome.ask), classname=_plain(outcome.expected or "new"))
-        case.attrib |= {"file": _plain(report.suite), "line": str(outcome.line)}
+        case.attrib |= {"file": _plain(file), "line": str(outcome.line)}
         if outcome.status == "fail":
             failure = xml.SubElement(case, "failure", message=_plain(f"expected {outcome.expected}{_where(outcome)}"))
             failure.text = _plain("\n".join(_details(outcome, lambda plain, *_: plain)))

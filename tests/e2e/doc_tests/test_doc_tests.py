@@ -326,6 +326,7 @@ def test_junit(root: Path, tmp_path: Path) -> None:
     assert (found.get("tests"), found.get("failures"), found.get("skipped")) == ("4", "1", "0")
     assert [case.find("failure") is None for case in found] == [True, True, True, False]
     assert found[3].get("name") == "bell \ufffd & <tag>"
+    assert {case.get("file") for case in found} == {"anvil-tests.toml"}, "as CI systems know it"
     message = in_process.complaint("test", "--junit", tmp_path / "no" / "out.xml", cwd=root)
     assert "cannot be written" in message
 
