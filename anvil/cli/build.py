@@ -102,8 +102,8 @@ def command(
 
     Exit code 0: done, 1: the index is not staged yet (with --tracked), 2: an error, or the provider made no vector.
     """
-
-    from anvil import api
+    from anvil.api import build as build_index
+    from anvil.api import publish_site_files
 
     def build(opened: Anvil) -> Built:
         agents = registry.part("agent files")
@@ -115,7 +115,7 @@ def command(
         options.warn_of_unrun_plugin(opened)
         is_site = source is None and opened.config.site.folder is not None
         _ensure_whole_site(opened.config.site, request, is_site=is_site, is_asked=bool(given.keys))
-        report = api.build(opened, replace(request, source=source))
+        report = build_index(opened, replace(request, source=source))
         if manifest:
             from anvil.index_file.manifest import write_manifest
 
@@ -127,7 +127,7 @@ def command(
             skipped = registry.part("pages left out of a site")(report.skipped)
         published = _publish(opened) if skill else ()
         left_out = () if is_site and quiet else tuple(skipped)
-        notes, lines = api.publish_site_files(opened) if is_site else ((), [])
+        notes, lines = publish_site_files(opened) if is_site else ((), [])
         return Built(report, next_step, tuple(updated), unstaged, (*left_out, *notes), published, lines)
 
     asked = {"site.markdown": markdown, "site.link_markdown": link_markdown, "site.search_page": search_page}
