@@ -301,9 +301,14 @@ def _words_in(passage: str) -> int:
 
 
 def _is_copy(page: SitePage, others: Sequence[SitePage]) -> bool:
-    """Whether a page whose passages are in ``others`` is one of them, or lists them."""
+    """Whether a page whose passages are in ``others`` is one of them, or lists them. A translation, which may be in
+    part, has no shorter path than its original."""
     headings = page.facts.heading_digests.split(" ")
-    return any(_is_same(page, other) or short_digest(other.facts.title) in headings for other in others)
+    return any(
+        _is_same(page, other) or short_digest(other.facts.title) in headings
+        for other in others
+        if page.language == other.language or len(page.file) >= len(other.file)
+    )
 
 
 def _is_same(page: SitePage, other: SitePage) -> bool:

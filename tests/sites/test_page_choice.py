@@ -73,6 +73,16 @@ def test_versions_that_pages_name() -> None:
 EXAMPLE = "<pre>" + " ".join(f"word{number}" for number in range(200)) + "</pre>"
 
 
+def test_the_original_of_a_page_that_is_translated_in_part_is_no_copy() -> None:
+    """Also if the translation is shorter."""
+    pages = []
+    for path, language, title in (("a.html", "en", "Tie the rope"), ("fr/a.html", "fr", "Amarrer")):
+        html = f"<main><h1>{title}</h1><p>{title} to a post with a knot.</p><h2>Example</h2>{EXAMPLE}</main>"
+        facts = html_page.read_with_twin(html.encode(), None, NO_RULES).facts
+        pages.append(SitePage(path, path, None, None, language, facts))
+    assert page_choice.repeated(pages, {}) == []
+
+
 def test_pages_of_two_functions_with_one_example_are_no_copies() -> None:
     """As those of JSON for Modern C++: the title and a short text are their own, nine tenths are the example."""
 
