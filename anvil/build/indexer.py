@@ -98,7 +98,8 @@ class Indexer:
     # --- text -------------------------------------------------------------------------------------------
 
     def update(self, source: DocumentSource, entries: Mapping[str, str], changes: Changes) -> None:
-        """Read the changed and added pages, and remove the others. It updates the text and the keyword index."""
+        """Read the changed and added pages, and remove the others. It updates the text and the keyword index, and the
+        times of ``entries``."""
         work = sorted((*changes.changed, *changes.added))
         commit = source.commit()  # before the times: the next comparison then notices a commit in between
         meta = self.writer.reader.meta()

@@ -247,16 +247,17 @@ class WorkingCopy:
         self._copy, self._options, self._indexed, self.source = copy, options, {}, self._tree
 
     def read_some(self, limit: int) -> tuple[int, int]:
-        """Read up to ``limit`` pages that differ. Returns the number of up-to-date pages, and of all pages."""
+        """Read up to ``limit`` pages that differ, or a hundredth of all where that is more: each call looks at all of
+        them. Returns the number of up-to-date pages, and of all pages."""
         entries, work = self._compared()
-        paths = sorted((*work.changed, *work.added))[:limit]
+        paths = sorted((*work.changed, *work.added))[: max(limit, len(entries) // 100)]
         chosen = Changes(
             tuple(p for p in paths if p in self._indexed),
             tuple(p for p in paths if p not in self._indexed),
             work.removed,
         )
         if chosen:
-            self._update(entries, chosen)
+            self._update({}, chosen)
         # A page that became unreadable after the scan never becomes current, but no work is left for it.
         pages_left = len(work) - len(chosen)
         return len(entries) - pages_left, len(entries)
@@ -267,7 +268,7 @@ class WorkingCopy:
         kinds = (work.changed, work.added, work.removed)
         chosen = Changes(*(tuple(other for other in kind if other == path) for kind in kinds))
         if chosen:
-            self._update(entries, chosen)
+            self._update({}, chosen)
 
     def _compared(self) -> tuple[Mapping[str, str], Changes]:
         """All documents, path -> blob id, and how they differ from what is indexed."""
@@ -304,6 +305,7 @@ class WorkingCopy:
         self.source = self._tree and site_view.view_of(self._tree, artifact)
 
     def _update(self, entries: Mapping[str, str], changes: Changes) -> None:
+        """See :meth:`anvil.build.indexer.Indexer.update`."""
         assert self.source is not None
         copy = self._writable()
         indexer = self._indexer()

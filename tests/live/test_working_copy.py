@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import anvil
+from anvil.documents.working_tree import WorkingTree
+from anvil.embedding.factory import create_provider
 from anvil.errors import AnvilError
-from anvil.settings.schema import Config, EmbeddingSettings
+from anvil.git.repository import Repository
+from anvil.live.working_copy import WorkingCopy
+from anvil.settings.schema import ChunkingOptions, Config, EmbeddingSettings
 from tests.conftest import PAGES, write
 from tests.embedding.test_openai import KEY, Server, error, server
 from tests.support import repositories
@@ -178,3 +182,29 @@ def test_an_answer_asks_for_no_times_while_the_commit_stands(
         for _ in range(3):
             found.list_pages()
         assert len(asked) == 1
+
+
+def test_a_first_reading_of_many_pages_is_a_hundred_steps_and_one_walk(
+    tmp_path: Path, isolated: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(tmp_path, "init", "-q", "many")
+    write(tmp_path / "many", {f"docs/{number}.md": f"# Page {number}\n" for number in range(300)})
+    commit(tmp_path / "many", "pages", at=1_700_000_000)
+    walks: list[int] = []
+    walk = Repository.last_modified
+
+    def counted(repository: Repository, paths: Collection[str], *rest: Any) -> dict[str, str]:
+        walks.append(len(paths))
+        return walk(repository, paths, *rest)
+
+    monkeypatch.setattr(Repository, "last_modified", counted)
+    tree = WorkingTree(tmp_path / "many/docs")
+    copy = WorkingCopy(tmp_path / "index.db", tree, create_provider("none", EmbeddingSettings(provider="none")))
+    copy.begin_empty(ChunkingOptions())
+    steps = [copy.read_some(1)]
+    while steps[-1][0] < 300:
+        steps.append(copy.read_some(1))
+    assert steps[:2] == [(3, 300), (6, 300)] and len(steps) == 100
+    assert walks == [300]
+    assert {time for _, time in copy.reader.times().values()} == {"2023-11-14T22:13:20Z"}
+    copy.close()
