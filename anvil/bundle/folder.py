@@ -9,12 +9,14 @@ of the manifest. No link is followed below the folder.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import os
 import posixpath
 import re
 import stat
 import unicodedata
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -236,10 +238,12 @@ def page_files(paths: Iterable[str]) -> tuple[dict[str, str], dict[str, str]]:
     files: dict[str, str] = {}
     taken: dict[str, str] = {}
     notes: dict[str, str] = {}
+    numbers: defaultdict[str, Iterator[int]] = defaultdict(lambda: itertools.count(2))
     for path in sorted(paths, key=lambda path: (not path.lower().endswith(".md"), path)):  # plain Markdown comes first
         stem = _ENDING.sub("", path) or path
         usual = _portable(f"{stem}.md")
-        names = [usual, _portable(f"{path}.md"), *(_portable(f"{stem}-{number}.md") for number in range(2, 1000))]
+        others = (_portable(f"{stem}-{number}.md") for number in numbers[_same(usual)])
+        names = itertools.chain([usual, _portable(f"{path}.md")], others)
         name = next(name for name in names if _same(name) not in taken)
         if name != usual:
             notes[path] = f"{_shown(path)} is {name} in the bundle, because {_shown(taken[_same(usual)])} is {usual}."

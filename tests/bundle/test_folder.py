@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -170,6 +171,15 @@ def test_two_pages_never_share_a_file_and_plain_markdown_keeps_its_name() -> Non
     assert files == {"A.md": "A.md", "a.html": "a.html.md", "a.md": "a.md.md", "a.mdx": "a.mdx.md"}
     assert notes["a.mdx"] == "a.mdx is a.mdx.md in the bundle, because A.md is a.md."
     assert page_files(["x/é.md", "x/e\u0301.md"])[0]["x/é.md"] == "x/é.md.md"
+
+
+def test_names_of_many_pages_are_found_fast_also_where_they_would_be_one() -> None:
+    different = [f"{number}.md" for number in range(2000)]
+    equal = [f"{chr(mark)}{chr(other)}.md" for mark in range(1, 32) for other in range(1, 48) if other != 46]  # "--.md"
+    started = time.thread_time()
+    files, _ = page_files(different + equal)
+    assert time.thread_time() - started < 2
+    assert len(set(map(str.casefold, files.values()))) == len(different + equal)
 
 
 def test_names_that_not_every_system_takes() -> None:
