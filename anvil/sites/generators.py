@@ -25,8 +25,9 @@ class Generator:
     CSS selector of an element that only its pages have. ``content``: selectors of the content element; the first
     that matches is used. ``ignore``: a selector list of elements that are no part of the content. ``landing``: a
     selector of what has the text of a page whose content is empty. ``blocks``: a selector of inline elements that
-    the theme shows as blocks. ``edit``: selectors of the link to the page's source. ``address``: where its
-    configuration has the address of the site.
+    the theme shows as blocks. ``entries``: a selector of what begins an entry of an API that has no heading.
+    ``edit``: selectors of the link to the page's source. ``address``: where its configuration has the address of
+    the site.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Generator:
     ignore: str = ""
     landing: str = ""
     blocks: str = ""
+    entries: str = ""
     edit: tuple[str, ...] = ()
     address: str = ""
 
@@ -219,7 +221,17 @@ GENERATORS = (
     Generator("doxygen", meta="doxygen", content=("div.contents",), ignore=".dynheader, .dyncontent, #SRIndex"),
     Generator("odoc", meta="odoc", content=(".odoc-preamble, .odoc-content",)),
     Generator(
-        "pdoc", meta="pdoc", content=("main",), ignore=".view-source-button, section > .pdoc-code, [id] > .pdoc-code"
+        "pdoc",
+        meta="pdoc",
+        content=("main",),
+        ignore=".view-source-button, section > .pdoc-code, [id] > .pdoc-code",
+        entries="[id] > .attr",
+    ),
+    Generator(
+        "documenter",
+        markup="#documenter",
+        content=("article.content",),
+        entries=".docstring > header, .docstring > summary",
     ),
     Generator("exdoc", meta="exdoc", content=("main",), ignore="main footer, .top-search, .app-vsn, .icon-action"),
     Generator(
@@ -234,6 +246,7 @@ GENERATORS = (
         markup="link[href*='rdoc.css'], link[href*='aliki.css']",
         content=("main",),
         ignore=".method-source-code, .method-controls, .method-click-advice",
+        entries=".method-detail > .method-header",
     ),
     Generator(
         "yard",
@@ -283,11 +296,12 @@ NO_RULES = PageRules()
 
 
 class Content(NamedTuple):
-    """The content elements of a page, in order, and the elements in them that are left out (see
-    :func:`html_tree.ids`)."""
+    """The content elements of a page, in order; the elements in them that are left out (see :func:`html_tree.ids`),
+    and those that begin an entry of an API."""
 
     roots: tuple[Element, ...]
     skipped: frozenset[int]
+    entries: frozenset[int] = frozenset()
 
 
 def validate(selectors: Iterable[str]) -> None:
@@ -333,7 +347,10 @@ def content_of(tree: Tree, rules: PageRules = NO_RULES, generator: Generator | N
     left_out = [element for root in roots for element in html_tree.select(root, ignored)]
     with_content = around(roots)  # never left out
     skipped = html_tree.ids([element for element in left_out if element.mem_id not in with_content])
-    return Content(tuple(roots), skipped | _anchor_links(roots) | _edit_links(roots))
+    begun = [each for root in roots for each in html_tree.select(root, generator.entries)] if generator.entries else []
+    tops = html_tree.ids(roots)
+    entries = html_tree.ids([each for each in begun if each.parent is not None and each.parent.mem_id not in tops])
+    return Content(tuple(roots), skipped | _anchor_links(roots) | _edit_links(roots), entries)
 
 
 @functools.lru_cache(maxsize=64)

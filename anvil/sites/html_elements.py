@@ -125,6 +125,25 @@ def signature_name(node: Element, skipped: Container[int] = frozenset()) -> str:
     return text.strip()
 
 
+_ENTRY_NAME = ".name, .method-name, .docstring-binding"
+_TITLE_TEMPLATE = '<template #title="">'
+
+
+def entry_of(node: Element, skipped: Container[int]) -> tuple[str, str]:
+    """The name and the id of an entry of an API that begins with an element, in pages of pdoc, RDoc and Documenter."""
+    named = html_tree.first(node, _ENTRY_NAME)
+    with_id = (node, html_tree.first(node, "[id]"), node.parent)
+    ids = [each.attributes.get("id") for each in with_id if each is not None]
+    return _plain(spaced_text(named if named is not None else node, skipped)), next(filter(None, ids), None) or ""
+
+
+def template_title(node: Element) -> str:
+    """The text of a template that is the title of a tab or a panel, as Retype writes them; empty for another."""
+    html = node.html or ""
+    body = html_tree.parse(html.removeprefix(_TITLE_TEMPLATE)).body if html.startswith(_TITLE_TEMPLATE) else None
+    return _plain(body.text()) if body is not None else ""
+
+
 def _of_sphinx(node: Element) -> str:
     """Of several names of one entry, as ``-v, --verbose``, all."""
     entry_names, module = [], ""
@@ -213,6 +232,17 @@ def is_titled(element: Element) -> bool:
 
 def _is_of_docfx(names: Iterable[str]) -> bool:
     return not _CALLOUTS_OF_DOCFX.isdisjoint(names)
+
+
+_FOOTNOTES = frozenset({"footnote", "footnotes", "footnote-list", "footnotes-list", "footnotes-section"})
+
+
+def is_in_footnotes(element: Element) -> bool:
+    """Whether a list is in an element for footnotes."""
+    above = element.parent
+    return above is not None and (
+        above.attributes.get("role") == "doc-endnotes" or not _FOOTNOTES.isdisjoint(classes(above))
+    )
 
 
 # --- code -----------------------------------------------------------------------------------------------------------

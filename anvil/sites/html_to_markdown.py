@@ -22,11 +22,14 @@ from anvil.sites.html_elements import (
     callout_kind,
     callout_title,
     code_text,
+    entry_of,
     is_code_of_doxygen,
+    is_in_footnotes,
     is_list_of_sections,
     is_titled,
     language_of,
     signature_name,
+    template_title,
 )
 from anvil.sites.html_tree import Element, classes
 from anvil.sites.markdown_writer import MarkdownWriter, Table, is_layout
@@ -47,12 +50,10 @@ _BLOCKS = APART | {
     "optgroup",
     "label",
 }
-_FOOTNOTES = ["footnote", "footnotes", "footnote-list", "footnotes-list", "footnotes-section"]
 _ANCHORED = ", ".join(f"{tag}[id]" for tag in LEVELS)
 _TAB_LISTS = frozenset({"tablist", "tabbed-labels", "rp-tabs__label"})
 _TAB_PANELS = frozenset({"tabpanel", "tabbed-block", "rp-tabs__content__item"})
 """Classes of the tabs of Asciidoctor, pymdownx and Rspress."""
-_TITLE_TEMPLATE = '<template #title="">'
 _NUMBER = re.compile(r"[\[\]()^\s]+")
 """What is around the number of a note: [1], (1), ^1."""
 _NO_ADDRESS = ("javascript:", "data:", "blob:")
@@ -73,7 +74,7 @@ class Converted(NamedTuple):
 def to_markdown(content: Content) -> Converted:
     """The content of a page as Markdown."""
     anchored = [each for root in content.roots for each in html_tree.select(root, _ANCHORED) if not is_titled(each)]
-    converter = _Converter(content.skipped, around(anchored))
+    converter = _Converter(content, around(anchored))
     for root in content.roots:
         converter.add(root)
     text = converter.writer.finished()
@@ -94,10 +95,11 @@ class _List:
 
 
 class _Converter:
-    def __init__(self, skipped: frozenset[int], with_headings: frozenset[int]) -> None:
+    def __init__(self, content: Content, with_headings: frozenset[int]) -> None:
         self.writer = MarkdownWriter()
         self.headings: list[Heading] = []
-        self._skipped = set(skipped)
+        self._skipped = set(content.skipped)
+        self._entries = content.entries
         self._with_headings = with_headings
         """Elements with headings that have an id. A quote of these has no marks, so that its headings are sections."""
         self._ends: list[tuple[int, Callable[[], object]]] = []
@@ -133,6 +135,9 @@ class _Converter:
             self.writer.text(node.text_content or "")
             return None
         if not node.is_element_node or node.mem_id in self._skipped:
+            return None
+        if node.mem_id in self._entries and self.writer.at_top:
+            self._entry(node)
             return None
         tag = node.tag or ""
         handle = _HANDLERS.get(tag) or (_Converter._block if tag in _BLOCKS else _Converter._inline)
@@ -298,10 +303,7 @@ class _Converter:
 
     def _template(self, node: Element) -> bool:
         """The title of a tab or a panel of Retype. The content of templates is outside of the tree."""
-        html = node.html or ""
-        if html.startswith(_TITLE_TEMPLATE):
-            title = html_tree.parse(html.removeprefix(_TITLE_TEMPLATE)).body
-            self._bold_line(self._text(title) if title is not None else "")
+        self._bold_line(template_title(node))
         return False
 
     def _bold_line(self, text: str) -> None:
@@ -402,7 +404,7 @@ class _Converter:
         if self.writer.in_line or (node.tag == "ul" and is_list_of_sections(node)):
             return self._block(node)
         self.writer.end()
-        notes = node.tag == "ol" and _is_in_footnotes(node)
+        notes = node.tag == "ol" and is_in_footnotes(node)
         number = None
         if node.tag == "ol":
             start = attributes.get("start") or "1"
@@ -512,6 +514,23 @@ class _Converter:
             self.writer.raw(self._code_line(text))
             self.writer.end()
 
+    def _entry(self, node: Element) -> None:
+        """What begins an entry of an API: its name is a heading, one level below those around the entry."""
+        self.writer.end()
+        text, level = self._text(node), self._level
+        name, anchor = entry_of(node, self._skipped)
+
+        def end() -> None:
+            self._level = level
+
+        if name and node.parent is not None:
+            self._level = min(6, max(1, level) + 1)
+            self._add_heading(self._level, anchor, name, self._code_line(name))
+            self._at_end(node.parent, end)
+        if text != name:
+            self.writer.raw(self._code_line(text))
+            self.writer.end()
+
     def _code_line(self, text: str) -> str:
         self.writer.open_line(plain=True)
         self.writer.code(text)
@@ -547,13 +566,6 @@ class _Converter:
 
 def _is_code_group(element: Element | None) -> bool:
     return element is not None and "vp-code-group" in classes(element)
-
-
-def _is_in_footnotes(element: Element) -> bool:
-    above = element.parent
-    return above is not None and (
-        above.attributes.get("role") == "doc-endnotes" or any(name in _FOOTNOTES for name in classes(above))
-    )
 
 
 _Handler = Callable[[_Converter, Element], bool]

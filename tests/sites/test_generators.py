@@ -99,6 +99,26 @@ def test_a_page_without_what_surrounds_its_text(generator: str, html: str, expec
     assert (page.facts.generator, page.markdown) == (generator, expected)
 
 
+@pytest.mark.parametrize(
+    "html",
+    [
+        """<meta name="generator" content="pdoc 16"><main><h1>A</h1><section id="lamp"><div class="attr function">def
+        <span class="name">lamp</span>(on)</div><p>Text.</p><h6>Note</h6></section><section id="rope"><div class="attr">
+        <span class="name">rope</span></div></section></main>""",
+        """<link href="rdoc.css" rel="stylesheet"><main><h1>A</h1><div id="lamp" class="method-detail"><div
+        class="method-header">def <span class="method-name">lamp</span>(on)</div><p>Text.</p><h6>Note</h6></div><div
+        class="method-detail" id="rope"><div class="method-header">rope</div></div></main>""",
+        """<div id="documenter"><article class="content"><h1>A</h1><article class="docstring"><header>def <a id="lamp"
+        class="docstring-binding">lamp</a>(on)</header><p>Text.</p><h6>Note</h6></article><details class="docstring"
+        ><summary id="rope"><a class="docstring-binding">rope</a></summary></details></article></div>""",
+    ],
+)
+def test_entries_of_an_api_are_sections(html: str) -> None:
+    page = read_page(html)
+    assert page.markdown == "# A\n\n## `lamp`\n\n`def lamp(on)`\n\nText.\n\n###### Note\n\n## `rope`\n"
+    assert [heading.id for heading in page.headings][1:] == ["lamp", "", "rope"]
+
+
 def test_the_id_of_an_own_element_around_a_heading_is_its_anchor() -> None:
     """As Retype 3 writes it."""
     html = '<main><doc-anchor-target id="lamps"><h2>Lamps</h2></doc-anchor-target></main>'
