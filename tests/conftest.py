@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import itertools
 import os
 import signal
-import sys
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
@@ -98,6 +96,9 @@ or in gigabytes. Volumes that come and go, such as sticks and network shares, ar
 }
 
 
+# How fast inputs are made depends on the machine, and no test may. This is here, before any test is imported.
+settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("suite")
 _numbers = itertools.count()
 
 
@@ -111,10 +112,7 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    fork_server.install()
-    # How fast inputs are made depends on the machine, and no test may.
-    settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-    settings.load_profile("suite")
+    fork_server.install(config.args)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -125,36 +123,13 @@ def pytest_xdist_auto_num_workers() -> int | None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
-    """Python's garbage collector goes through thousands of tests and their modules once, and never again.
-
-    In a new checkout, one process compiles the tests and the others wait: that takes 8 s, as long as all the rest.
-    """
+    """Python's garbage collector goes through thousands of tests and their modules once, and never again."""
     gc.disable()
-    alone = contextlib.ExitStack()
-    with alone:
-        if hasattr(session.config, "workerinput") and not _are_compiled():  # in a process of xdist
-            from filelock import FileLock  # a part of what Anvil requires; without xdist it is not needed
-
-            done = Path(session.config.option.basetemp).parent / "compiled"
-            alone.enter_context(FileLock(f"{done}.lock"))
-            if done.exists():
-                alone.close()
-            else:
-                alone.callback(done.touch)
-        collected = yield
+    collected = yield
     gc.freeze()
     gc.set_threshold(20_000, 20, 20)  # a tenth of the time of the tests in this process with the usual 700, 10, 10
     gc.enable()
     return collected
-
-
-def _are_compiled() -> bool:
-    """Whether all tests were compiled by pytest since they were changed."""
-    for file in Path(__file__).parent.rglob("test_*.py"):
-        compiled = (file.parent / "__pycache__").glob(f"{file.stem}.{sys.implementation.cache_tag}-pytest-*.pyc")
-        if max((each.stat().st_mtime for each in compiled), default=0.0) < file.stat().st_mtime:
-            return False
-    return True
 
 
 @pytest.fixture(scope="session")

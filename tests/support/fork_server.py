@@ -10,6 +10,9 @@ reaches the fork server through :func:`command_line`.
 A forked program ends without taking the interpreter apart, which would copy most of the memory that it shares: see
 :func:`_leave`.
 
+The processes of pytest-xdist are forked, too, by a fork server that has imported the tests: each would take 3 s for it.
+Such a process forks a fork server of its own before its first thread.
+
 Other command lines, and all starts inside :func:`cold`, are ordinary new processes. ``ANVIL_TESTS_COLD=1`` switches
 the fork server off.
 """
@@ -130,6 +133,9 @@ PRELOADED = {
 """Program (``python -m NAME``, or a module of :class:`anvil.system.child_process.ChildProcess`) -> modules that its
 fork server imports before the first fork. None may start a thread that does work, which would be missing after the
 fork."""
+WORKER = "xdist"
+"""The name under which a process of pytest-xdist is forked."""
+_WORKER = ["-u", "-c", "import sys;exec(eval(sys.stdin.readline()))"]
 _CHILD = ["-I", "-X", "utf8", "-c"]
 _CHILD_CODE = re.compile(r"import sys, json; sys\.path\[:\] = .*; from (\S+) import main; main\(\)")
 PYTHON_VARIABLES = {
@@ -141,6 +147,8 @@ PR_SET_CHILD_SUBREAPER = 36
 MAX_MESSAGE_BYTES = 1 << 20
 
 _is_cold = False
+_tests: tuple[str, ...] = ()
+"""Files and folders of the tests that processes of pytest-xdist will run."""
 _STREAMS: list[Any] = []
 """The fork server's own streams. A preloaded module may hold the buffer of one, which must not be closed."""
 _exit_code: int | None = None
@@ -167,9 +175,14 @@ def cold() -> Iterator[None]:
         _is_cold = before
 
 
-def install() -> None:
-    """Let ``subprocess`` start known programs by forking. On Linux only; elsewhere nothing changes."""
+def install(tests: Sequence[str]) -> None:
+    """Let ``subprocess`` start known programs by forking. On Linux only; elsewhere nothing changes.
+
+    ``tests`` are what pytest was asked to run.
+    """
+    global _tests
     if sys.platform == "linux" and "ANVIL_TESTS_COLD" not in os.environ:
+        _tests = tuple(str(Path(each.partition("::")[0]).resolve()) for each in tests)
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         subprocess.Popen = _ForkingPopen  # type: ignore[misc]
 
@@ -217,6 +230,8 @@ def _forkable(arguments: Any, environment: Any) -> _Program | None:
     python = {name for name in given if name.startswith("PYTHON") or name.startswith("LD_")}
     if not python <= PYTHON_VARIABLES or given.get("PYTHONPATH", str(ROOT)).split(os.pathsep)[0] != str(ROOT):
         return None
+    if words[1:] == _WORKER:
+        return _Program(WORKER, [], [])
     child = _CHILD_CODE.fullmatch(words[5]) if words[1:5] == _CHILD else None
     if child:
         return _Program(child[1], words[6:], []) if child[1] in PRELOADED else None
@@ -232,24 +247,10 @@ def _forkable(arguments: Any, environment: Any) -> _Program | None:
 class _ForkServer:
     """The test process's end of a fork server."""
 
-    def __init__(self, name: str) -> None:
-        from anvil.embedding.local import QUIET  # here, as most fork servers need nothing of Anvil
-
+    def __init__(self, connection: socket.socket, address: str) -> None:
         self.owner = os.getpid()
-        self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
-        self._folder = tempfile.TemporaryDirectory()  # for this user only, as what is started here acts for the user
-        self.address = os.path.join(self._folder.name, "socket")
-        # No thread of numpy's; no message of onnxruntime's to its makers.
-        environment = {**os.environ, "PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1", **QUIET}
-        with cold(), theirs, socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
-            listener.bind(self.address)
-            listener.listen()
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", __name__, name, str(theirs.fileno()), str(listener.fileno())],
-                pass_fds=[theirs.fileno(), listener.fileno()],
-                cwd="/",
-                env=environment,
-            )
+        self._socket = connection
+        self.address = address
 
     def start(self, request: dict[str, Any], streams: Sequence[int]) -> int:
         """Fork; the process id of the program, which is a child of this process."""
@@ -263,29 +264,117 @@ class _ForkServer:
 
 
 _servers: dict[str, _ForkServer] = {}
+_kept: list[Any] = []
+"""The folders of sockets and the processes of the fork servers that this process has started."""
 
 
 def _server_of(name: str) -> _ForkServer:
     server = _servers.get(name)
     if server is None or server.owner != os.getpid():
-        server = _servers[name] = _ForkServer(name)
+        server = _servers[name] = _new_server(name)
     return server
 
 
-def _serve(name: str, connection: socket.socket, listener: socket.socket) -> dict[str, Any] | None:
+def _new_server(name: str) -> _ForkServer:
+    """Start a fork server as a new interpreter."""
+    from anvil.embedding.local import QUIET  # here, as most fork servers need nothing of Anvil
+
+    folder = tempfile.TemporaryDirectory()  # for this user only, as what is started here acts for the user
+    ours, theirs, listener = _sockets(f"{folder.name}/socket")
+    # No thread of numpy's; no message of onnxruntime's to its makers.
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1", **QUIET}
+    command = [sys.executable, "-m", __name__, name, str(theirs.fileno()), str(listener.fileno())]
+    with cold(), theirs, listener:
+        process = subprocess.Popen(
+            [*command, *(_tests if name == WORKER else ())],
+            pass_fds=[theirs.fileno(), listener.fileno()],
+            cwd="/",
+            env=environment,
+        )
+    _kept.append((folder, process))
+    return _ForkServer(ours, f"{folder.name}/socket")
+
+
+def _sockets(address: str) -> tuple[socket.socket, socket.socket, socket.socket]:
+    """Both ends of a connection, and a socket that listens at ``address``."""
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    listener.bind(address)
+    listener.listen()
+    return *socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM), listener
+
+
+def main(name: str, connection: int, listener: int, tests: Sequence[str]) -> None:
+    """Be a fork server until the test process ends. ``tests`` are those that processes of pytest-xdist run."""
+    atexit.register(_leave)  # before any module's, so that it is the last to be called
+    program = name
+    with _tests_imported(tests) if name == WORKER else contextlib.nullcontext():
+        if name == WORKER:  # the tests that start programs import this module
+            program = "anvil" if "tests.support.programs" in sys.modules else ""
+        for module in PRELOADED.get(program, ()):
+            importlib.import_module(module)
+    if program == "anvil":  # a program that asks or embeds would load the models for 0.2 s
+        from tests.support import model_memory
+
+        model_memory.preload()
+    threads = [Path(f"/proc/self/task/{each}/comm").read_text() for each in os.listdir("/proc/self/task")]
+    assert name != WORKER or len(threads) == 1, f"a module of tests has started a thread, which forks lack: {threads}"
+    gc.collect()
+    gc.freeze()  # the forked programs share these objects' memory
+    with socket.socket(fileno=connection) as served, socket.socket(fileno=listener) as listening:
+        folder = os.path.dirname(listening.getsockname())
+        request = _serve(served, listening)
+    if request is not None and request["program"][0] == WORKER:
+        request = (program and _fork_own_server(program, f"{folder}/{os.getpid()}")) or request
+    if request is not None:
+        _become(request)
+
+
+@contextlib.contextmanager
+def _tests_imported(tests: Sequence[str]) -> Iterator[None]:
+    """Import tests as pytest does, and what is imported within this block too, as pytest compiles some packages itself.
+
+    A test that cannot be imported is reported by the process that runs it.
+    """
+    import pytest
+    from _pytest.config import _prepareconfig
+
+    config = _prepareconfig(["-s", "-p", "no:cacheprovider", *tests])  # it compiles assertions with their messages
+    paths = [Path(each) for each in tests]
+    files = {file for path in paths for file in (path.rglob("test_*.py") if path.is_dir() else [path])}
+    for module in (".".join(file.relative_to(ROOT).with_suffix("").parts) for file in sorted(files)):
+        with contextlib.suppress(Exception, pytest.skip.Exception):
+            importlib.import_module(module)
+    yield
+    config._ensure_unconfigure()
+
+
+def _fork_own_server(program: str, address: str) -> dict[str, Any] | None:
+    """Fork the fork server of this process for a program, which must be a child of this process.
+
+    Returns None in this process, and a request in a process that the fork server has forked.
+    """
+    ours, theirs, listener = _sockets(address)
+    if os.fork():
+        theirs.close()
+        listener.close()
+        _servers[program] = _ForkServer(ours, address)
+        return None
+    ours.close()
+    with open(os.devnull, "r+b") as nothing:  # the pipes are those of pytest-xdist, which waits until they are closed
+        os.dup2(nothing.fileno(), 0)
+        os.dup2(nothing.fileno(), 1)
+    with theirs, listener:
+        request = _serve(theirs, listener)
+    if request is None:
+        os._exit(0)
+    return request
+
+
+def _serve(connection: socket.socket, listener: socket.socket) -> dict[str, Any] | None:
     """Fork at each request. Returns a request in the process that was forked for it, None in the fork server.
 
     ``connection`` leads to the test process; clients that git or a shell started (fork_client.py) come to ``listener``.
     """
-    atexit.register(_leave)  # before any module's, so that it is the last to be called
-    for module in PRELOADED[name]:
-        importlib.import_module(module)
-    if name == "anvil":  # a program that asks or embeds would load the models for 0.2 s
-        from tests.support import model_memory
-
-        model_memory.preload()
-    gc.collect()
-    gc.freeze()  # the forked programs share these objects' memory
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     while True:
         ready, _, _ = select.select([connection, listener], [], [])
@@ -389,7 +478,12 @@ def _become(request: dict[str, Any]) -> None:
     sys.argv = [name, *arguments]
     module = sys.modules.get(name)
     try:
-        if module is not None and "." in name:
+        if name == WORKER:
+            from tests.support import model_memory
+
+            model_memory.restore()
+            exec(_WORKER[-1], {"__name__": "__main__"})
+        elif module is not None and "." in name:
             sys.path[:] = json.loads(arguments[0])
             module.main()
         else:
@@ -432,7 +526,6 @@ def _leave() -> None:
 
 
 if __name__ == "__main__":
-    with socket.socket(fileno=int(sys.argv[2])) as connection, socket.socket(fileno=int(sys.argv[3])) as listener:
-        request = _serve(sys.argv[1], connection, listener)
-    if request is not None:
-        _become(request)
+    from tests.support import fork_server  # a process of tests has this module under this name, with its fork server
+
+    fork_server.main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4:])

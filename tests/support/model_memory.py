@@ -109,6 +109,7 @@ def tokenizer(directory: ModelDirectory) -> local._Tokenizer:
 
 REPLACED = {"_Session": session, "_Tokenizer": tokenizer, "PassageScorer": RememberingScorer}
 """Names in :mod:`anvil.embedding.local` -> what takes their place."""
+_OWN = {name: getattr(local, name) for name in REPLACED}
 
 
 def preload() -> None:
@@ -121,3 +122,9 @@ def preload() -> None:
     assert provider.scripts and provider.passages
     provider.passages.warm()
     del os.environ["TOKENIZERS_PARALLELISM"]
+
+
+def restore() -> None:
+    """Let :mod:`anvil.embedding.local` use its own names again; the loaded models are kept."""
+    for name, value in _OWN.items():
+        setattr(local, name, value)
