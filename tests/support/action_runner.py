@@ -6,6 +6,7 @@ What it does is what the reference "Metadata syntax for GitHub Actions" and "Wor
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import re
@@ -76,7 +77,7 @@ class Job:
 
     def use(self, action: Path, **inputs: str) -> Run:
         """Run an action's steps; ``inputs`` with ``_`` for ``-``."""
-        metadata = yaml.load((action / "action.yml").read_text(encoding="utf-8"), yaml.BaseLoader)  # scalars as written
+        metadata = _metadata((action / "action.yml").read_text(encoding="utf-8"))
         given = {name.replace("_", "-"): value for name, value in inputs.items()}
         assert given.keys() <= metadata["inputs"].keys(), "an unknown input is a warning that nobody reads"
         settled = {name: given.get(name, told.get("default", "")) for name, told in metadata["inputs"].items()}
@@ -191,6 +192,12 @@ class Job:
                 key, _, value = each.partition("=")
                 properties[key] = unescaped(value.replace("%3A", ":").replace("%2C", ","))
             run.annotations.append(Annotation(found["name"], unescaped(found["message"]), properties))
+
+
+@functools.cache
+def _metadata(text: str) -> Any:
+    """An ``action.yml``, scalars as written."""
+    return yaml.load(text, yaml.BaseLoader)
 
 
 def unescaped(text: str) -> str:
