@@ -264,7 +264,7 @@ class WorkingCopy:
 
     def read_page(self, path: str) -> None:
         """Update one page from its file, while the others are still being read."""
-        entries, work = self._compared()
+        _, work = self._compared()
         kinds = (work.changed, work.added, work.removed)
         chosen = Changes(*(tuple(other for other in kind if other == path) for kind in kinds))
         if chosen:
