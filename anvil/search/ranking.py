@@ -31,6 +31,9 @@ Counts = tuple[Mapping[str, int], Mapping[str, int], Mapping[str, int], Mapping[
 FIELD_WEIGHTS = (2.0, 2.0, 1.0, 0.5)
 """Of title, breadcrumb, content, and derived terms with the words of the path."""
 K1, B = 1.2, 0.75
+FEW_CHUNKS = 100
+"""With fewer chunks, words are weighed as in an index of so many. Else those that a question has beyond the text weigh
+most: of 126 questions to five pages, the right result of 25 was called unlikely, and of 20 with this."""
 DERIVED_SHARE = FIELD_WEIGHTS[3] * (1 + K1) / (FIELD_WEIGHTS[3] + K1)
 """Score of a derived term that a section has once, as a share of that of a word that it has once in its content."""
 DENSE_WEIGHT = 0.5
@@ -72,8 +75,9 @@ class ScoreParts:
 
 
 def idf(frequency: int, total: int) -> float:
-    """Inverse document frequency of a term in ``frequency`` of ``total`` chunks, never negative (Lucene's form)."""
-    return math.log(1 + (total - frequency + 0.5) / (frequency + 0.5))
+    """Inverse document frequency of a term in ``frequency`` of ``total`` chunks, never negative (Lucene's form). Of few
+    chunks each word is in a large share, so ``total`` is at least ``FEW_CHUNKS``."""
+    return math.log(1 + (max(total, FEW_CHUNKS) - frequency + 0.5) / (frequency + 0.5))
 
 
 def bm25f(

@@ -41,6 +41,7 @@ RULES = {
     "CANDIDATES": ranking.CANDIDATES,
     "FIELD_WEIGHTS": ranking.FIELD_WEIGHTS,
     "K1": ranking.K1,
+    "FEW_CHUNKS": ranking.FEW_CHUNKS,
     "B": ranking.B,
     "DERIVED_SHARE": ranking.DERIVED_SHARE,
     "HEADING_WEIGHT": ranking.HEADING_WEIGHT,

@@ -37,6 +37,11 @@ export class Search {
     return this.opened;
   }
 
+  /** The chunks that words are weighed in: see anvil/search/ranking.py. */
+  get total() {
+    return Math.max(this.file.count, this.rules.FEW_CHUNKS);
+  }
+
   /** The best chunks for a question, best first, with what its words weigh. */
   async rank(question) {
     await this.open();
@@ -53,7 +58,7 @@ export class Search {
   }
 
   async candidates(question) {
-    const {file, rules} = this;
+    const {rules} = this;
     const {terms, phrases} = parseQuestion(question, rules);
     const rowsOf = new Map();
     const all = [...[...terms].map(([, {word}]) => word), ...phrases.keys()];
@@ -61,11 +66,11 @@ export class Search {
     await this.complete(question, terms, rowsOf);
     const weights = new Map();
     for (const [key, {weight, word}] of terms) {
-      if (rowsOf.get(word).size) weights.set(key, weight * idf(rowsOf.get(word).size, file.count));
+      if (rowsOf.get(word).size) weights.set(key, weight * idf(rowsOf.get(word).size, this.total));
     }
     const held = [...phrases].map(([text, weight]) => {
       const rows = new Set([...rowsOf.get(text).keys()].slice(0, rules.MAX_PHRASE_ROWS));
-      return {text, rows, weight: weight * idf(rows.size, file.count)};
+      return {text, rows, weight: weight * idf(rows.size, this.total)};
     }).filter(({rows}) => rows.size);
     const ids = await this.named(terms, weights, held, rowsOf);
     const isAboutRecords = new RegExp(rules.ABOUT_RECORDS, 'i').test(question);
@@ -89,10 +94,10 @@ export class Search {
     }
     const order = ([one, rows], [other, more]) => more.size - rows.size || (one < other ? -1 : 1);
     const used = [...found].filter(([each]) => !terms.has(each)).sort(order).slice(0, MAX_COMPLETIONS);
-    const together = idf(new Set(used.flatMap(([, rows]) => [...rows.keys()])).size, this.file.count);
+    const together = idf(new Set(used.flatMap(([, rows]) => [...rows.keys()])).size, this.total);
     if (used.length && !known) terms.delete(key);
     for (const [each, rows] of used) {
-      const share = (rows.size / used[0][1].size) * (together / idf(rows.size, this.file.count));
+      const share = (rows.size / used[0][1].size) * (together / idf(rows.size, this.total));
       terms.set(each, {weight: term.weight * share, word: each});
       rowsOf.set(each, rows);
     }
@@ -192,11 +197,11 @@ export class Search {
 
   /** For each result, how likely it is that it answers: see anvil/search/confidence.py. */
   confidence(results, terms, weights, held) {
-    const {rules: {K1, DERIVED_SHARE, CONFIDENCE: fit}, file} = this;
+    const {rules: {K1, DERIVED_SHARE, CONFIDENCE: fit}} = this;
     const share = key => (isCjk(key) ? DERIVED_SHARE : 1);
     const missing = [...terms].filter(([key]) => !weights.has(key));
     const perfect = (sum([...weights].map(([key, weight]) => share(key) * weight)) + sum(held.map(({weight}) => weight))
-      + sum(missing.map(([key, {weight}]) => share(key) * weight)) * idf(0, file.count)) * (K1 + 1) || 1;
+      + sum(missing.map(([key, {weight}]) => share(key) * weight)) * idf(0, this.total)) * (K1 + 1) || 1;
     const unknown = sum(missing.map(([, {weight}]) => weight)) / (sum([...terms.values()].map(({weight}) => weight)) || 1);
     for (const result of results) {
       const words = result.words / perfect;
@@ -318,7 +323,7 @@ export class Search {
     const [chunk] = await Promise.all([this.file.chunk(id), this.file.sections(page.id)]); // both are fetched together
     const sections = await this.sectionsOf(chunk);
     const own = ({start, end}) => chunk.letters.slice(Math.max(start - chunk.start, 0), Math.max(end - chunk.start, 0)).join('');
-    const rarest = idf(1, this.file.count);
+    const rarest = idf(1, this.total);
     const scores = sections.map(section => {
       const text = own(section), list = tokens(text), padded = ` ${list.join(' ')} `;
       const heading = headingCounts(section.heading.split(SEPARATOR).at(-1)), content = counted(list);
