@@ -261,8 +261,8 @@ class PythonEnvironment:
 
     def _dependency(self, distribution: Any) -> Dependency | None:
         metadata = distribution.metadata
-        name: Any = metadata["Name"] if metadata is not None else None
-        version: Any = metadata["Version"] if metadata is not None else None
+        name: Any = metadata.get("Name") if metadata is not None else None
+        version: Any = metadata.get("Version") if metadata is not None else None
         if not is_name("pypi", name) or not is_version(version):
             return None  # a damaged installation, which pip does not list either
         return Dependency("pypi", normalized("pypi", name), version, False, self._folder.name)

@@ -56,9 +56,10 @@ def normalize_path(file_path: str, docs_root: Path | None) -> str:
         for root in (docs_root.absolute(), docs_root.resolve()):
             if Path(file_path).is_relative_to(root):
                 return _inside(Path(file_path).relative_to(root).as_posix(), outside)
-    if PureWindowsPath(file_path).drive:
+    path = file_path.lstrip("/")  # a leading slash may mean the docs root
+    if PureWindowsPath(path).drive:
         raise outside
-    return _inside(file_path.lstrip("/"), outside)  # a leading slash may mean the docs root
+    return _inside(path, outside)
 
 
 def _inside(path: str, outside: NotFound) -> str:

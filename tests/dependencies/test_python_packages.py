@@ -72,6 +72,8 @@ def test_a_python_environment_is_read_without_running_it(tmp_path: Path, monkeyp
     (site / "evil.pth").write_text("import sys; sys.exit('run')")
     (info / "METADATA").write_text(metadata("My_Lib", "1.0", {"Source": "https://github.com/acme/lib"}))
     (info / "RECORD").write_text("my_lib/docs/a.md,,\n../../../../outside,,\n")
+    (site / "my_lib/docs").mkdir(parents=True)
+    (site / "my_lib/docs/a.md").touch()  # Python 3.12 and later list no file that is missing
     (site / "broken-0.dist-info").mkdir()
     found = python_packages.installed(tmp_path)
     assert found is not None and [each.shown for each in found.packages()] == ["my-lib 1.0"]
