@@ -60,7 +60,7 @@ class OpenedIndex:
         ``provider``: one that several share; the caller closes it."""
         folder = base / config.docs
         if not folder.is_dir() and not index_only and not request.docs_in_git:
-            from anvil.documents.working_tree import folder_advice
+            from anvil.documents.folder_advice import folder_advice
 
             problem = f"{folder} is not a folder" if folder.exists() else f"There is no folder {folder}"
             raise SourceError(f"{problem}. {folder_advice(folder)}")
@@ -239,8 +239,8 @@ class OpenedIndex:
         """Bring the index file in line with the documents; see :meth:`anvil.Anvil.index`."""
         from anvil.build import builder
         from anvil.documents import document_source
+        from anvil.documents.folder_advice import folder_advice, other_formats_note
         from anvil.documents.git_tree import StagedTree
-        from anvil.documents.working_tree import folder_advice, other_formats_note
         from anvil.embedding.provider import uncached
         from anvil.index_file import publish
 

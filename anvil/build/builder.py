@@ -57,11 +57,11 @@ class _Plan:
     remade: bool = False
     """Whether another model than before makes all vectors."""
 
-    @property
-    def about_source(self) -> tuple[str, ...]:
-        """What to report about the source: that its repository cannot be read, or that it has few pages."""
-        problem = self.source.problem
-        pages = self.about_pages(len(self.scan.entries)) if self.about_pages is not None else None
+    def about_source(self, *, is_written: bool) -> tuple[str, ...]:
+        """What to report about the source: that its repository cannot be read, or that it has few pages. Where nothing
+        is written (``is_written``), the build before has reported the pages that there are."""
+        problem, count = self.source.problem, len(self.scan.entries)
+        pages = self.about_pages(count) if self.about_pages is not None and (is_written or not count) else None
         return tuple(reason for reason in (problem, pages) if reason)
 
 
@@ -125,7 +125,7 @@ def _up_to_date(plan: _Plan, standing: Reader | None, path: Path) -> BuildReport
     if not is_unchanged(standing, plan.wanted, plan.scan, plan.source, plan.request.shard):
         return None
     report = report_on("unchanged", path, standing.meta()["digest"], standing.counts(), plan.started, plan.scan.skipped)
-    return replace(report, reasons=plan.about_source)
+    return replace(report, reasons=plan.about_source(is_written=False))
 
 
 def _copy_of_older(plan: _Plan, readers: contextlib.ExitStack) -> BuildReport | None:
@@ -208,7 +208,7 @@ def _publish(plan: _Plan, indexer: Indexer, readers: contextlib.ExitStack) -> Bu
         changes=plan.changes,
         skipped=(*plan.scan.skipped, *tally.skipped),
         failed=tuple(tally.failed),
-        reasons=(*plan.about_source, *reasons),
+        reasons=(*plan.about_source(is_written=True), *reasons),
         kept=tally.kept,
         refusal=tally.refusal,
     )

@@ -133,7 +133,7 @@ def command(
     config, base, config_file = _project(docs)
     folder = base / config.docs
     if not folder.is_dir():
-        from anvil.documents.working_tree import folder_advice
+        from anvil.documents.folder_advice import folder_advice
 
         raise ConfigError(f"There is no folder {docs or config.docs}. {folder_advice(folder)}")
     if index_url.is_remote(config.index or ""):

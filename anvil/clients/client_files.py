@@ -406,7 +406,7 @@ class Setup:
         elif folder.is_dir():
             options["--docs"] = folder
         elif self.docs is not None or self.index is None:
-            from anvil.documents.working_tree import folder_advice
+            from anvil.documents.folder_advice import folder_advice
 
             raise ConfigError(f"There is no folder {self.docs or 'docs'}. {folder_advice(folder)}")
         if self.index is not None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from anvil.context.settings import CONTEXT_NAME, ContextOptions, load_context
 from anvil.doctor.examined_project import ExaminedProject, Result, Verdict
 from anvil.documents.document_source import no_page
-from anvil.documents.working_tree import folder_advice, other_formats_note
+from anvil.documents.folder_advice import folder_advice, other_formats_note
 from anvil.errors import (
     AnvilError,
     ArtifactError,
