@@ -148,8 +148,8 @@ class Anvil(PageQueries):
         """
         from anvil.documents.shards import Shard
 
-        shard_ = Shard.parse(shard) if shard is not None else None
-        return build(self, BuildRequest(source, tuple(map(Path, previous)), force, shard_, executor, version=version))
+        part = Shard.parse(shard) if shard is not None else None
+        return build(self, BuildRequest(source, tuple(map(Path, previous)), force, part, executor, version=version))
 
     def check(self, source: DocumentSource | None = None, index: str | os.PathLike[str] | None = None) -> Changes:
         """The pages in which the documents differ from the index file. No model is loaded.

@@ -118,7 +118,7 @@ class LiveIndex:
         self._listeners: list[Callable[[Changes], None]] = []
         self._initial_build: InitialBuild | None = None
         self._build_reasons: tuple[str, ...] = ()
-        """What the build before the first answer reported."""
+        """What the build before the first answer reported; the first notes say it."""
         self._build_retry_at = 0.0
         """When another first build may begin (monotonic), after one that failed."""
         self._vector_worker = VectorWorker(self.lock, self._open_copy, lambda: self._building)
@@ -225,6 +225,7 @@ class LiveIndex:
     def notes(self, copy: WorkingCopy) -> list[str]:
         """Sentences on work that is not done yet, with reasons. Inside :meth:`query`."""
         problems = (copy.source and copy.source.problem, copy.refused, *self._build_reasons)
+        self._build_reasons = ()
         notes = list(dict.fromkeys(note for note in problems if note))
         notes += _shard_notes(copy)
         build = self._initial_build

@@ -234,6 +234,9 @@ def test_a_folder_of_another_format_is_told_how_to_be_indexed(tmp_path: Path) ->
         tmp_path, {"docs/README.md": "# Crane\n", "docs/a.rst": "A\n", "docs/b/b.rst": "B\n", "docs/_build/c.rst": ""}
     )
     note = "2 reStructuredText files in the documentation folder are not read:"
+    with anvil.open(tmp_path / "docs", tmp_path / "other.db") as opened:
+        notes = [" ".join(opened.search("crane").freshness.notes) for _ in range(2)]
+    assert note in notes[0] and note not in notes[1], "an agent is told once"
     first = in_process.program("search", "crane", cwd=tmp_path)
     assert note in first.stderr and "anvil build --site FOLDER" in first.stderr
     assert not in_process.program("build", cwd=tmp_path).stderr, "it is said once for each index"
