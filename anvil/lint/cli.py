@@ -7,8 +7,8 @@ import itertools
 import json
 import os
 import posixpath
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
 import click
@@ -16,10 +16,10 @@ import click
 from anvil import registry
 from anvil._version import __version__
 from anvil.cli import options, output
-from anvil.cli.output import NO, OK
+from anvil.cli.output import ERROR, NO, OK
 from anvil.lint.settings import LEVELS, Level, LintOptions
 from anvil.requests import OpenRequest
-from anvil.wording import counted
+from anvil.wording import counted, listed
 
 if TYPE_CHECKING:
     from anvil.api import Anvil
@@ -40,7 +40,7 @@ _HOME = "https://anvil-docs.github.io/anvil/"
 
 
 @click.command("lint", epilog="Example: anvil lint --level warning --sarif anvil.sarif")
-@options.given(options.docs, options.index, options.config)
+@options.given(options.docs, options.index, options.config, options.collections)
 @click.option(
     "--site",
     "built_site",  # not the site whose index is opened
@@ -92,78 +92,96 @@ def command(
     """
     if as_json and sarif == "-":
         raise click.UsageError("--json and --sarif - both print to standard output. Give one of them, or name a file.")
-    with _opened(given, built_site) as opened:
+    lowest = level or ("note" if names or as_json or sarif else "warning")
+
+    def examine(opened: Anvil) -> Examined:
         source = options.documents(opened, staged, ref) if staged or ref is not None else None
         report = opened.lint(source, names or None, built_site)
         failing = report.at_least(fail_level or opened.config.table(LintOptions).fail_level)
-        shown = report.at_least(level or ("note" if names or as_json or sarif else "warning"))
-        if sarif is not None:
-            _write_sarif(shown, report, sarif)
-        if as_json:
-            output.print_json(
-                {
-                    "failed": bool(failing),
-                    "findings": shown,
-                    "pages": report.pages,
-                    "suppressed": report.suppressed,
-                    "generator": report.generator,
-                    "looked_up": report.looked_up,
-                    "notes": report.notes,
-                }
-            )
-        elif sarif != "-":
-            _print(opened, report, shown, form, quiet)
-            if not quiet and given.docs is None:
-                _name_other_folders(opened, given.config)
-    return NO if failing else OK
+        shown = report.at_least(lowest)
+        notes = tuple(registry.part("notes of a CI job")(shown, opened)) if form == "github" else None
+        return Examined(report, shown, bool(failing), output.relative(os.path.abspath(opened.folder or ".")), notes)
+
+    outcomes = _examined(examine, given, built_site)
+    if len(outcomes) == 1:
+        outcomes = [(None, outcomes[0][1])]
+    examined = [(label, each) for label, each in outcomes if each is not None]
+    if sarif is not None:
+        _write_sarif([each for _, each in examined], sarif)
+    if as_json:
+        options.print_each(outcomes, Examined.as_json)
+    elif sarif != "-":
+        for label, each in examined:
+            _print(each, label, quiet)
+    return max(ERROR if each is None else NO if each.is_failed else OK for _, each in outcomes)
 
 
-def _opened(given: OpenRequest, built_site: str | None) -> Anvil:
+class Examined(NamedTuple):
+    """The findings of one folder: all, those to show, whether one fails; ``folder``: for people; ``notes``: the shown
+    ones as annotations of a CI job, None where they are text."""
+
+    report: LintReport
+    shown: tuple[LintFinding, ...]
+    is_failed: bool
+    folder: str
+    notes: tuple[Any, ...] | None
+
+    def as_json(self) -> dict[str, Any]:
+        """The findings as JSON values."""
+        return {
+            "failed": self.is_failed,
+            "findings": self.shown,
+            "pages": self.report.pages,
+            "suppressed": self.report.suppressed,
+            "generator": self.report.generator,
+            "looked_up": self.report.looked_up,
+            "notes": self.report.notes,
+        }
+
+
+def _examined(
+    examine: Callable[[Anvil], Examined], given: OpenRequest, built_site: str | None
+) -> list[tuple[str | None, Examined | None]]:
+    """What ``examine`` returns for each chosen collection that has a folder, by its name; see
+    :func:`~anvil.cli.options.for_each_own`."""
     from anvil.errors import SourceError
 
     try:
-        return options.open_index(given)
+        if built_site is not None and len(own := [label or "" for label, _ in options.each_own(given)]) > 1:
+            raise click.UsageError(
+                f"--site is the site of one collection. Choose it with --collection: {listed(own, 'or')}."
+            )
+        return list(options.for_each_own(examine, given))
     except SourceError as error:
         if built_site is None:
             raise
         raise SourceError(f"{error} --site examines the pages of that folder, as {built_site} shows them.") from None
 
 
-def _write_sarif(findings: tuple[LintFinding, ...], report: LintReport, file: str) -> None:
-    text = json.dumps(sarif(findings, report.folder), indent=2, ensure_ascii=False) + "\n"
+def _write_sarif(examined: Sequence[Examined], file: str) -> None:
+    log = sarif([(each.shown, each.report.folder) for each in examined])
+    text = json.dumps(log, indent=2, ensure_ascii=False) + "\n"
     if file == "-":
         output.say(text, nl=False)
     else:
         output.write_file(file, text, "--sarif")
 
 
-def _print(opened: Anvil, report: LintReport, findings: tuple[LintFinding, ...], form: str, quiet: bool) -> None:
-    if form == "github":
+def _print(examined: Examined, label: str | None, quiet: bool) -> None:
+    if examined.notes is not None:
         host = registry.part("runner of a CI job")(output.say, None, None)
-        for note in registry.part("notes of a CI job")(findings, opened):
+        for note in examined.notes:
             host.annotate(*note)
     else:
-        folder = output.relative(os.path.abspath(opened.folder or "."))
-        for path, group in itertools.groupby(findings, lambda finding: finding.path):
+        for path, group in itertools.groupby(examined.shown, lambda finding: finding.path):
             for finding in group:
-                location = output.style(f"{os.path.join(folder, path)}:{finding.line}", "bold")
+                location = output.style(f"{os.path.join(examined.folder, path)}:{finding.line}", "bold")
                 level = output.style(finding.level, _COLOURS[finding.level])
                 output.say(f"{location}: {level}: {finding.message} [{finding.rule}]")
             output.say()
     if not quiet:
-        output.say(_summary(report, len(report.findings) - len(findings)))
-
-
-def _name_other_folders(opened: Anvil, config: str | None) -> None:
-    """Say which folder of several collections was examined."""
-    from anvil.settings.files import load_config
-
-    settings, base = load_config(config)
-    own = os.path.realpath(opened.folder or ".")
-    folders = {os.path.realpath(base / each.docs) for each in settings.collections if each.docs is not None} - {own}
-    if folders:
-        named = ", ".join(map(output.relative, sorted(folders)))
-        output.say(f"Only {output.relative(own)} was examined. Name the folder of another collection: {named}.")
+        before = f"{label}: " if label else ""
+        output.say(before + _summary(examined.report, len(examined.report.findings) - len(examined.shown)))
 
 
 def _summary(report: LintReport, hidden: int) -> str:
@@ -177,9 +195,9 @@ def _summary(report: LintReport, hidden: int) -> str:
     return "\n".join([*lines, f"{elsewhere} were resolved as for {_GENERATORS[report.generator]}.", *report.notes])
 
 
-def sarif(findings: Sequence[LintFinding], folder: str) -> dict[str, Any]:
-    """The log of one run as SARIF 2.1.0, the format that code scanning services read. ``folder``: the documentation
-    folder from the repository's root, POSIX, ``""`` for the same.
+def sarif(examined: Sequence[tuple[Sequence[LintFinding], str]]) -> dict[str, Any]:
+    """The log of one run as SARIF 2.1.0, the format that code scanning services read: of each documentation folder the
+    findings, and its path from the repository's root, POSIX, ``""`` for the same.
 
     Addresses are relative to the repository's root. A finding keeps its fingerprint when lines move. Source: "Static
     Analysis Results Interchange Format (SARIF) Version 2.1.0", OASIS Standard, 2020.
@@ -197,7 +215,7 @@ def sarif(findings: Sequence[LintFinding], folder: str) -> dict[str, Any]:
     ]
     seen: dict[str, int] = {}
     results = []
-    for finding in findings:
+    for finding, folder in ((finding, folder) for findings, folder in examined for finding in findings):
         key = "\0".join((finding.rule, finding.path, finding.message))
         seen[key] = seen.get(key, 0) + 1
         fingerprint = hashlib.sha256(f"{key}\0{seen[key]}".encode("utf-8", "surrogatepass")).hexdigest()[:32]

@@ -156,13 +156,21 @@ def test_each_rule_has_a_section_a_level_and_a_description(root: Path) -> None:
         )
 
 
-def test_of_several_collections_the_examined_one_is_named(root: Path) -> None:
+def test_each_collection_with_a_folder_is_examined(root: Path) -> None:
     for name in ("api", "web"):
-        write(root / name / "index.md", f"# {name}\n\nText.\n")
+        write(root / name / "index.md", f"# {name}\n\n[gone]({name}.md)\n")
     write(root / "anvil.toml", '[collections.api]\ndocs = "api"\n[collections.web]\ndocs = "web"\n')
-    said = program("lint", cwd=root).stdout.splitlines()
-    assert said[-1] == "Only docs was examined. Name the folder of another collection: api, web."
-    assert "Only" not in program("lint", "web", cwd=root).stdout
+    said = program("lint", cwd=root, code=1).stdout
+    assert [line.partition(": ")[0] for line in said.splitlines() if "1 error" in line] == ["api", "web"]
+    assert "api/index.md:3: error" in said and "web/index.md:3: error" in said
+    assert "api" not in program("lint", "--collection", "web", cwd=root, code=1).stdout
+    assert "api" not in program("lint", "web", cwd=root, code=1).stdout
+    listed = json.loads(program("lint", "--json", cwd=root, code=1).stdout)["collections"]
+    assert [(each["collection"], each["failed"]) for each in listed] == [("docs", False), ("api", True), ("web", True)]
+    (run,) = json.loads(program("lint", "--sarif", "-", "--level", "error", cwd=root, code=1).stdout)["runs"]
+    places = [result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for result in run["results"]]
+    assert places == ["api/index.md", "web/index.md"]
+    assert "--site is the site of one collection" in complaint("lint", "--site", "out", cwd=root)
 
 
 def test_the_built_site_is_looked_up(root: Path) -> None:
