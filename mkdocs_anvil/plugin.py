@@ -348,7 +348,7 @@ def _writing(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise BuildError(f"{error.filename or path} cannot be written ({error.strerror}).") from error
+        raise BuildError(safe_files.unwritable(error.filename or path, error)) from error
 
 
 def reusable(sources: Sequence[str], folder: Path, model_digest: str, config: Config) -> tuple[list[Path], list[str]]:

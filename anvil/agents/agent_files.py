@@ -238,7 +238,7 @@ class AgentFiles:
             self._ensure_inside(path)
             safe_files.write_file(file, text.encode(), flush=False)
         except OSError as error:
-            raise ConfigError(f"{path} cannot be written: {error.strerror}. Change its permissions.") from None
+            raise ConfigError(safe_files.unwritable(path, error)) from None
 
     def _is_covered(self, path: str) -> bool:
         """Whether readers of a file get the pointer from AGENTS.md, which it includes."""

@@ -119,9 +119,7 @@ def publish(index: Path, site: Path, project: str, access: SiteAccess) -> tuple[
             if _read(file) != data:
                 safe_files.write_file(file, data, flush=False)
     except OSError as error:
-        raise BuildError(
-            f"The skill cannot be written into {site}: {error.strerror}. Change the permissions of {error.filename}."
-        ) from None
+        raise BuildError(safe_files.unwritable(error.filename or site, error)) from None
     return tuple(files)
 
 

@@ -224,7 +224,7 @@ def _write(path: Path, text: str) -> None:
         path.parent.mkdir(exist_ok=True)
         safe_files.write_file(path, text)
     except OSError as error:
-        raise ConfigError(f"{path} cannot be written: {error.strerror}. Check its place and permissions.") from None
+        raise ConfigError(safe_files.unwritable(path, error)) from None
 
 
 def _add_line(path: Path, line: str) -> None:

@@ -61,6 +61,11 @@ class Ingestion:
     seconds: float
     notes: tuple[str, ...] = ()
 
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """The notes, as a build of documentation names them."""
+        return self.notes
+
 
 @dataclass(frozen=True, slots=True)
 class State:
@@ -132,9 +137,7 @@ class Records:
             text = json.dumps(asdict(state), ensure_ascii=False, indent=1) + "\n"
             safe_files.write_file(self.folder / STATE, text, replace=True)
         except OSError as error:
-            raise BuildError(
-                f"{self.folder} cannot be written ({error.strerror}). Check the folder's permissions."
-            ) from error
+            raise BuildError(safe_files.unwritable(self.folder, error)) from error
 
     def _append(self, name: str, lines: Sequence[Mapping[str, Any]]) -> None:
         text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)

@@ -153,6 +153,8 @@ def write_lock(base: Path, entries: list[LockedDocs]) -> bool:
         return False
     try:
         safe_files.write_file(path, text)
-    except (OSError, BuildError) as error:
-        raise ConfigError(f"{path} cannot be written: {getattr(error, 'strerror', None) or error}.") from None
+    except BuildError as error:
+        raise ConfigError(str(error)) from None
+    except OSError as error:
+        raise ConfigError(safe_files.unwritable(path, error)) from None
     return True

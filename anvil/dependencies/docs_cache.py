@@ -80,7 +80,7 @@ def _writing(cache: FetchedCache) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise BuildError(f"{cache.folder} cannot be written ({error.strerror}).") from error
+        raise BuildError(safe_files.unwritable(cache.folder, error)) from error
 
 
 def _attestations(entries: Iterable[LockedDocs], options: FetchOptions, base: Path) -> list[str]:

@@ -90,7 +90,7 @@ def write(path: Path, text: str) -> None:
     try:
         safe_files.write_file(path, text)
     except OSError as error:
-        raise ConfigError(f"{path} cannot be written: {error.strerror}. Change its permissions.") from error
+        raise ConfigError(safe_files.unwritable(path, error)) from error
 
 
 def parse(text: str, origin: str = FILE_NAME) -> Suite:

@@ -161,7 +161,7 @@ def copy(file: Path, path: Path, sha256: str | None = None) -> None:
         verify.check(fresh, thorough=True)
         _flush(fresh)
     except OSError as error:
-        raise BuildError(f"{path} cannot be written ({error.strerror}).") from error
+        raise BuildError(safe_files.unwritable(path, error)) from error
     replace(fresh, path)
 
 
@@ -175,7 +175,7 @@ def replace(fresh: Path, path: Path) -> None:
             f"{path} cannot be replaced ({error.strerror}). Close the program that has it open, and try again."
         ) from error
     except OSError as error:
-        raise BuildError(f"{path} cannot be written ({error.strerror}).") from error
+        raise BuildError(safe_files.unwritable(path, error)) from error
 
 
 class Publication:
@@ -281,7 +281,7 @@ class Publication:
         except AnvilError as error:
             raise BuildError(f"The new index did not pass its check and was not put in place: {error}") from error
         except OSError as error:
-            raise BuildError(f"{path} cannot be written ({error.strerror}).") from error
+            raise BuildError(safe_files.unwritable(path, error)) from error
         replace(self.fresh, path)
         if hasattr(os, "O_DIRECTORY"):  # the rename itself reaches the disk
             folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)

@@ -21,7 +21,7 @@ from anvil.live.background_work import IndexSaver, InitialBuild, VectorWorker, j
 from anvil.live.location import CLOSED, IndexLocation
 from anvil.requests import BuildRequest, OpenRequest, SearchRequest, still_wanted
 from anvil.settings.schema import Chunking
-from anvil.values import RETRY_S, BuildReport, Changes, Progress, silent
+from anvil.values import RETRY_S, Changes, Progress, silent
 from anvil.wording import counted
 
 if TYPE_CHECKING:
@@ -43,6 +43,14 @@ FIRST_READING_S = 5.0
 """How long pages are read before the first answer from a partial index: enough for some thousand pages."""
 
 logger = logging.getLogger(__name__)
+
+
+class Outcome(Protocol):
+    """What a build reports."""
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """See :class:`anvil.values.BuildReport`."""
 
 
 class Corpus(Protocol):
@@ -80,7 +88,7 @@ class Corpus(Protocol):
     def may_build(self, error: ArtifactError) -> bool:
         """Whether an index may be built after opening the present one raised ``error``."""
 
-    def build(self, request: BuildRequest) -> object:
+    def build(self, request: BuildRequest) -> Outcome:
         """Build the index."""
 
 
@@ -330,8 +338,7 @@ class LiveIndex:
                     except BuildError as obstacle:  # such as a file system that is read-only
                         self._answer_from_documents(copy, obstacle)
                     else:
-                        if isinstance(report, BuildReport):
-                            self._build_reasons = report.reasons
+                        self._build_reasons = report.reasons
                         self._compare(copy)
             return copy
         if self._reading:

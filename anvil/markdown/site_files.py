@@ -293,10 +293,7 @@ class _Files:
             file.parent.mkdir(exist_ok=True)
             safe_files.write_file(file, record.text(), flush=False)
         except OSError as error:
-            raise BuildError(
-                f"The Markdown cannot be written into {self._folder}: {error.strerror}. Change the permissions of "
-                f"{error.filename or file}."
-            ) from None
+            raise BuildError(safe_files.unwritable(error.filename or file, error)) from None
         self._known = record
 
     def _refuse(self, path: str, error: Exception) -> None:

@@ -85,7 +85,7 @@ def publish(index: Path, site: Path, addresses: Mapping[str, str]) -> Path:
             if state is None or state.st_size != len(content) or safe_files.data(path, len(content)) != content:
                 safe_files.write_file(path, content, flush=False)
     except OSError as error:
-        raise BuildError(f"The search page cannot be written into {folder}: {error.strerror}.") from None
+        raise BuildError(safe_files.unwritable(error.filename or folder, error)) from None
     return folder / PAGE
 
 

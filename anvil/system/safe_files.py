@@ -44,6 +44,13 @@ def reason(error: Exception) -> str:
     return (isinstance(error, OSError) and error.strerror) or str(error)
 
 
+def unwritable(path: str | os.PathLike[str], error: OSError) -> str:
+    """A message for a file or folder that cannot be written, with the next step."""
+    is_full = error.errno in (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC))
+    step = "Free some space on its disk" if is_full else "Check its place and its permissions"
+    return f"{os.fspath(path)} cannot be written: {reason(error)}. {step}, and try again."
+
+
 def text(path: Path, max_bytes: int = MAX_BYTES, errors: str = "strict") -> str:
     """The text of a UTF-8 file, without a byte order mark and with ``\\n`` at the end of its lines.
 

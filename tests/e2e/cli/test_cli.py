@@ -732,13 +732,19 @@ def test_init_writes_through_no_link_of_a_checkout(
     assert (away / ".gitignore").read_text() == text if text is not None else not (away / ".gitignore").exists()
 
 
-def test_init_in_a_folder_of_another_user_is_a_message(docs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("code", "step"),
+    [(errno.EACCES, "Check its place and its permissions"), (errno.ENOSPC, "Free some space on its disk")],
+)
+def test_init_that_cannot_write_says_what_to_do(
+    docs: Path, code: int, step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refused(*_: object) -> None:
-        raise PermissionError(errno.EACCES, "Permission denied", "anvil.toml.1234.new")
+        raise OSError(code, os.strerror(code), "anvil.toml.1234.new")
 
     monkeypatch.setattr(safe_files, "write_file", refused)
     done = in_process.program("init", "--no-commit-index", cwd=docs.parent, code=2)
-    assert done.stderr == "anvil: anvil.toml cannot be written: Permission denied. Check its place and permissions.\n"
+    assert done.stderr == f"anvil: anvil.toml cannot be written: {os.strerror(code)}. {step}, and try again.\n"
 
 
 def test_init_asks_when_it_is_not_told(docs: Path) -> None:
