@@ -13,18 +13,9 @@ from anvil.git.repository import Repository
 from anvil.impact import co_change, evidence, names, ranking
 from anvil.impact.change import FileChange, FileKind, diff_title, file_kind, parse_diff, without_color
 from anvil.impact.evidence import IndexedPages
-from anvil.impact.names import Name, NameKind
+from anvil.impact.names import Name
 from anvil.impact.settings import ImpactOptions
-from anvil.impact.values import (
-    KINDS,
-    AdditionKind,
-    ChangeFeature,
-    Evidence,
-    EvidenceKind,
-    Feature,
-    Impact,
-    Undocumented,
-)
+from anvil.impact.values import KINDS, ChangeFeature, Evidence, EvidenceKind, Feature, Impact, Undocumented
 from anvil.requests import still_wanted
 from anvil.wording import counted
 
@@ -258,13 +249,6 @@ def _history(git: Repository, change: _Change, before: str | None, notes: list[s
 
 MAX_ADDITIONS = 50
 """Additions that are named."""
-CALLED: dict[NameKind, AdditionKind] = {
-    "flag": "flag",
-    "variable": "variable",
-    "route": "route",
-    "setting": "setting",
-}
-"""Kinds of public names -> what they are called."""
 
 
 def additions(found_names: Iterable[Name], docs: IndexedPages, added_prose: str = "") -> Iterator[Undocumented]:
@@ -273,7 +257,7 @@ def additions(found_names: Iterable[Name], docs: IndexedPages, added_prose: str 
     new = [name for name in found_names if name.is_new and names.is_public(name)]
     unknown = [name for name in new if not _is_known(name, docs, added_prose)]
     for name in sorted(unknown, key=lambda name: (name.path, name.line, name.text))[:MAX_ADDITIONS]:
-        yield Undocumented(CALLED[name.kind], name.text, name.path, name.line)
+        yield Undocumented(name.kind, name.text, name.path, name.line)
 
 
 def _is_known(name: Name, docs: IndexedPages, added_prose: str) -> bool:

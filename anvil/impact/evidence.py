@@ -115,7 +115,7 @@ FULL_TEXT_WORDS = 6
 MAX_QUOTED_CHARS = 60
 """Characters of a text of the change that a reason quotes."""
 
-_BESIDE_CODE = frozenset("`'\"./-_<[(:=$@#")
+_BESIDE_CODE, _BEHIND_CODE = frozenset("`'\"./-_<[(:=$@#"), frozenset("`('\"=:")
 
 
 class _Match(NamedTuple):
@@ -136,32 +136,26 @@ def of_names(names: Iterable[Name], docs: IndexedPages) -> Iterator[Evidence]:
     """Sections that have a name of the changed lines: as it is written, respelled, or by its words."""
     for name in names:
         still_wanted()
-        reason = f"which the change {_VERBS[name.how]} ({name.path}:{name.line})"
+        feature, verb = _OF_CHANGE[name.how]
+        if naming.is_public_gone(name):
+            feature = "public name gone"
+        reason = f"names `{name.text}`, which the change {verb} ({name.path}:{name.line})"
+        subject = "".join(naming.parts(name.text))
         is_shown = name.kind in ("flag", "variable", "route")
         for path, spot, degree in _places(name.text, docs, anything=is_shown):
             strength = min(1.0, naming.KIND_WEIGHT[name.kind] * degree)
-            why = f"names `{name.text}`, {reason}"
-            subject = "".join(naming.parts(name.text))
-            feature: Feature = "public name gone" if naming.is_public_gone(name) else FEATURE_OF[name.how]
-            yield Evidence(feature, path, spot.heading_path, strength, why, spot.line, subject)
+            yield Evidence(feature, path, spot.heading_path, strength, reason, spot.line, subject)
 
 
-FEATURE_OF: dict[How, Feature] = {
-    "removed": "name gone",
-    "renamed": "name gone",
-    "value": "name gone",
-    "added": "name new",
-    "touched": "name touched",
-    "near": "name near",
+_OF_CHANGE: dict[How, tuple[Feature, str]] = {
+    "removed": ("name gone", "removes"),
+    "renamed": ("name gone", "renames"),
+    "value": ("name gone", "gives another value"),
+    "added": ("name new", "adds"),
+    "touched": ("name touched", "edits"),
+    "near": ("name near", "is next to"),
 }
-_VERBS: dict[How, str] = {
-    "removed": "removes",
-    "renamed": "renames",
-    "value": "gives another value",
-    "added": "adds",
-    "touched": "edits",
-    "near": "is next to",
-}
+"""How a name changed -> what that is evidence of, and its verb in a reason."""
 
 
 def _places(name: str, docs: IndexedPages, *, anything: bool) -> Iterator[tuple[str, SectionLine, float]]:
@@ -265,14 +259,7 @@ def _exact(name: str, text: str) -> list[int]:
 
 def _is_marked(text: str, start: int, end: int) -> bool:
     """Whether a word stands as code: beside a mark such as a backtick or a bracket."""
-    return (text[start - 1 : start] in _BESIDE_CODE and start > 0) or text[end : end + 1] in (
-        "`",
-        "(",
-        "'",
-        '"',
-        "=",
-        ":",
-    )
+    return (text[start - 1 : start] in _BESIDE_CODE and start > 0) or text[end : end + 1] in _BEHIND_CODE
 
 
 def of_texts(texts: Iterable[Text], docs: IndexedPages) -> Iterator[Evidence]:
@@ -290,17 +277,10 @@ def of_texts(texts: Iterable[Text], docs: IndexedPages) -> Iterator[Evidence]:
             match = pattern.search(passage.content)
             if match is None:
                 continue
-            spot = docs.spot(passage, match.start())
+            path, spot = passage.metadata.file_path, docs.spot(passage, match.start())
             strength = TEXT_STRENGTH[text.how] * common * length
-            yield Evidence(
-                "text",
-                passage.metadata.file_path,
-                spot.heading_path,
-                strength,
-                f'quotes "{quoted(text.text)}" ({text.path}:{text.line})',
-                spot.line,
-                text.text,
-            )
+            reason = f'quotes "{quoted(text.text)}" ({text.path}:{text.line})'
+            yield Evidence("text", path, spot.heading_path, strength, reason, spot.line, text.text)
 
 
 def quoted(text: str) -> str:
@@ -379,25 +359,17 @@ def of_links(files: Sequence[str], docs: IndexedPages) -> Iterator[Evidence]:
             hits = [(passage, match) for passage in passages or () if (match := pattern.search(passage.content))]
             common = rarity(len(hits), docs.passages)
             for passage, match in hits[:MAX_SPOTS_OF_NAME]:
-                spot = docs.spot(passage, match.start())
+                path, spot = passage.metadata.file_path, docs.spot(passage, match.start())
                 # "::: module" of mkdocstrings: the page is made from the file
                 is_directive = passage.content.rfind(":::", max(0, match.start() - 8), match.start()) >= 0
                 value = 1.0 if is_directive else strength * common
-                yield Evidence(
-                    "link",
-                    passage.metadata.file_path,
-                    spot.heading_path,
-                    value,
-                    f"names {phrase} {spelling}",
-                    spot.line,
-                    file,
-                )
+                yield Evidence("link", path, spot.heading_path, value, f"names {phrase} {spelling}", spot.line, file)
         if "." in base and base in all_hidden:
             tail = "/".join(file.split("/")[-2:])
-            named = [(path, tail in text or file in text) for path, text in hidden if base in text]
-            for path, is_sure in named:
+            named = [(page, tail in text or file in text) for page, text in hidden if base in text]
+            for page, is_sure in named:
                 value = (TWO_PARTS if is_sure else BASENAME) * rarity(len(named), max(len(docs.titles), 2))
-                yield Evidence("link", path, None, value, f"links to {tail if is_sure else base}", None, file)
+                yield Evidence("link", page, None, value, f"links to {tail if is_sure else base}", None, file)
 
 
 def _spellings(file: str) -> Iterator[tuple[str, float, str]]:

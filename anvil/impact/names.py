@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 from anvil.formats.patterns import lazy_pattern
@@ -237,7 +237,7 @@ def read(files: Iterable[FileChange]) -> Named:
             if spot.text not in added and spot.text not in removed:
                 keep(Name(spot.text, spot.kind, "near", file.path, spot.line, spot.defined))
     ranked = sorted(names.values(), key=lambda name: (_rank(name), name.path, name.line, name.text))
-    return Named(tuple(ranked[:MAX_NAMES]), tuple(_texts(changes))[:MAX_TEXTS], tuple(_prose(changes))[:MAX_PROSE])
+    return Named(tuple(ranked[:MAX_NAMES]), tuple(_texts(changes)[:MAX_TEXTS]), tuple(_prose(changes))[:MAX_PROSE])
 
 
 def parts(name: str) -> list[str]:
@@ -409,22 +409,20 @@ def _around(hunk: Hunk, path: str) -> Iterator[_Spot]:
             yield from (spot for spot in _spots(line, path) if spot.defined or spot.kind in ("flag", "variable"))
 
 
-def _texts(files: Sequence[FileChange]) -> Iterator[Text]:
-    """Strings for people, removed ones first: the pages may quote them."""
-    new = {text for file in files for line in file.added for text in _fragments(line.text)}
-    seen: set[str] = set()
-    for file in files:
-        for line in file.removed:
-            for text in _fragments(line.text):
-                if text not in seen:
-                    seen.add(text)
-                    yield Text(text, "touched" if text in new else "removed", file.path, line.number)
-    for file in files:
-        for line in file.added:
-            for text in _fragments(line.text):
-                if text not in seen:
-                    seen.add(text)
-                    yield Text(text, "added", file.path, line.number)
+def _texts(files: Sequence[FileChange]) -> list[Text]:
+    """Strings for people, each once, removed ones first: the pages may quote them."""
+
+    def read(file: FileChange, line: Line, how: How) -> list[Text]:
+        return [Text(text, how, file.path, line.number) for text in _fragments(line.text)]
+
+    added = [text for file in files for line in file.added for text in read(file, line, "added")]
+    removed = [text for file in files for line in file.removed for text in read(file, line, "removed")]
+    new = {text.text for text in added}
+    moved = [replace(text, how="touched") if text.text in new else text for text in removed]
+    unique: dict[str, Text] = {}
+    for text in (*moved, *added):
+        unique.setdefault(text.text, text)
+    return list(unique.values())
 
 
 def _fragments(line: str) -> Iterator[str]:

@@ -104,15 +104,12 @@ class AffectedSection:
     kinds: tuple[EvidenceKind, ...]
 
 
-AdditionKind = Literal["flag", "setting", "variable", "route"]
-
-
 @dataclass(frozen=True, slots=True)
 class Undocumented:
     """A public name that the change adds and no page has: a flag, setting, environment variable or route. ``path`` and
     ``line``: where the code adds it, from the repository's root."""
 
-    kind: AdditionKind
+    kind: str
     name: str
     path: str
     line: int
