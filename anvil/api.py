@@ -146,10 +146,7 @@ class Anvil(PageQueries):
         ``ray://head:10001``: the cluster that embeds them. ``version``: of what the documents describe, such as
         ``1.2.0``; the index says it to ``anvil deps``. Raises :class:`BuildError`.
         """
-        from anvil.documents.shards import Shard
-
-        part = Shard.parse(shard) if shard is not None else None
-        return build(self, BuildRequest(source, tuple(map(Path, previous)), force, part, executor, version=version))
+        return build(self, BuildRequest(source, tuple(map(Path, previous)), force, shard, executor, version=version))
 
     def check(self, source: DocumentSource | None = None, index: str | os.PathLike[str] | None = None) -> Changes:
         """The pages in which the documents differ from the index file. No model is loaded.
@@ -159,7 +156,7 @@ class Anvil(PageQueries):
         documents.
         """
         member = self.only
-        documents = source or member.documents(member.request.progress)
+        documents = source or member.documents
         if documents is None:
             raise SourceError("There are no documents to compare with. Name the documentation folder with --docs.")
         member.ensure_fetched()
@@ -329,7 +326,7 @@ class Anvil(PageQueries):
         says; ``mcp_url``: a server over these pages.
         Raises :class:`ConfigError` without a site, and :class:`BuildError`.
         """
-        site = self.only.site_pages(self.only.request.progress)
+        site = self.only.site_pages()
         report: MarkdownReport = registry.part("markdown of a site")(
             self.index_path,
             site,
@@ -347,7 +344,7 @@ class Anvil(PageQueries):
 
         Raises :class:`ConfigError` without a site, or for an index that is not in it, and :class:`BuildError`.
         """
-        site = self.only.site_pages(self.only.request.progress)
+        site = self.only.site_pages()
         if not site.pages():
             site.scan()
         addresses = {path: page.address for path, page in site.pages().items()}

@@ -20,7 +20,7 @@ from anvil.settings import index_url
 from anvil.settings.files import index_file
 from anvil.settings.schema import Collection, Config, recorded
 from anvil.system import safe_files
-from anvil.values import MAX_PATH_CHARS, BuildReport, Changes, Progress, silent
+from anvil.values import MAX_PATH_CHARS, BuildReport, Changes
 from anvil.wording import counted, first_of
 
 if TYPE_CHECKING:
@@ -60,10 +60,9 @@ class OpenedIndex:
         ``provider``: one that several share; the caller closes it."""
         folder = base / config.docs
         if not folder.is_dir() and not index_only and not request.docs_in_git:
-            from anvil.documents.folder_advice import folder_advice
+            from anvil.documents.folder_advice import no_folder
 
-            problem = f"{folder} is not a folder" if folder.exists() else f"There is no folder {folder}"
-            raise SourceError(f"{problem}. {folder_advice(folder)}")
+            raise SourceError(no_folder(folder))
         self.config = config
         self.base = base
         self.request = request
@@ -135,16 +134,17 @@ class OpenedIndex:
         """The documents that an index is compared with, if it is of this folder."""
         return self.tree if self.site_folder is None else self.site_tree
 
-    def documents(self, progress: Progress = silent) -> DocumentSource | None:
+    @property
+    def documents(self) -> DocumentSource | None:
         """What is indexed: the pages of the site, else the documents in :attr:`folder`."""
-        return self.tree if self.site_folder is None else self.site_pages(progress)
+        return self.tree if self.site_folder is None else self.site_pages()
 
-    def site_pages(self, progress: Progress = silent) -> SiteFolder:
+    def site_pages(self) -> SiteFolder:
         """The built site whose pages are indexed. Raises :class:`ConfigError` without one."""
         if self.site_folder is None:
             raise ConfigError("There is no built site. Name the folder of the site with --site, or set site.folder.")
         if self._site_source is None:
-            self._site_source = self._site_in(self.site_folder, progress)
+            self._site_source = self._site_in(self.site_folder)
         return self._site_source
 
     def built_site(self, folder: Path | None, *, by_default: bool) -> SiteFolder | None:
@@ -153,7 +153,7 @@ class OpenedIndex:
             folder = self.site_folder
         return None if folder is None else self._site_in(folder)
 
-    def _site_in(self, folder: Path, progress: Progress = silent) -> SiteFolder:
+    def _site_in(self, folder: Path) -> SiteFolder:
         site: SiteFolder = registry.part("site")(
             folder,
             self.config.site,
@@ -161,7 +161,7 @@ class OpenedIndex:
             docs=self.folder,
             is_certain=not self._index_only,
             limit=self.config.source.max_file_bytes,
-            progress=progress,
+            progress=self.request.progress,
         )
         return site
 
@@ -245,7 +245,7 @@ class OpenedIndex:
         from anvil.index_file import publish
 
         of_site = self.site_folder is not None and request.source is None
-        source = request.source or self.documents(request.progress)
+        source = request.source or self.documents
         if source is None:
             raise SourceError("There are no documents to index. Name the documentation folder with docs or --docs.")
         if self.location.origin is not None:

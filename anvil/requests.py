@@ -24,7 +24,6 @@ from anvil.wording import listed
 
 if TYPE_CHECKING:
     from anvil.documents.document_source import DocumentSource
-    from anvil.documents.shards import Shard
     from anvil.embedding.provider import Executor
     from anvil.results import Mode
     from anvil.settings.schema import Config
@@ -110,8 +109,8 @@ class BuildRequest:
     """Further indexes whose vectors may be reused."""
     force: bool = False
     """Read and embed all pages again; where the provider fails, the old vector stays."""
-    shard: Shard | None = None
-    """Only its pages; the manifest names the shard."""
+    shard: str | None = None
+    """Only the pages of this shard, such as ``3/8``; the manifest names it."""
     cluster: str | None = None
     """The address of a cluster that embeds the texts, such as ``ray://head:10001``."""
     executor: Executor | None = None

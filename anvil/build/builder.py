@@ -88,7 +88,7 @@ def build(
     started = time.perf_counter()
     wanted = settings(provider, chunking, configured)
     if request.shard is not None:
-        source, about_pages = ShardSource(source, request.shard), None
+        source, about_pages = ShardSource(source, Shard.parse(request.shard)), None
     plan = _Plan(source, index, provider, chunking, request, wanted, about_pages, started)
     publish.ensure_overwritable(index)  # before anything that takes time, such as waiting for the lock
     with contextlib.ExitStack() as opened:
@@ -300,7 +300,7 @@ def is_unchanged(
     wanted: Mapping[str, str],
     scan: Scan,
     source: DocumentSource | None = None,
-    shard: Shard | None = None,
+    shard: str | None = None,
 ) -> bool:
     """Whether an index has all documents of ``scan`` and the settings ``wanted``.
 
@@ -310,7 +310,7 @@ def is_unchanged(
     # Optional keys also where they are not wanted: a site that is no longer configured must go from the index.
     if any(meta.get(key) != wanted.get(key) for key in (*wanted, *OPTIONAL_SETTINGS)) or meta["needs_reembed"] != "0":
         return False
-    if meta.get("shard") != (str(shard) if shard else None):
+    if meta.get("shard") != shard:
         return False
     if shard and source and meta.get("commit") != source.commit():
         return False

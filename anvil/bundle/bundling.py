@@ -72,7 +72,7 @@ def collect(
 ) -> Bundle:
     """The bundle of a documentation. ``exclude``: globs of pages that are left out, by their paths in the documentation
     or in the bundle. ``with_index``: with an index of its pages. Raises :class:`SourceError` where no page is left."""
-    source = member.documents(progress)
+    source = member.documents
     if source is None:
         raise SourceError(
             "There are no pages to bundle. Name the documentation folder with --docs, or a site with --site."

@@ -18,20 +18,10 @@ from anvil.wording import counted
 
 if TYPE_CHECKING:
     from anvil.api import Anvil
-    from anvil.documents.shards import Shard
     from anvil.settings.schema import SiteOptions
 
 MAX_FAILURES_SHOWN = 10
 """Passages without a vector that get a line each."""
-
-
-def shard_of(ctx: click.Context, parameter: click.Parameter, value: str | None) -> Shard | None:
-    """The shard that ``3/8`` names."""
-    if value is None:
-        return None
-    from anvil.documents.shards import Shard
-
-    return Shard.parse(value)
 
 
 @click.command("build", epilog="Example: anvil build --docs docs --index docs.anvil.db")
@@ -55,12 +45,7 @@ def shard_of(ctx: click.Context, parameter: click.Parameter, value: str | None) 
     help="With --site: also write a page that searches the index in the browser, and the script of a search box.",
 )
 @options.tree
-@click.option(
-    "--shard",
-    metavar="N/COUNT",
-    callback=shard_of,
-    help="Only this share of the pages, such as 3/8; see 'anvil merge'.",
-)
+@click.option("--shard", metavar="N/COUNT", help="Only this share of the pages, such as 3/8; see 'anvil merge'.")
 @click.option(
     "--executor",
     "cluster",

@@ -19,7 +19,6 @@ import pytest
 import anvil
 from anvil.build import builder, joined_shards
 from anvil.documents import document_source
-from anvil.documents.shards import Shard
 from anvil.documents.working_tree import WorkingTree
 from anvil.embedding.provider import Embedded, EmbeddingProvider, Vector
 from anvil.errors import BuildError, FormatTooNew, SourceError
@@ -448,7 +447,7 @@ def test_what_is_no_index_is_never_replaced(
     files = somebodys_files(tmp_path / "theirs")
     make(docs, tmp_path / "i.db", keywords)
     shard = tmp_path / "shard.db"
-    make(docs, shard, keywords, shard=Shard(1, 1))
+    make(docs, shard, keywords, shard="1/1")
     acts: list[Callable[[Path], object]] = [
         lambda file: make(docs, file, keywords, force=force),
         lambda file: make(docs, file, keywords, force=force, previous=[tmp_path / "i.db"]),

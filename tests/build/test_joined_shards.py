@@ -9,7 +9,6 @@ import pytest
 
 import anvil
 from anvil.build import builder, joined_shards
-from anvil.documents.shards import Shard
 from anvil.documents.working_tree import WorkingTree
 from anvil.embedding.provider import EmbeddingProvider
 from anvil.errors import AnvilError, ArtifactRejected, BuildError, ConfigError
@@ -32,7 +31,7 @@ def built(
         found.append(folder / f"shard-{number}.db")
         source = WorkingTree(docs)
         builder.build(
-            source, found[-1], provider, options or ChunkingOptions(), BuildRequest(shard=Shard(number, count))
+            source, found[-1], provider, options or ChunkingOptions(), BuildRequest(shard=f"{number}/{count}")
         )
     return found
 

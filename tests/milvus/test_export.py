@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 from anvil.build.builder import build
-from anvil.documents.shards import Shard
 from anvil.documents.working_tree import WorkingTree
 from anvil.embedding.provider import EmbeddingProvider
 from anvil.errors import ArtifactMissing, ArtifactRejected, FetchError, FormatTooNew
@@ -244,7 +243,7 @@ def test_what_is_not_there_not_whole_or_too_new_is_one_sentence_each(tmp_path: P
 def test_a_shard_is_no_index(tmp_path: Path, client: Client, keywords: EmbeddingProvider) -> None:
     write(tmp_path / "docs", PAGES)
     index = tmp_path / "shard.db"
-    build(WorkingTree(tmp_path / "docs"), index, keywords, ChunkingOptions(), BuildRequest(shard=Shard.parse("1/2")))
+    build(WorkingTree(tmp_path / "docs"), index, keywords, ChunkingOptions(), BuildRequest(shard="1/2"))
     with pytest.raises(ArtifactRejected, match="shard"):
         export(index, client)
 
