@@ -434,10 +434,7 @@ def _changed_page(page: ChangedPage, pages_url: str | None) -> str:
 
 
 def _instead(outcome: Outcome) -> str:
-    if not outcome.answers:
-        return "no result"
-    first = outcome.answers[0]
-    return code(f"{first.file_path}#{first.anchor}" if first.anchor else first.file_path)
+    return code(outcome.answers[0].address) if outcome.answers else "no result"
 
 
 def _escaped(text: str) -> str:

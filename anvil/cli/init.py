@@ -133,9 +133,9 @@ def command(
     config, base, config_file = _project(docs)
     folder = base / config.docs
     if not folder.is_dir():
-        from anvil.documents.folder_advice import folder_advice
+        from anvil.documents.folder_advice import no_folder
 
-        raise ConfigError(f"There is no folder {docs or config.docs}. {folder_advice(folder)}")
+        raise ConfigError(no_folder(folder, docs or config.docs))
     if index_url.is_remote(config.index or ""):
         raise ConfigError("'index' names a published index, which does not go into git. There is nothing to set up.")
     if commit_index is None:

@@ -406,9 +406,9 @@ class Setup:
         elif folder.is_dir():
             options["--docs"] = folder
         elif self.docs is not None or self.index is None:
-            from anvil.documents.folder_advice import folder_advice
+            from anvil.documents.folder_advice import no_folder
 
-            raise ConfigError(f"There is no folder {self.docs or 'docs'}. {folder_advice(folder)}")
+            raise ConfigError(no_folder(folder, self.docs or "docs"))
         if self.index is not None:
             remote = index_url.is_remote(self.index)
             options["--index"] = _address(self.index) if remote else Path(os.path.abspath(self.index))

@@ -65,11 +65,8 @@ def _line(before: Reader, old: str, after: Reader, new: str) -> int | None:
     text = page_text(after.page_chunks(second.id))
     if not all(is_parallel(text[s.start : s.end], s.start_line, s.end_line) for s in sections):
         return None  # lines of the text are not those of the file
-    return first_difference(
-        page_text(before.page_chunks(first.id)),
-        text,
-        (sections[0].start_line or 1) if sections else 1,
-    )
+    begin = (sections[0].start_line or 1) if sections else 1
+    return first_difference(page_text(before.page_chunks(first.id)), text, begin)
 
 
 def compare(
@@ -102,14 +99,8 @@ def compare(
             for done, (number, difference) in enumerate(differences):
                 progress("comparing", done, len(differences))
                 explained.append(replay.explained(questions[number], difference) if done < MAX_BLAMED else difference)
-    return Comparison(
-        name,
-        hit_rate(before.outcomes),
-        mean_reciprocal_rank(before.outcomes),
-        pages,
-        tuple(explained),
-        notes,
-    )
+    rates = hit_rate(before.outcomes), mean_reciprocal_rank(before.outcomes)
+    return Comparison(name, *rates, pages, tuple(explained), notes)
 
 
 def _place(question: Question, outcome: Outcome, after: Side, pages: Sequence[ChangedPage]) -> tuple[str, int | None]:
@@ -141,9 +132,7 @@ class _Replay:
 
     def __init__(self, before: Reader, after: Side, pages: Sequence[ChangedPage], vectors: QuestionVectors) -> None:
         self._before, self._after = before, after
-        self._pages = pages
-        self._provider = vectors.provider
-        self._vectors = vectors
+        self._pages, self._vectors = pages, vectors
         self._writer: Writer | None = None
         self._back: frozenset[ChangedPage] = frozenset()
         """The pages that are restored in the copy now."""
@@ -201,7 +190,8 @@ class _Replay:
             self._back = back
             self._replays += 1
             targets = ExpectedParts(self._writer.reader, self._moved_back(back))
-            self._asker = Asker(Searcher(FileIndex(self._writer.reader), self._provider), targets, self._vectors)
+            searcher = Searcher(FileIndex(self._writer.reader), self._vectors.provider)
+            self._asker = Asker(searcher, targets, self._vectors)
         return self._asker
 
     def _moved_back(self, back: Collection[ChangedPage]) -> dict[str, str]:

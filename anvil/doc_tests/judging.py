@@ -57,15 +57,11 @@ class ExpectedParts:
 
     def get(self, expectation: Expectation) -> ExpectedPart | None:
         """The page or section; None where there is none."""
-        result = self._find(expectation)
+        result = self.find(expectation)
         return result if isinstance(result, ExpectedPart) else None
 
-    def problem(self, expectation: Expectation) -> str:
-        """Why there is none, with the closest names, to follow "expect"; empty where there is one."""
-        result = self._find(expectation)
-        return result if isinstance(result, str) else ""
-
-    def _find(self, expectation: Expectation) -> ExpectedPart | str:
+    def find(self, expectation: Expectation) -> ExpectedPart | str:
+        """The page or section; where there is none, why, with the closest names, to follow "expect"."""
         if expectation not in self._results:
             self._results[expectation] = self._look_up(expectation)
         return self._results[expectation]
@@ -114,7 +110,7 @@ def ensure_resolved(suite: Suite, indexes: Sequence[ExpectedParts]) -> None:
         for expectation in question.expect:
             if not any(targets.get(expectation) for targets in indexes):
                 location = f"line {question.line}" if question.line else f"question {number}"
-                problems.append(f"{suite.origin}, {location}: expect {indexes[0].problem(expectation)}")
+                problems.append(f"{suite.origin}, {location}: expect {indexes[0].find(expectation)}")
     if problems:
         more = len(problems) - MAX_PROBLEMS
         raise ConfigError("\n".join([*problems[:MAX_PROBLEMS], *([f"And {more} more like it."] if more > 0 else [])]))

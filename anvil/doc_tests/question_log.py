@@ -13,14 +13,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from anvil.doc_tests.judging import MAX_CHARS
 from anvil.doc_tests.settings import ServeOptions
-from anvil.doc_tests.suite import MAX_ASK_CHARS, question_entry
+from anvil.doc_tests.suite import MAX_ASK_CHARS, folded, question_entry
 from anvil.errors import AnvilError, ConfigError
 from anvil.formats.data_formats import json_object, timestamp
 from anvil.git.objects import blob_id
@@ -35,7 +35,6 @@ from anvil.system import safe_files, user_folders
 from anvil.values import Progress, address, silent
 from anvil.wording import counted
 
-Problem = Literal["outdated", "wrong", "missing"]
 MAX_PAGES = 5
 """Pages of an answer that are logged."""
 MAX_COMMENT_CHARS = 2000
@@ -83,8 +82,6 @@ def record(log: QuestionLog, index: str, query: str, result: SearchResult) -> No
 
 def report(log: QuestionLog, index: str, page: str, problem: str, comment: str) -> None:
     """Log a report about a page. Raises :class:`ConfigError` when it cannot be written."""
-    if problem not in get_args(Problem):
-        raise ConfigError(f"Unknown problem {problem!r}. Use one of {', '.join(get_args(Problem))}.")
     text = masked(comment[: 2 * MAX_COMMENT_CHARS])[:MAX_COMMENT_CHARS]
     entry = {"kind": "report", "time": _now(), "index": index, "page": page, "problem": problem, "comment": text}
     try:
@@ -292,7 +289,7 @@ def question_groups(
     counts: Counter[str] = Counter()
     last: dict[str, LoggedQuestion] = {}
     for question in questions:
-        key = _folded(question.question)
+        key = folded(question.question)
         counts[key] += 1
         last.pop(key, None)  # so that the latest wording is the last of all
         last[key] = question
@@ -349,10 +346,6 @@ def _vectors(keys: Sequence[str], searcher: Searcher, progress: Progress) -> NDA
     except AnvilError:
         return None
     return np.stack(rows)
-
-
-def _folded(text: str) -> str:
-    return " ".join(text.casefold().split()).rstrip("?!. ")
 
 
 def as_tests(question_groups: Sequence[QuestionGroup]) -> list[str]:

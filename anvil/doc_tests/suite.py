@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, cast, get_args
 
-from anvil.doc_tests.values import Expectation, Question, Suite, TestReport
+from anvil.doc_tests.values import Expectation, Question, Suite, TestReport, expected_address
 from anvil.errors import ConfigError
 from anvil.formats import data_formats
 from anvil.formats.data_formats import toml_string
@@ -355,20 +355,18 @@ def recorded(text: str, answers: Iterable[Recorded], origin: str) -> str:
 def suggestions(reader: IndexReader, suite: Suite | None, logged: Collection[str] = ()) -> Iterator[str]:
     """TOML of questions that are not in ``suite`` yet: headings that are questions, entries of FAQs, and the ``logged``
     questions, without ``expect``. Without any and without a suite, :func:`_first_questions`."""
-    has_suggestion = False
-    seen = {_folded(question.ask) for question in suite.questions} if suite else set()
-    for document in reader.documents():
-        for ask, section in questions_in(document.file_path, document.title, reader.sections(document.id)):
-            if len(ask) <= MAX_ASK_CHARS and _folded(ask) not in seen:
-                seen.add(_folded(ask))
-                has_suggestion = True
-                yield question_entry(ask, _address(document.file_path, section))
-    for ask in logged:
-        if len(ask) <= MAX_ASK_CHARS and _folded(ask) not in seen:
-            seen.add(_folded(ask))
-            has_suggestion = True
-            yield question_entry(ask, None, "from the question log")
-    if not has_suggestion and suite is None:
+    seen = {folded(question.ask) for question in suite.questions} if suite else set()
+    before = len(seen)
+    of_pages = (
+        (ask, expected_address(document.file_path, section.anchor, section.heading_path), "")
+        for document in reader.documents()
+        for ask, section in questions_in(document.file_path, document.title, reader.sections(document.id))
+    )
+    for ask, expect, comment in (*of_pages, *((ask, None, "from the question log") for ask in logged)):
+        if len(ask) <= MAX_ASK_CHARS and folded(ask) not in seen:
+            seen.add(folded(ask))
+            yield question_entry(ask, expect, comment)
+    if len(seen) == before and suite is None:
         yield from _first_questions(reader)
 
 
@@ -378,18 +376,15 @@ def _first_questions(reader: IndexReader) -> Iterator[str]:
         sections = reader.sections(document.id)
         below = [section for section in sections if section.heading_level > 1] or list(sections)
         if below:
-            ask = below[0].title if below[0].heading_level else document.title
-            yield question_entry(ask[:MAX_ASK_CHARS], _address(document.file_path, below[0]), FIRST_QUESTION)
+            first = below[0]
+            ask = first.title if first.heading_level else document.title
+            address = expected_address(document.file_path, first.anchor, first.heading_path)
+            yield question_entry(ask[:MAX_ASK_CHARS], address, FIRST_QUESTION)
 
 
-def _address(path: str, section: Section) -> str:
-    """A section as a suite expects it; the page for text above all headings."""
-    name = section.anchor or (section.heading_path if section.heading_level else "")
-    return f"{path}#{name}" if name else path
-
-
-def _folded(text: str) -> str:
-    return " ".join(text.casefold().split()).rstrip("?")
+def folded(text: str) -> str:
+    """A question as two are compared: without case, and without signs at its end."""
+    return " ".join(text.casefold().split()).rstrip("?!. ")
 
 
 MIN_WORDS = 3

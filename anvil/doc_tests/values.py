@@ -25,6 +25,11 @@ class Expectation:
         return f"{self.page}#{self.section}" if self.section else self.page
 
 
+def expected_address(path: str, anchor: str, heading_path: str) -> str:
+    """A section as a suite expects it: ``page#section``; the page for text above all headings."""
+    return str(Expectation(path, anchor or ("" if heading_path == ROOT else heading_path)))
+
+
 @dataclass(frozen=True, slots=True)
 class Question:
     """A question of a suite. ``expect``: any of them answers it. ``nothing``: no page is to answer it. ``within``: how
@@ -84,9 +89,8 @@ class Answer:
 
     @property
     def address(self) -> str:
-        """The answer as a suite expects it: ``page#section``; the page for text above all headings."""
-        section = self.anchor or ("" if self.heading_path == ROOT else self.heading_path)
-        return f"{self.file_path}#{section}" if section else self.file_path
+        """The answer as a suite expects it."""
+        return expected_address(self.file_path, self.anchor, self.heading_path)
 
 
 @dataclass(frozen=True, slots=True)

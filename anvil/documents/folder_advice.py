@@ -16,13 +16,19 @@ MAX_SEARCHED_ENTRIES = 2000
 """Names that a search for pages looks at."""
 
 
+def no_folder(folder: Path, shown: str = "") -> str:
+    """A message: there is no such documentation folder, and what to name in place of it. ``shown``: as it was typed."""
+    problem = f"{folder} is not a folder" if folder.exists() else f"There is no folder {shown or folder}"
+    return f"{problem}. {folder_advice(folder)}"
+
+
 def folder_advice(folder: Path) -> str:
     """What to name in place of a documentation folder that is missing or has no page: the folders near it that have
     Markdown, and the folder around it if that has."""
     around = next((parent for parent in folder.absolute().parents if parent.is_dir()), Path.cwd())
     near = [str(around / name) for name in _with_pages(around) if name != folder.name][:4]
     hold = [f"{listed(near)} {'hold' if near[1:] else 'holds'} Markdown"] if near else []
-    own = sorted(_pages_in(around), key=lambda name: (not name.lower().startswith("readme."), name))
+    own = sorted(_pages_in(around)[0], key=lambda name: (not name.lower().startswith("readme."), name))
     if own:
         hold.append(f"{repr('.') if around == Path.cwd() else around} has {own[0]}")
     return f"Name the documentation folder with --docs{': ' if hold else ''}{', and '.join(hold)}."
@@ -48,40 +54,36 @@ def _names_below(folder: Path) -> Iterator[str]:
         yield from names
 
 
-def _pages_in(folder: Path) -> list[str]:
-    """Names of the Markdown files in a folder, without those in its subfolders."""
-    with contextlib.suppress(OSError), os.scandir(folder) as entries:
-        names = [entry.name for entry in itertools.islice(entries, MAX_SEARCHED_ENTRIES)]
-        return [name for name in names if name.lower().endswith(PAGE_ENDINGS)]
-    return []
+def _pages_in(folder: Path, most: int = MAX_SEARCHED_ENTRIES) -> tuple[list[str], int]:
+    """Names of the Markdown files in a folder, without those in its subfolders; and how many names were looked at."""
+    names = [entry.name for entry in _entries(folder, most)]
+    return [name for name in names if name.lower().endswith(PAGE_ENDINGS)], len(names)
 
 
 def _with_pages(around: Path) -> list[str]:
     """Names of the folders in ``around`` with Markdown in them or in their subfolders."""
     left = MAX_SEARCHED_ENTRIES
     names_with_pages: list[str] = []
-    for name, folder in sorted(_folders_in(around)):
-        inside = [folder, *(subfolder for _, subfolder in sorted(_folders_in(folder)))]
-        for subfolder in inside:
-            with contextlib.suppress(OSError), os.scandir(subfolder) as entries:
-                names = [entry.name for entry in itertools.islice(entries, left)]
-                left -= len(names)
-                if any(other.lower().endswith(PAGE_ENDINGS) for other in names):
-                    names_with_pages.append(name)
-                    break
+    for folder in _folders_in(around):
+        for inside in (folder, *_folders_in(folder)):
+            pages, looked_at = _pages_in(inside, left)
+            left -= looked_at
+            if pages:
+                names_with_pages.append(folder.name)
+                break
         if left <= 0:
             break
     return names_with_pages
 
 
-def _folders_in(around: Path) -> list[tuple[str, Path]]:
-    """(name, path) of folders, without hidden ones, links and installed packages."""
-    with contextlib.suppress(OSError), os.scandir(around) as entries:
-        return [
-            (entry.name, Path(entry.path))
-            for entry in itertools.islice(entries, MAX_SEARCHED_ENTRIES)
-            if not entry.name.startswith(".")
-            and entry.name not in ("node_modules", "venv")
-            and entry.is_dir(follow_symlinks=False)
-        ]
+def _folders_in(around: Path) -> list[Path]:
+    """Folders, without hidden ones, links and installed packages."""
+    entries = [entry for entry in _entries(around) if entry.is_dir(follow_symlinks=False)]
+    names = (entry.name for entry in entries if entry.name not in ("node_modules", "venv"))
+    return sorted(around / name for name in names if not name.startswith("."))
+
+
+def _entries(folder: Path, most: int = MAX_SEARCHED_ENTRIES) -> list[os.DirEntry[str]]:
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        return list(itertools.islice(entries, most))
     return []

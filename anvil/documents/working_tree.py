@@ -28,7 +28,7 @@ from anvil.documents.document_source import (
     refusal,
 )
 from anvil.documents.file_changes import Signature, StatCache, is_stable, mark, signature, written_back
-from anvil.documents.folder_advice import folder_advice
+from anvil.documents.folder_advice import no_folder
 from anvil.documents.repository_files import RepositoryFiles, long_path
 from anvil.errors import GitError, SourceError
 from anvil.formats.characters import is_unicode
@@ -98,7 +98,7 @@ class WorkingTree:
         self._lock = RLock()
         folder = os.path.realpath(docs)
         if not os.path.isdir(long_path(folder)):
-            raise SourceError(_no_folder(docs))
+            raise SourceError(no_folder(docs))
         self._reset(folder)
 
     def _reset(self, folder: str) -> None:
@@ -116,7 +116,7 @@ class WorkingTree:
         self._due: dict[str, int] = {}
         """Further such files -> when they are read once more, in nanoseconds since 1970."""
         self._verdicts: dict[str, bool] = {}
-        """Path of a file, or of a folder with a slash at its end -> whether it is a page, or may have some."""
+        """Path -> what :meth:`_admits` says of it."""
         self._rules: dict[str, object] | None = None
         """Ignore and attribute files -> their marks; None before the first walk."""
         self._stat_cache: StatCache | None = None
@@ -262,14 +262,14 @@ class WorkingTree:
                 elif not is_unicode(name):
                     skipped.append(Skipped(printable(path), BAD_NAME))
                 elif item.is_dir(follow_symlinks=False):
-                    if self._enters(path):
+                    if self._admits(f"{path}/"):
                         folders.append((path, above | {itself}))
-                elif self._wants(path):
+                elif self._admits(path):
                     files[path] = self._looked(path, base + name)
                     stat_cache.file(path, base + name, *files[path][:3])
                 elif name in _RULES:
                     rules[base + name] = mark(base + name)
-                elif item.is_symlink() and os.path.isdir(base + name) and self._enters(path):
+                elif item.is_symlink() and os.path.isdir(base + name) and self._admits(f"{path}/"):
                     reason = self._around.landing(self._in_repository(path))[1]
                     skipped.append(Skipped(path, reason or LINK_FOLDER))
         self._files = files
@@ -298,7 +298,7 @@ class WorkingTree:
             stat_cache.folder(base, items, state, began)
         except OSError as error:
             if not folder:
-                raise SourceError(_no_folder(self._docs)) from error
+                raise SourceError(no_folder(self._docs)) from error
             if not isinstance(error, FileNotFoundError):  # that is a folder that was removed since it was listed
                 skipped.append(Skipped(folder, f"the folder cannot be listed: {error.strerror}"))
                 stat_cache.doubt()  # its permissions can change without a change of its signature
@@ -316,17 +316,12 @@ class WorkingTree:
             return items, itself
         return [], itself
 
-    def _enters(self, folder: str) -> bool:
-        key = folder + "/"
-        verdict = self._verdicts.get(key)
-        if verdict is None:
-            verdict = self._verdicts[key] = self._selection.enters(folder) and not self._ignored(key)
-        return verdict
-
-    def _wants(self, path: str) -> bool:
+    def _admits(self, path: str) -> bool:
+        """Whether a file is a page, or a folder (with a slash at its end) may have some."""
         verdict = self._verdicts.get(path)
         if verdict is None:
-            verdict = self._verdicts[path] = self._selection.wants(path) and not self._ignored(path)
+            ask = self._selection.enters if path.endswith("/") else self._selection.wants
+            verdict = self._verdicts[path] = ask(path.rstrip("/")) and not self._ignored(path)
         return verdict
 
     def _glance(self, path: str, real: str) -> tuple[Signature | None, str | Skipped, bool]:
@@ -518,9 +513,3 @@ def file_time(real: str, follow: bool = False) -> str | None:
         except ValueError:
             raise SourceError(f"SOURCE_DATE_EPOCH is {latest!r}; it must be whole seconds since 1970.") from None
     return timestamp(seconds)
-
-
-def _no_folder(docs: Path) -> str:
-    if docs.exists() and not docs.is_dir():
-        return f"{docs} is a file, not a folder of documents. Name the folder that contains it."
-    return f"There is no folder {docs}. {folder_advice(docs)}"

@@ -259,7 +259,7 @@ def test_no_folder_and_a_file_as_folder(plain: Path) -> None:
     write(plain / "a.md", "a")
     with pytest.raises(SourceError, match=r"Name the documentation folder with --docs: .* has a\.md"):
         WorkingTree(plain / "missing")
-    with pytest.raises(SourceError, match="is a file, not a folder"):
+    with pytest.raises(SourceError, match="is not a folder"):
         WorkingTree(plain / "a.md")
     docs = plain / "docs"
     docs.mkdir()
