@@ -95,6 +95,8 @@ def _chunk(row: Sequence[Any]) -> StoredChunk:
     )
 
 
+MAX_ROW = (1 << 63) - 1
+"""The largest row id of SQLite."""
 # Ids of windows continue those of their chunks (table_rows.py), so each of these is a range in a primary key.
 OWN_WINDOWS = (
     f"SELECT 1 FROM windows w WHERE w.id BETWEEN c.id << {table_rows.WINDOW_BITS} "
@@ -484,8 +486,9 @@ class Reader:
         """The stored int8 vector of a window."""
         return bytes(self._one("SELECT embedding FROM vectors WHERE id = ?", window))
 
-    def vectors(self) -> Iterator[tuple[int, bytes]]:
-        """(window id, int8 vector) of all windows that have one, by id; from sqlite-vec's own tables."""
+    def vectors(self, first: int = 0, last: int = MAX_ROW) -> Iterator[tuple[int, bytes]]:
+        """(window id, int8 vector) of the windows ``first`` to ``last`` that have one, by id; from sqlite-vec's own
+        tables."""
         if not self.has_vectors():
             return
         size = int(self.meta()["embedding_dimensions"])
@@ -495,7 +498,8 @@ class Reader:
             return bytes(self._one("SELECT vectors FROM vectors_vector_chunks00 WHERE rowid = ?", number))
 
         for window, number, index in self.connection.execute(
-            "SELECT rowid, chunk_id, chunk_offset FROM vectors_rowids ORDER BY rowid"
+            "SELECT rowid, chunk_id, chunk_offset FROM vectors_rowids WHERE rowid BETWEEN ? AND ? ORDER BY rowid",
+            (first, last),
         ):
             yield window, group(number)[index * size : (index + 1) * size]
 

@@ -44,8 +44,13 @@ SETTINGS = (
 )
 """The manifest's keys that decide the content of the rows. They are part of the digest."""
 
+
 # Without names of columns: the tables are those of schema.sql, which the check compares word for word.
-INSERT_CHUNK = f"INSERT INTO chunks VALUES ({', '.join('?' * 15)})"
+def _insert(table: str, columns: int) -> str:
+    return f"INSERT INTO {table} VALUES ({', '.join('?' * columns)})"
+
+
+INSERT_CHUNK, INSERT_WINDOW = _insert("chunks", 15), _insert("windows", 4)
 
 
 def chunk_values(
@@ -162,7 +167,7 @@ class Writer:
             ),
         )
         self.connection.executemany(
-            "INSERT INTO sections VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            _insert("sections", 9),
             (
                 (id_, ordinal, path, level, anchor, start, end, start_line or 0, end_line or 0)
                 for ordinal, path, level, _, anchor, start, end, start_line, end_line in page.sections
@@ -230,7 +235,7 @@ class Writer:
             (table_rows.window_row(chunk, number), w.start, w.end, table_rows.window_key(w.text))
             for number, w in enumerate(windows)
         ]
-        self.connection.executemany("INSERT INTO windows VALUES (?, ?, ?, ?)", rows)
+        self.connection.executemany(INSERT_WINDOW, rows)
         return [row[0] for row in rows]
 
     def put_vectors(self, vectors: Iterable[tuple[int, bytes]]) -> None:
@@ -307,10 +312,9 @@ class Writer:
         execute("UPDATE chunks SET id = id + ?, document_id = ? WHERE id BETWEEN ? AND ?", (shift, new, *chunks))
         if self.reader.has_vectors():
             # sqlite-vec cannot change an id, so vectors are read, deleted and stored again.
-            windows_with_vector = list(execute("SELECT rowid FROM vectors_rowids WHERE rowid BETWEEN ? AND ?", windows))
-            vectors = [(row + moved, self.reader.vector(row)) for (row,) in windows_with_vector]
-            self.connection.executemany("DELETE FROM vectors WHERE id = ?", windows_with_vector)
-            self.put_vectors(vectors)
+            vectors = list(self.reader.vectors(*windows))
+            self.connection.executemany("DELETE FROM vectors WHERE id = ?", ((row,) for row, _ in vectors))
+            self.put_vectors((row + moved, vector) for row, vector in vectors)
         execute("UPDATE windows SET id = id + ? WHERE id BETWEEN ? AND ?", (moved, *windows))
 
     def clear(self) -> None:
@@ -398,36 +402,27 @@ def put_back(writer: Writer, reader: Reader, file_path: str) -> None:
 
 def _copy(writer: Writer, reader: Reader, document: StoredDocument) -> int:
     """Add a document of ``reader`` without its entries in the keyword index; its id in ``writer``."""
-    target, source = writer.connection, reader.connection
     new = writer.new_id(document.library, document.file_path)
-    shift = (new - document.id) << table_rows.CHUNK_BITS
-    moved = shift << table_rows.WINDOW_BITS
-    chunks = table_rows.chunk_range(document.id)
-    windows = table_rows.window_range(*chunks)
-    for _, *row in source.execute("SELECT * FROM documents WHERE id = ?", (document.id,)):
-        target.execute(_insert("documents", 1 + len(row)), (new, *row))
-    target.executemany(
-        _insert("sections", 9),
-        ((new, *row) for _, *row in source.execute("SELECT * FROM sections WHERE document_id = ?", (document.id,))),
-    )
-    target.executemany(
-        _insert("chunks", 15),
-        (
-            (id_ + shift, key, new, *row)
-            for id_, key, _, *row in source.execute("SELECT * FROM chunks WHERE id BETWEEN ? AND ?", chunks)
-        ),
-    )
-    target.executemany(
-        _insert("windows", 4),
-        (
-            (id_ + moved, *row)
-            for id_, *row in source.execute("SELECT * FROM windows WHERE id BETWEEN ? AND ?", windows)
-        ),
-    )
-    if reader.has_vectors():
-        rows = list(source.execute("SELECT rowid FROM vectors_rowids WHERE rowid BETWEEN ? AND ?", windows))
-        writer.put_vectors((row + moved, reader.vector(row)) for (row,) in rows)
+    for table, key in (("documents", "id"), ("sections", "document_id")):
+        rows = reader.connection.execute(f"SELECT * FROM {table} WHERE {key} = ?", (document.id,))
+        for _, *row in rows:
+            writer.connection.execute(_insert(table, 1 + len(row)), (new, *row))
+    copy_rows(writer, reader, document.id, new)
     return new
+
+
+def copy_rows(writer: Writer, reader: Reader, old: int, new: int) -> None:
+    """Add the chunks, windows and vectors of the document ``old`` of ``reader`` as those of the document ``new``,
+    without entries in the keyword index."""
+    shift = (new - old) << table_rows.CHUNK_BITS
+    chunks = table_rows.chunk_range(old)
+    windows = table_rows.window_range(*chunks)
+    rows = reader.connection.execute("SELECT * FROM chunks WHERE id BETWEEN ? AND ?", chunks)
+    writer.connection.executemany(INSERT_CHUNK, ((id_ + shift, key, new, *row) for id_, key, _, *row in rows))
+    shift <<= table_rows.WINDOW_BITS
+    rows = reader.connection.execute("SELECT * FROM windows WHERE id BETWEEN ? AND ?", windows)
+    writer.connection.executemany(INSERT_WINDOW, ((id_ + shift, *row) for id_, *row in rows))
+    writer.put_vectors((id_ + shift, vector) for id_, vector in reader.vectors(*windows))
 
 
 def detached(reader: Reader, path: str = "") -> Reader:
@@ -439,10 +434,6 @@ def detached(reader: Reader, path: str = "") -> Reader:
         copy = connections.open_scratch(path)
         connections.fill(copy, reader.connection)
         return Reader(copy)
-
-
-def _insert(table: str, columns: int) -> str:
-    return f"INSERT INTO {table} VALUES ({', '.join('?' * columns)})"
 
 
 _DOCUMENT = "library, file_path, title, file_type, blob_id, fingerprint, content_hash, size, url, nav_path, metadata"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,7 +20,7 @@ from anvil.formats.data_formats import canonical
 from anvil.index_file import table_rows
 from anvil.index_file.reader import Reader, bm25
 from anvil.index_file.table_rows import SearchedText
-from anvil.index_file.writer import INSERT_CHUNK, SETTINGS, Writer
+from anvil.index_file.writer import SETTINGS, Writer, copy_rows
 from anvil.library.ingestion import DocumentInfo, StagedDocument
 from anvil.library.library_file import Damage, metadata, typed, writing
 from anvil.library.metadata_filter import OPERATORS, Filter, different_keys, labels_of, merged_metadata
@@ -45,14 +45,29 @@ _PASSAGE_COLUMNS = {"page": "page", "chunk_index": f"id & {table_rows.most_chunk
 
 
 class StoredLibraryDocument(NamedTuple):
-    """A document that is in the library: its row id, what decides whether it must be ingested again, and what stays
-    when it is replaced."""
+    """A document that is in the library, without its chunks. ``head``: its text before the first of them."""
 
     id: int
     doc_id: str
+    source: str
+    title: str
+    library: str
     content_hash: str
+    created_at: str
     chunk_count: int
+    head: str
     metadata: Mapping[str, Any]
+
+
+_STORED = (
+    "SELECT h.id, h.doc_id, d.file_path, d.title, d.library, h.content_hash, h.created_at, h.chunk_count, h.head, "
+    "d.metadata FROM documents d JOIN holdings h ON h.id = d.id"
+)
+
+
+def _stored(row: Sequence[Any]) -> StoredLibraryDocument:
+    stored = StoredLibraryDocument(*typed(row, _ENTRY, int, str, str, str, str, str, str, int, str, str))
+    return stored._replace(metadata=metadata(row[-1], stored.source))
 
 
 class LibraryReader(Reader):
@@ -62,52 +77,36 @@ class LibraryReader(Reader):
 
     def find(self, source: str, library: str) -> StoredLibraryDocument | None:
         """The document of a source in a library; None when there is none."""
-        row = self.connection.execute(
-            "SELECT h.id, h.doc_id, h.content_hash, h.chunk_count, d.metadata "
-            "FROM documents d JOIN holdings h ON h.id = d.id WHERE d.library = ? AND d.file_path = ?",
-            (library, source),
-        ).get
-        if row is None:
-            return None
-        id_, doc_id, content_hash, chunk_count, json_text = typed(row, _ENTRY, int, str, str, int, str)
-        return StoredLibraryDocument(id_, doc_id, content_hash, chunk_count, metadata(json_text, source))
+        sql = f"{_STORED} WHERE d.library = ? AND d.file_path = ?"
+        return next(map(_stored, self.connection.execute(sql, (library, source))), None)
+
+    def by_id(self, doc_id: str) -> StoredLibraryDocument | None:
+        """The document with a ``doc_id``; None when there is none."""
+        return next(map(_stored, self.connection.execute(f"{_STORED} WHERE h.doc_id = ?", (doc_id,))), None)
 
     def full_document(self, doc_id: str) -> WholeDocument | None:
         """A document with all its text."""
-        row = self.connection.execute(
-            "SELECT d.id, h.doc_id, d.file_path, d.title, d.library, h.head, h.chunk_count, d.metadata "
-            "FROM holdings h JOIN documents d ON d.id = h.id WHERE h.doc_id = ?",
-            (doc_id,),
-        ).get
-        if row is None:
+        stored = self.by_id(doc_id)
+        if stored is None:
             return None
-        kinds = (int, str, str, str, str, str, int, str)
-        id_, doc_id, source, title, library, head, chunk_count, json_text = typed(row, _ENTRY, *kinds)
         chunks = self.connection.execute(
-            "SELECT content, hidden FROM chunks WHERE id BETWEEN ? AND ? ORDER BY id", table_rows.chunk_range(id_)
+            "SELECT content, hidden FROM chunks WHERE id BETWEEN ? AND ? ORDER BY id", table_rows.chunk_range(stored.id)
         )
-        content = head + "".join(visible_text.restored(*typed(chunk, "a passage", str, str)) for chunk in chunks)
-        return WholeDocument(doc_id, source, title, library, content, chunk_count, metadata(json_text, source))
+        content = stored.head + "".join(visible_text.restored(*typed(chunk, "a passage", str, str)) for chunk in chunks)
+        return WholeDocument(
+            doc_id, stored.source, stored.title, stored.library, content, stored.chunk_count, stored.metadata
+        )
 
     def list_documents(self, library: str | None, limit: int, offset: int) -> list[LibraryDocument]:
         """Up to ``limit`` documents from ``offset`` on, by library and source. The order is that of an SQL index."""
         within = "" if library is None else "WHERE library = ?3"
         rows = self.connection.execute(
-            "SELECT h.doc_id, d.file_path, d.title, d.library, h.content_hash, h.created_at, d.metadata, h.chunk_count "
-            f"FROM (SELECT id FROM documents {within} ORDER BY library, file_path LIMIT ?1 OFFSET ?2) some "
-            "JOIN documents d ON d.id = some.id JOIN holdings h ON h.id = d.id ORDER BY d.library, d.file_path",
+            f"{_STORED} WHERE d.id IN (SELECT id FROM documents {within} ORDER BY library, file_path "
+            "LIMIT ?1 OFFSET ?2) ORDER BY d.library, d.file_path",
             (limit, offset) if library is None else (limit, offset, library),
         )
-        documents = []
-        for row in rows:
-            doc_id, source, title, name, content_hash, created_at, json_text, chunk_count = typed(
-                row, _ENTRY, str, str, str, str, str, str, str, int
-            )
-            own_metadata = metadata(json_text, source)
-            documents.append(
-                LibraryDocument(doc_id, source, title, name, content_hash, created_at, own_metadata, chunk_count)
-            )
-        return documents
+        names = [field.name for field in fields(LibraryDocument)]
+        return [LibraryDocument(**{name: getattr(stored, name) for name in names}) for stored in map(_stored, rows)]
 
     def resolve(self, reference: str, library: str | None) -> dict[str, str]:
         """doc_id -> library of up to 20 documents whose doc_id or source is ``reference``, in one library or in all."""
@@ -170,15 +169,7 @@ class LibraryReader(Reader):
         """One document's vectors: the chunk row of each (n,), int8 (n, dimensions); by window."""
         import numpy as np
 
-        if not self.has_vectors():
-            return np.empty(0, np.int64), np.empty((0, dimensions), np.int8)
-        rows: list[tuple[int, bytes]] = list(
-            self.connection.execute(
-                "SELECT r.rowid, substr(v.vectors, r.chunk_offset * ?3 + 1, ?3) FROM vectors_rowids r "
-                "JOIN vectors_vector_chunks00 v ON v.rowid = r.chunk_id WHERE r.rowid BETWEEN ?1 AND ?2 ORDER BY 1",
-                (*table_rows.window_range(*table_rows.chunk_range(document)), dimensions),
-            )
-        )
+        rows = list(self.vectors(*table_rows.window_range(*table_rows.chunk_range(document))))
         vectors = np.frombuffer(b"".join(vector for _, vector in rows), np.int8).reshape(-1, dimensions)
         return np.array([row for row, _ in rows], np.int64) >> table_rows.WINDOW_BITS, vectors
 
@@ -286,8 +277,8 @@ class LibraryWriter:
             if stored is not None:
                 changed = [key for key in different_keys(stored.metadata, info.metadata) if key in stored.metadata]
                 info = replace(info, metadata=merged_metadata(stored.metadata, info.metadata))
-                created_at = self.connection.execute("SELECT created_at FROM holdings WHERE id = ?", (stored.id,)).get
-                self._remove(stored.id, info.source, info.library)
+                created_at = stored.created_at
+                self._remove(stored)
             id_ = stored.id if stored else self.rows.new_id(info.library, info.source)
             doc_id = doc_id_for(info.source, info.library)
             chunk_count = self._insert(id_, staged, info)
@@ -328,52 +319,38 @@ class LibraryWriter:
     def delete(self, doc_id: str) -> int | None:
         """Delete a document; how many passages it had, or None when there is no such document."""
         with writing(self.connection):
-            document = self._by_doc_id(doc_id)
-            if document is None:
+            stored = self.reader.by_id(doc_id)
+            if stored is None:
                 return None
-            id_, source, library, chunk_count, _ = document
-            self._remove(id_, source, library)
-            self._mark_changed(id_)
-        return chunk_count
+            self._remove(stored)
+            self._mark_changed(stored.id)
+        return stored.chunk_count
 
     def update(self, doc_id: str, changes: Mapping[str, Any]) -> Updated | None:
         """Merge ``changes`` into a document's metadata; None when there is no such document."""
         with writing(self.connection):
-            document = self._by_doc_id(doc_id)
-            if document is None:
+            stored = self.reader.by_id(doc_id)
+            if stored is None:
                 return None
-            id_, source, library, _, json_text = document
-            merged = merged_metadata(metadata(json_text, source), changes)
-            self.connection.execute("UPDATE documents SET metadata = ? WHERE id = ?", (canonical(merged), id_))
-            self.connection.execute("DELETE FROM labels WHERE document_id = ?", (id_,))
-            self._add_labels(id_, merged)
-            self._mark_changed(id_)
-        return Updated(status="updated", doc_id=doc_id, source=source, library=library, metadata=merged)
-
-    def _by_doc_id(self, doc_id: str) -> tuple[int, str, str, int, str] | None:
-        """(row id, source, library, number of chunks, metadata as JSON) of a document; None when there is none."""
-        row = self.connection.execute(
-            "SELECT d.id, d.file_path, d.library, h.chunk_count, d.metadata "
-            "FROM holdings h JOIN documents d ON d.id = h.id WHERE h.doc_id = ?",
-            (doc_id,),
-        ).get
-        return None if row is None else typed(row, _ENTRY, int, str, str, int, str)
+            merged = merged_metadata(stored.metadata, changes)
+            self.connection.execute("UPDATE documents SET metadata = ? WHERE id = ?", (canonical(merged), stored.id))
+            self.connection.execute("DELETE FROM labels WHERE document_id = ?", (stored.id,))
+            self._add_labels(stored.id, merged)
+            self._mark_changed(stored.id)
+        return Updated("updated", doc_id, stored.source, stored.library, merged)
 
     def _add_labels(self, id_: int, metadata: Mapping[str, Any]) -> None:
         self.connection.executemany(
             "INSERT INTO labels VALUES (?, ?, ?)", ((key, value, id_) for key, value in labels_of(metadata))
         )
 
-    def _remove(self, id_: int, source: str, library: str) -> None:
-        self.rows.remove(source, library)
-        self.connection.execute("DELETE FROM holdings WHERE id = ?", (id_,))
-        self.connection.execute("DELETE FROM labels WHERE document_id = ?", (id_,))
+    def _remove(self, stored: StoredLibraryDocument) -> None:
+        self.rows.remove(stored.source, stored.library)
+        self.connection.execute("DELETE FROM holdings WHERE id = ?", (stored.id,))
+        self.connection.execute("DELETE FROM labels WHERE document_id = ?", (stored.id,))
 
     def _insert(self, id_: int, staged: StagedDocument, info: DocumentInfo) -> int:
         """Copy the staged rows to the row numbers of document ``id_``; the number of chunks."""
-        chunk_range = table_rows.chunk_range(id_)
-        # The staged document has row id 0, so its rows are moved by what each is at 0 here.
-        first, shift = chunk_range[0], chunk_range[0] << table_rows.WINDOW_BITS
         # Empty values are what a library has no use for: blob id, fingerprint, address, digest and the like.
         self.connection.execute(
             "INSERT INTO documents VALUES (?, ?, ?, ?, ?, '', '', x'', ?, ?, NULL, NULL, ?, x'')",
@@ -388,16 +365,10 @@ class LibraryWriter:
                 canonical(info.metadata),
             ),
         )
-        scratch = staged.rows.connection
-        chunks = (
-            (row[0] + first, row[1], id_, *row[3:]) for row in scratch.execute("SELECT * FROM chunks ORDER BY id")
-        )
-        self.connection.executemany(INSERT_CHUNK, chunks)
+        copy_rows(self.rows, staged.rows.reader, 0, id_)  # a staged document has row id 0
         self.rows.make_searchable(id_)
-        windows = ((row[0] + shift, *row[1:]) for row in scratch.execute("SELECT * FROM windows ORDER BY id"))
-        self.connection.executemany("INSERT INTO windows VALUES (?, ?, ?, ?)", windows)
-        self.rows.put_vectors((row + shift, vector) for row, vector in staged.rows.reader.vectors())
-        return int(self.connection.execute("SELECT count(*) FROM chunks WHERE id BETWEEN ? AND ?", chunk_range).get)
+        sql = "SELECT count(*) FROM chunks WHERE id BETWEEN ? AND ?"
+        return int(self.connection.execute(sql, table_rows.chunk_range(id_)).get)
 
     def _mark_changed(self, id_: int) -> None:
         self.connection.execute("INSERT OR REPLACE INTO changes VALUES (?, ?)", (id_, self.reader.version() + 1))
