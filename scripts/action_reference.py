@@ -13,7 +13,7 @@ from scripts.tables import prose, table
 OPENING = """\
 # Action
 
-The inputs and outputs of the GitHub action `{uses}`. How to use it: [Build it in CI](../guides/ci.md).
+The inputs and outputs of the GitHub action `{uses}`. All inputs are optional. How to use it: [In CI](../guides/ci.md).
 
 {description}
 """

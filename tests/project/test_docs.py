@@ -158,19 +158,6 @@ def action() -> dict[str, Any]:
     return found
 
 
-def test_inputs_and_outputs_of_the_action_are_documented() -> None:
-    page = (DOCS / "guides" / "ci.md").read_text(encoding="utf-8")
-    for kind, head in (("inputs", "| input | meaning | default |"), ("outputs", "| output | meaning |")):
-        rows = [head, "|" + "---|" * (head.count("|") - 1)]
-        for name, told in action()[kind].items():
-            cells = [f"`{name}`", told["description"].strip()]
-            if kind == "inputs":
-                cells.append(f"`{told['default']}`" if told["default"] else "")
-            rows.append(f"| {' | '.join(cells)} |")
-        table = "\n".join(rows) + "\n\n"
-        assert table in page, f"docs/guides/ci.md should hold:\n{table}"
-
-
 @pytest.mark.parametrize("page", ["ci.md", "keep-fresh.md"])
 def test_workflows_in_the_guides_use_what_there_is(page: str) -> None:
     ours = (ROOT / "action.yml").read_text() + "".join(
