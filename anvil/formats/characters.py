@@ -25,8 +25,24 @@ LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
 _BACKTICKS = lazy_pattern("`+")
 
 
+_AS_BROWSERS = {
+    "ascii": "cp1252",
+    "iso8859-1": "cp1252",
+    "iso8859-9": "cp1254",
+    "iso8859-11": "cp874",
+    "tis-620": "cp874",
+    "shift_jis": "cp932",
+    "euc_kr": "cp949",
+    "gb2312": "gb18030",
+    "gbk": "gb18030",
+    "big5": "big5hkscs",
+}
+"""Encodings that browsers read as a larger one, which pages that declare them are mostly in. Source: WHATWG, "Encoding
+Standard", 4.2."""
+
+
 def known_encoding(name: str) -> str | None:
-    """Python's name for the encoding ``name``; None when it is not read.
+    """Python's name for the encoding ``name`` as browsers read it; None when it is not read.
 
     Only decoders that take linear time and give valid Unicode are used. Punycode takes quadratic time; utf-7 and the
     escape encodings can give half of a surrogate pair.
@@ -35,7 +51,7 @@ def known_encoding(name: str) -> str | None:
         python_name = codecs.lookup(name).name
     except (LookupError, ValueError):  # ValueError: for example a name with NUL
         return None
-    return python_name if _READ.fullmatch(python_name) else None
+    return _AS_BROWSERS.get(python_name, python_name) if _READ.fullmatch(python_name) else None
 
 
 def is_unicode(path: str) -> bool:

@@ -302,11 +302,6 @@ def decoded(data: bytes, use_declared: bool = True) -> str:
         return data.decode("utf-8")
     except UnicodeDecodeError:
         declared = _DECLARATION.search(data, 0, DECLARATION_BYTES) if use_declared else None
-        return data.decode(_text_encoding(declared[1].decode()) if declared else "cp1252", "replace")
-
-
-def _text_encoding(name: str) -> str:
-    """A declared encoding's Python name; Windows-1252 for an unknown one, and for Latin-1 as in browsers."""
-    codec = characters.known_encoding(name)
-    # "utf-8" is not true either, or the text would have been read as that
-    return codec if codec and codec not in ("iso8859-1", "ascii", "utf-8") else "cp1252"
+        codec = characters.known_encoding(declared[1].decode()) if declared else None
+        # a declared "utf-8" is not true, or the text would have been read as that
+        return data.decode(codec if codec and codec != "utf-8" else "cp1252", "replace")
