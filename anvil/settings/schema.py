@@ -55,15 +55,16 @@ def within(key: str, value: float, low: float, high: float = MAX_NUMBER) -> None
 
 
 def one_of(key: str, value: str, literal: Any) -> None:
-    """Raise :class:`ConfigError` unless ``value`` is one of a literal type."""
+    """Raise :class:`ConfigError` unless ``value`` is one of a literal type. A text that is wrong could be a secret in
+    the wrong place, so no message repeats it."""
     if value not in get_args(literal):
-        raise ConfigError(f"{key} is {value[:100]!r}. Use one of {', '.join(get_args(literal))}.")
+        raise ConfigError(f"{key} has an unknown value. Use one of {', '.join(get_args(literal))}.")
 
 
 def builder(key: str, value: str | None) -> None:
     """Raise :class:`ConfigError` unless ``value`` names an owner or a repository, or is None."""
     if value is not None and not index_url.is_builder(value):
-        raise ConfigError(f"{key} is {value[:100]!r}. Name an owner or a repository of GitHub: OWNER or OWNER/REPO.")
+        raise ConfigError(f"{key} is not a place on GitHub. Name an owner or a repository: OWNER or OWNER/REPO.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,10 +278,12 @@ class Collection:
         for key in ("docs", "index", "version", "title"):
             if (value := getattr(self, key)) is not None and not value.strip():
                 raise ConfigError(f"collections.{self.name}.{key} is empty. Give it a value, or leave the key out.")
-        if self.version is not None and (len(self.version) > MAX_VERSION or re.search(r"[\s@/]", self.version)):
+        if self.version is not None and (
+            len(self.version) > MAX_VERSION or re.search(r"[\s\0-\x1f\x7f@/]", self.version)
+        ):
             raise ConfigError(
-                f"collections.{self.name}.version is {self.version[:MAX_VERSION]!r}. Use at most {MAX_VERSION} "
-                "characters, no spaces, @ or /."
+                f"collections.{self.name}.version is not a version. Use at most {MAX_VERSION} characters, no spaces, "
+                "@ or /."
             )
         builder(f"collections.{self.name}.attested_by", self.attested_by)
         index_url.refuse_unknown(self.index or "")

@@ -153,7 +153,7 @@ def test_a_variable_that_cannot_be_read_is_named(variable: str, value: str, want
         ({"max_chunk_size": 199}, "chunking.max_chunk_size is 199"),
         ({"min_chunk_size": -1}, "chunking.min_chunk_size is -1"),
         ({"min_chunk_size": 6001}, "chunking.min_chunk_size is 6001"),
-        ({"slugs": "gitlab"}, "chunking.slugs is 'gitlab'"),
+        ({"slugs": "gitlab"}, "chunking.slugs has an unknown value"),
     ],
 )
 def test_a_value_out_of_range_says_the_range(table: dict[str, object], part: str) -> None:
@@ -309,10 +309,14 @@ def test_a_collection_has_the_keys_of_the_project_and_its_own_on_top() -> None:
         ({"a": {"docs": " "}}, "collections.a.docs is empty. Give it a value, or leave the key out."),
         ({"a": {"docs": "d", "source": 1}}, "collections.a.source in anvil.toml must be a table, not a number."),
         ({"a": {"docs": "d", "source": {"inculde": []}}}, "Did you mean collections.a.source.include?"),
-        ({"a": {"docs": "d", "site": {"rule": "x"}}}, "site.rule is 'x'. Use one of directory, html,"),
+        ({"a": {"docs": "d", "site": {"rule": "x"}}}, "site.rule has an unknown value. Use one of directory, html,"),
         (
             {"a": {"docs": "d", "version": "1 0"}},
-            "collections.a.version is '1 0'. Use at most 60 characters, no spaces",
+            "collections.a.version is not a version. Use at most 60 characters, no spaces",
+        ),
+        (
+            {"a": {"index": "i", "attested_by": "https://me:secret@github.com/acme"}},
+            "collections.a.attested_by is not a place on GitHub. Name an owner",
         ),
         ({"a": {"index": "s3://b/c"}}, "An index cannot be fetched from s3://."),
         ({"a": {"docs": "d"}, "A": {"docs": "e"}}, "There are two collections A. Give each its own name, or"),

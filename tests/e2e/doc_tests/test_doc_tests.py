@@ -301,6 +301,8 @@ def test_questions_are_suggested(root: Path) -> None:
         "# FAQ\n\n## Why is `it` so *quiet*?\n\nNo.\n\n## Installing behind a proxy\n\nSet it.\n\n## No\n\nNo.\n",
         encoding="utf-8",
     )
+    about = "# Crew\n\n## Questions of the crew\n\n### What the crew asked for\n\nTea.\n"  # no FAQ
+    (root / "docs" / "crew.md").write_text(about, encoding="utf-8")
     edit(root, "index.md", "## Why another monitor", "## Why another monitor?")
     printed = in_process.program("test", "--suggest", cwd=root).stdout
     assert 'ask = "Why another monitor?"\nexpect = "index.md#why-another-monitor"' in printed
