@@ -25,9 +25,11 @@ MAX_LISTING_WORDS = 30
 MAX_SPECIAL_WORDS = 100
 """Words outside of its links that a search page may have, or the page for addresses that do not exist."""
 # Pages that are left out by their paths: of these only the short ones, because documentation may be about searching.
+# A site has a search page at its top, and in the folders of its languages and versions. Elsewhere it is about one.
+_EDITION = r"(?:docs|[a-z]{2}(?:[-_][a-z]{2,4})?|v?\d[\w.-]*|latest|stable|dev|main|master|next|current)/"
 _SHORT = (
     (re.compile(r"(?:.*/)?404(?:/index)?\.html?"), "it is the page for addresses that do not exist"),
-    (re.compile(r"(?:[^/]+/){0,2}search(?:/index)?\.html?"), "it is the search page"),
+    (re.compile(rf"(?:{_EDITION}){{0,2}}search(?:/index)?\.html?", re.IGNORECASE), "it is the search page"),
 )
 _SPECIAL = (
     (re.compile(r"(?:.*/)?print_page(?:/index)?\.html?"), "it is all pages again, for printing"),

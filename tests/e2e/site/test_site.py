@@ -226,6 +226,8 @@ def test_what_is_left_out_is_reported_with_its_reason(tmp_path: Path) -> None:
         "hidden.html": page("Hidden", "<p>x</p>", head='<meta name="robots" content="noindex, follow">'),
         "copy.html": page("Copy", "<p>x</p>", address="guide/install/"),
         "search.html": page("Search", "<p>Type a word.</p>"),
+        "en/1.2/search/index.html": page("Search", "<p>Type two words.</p>"),
+        "api/search/index.html": page("Search", "<p>It returns the pages that have a word.</p>"),
         "tags/index.html": page("Tags", '<ul><li><a href="x">many words in a link</a></li></ul>'),
         "empty.html": "<html><body><main></main></body></html>",
         "section.html": '<body><nav>Home</nav><main></main><script src="app.js"></script></body>',
@@ -247,11 +249,12 @@ def test_what_is_left_out_is_reported_with_its_reason(tmp_path: Path) -> None:
         "large.html": "it is larger than 5,000,000 bytes (source.max_file_bytes)",
         "moved.html": "it leads to guide/",
         "search.html": "it is the search page",
+        "en/1.2/search/index.html": "it is the search page",
         "section.html": "it has no text",
         "shell.html": "its HTML has no text: scripts make it in the browser",
         "tags/index.html": "it is a list of other pages",
     }
-    assert report["pages"] == 3
+    assert report["pages"] == 4
 
 
 def test_many_pages_that_are_left_out_make_one_line(tmp_path: Path) -> None:
