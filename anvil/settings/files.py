@@ -12,7 +12,7 @@ from anvil.errors import ConfigError
 from anvil.formats import data_formats
 from anvil.settings import index_url
 from anvil.settings.layers import configure, configured, values, variable
-from anvil.settings.schema import BASE_URL, INDEX_FOLDER, INDEX_NAME, KEY, MILVUS_TOKEN, SITE_INDEX, Config
+from anvil.settings.schema import BASE_URL, INDEX_FOLDER, INDEX_NAME, KEY, SITE_INDEX, Config
 from anvil.system import safe_files
 
 CONFIG_NAME = "anvil.toml"
@@ -132,12 +132,12 @@ def _refuse_untrusted(config: Config, file: Path, settings: _UserSettings) -> No
     if "index" not in settings:
         indexes["index"] = config.index
     for key, index in indexes.items():
-        if not index_url.is_milvus(index or "") or not settings.environment.get(MILVUS_TOKEN):
+        if not index_url.is_milvus(index or "") or not index_url.milvus_token(settings.environment):
             continue  # without a token, there is nothing to give away
         server = index_url.milvus(index or "")
         if not server.lite and not index_url.is_loopback(server.uri):
             raise ConfigError(
-                f"{file} sets {key} to {server.shown}: {MILVUS_TOKEN} would be sent there, and that file was "
+                f"{file} sets {key} to {server.shown}: {index_url.MILVUS_TOKEN} would be sent there, and that file was "
                 f"not named. Give the same address with --index, {way_out}."
             )
 

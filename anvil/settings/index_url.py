@@ -8,6 +8,7 @@ from __future__ import annotations
 import ipaddress
 import re
 import urllib.parse
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -104,6 +105,12 @@ class MilvusAddress:
 
 
 Address = LocalPath | WebAddress | GitHubAddress
+MILVUS_TOKEN = "ANVIL_MILVUS_TOKEN"
+
+
+def milvus_token(environment: Mapping[str, str]) -> str:
+    """USER:PASSWORD or a key for a Milvus server, from the environment; empty without one."""
+    return environment.get(MILVUS_TOKEN, "")
 
 
 def is_remote(source: str) -> bool:
@@ -158,7 +165,7 @@ def milvus(source: str) -> MilvusAddress:
     parts = _split(("https:" if kind else "http:") + where)
     host, port = parts.hostname, parts.port
     if parts.username or parts.password:
-        raise ConfigError("An address of Milvus has no credentials. Set ANVIL_MILVUS_TOKEN to USER:PASSWORD or a key.")
+        raise ConfigError(f"An address of Milvus has no credentials. Set {MILVUS_TOKEN} to USER:PASSWORD or a key.")
     database = parts.path.strip("/")
     if not host or parts.query or parts.fragment or (database and not _COLLECTION.fullmatch(database)):
         raise ConfigError(f"That is not an address of Milvus. Write {MILVUS_FORMS}.")

@@ -35,8 +35,8 @@ SITE_INDEX = "anvil/index.db"
 """The path of an index in the folder of its site."""
 SITE_SEARCH = "anvil/search/index.html"
 """The path of the page that searches it."""
-KEY, BASE_URL, MILVUS_TOKEN = "OPENAI_API_KEY", "OPENAI_BASE_URL", "ANVIL_MILVUS_TOKEN"
-"""Environment variables. The first two are those of OpenAI's own client."""
+KEY, BASE_URL = "OPENAI_API_KEY", "OPENAI_BASE_URL"
+"""Environment variables of OpenAI's own client."""
 
 MAX_INTERVAL_S, MAX_NUMBER = 30 * 86_400, 2**53
 """Seconds of a timeout or interval, and the limit of other numbers. The system must accept them too."""

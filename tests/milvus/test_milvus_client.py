@@ -14,7 +14,7 @@ import pytest
 from anvil.errors import ConfigError, FetchError, Unreachable
 from anvil.milvus.milvus_client import Client, Gone
 from anvil.settings import index_url
-from anvil.settings.schema import MILVUS_TOKEN
+from anvil.settings.index_url import MILVUS_TOKEN
 
 
 def client(source: str, folder: Path) -> Client:
