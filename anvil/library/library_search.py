@@ -24,7 +24,7 @@ from anvil.library.values import Passages
 from anvil.search import confidence, ranking
 from anvil.search.candidates import KeywordTables, VectorIndex, nearness
 from anvil.search.ranking import CANDIDATES, Nearness
-from anvil.search.searcher import QueryVector, semantic_obstacle, unread_note
+from anvil.search.searcher import QueryVector, compared, semantic_obstacle
 from anvil.text import query as lexicon
 from anvil.text.query import Stemmer
 
@@ -166,7 +166,7 @@ class LibraryIndex(KeywordTables):
     def matching(self, words: Sequence[str], count: int, selection: SelectedPassages | None) -> list[int]:
         expression = lexicon.any_of(words)
         if selection is None:
-            return self.reader.matching(expression, ranking.FIELD_WEIGHTS, count, None)
+            return self.reader.matching(expression, ranking.FIELD_WEIGHTS, count)
         return self.reader.matching_within(expression, ranking.FIELD_WEIGHTS, count, selection.filter)
 
     def with_nearest(
@@ -202,12 +202,8 @@ class LibrarySearcher:
         notes = [self._obstacle] if self._obstacle else []
         vector = None
         if not self._obstacle and question is not None:
-            vector = question.vector
-            if question.error is not None:
-                notes.append(f"Semantic search is off: {question.error}")
-            elif question.unread:
-                vector = None
-                notes.append(unread_note(self.provider, "hybrid"))
+            vector, note = compared(question, self.provider, "hybrid")
+            notes += [note] if note else []
         selection = self.index.select(filter)
         if not self.index.count(selection):
             return Passages((), tuple(notes))

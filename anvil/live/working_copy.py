@@ -168,20 +168,21 @@ class WorkingCopy:
     @property
     def has_another_model(self) -> bool:
         """Whether the configured model can make vectors, and another one made those of the index."""
-        try:
-            return self.provider.dimensions > 0 and self.provider.digest != self.reader.meta()["embedding_model_digest"]
-        except AnvilError:  # as in matched
-            return False
+        return bool(self._dimensions) and not self.matched
 
     @property
     def would_lose_vectors(self) -> bool:
         """Whether the configured provider makes no vectors, and the artifact has some: a build would drop them."""
-        if self.artifact_meta is None or self.artifact_meta["embedding_dimensions"] == "0":
-            return False
+        has_vectors = self.artifact_meta is not None and self.artifact_meta["embedding_dimensions"] != "0"
+        return has_vectors and self._dimensions == 0
+
+    @property
+    def _dimensions(self) -> int | None:
+        """Of the configured model; None where it cannot be loaded: a build fails then, and writes nothing."""
         try:
-            return self.provider.dimensions == 0
-        except AnvilError:  # a model that cannot be loaded: a build fails, and writes nothing
-            return False
+            return self.provider.dimensions
+        except AnvilError:
+            return None
 
     @property
     def pending(self) -> int:

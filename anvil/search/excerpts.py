@@ -384,9 +384,7 @@ def _sort(line: str, piece: _Piece, is_part: bool) -> str:
     """The kind of definition that begins with a piece; empty where none does."""
     if _OPTION.match(line) and (piece.inside or (line[0].isspace() and not is_part)):
         return "option"
-    if piece.inside:
-        return ""
-    if is_part:
+    if piece.inside or is_part:
         return ""
     if piece.block.head:
         return "" if _EMPTY_CELL.match(line) else "row"

@@ -138,9 +138,19 @@ def embed_query(query: str, provider: EmbeddingProvider) -> QueryVector:
         return QueryVector(None, error)
 
 
-def unread_note(provider: EmbeddingProvider, mode: str) -> str:
-    """A sentence on a question in a script that the provider's model does not read."""
-    return UNREAD.format(lexicon.script_names(provider.scripts or ()), UNREAD_SO[mode])
+def compared(
+    question: QueryVector, provider: EmbeddingProvider, mode: str
+) -> tuple[NDArray[np.float32] | None, str | None]:
+    """The vector to compare for a question, and a note on what is wrong with it. Raises the error that left a question
+    of semantic search without one."""
+    if question.error is not None:
+        if mode == "semantic":
+            raise question.error
+        return None, f"Semantic search is off: {question.error}"
+    if question.unread:
+        scripts = lexicon.script_names(provider.scripts or ())
+        return None if mode == "hybrid" else question.vector, UNREAD.format(scripts, UNREAD_SO[mode])
+    return question.vector, None
 
 
 def semantic_obstacle(meta: dict[str, str], provider: EmbeddingProvider) -> str | None:
@@ -202,18 +212,11 @@ class Searcher:
         selection = self.select(request)
         total = self.index.count(selection)
         weights = ranking.weights(self.index, query)
-        vector, failure = None, None
+        vector: NDArray[np.float32] | None = None
+        failure: str | None = None
         if mode != "keyword" and not self.obstacle and total:
             question = question or embed_query(query, self.provider)
-            vector = question.vector
-            if question.error is not None:
-                if mode == "semantic":
-                    raise question.error
-                failure = f"Semantic search is off: {question.error}"
-            elif question.unread:
-                failure = unread_note(self.provider, mode)
-                if mode == "hybrid":
-                    vector = None
+            vector, failure = compared(question, self.provider, mode)
         results: list[Ranked] = []
         if total and mode == "semantic" and vector is not None:
             near = self.index.nearest(vector, NEAREST, selection)
