@@ -324,20 +324,27 @@ class Reader:
         )
 
     def matching(
-        self, expression: str, weights: Sequence[float], limit: int, documents: Sequence[int] | None
+        self, expression: str, weights: Sequence[float], limit: int, documents: Sequence[int] | None = None
     ) -> list[int]:
         """Rows of the ``limit`` best chunks for an FTS5 expression, by BM25; of ``documents`` only, if given.
 
         ``weights``: of title, breadcrumb, content and derived terms.
         """
-        within = (
-            "" if documents is None else f"AND rowid >> {table_rows.CHUNK_BITS} IN (SELECT value FROM json_each(?4))"
-        )
+        if documents is None:
+            return self._matching(expression, weights, limit)
+        within = f"AND rowid >> {table_rows.CHUNK_BITS} IN (SELECT value FROM json_each(?))"
+        return self._matching(expression, weights, limit, within, json.dumps(documents))
+
+    def _matching(
+        self, expression: str, weights: Sequence[float], limit: int, within: str = "", *values: Any
+    ) -> list[int]:
+        """As :meth:`matching`; ``within``: a further condition in SQL, for these ``values``."""
+        title, heading, content, terms = weights
         # Set by "rank MATCH", so that FTS5 itself sorts: https://sqlite.org/fts5.html, section 5.1.4.
-        ranking = bm25(weights)
+        ranking = f"bm25({content:g}, {heading:g}, {title:g}, {terms:g})"  # in the order of the index's columns
         rows = self.connection.execute(
-            f"SELECT rowid FROM chunks_fts WHERE chunks_fts MATCH ?1 AND rank MATCH ?2 {within} ORDER BY rank LIMIT ?3",
-            (expression, ranking, limit) if documents is None else (expression, ranking, limit, json.dumps(documents)),
+            f"SELECT rowid FROM chunks_fts WHERE chunks_fts MATCH ? AND rank MATCH ? {within} ORDER BY rank LIMIT ?",
+            (expression, ranking, *values, limit),
         )
         return [row for (row,) in rows]
 
@@ -502,12 +509,6 @@ class Reader:
             (first, last),
         ):
             yield window, group(number)[index * size : (index + 1) * size]
-
-
-def bm25(weights: Sequence[float]) -> str:
-    """FTS5's ranking, for weights of title, breadcrumb, content and derived terms."""
-    title, heading, content, terms = weights
-    return f"bm25({content:g}, {heading:g}, {title:g}, {terms:g})"  # in the order of the keyword index's columns
 
 
 def _page_texts(rows: Iterable[tuple[Any, ...]]) -> Iterator[PageText]:

@@ -14,6 +14,7 @@ import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
+from itertools import starmap
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -249,15 +250,21 @@ def examine(path: Path) -> tuple[dict[str, str], int]:
 
 def problem(connection: apsw.Connection) -> str | None:
     """What is wrong with the first damaged row; None when no row is damaged."""
+    for table in _TABLES:
+        sql = "SELECT '\"' || name || '\"', lower(type), \"notnull\" OR pk FROM pragma_table_info(?)"
+        columns = list(connection.execute(sql, (table,)))
+        wrong = " OR ".join(starmap(_is_wrong, columns))
+        if connection.execute(f"SELECT EXISTS (SELECT 1 FROM {table} WHERE {wrong})").get:
+            return f"a row of {table} has a value of a wrong type"
+        texts = [column for column, kind, _ in columns if kind == "text"]
+        try:
+            for _ in connection.execute(f"SELECT {', '.join(texts or ['NULL'])} FROM {table}"):
+                pass
+        except UnicodeDecodeError:
+            return "it has text that is not UTF-8"
     for damage, query in _DAMAGE:
         if connection.execute(f"SELECT EXISTS ({query})").get:
             return damage
-    try:
-        for table, kinds in _COLUMNS.items():
-            for _ in connection.execute(f"SELECT {', '.join(kinds.get('text', 'NULL').split())} FROM {table}"):
-                pass
-    except UnicodeDecodeError:
-        return "it has text that is not UTF-8"
     dimensions = connection.execute("SELECT value FROM anvil_meta WHERE key = 'embedding_dimensions'").get
     if dimensions is None or not dimensions.isdecimal():
         return "its manifest has no embedding_dimensions"
@@ -285,35 +292,16 @@ def _rejected(path: Path, damage: str) -> ArtifactRejected:
     return ArtifactRejected(f"{path} is damaged: {damage}. {LIBRARY.restore}")
 
 
-_COLUMNS = {
-    "anvil_meta": {"text": "key value"},
-    "documents": {"text": "library file_path title file_type last_modified metadata", "integer": "size id"},
-    "holdings": {"text": "doc_id content_hash created_at head", "integer": "chunk_count"},
-    "chunks": {
-        "text": "heading_path title terms content",
-        "blob": "chunk_id",
-        "integer": "id ordinal heading_level start start_line end_line page char_count",
-    },
-    "windows": {"blob": "key", "integer": 'start "end"'},
-    "labels": {"text": "key value", "integer": "document_id"},
-    "changes": {"integer": "document_id number"},
-}
-"""Table -> type -> its columns of that type; a whole number is not negative."""
+_TABLES = ("anvil_meta", "documents", "holdings", "chunks", "windows", "labels", "changes")
 
 
-def _is_wrong(kind: str, column: str) -> str:
-    return f"typeof({column}) <> '{kind}'" + (f" OR {column} < 0" if kind == "integer" else "")
+def _is_wrong(column: str, kind: str, is_set: int) -> str:
+    """A condition: the value has another type than its column, or is negative. ``is_set``: whether it is never NULL."""
+    wrong = f"typeof({column}) <> '{kind}'" + (f" OR {column} < 0" if kind == "integer" else "")
+    return wrong if is_set else f"({column} IS NOT NULL AND ({wrong}))"
 
 
 _DAMAGE = (
-    *(
-        (
-            f"a row of {table} has a value of a wrong type",
-            f"SELECT 1 FROM {table} WHERE "
-            + " OR ".join(_is_wrong(kind, column) for kind, names in kinds.items() for column in names.split()),
-        )
-        for table, kinds in _COLUMNS.items()
-    ),
     (
         "the metadata of a document is no JSON object",
         "SELECT 1 FROM documents WHERE CASE WHEN json_valid(metadata) THEN json_type(metadata) <> 'object' ELSE 1 END",

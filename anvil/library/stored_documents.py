@@ -18,7 +18,7 @@ import apsw
 from anvil.errors import ConfigError
 from anvil.formats.data_formats import canonical
 from anvil.index_file import table_rows
-from anvil.index_file.reader import Reader, bm25
+from anvil.index_file.reader import Reader
 from anvil.index_file.table_rows import SearchedText
 from anvil.index_file.writer import SETTINGS, Writer, copy_rows
 from anvil.library.ingestion import DocumentInfo, StagedDocument
@@ -186,12 +186,7 @@ class LibraryReader(Reader):
             which = " AND ".join(f"{_PASSAGE_COLUMNS[part.name]} {part.operator} ?" for part in filter_.passages)
             within += f" AND rowid IN (SELECT id FROM chunks WHERE {which})"
             values += [part.value for part in filter_.passages]
-        ranking = bm25(weights)
-        rows = self.connection.execute(
-            f"SELECT rowid FROM chunks_fts WHERE chunks_fts MATCH ? AND rank MATCH ? {within} ORDER BY rank LIMIT ?",
-            (expression, ranking, *values, limit),
-        )
-        return [row for (row,) in rows]
+        return self._matching(expression, weights, limit, within, *values)
 
     def passages(self, rows: Iterable[int]) -> dict[int, Passage]:
         """Row id -> passage, with score 0."""
