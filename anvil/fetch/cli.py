@@ -44,13 +44,6 @@ def digest(ctx: click.Context, param: click.Parameter, value: str | None) -> str
     return value
 
 
-def builder(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
-    """An owner or a repository of GitHub."""
-    if value is not None and not index_url.is_builder(value):
-        raise click.BadParameter("Name an owner or a repository of GitHub: OWNER or OWNER/REPO.")
-    return value
-
-
 @click.command("pull", epilog="Example: anvil pull github:acme/docs artifact:docs-index")
 @options.docs
 @options.config
@@ -58,7 +51,6 @@ def builder(ctx: click.Context, param: click.Parameter, value: str | None) -> st
 @click.option("--sha256", callback=digest, metavar="HEX", help="Refuse a file with another SHA-256.")
 @click.option(
     "--attested-by",
-    callback=builder,
     metavar="OWNER/REPO",
     help="Refuse an index unless a valid attestation says that this repository (or OWNER) on GitHub built it.",
 )
@@ -85,7 +77,9 @@ def command(
     from anvil.fetch.attestation import rule_of
     from anvil.fetch.fetch_index import fetch
     from anvil.index_file import publish
+    from anvil.settings.schema import builder
 
+    builder("--attested-by", attested_by)
     with _opened(docs, to, config) as opened, output.progress(quiet) as progress:
         configured = opened.config.index
         target = None if configured and index_url.is_remote(configured) else opened.index_path

@@ -150,19 +150,17 @@ def found(text: str, place: str, any_page: bool = False) -> Manifest | None:
     :class:`ArtifactRejected` for a manifest with errors, such as an incomplete one, and for what is not JSON.
     """
     try:
-        return parse(text, place)
-    except ArtifactRejected as error:
-        if _is_of_another_kind(text, any_page):
-            return None
-        raise ArtifactRejected(f"{error} Publish it again with the index, or remove it.") from None
-
-
-def _is_of_another_kind(text: str, any_page: bool) -> bool:
-    try:
         values = json.loads(text)
     except (ValueError, RecursionError):
-        return any_page and text.lstrip("\ufeff \t\r\n").startswith("<")
-    return not isinstance(values, dict) or not {"sha256", "digest", "anvil_version"} & values.keys()
+        if any_page and text.lstrip("\ufeff \t\r\n").startswith("<"):
+            return None
+    else:
+        if not isinstance(values, dict) or not {"sha256", "digest", "anvil_version"} & values.keys():
+            return None
+    try:
+        return parse(text, place)
+    except ArtifactRejected as error:
+        raise ArtifactRejected(f"{error} Publish it again with the index, or remove it.") from None
 
 
 def _field(values: Any, key: str, kind: type[T]) -> T:

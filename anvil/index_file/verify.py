@@ -13,7 +13,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import re
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -24,7 +23,7 @@ import apsw
 from anvil._version import __version__
 from anvil.documents.shards import Shard
 from anvil.errors import AnvilError, ArtifactMissing, ArtifactRejected, ConfigError, FormatTooNew, OlderIndex
-from anvil.formats.data_formats import canonical
+from anvil.formats.data_formats import canonical, is_deep
 from anvil.formats.patterns import OBJECT_ID, SHA256, lazy_pattern
 from anvil.index_file import connection as connections
 from anvil.index_file import fts_table, table_rows
@@ -531,10 +530,8 @@ def _is_metadata(text: str) -> bool:
     """Whether this is a JSON object in canonical form."""
     if text == "{}":  # most pages of a folder
         return True
-    if text.count("[") + text.count("{") > MAX_DEPTH and _depth(text) > MAX_DEPTH:  # counting first: it is much faster
-        return False
     value = _json(text)
-    return isinstance(value, dict) and canonical(value) == text
+    return isinstance(value, dict) and not is_deep(value, MAX_DEPTH) and canonical(value) == text
 
 
 def _are_included_files(text: str) -> bool:
@@ -545,15 +542,6 @@ def _are_included_files(text: str) -> bool:
     return isinstance(blobs, dict) and all(
         isinstance(blob, str) and (not blob or OBJECT_ID.fullmatch(blob)) for blob in blobs.values()
     )
-
-
-def _depth(text: str) -> int:
-    """Nested levels of brackets in JSON, without those in strings."""
-    deepest = depth = 0
-    for bracket in re.sub(r"[^\[\]{}]+", "", re.sub(r'"(?:[^"\\]|\\.)*"', "", text)):
-        depth += 1 if bracket in "[{" else -1
-        deepest = max(deepest, depth)
-    return deepest
 
 
 def _json(text: str) -> Any:
