@@ -153,6 +153,7 @@ PYTHON_VARIABLES = {
 }
 """``PYTHON*`` variables that a forked program obeys or need not obey; with any other one a program starts cold."""
 PR_SET_CHILD_SUBREAPER = 36
+MADV_COLLAPSE = 25
 MAX_MESSAGE_BYTES = 1 << 20
 
 _is_cold = False
@@ -329,6 +330,7 @@ def main(name: str, connection: int, listener: int, tests: Sequence[str]) -> Non
     assert name != WORKER or len(threads) == 1, f"a module of tests has started a thread, which forks lack: {threads}"
     gc.collect()
     gc.freeze()  # the forked programs share these objects' memory
+    _use_huge_pages()
     with socket.socket(fileno=connection) as served, socket.socket(fileno=listener) as listening:
         folder = os.path.dirname(listening.getsockname())
         request = _serve(served, listening)
@@ -336,6 +338,16 @@ def main(name: str, connection: int, listener: int, tests: Sequence[str]) -> Non
         request = (program and _fork_own_server(program, f"{folder}/{os.getpid()}")) or request
     if request is not None:
         _become(request)
+
+
+def _use_huge_pages() -> None:
+    """Put this process's memory on huge pages where the kernel can: a fork copies a list of small ones."""
+    libc = ctypes.CDLL(None)
+    for line in Path("/proc/self/maps").read_text().splitlines():
+        span, rights, _, _, inode, *_ = line.split(maxsplit=5)
+        start, end = (int(address, 16) for address in span.split("-"))
+        if rights == "rw-p" and inode == "0":
+            libc.madvise(ctypes.c_void_p(start), ctypes.c_size_t(end - start), MADV_COLLAPSE)
 
 
 @contextlib.contextmanager
