@@ -15,7 +15,7 @@ import click
 from anvil.cli import options, output
 from anvil.cli.output import ERROR, NO, OK
 from anvil.doctor import examined_project, installed_parts, integrations, project_state
-from anvil.doctor.examined_project import ExaminedProject, Finding, Result, Verdict, worst
+from anvil.doctor.examined_project import ExaminedProject, Finding, Verdict, worst
 from anvil.requests import OpenRequest
 from anvil.wording import counted
 
@@ -23,7 +23,7 @@ COLOURS: dict[Verdict, str] = {"ok": "green", "note": "yellow", "wrong": "red", 
 EXIT_CODES: dict[Verdict, int] = {"ok": OK, "note": OK, "wrong": NO, "unseen": ERROR}
 MAX_WIDTH = 100
 
-Examination = Callable[[ExaminedProject], Iterator[Result]]
+Examination = Callable[[ExaminedProject], Iterator[Finding]]
 
 EXAMINATIONS: dict[str, Examination] = {
     "python": installed_parts.python,
@@ -53,10 +53,11 @@ def examine(project: ExaminedProject) -> Iterator[Finding]:
     """All findings, as they are made. An examination that raises becomes a finding of its own."""
     for subject, examination in EXAMINATIONS.items():
         try:
-            for result in examination(project):
-                yield Finding(subject, *result)
+            for finding in examination(project):
+                yield finding._replace(subject=subject)
         except Exception as error:  # a later examination may find the cause
-            yield Finding(subject, "unseen", f"This could not be examined ({type(error).__name__}: {error}).")
+            text = f"This could not be examined ({type(error).__name__}: {error})."
+            yield Finding("unseen", text, subject=subject)
 
 
 @click.command("doctor", epilog="Example: anvil doctor --docs docs")
@@ -76,7 +77,8 @@ def command(given: OpenRequest, as_json: bool) -> int:
             output.say(_rendered(finding, indent))
     verdict = worst(findings)
     if as_json:
-        output.print_json({"verdict": verdict, "findings": findings})
+        listed = [{"subject": finding.subject, **finding._asdict()} for finding in findings]
+        output.print_json({"verdict": verdict, "findings": listed})
     else:
         output.say(f"\n{_summary(findings)}")
     return EXIT_CODES[verdict]

@@ -25,27 +25,18 @@ Verdict = Literal["ok", "note", "wrong", "unseen"]
 """``note``: nothing is broken. ``unseen``: the examination could not be made."""
 
 
-class Result(NamedTuple):
-    """What an examination found; see :class:`Finding`, which has its subject, too."""
-
-    verdict: Verdict
-    text: str
-    fix: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(NamedTuple):
     """The result of one examination.
 
-    ``subject``: a word or two. ``text``: a sentence or two for people, without secrets. ``fix``: a shell command for
-    the folder of the examination, after which the finding is ``ok``, or which installs something optional; None when
-    nothing has to be done or no command can do it.
+    ``text``: a sentence or two for people, without secrets. ``fix``: a shell command for the folder of the examination,
+    after which the finding is ``ok``, or which installs something optional; None when nothing has to be done or no
+    command can do it. ``subject``: a word or two; empty until it is in the report.
     """
 
-    subject: str
     verdict: Verdict
     text: str
     fix: str | None = None
+    subject: str = ""
 
 
 def worst(findings: Iterable[Finding]) -> Verdict:

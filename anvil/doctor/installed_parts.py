@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from anvil._version import __version__
-from anvil.doctor.examined_project import ExaminedProject, Result
+from anvil.doctor.examined_project import ExaminedProject, Finding
 from anvil.embedding.local import runtime
 from anvil.errors import AnvilError, ConfigError, ModelError, ProviderError
 from anvil.settings.schema import EmbeddingSettings
@@ -38,33 +38,33 @@ _REQUIREMENT = re.compile(r"([\w.-]+)(?:\[[^\]]*\])?\s*(?:>=\s*([\d.]+))?[^;]*(?
 _EXTRA = re.compile(r"""extra == ['"]([\w-]+)['"]""")
 
 
-def python(project: ExaminedProject) -> Iterator[Result]:
+def python(project: ExaminedProject) -> Iterator[Finding]:
     """The Python interpreter, and its environment."""
     bits = 64 if sys.maxsize > 2**32 else 32
     home = "in a virtual environment," if sys.prefix != sys.base_prefix else "without a virtual environment,"
     text = f"Anvil {__version__} on Python {platform.python_version()}, {bits} bit, {home} {sys.prefix}."
     if bits == 32:
-        yield Result("wrong", f"{text} The embedding model needs a 64 bit Python. Install one.")
+        yield Finding("wrong", f"{text} The embedding model needs a 64 bit Python. Install one.")
     else:
-        yield Result("ok", text)
+        yield Finding("ok", text)
 
 
-def program(project: ExaminedProject) -> Iterator[Result]:
+def program(project: ExaminedProject) -> Iterator[Finding]:
     """Whether ``anvil`` in a shell, a hook or a client starts this installation."""
     own, on_path = installation.script(), installation.on_path()
     if own is None:
         command = (
             None if installation.checkout() else installation.line(installation.reinstall(installation.DISTRIBUTION))
         )
-        yield Result("note", "This Python has no 'anvil' program, only 'python -m anvil'.", command)
+        yield Finding("note", "This Python has no 'anvil' program, only 'python -m anvil'.", command)
     elif on_path is None:
         text = f"{own} is not on the PATH: hooks and clients that call 'anvil' do not find it."
-        yield Result("note", text, _first_on_path(own.parent))
+        yield Finding("note", text, _first_on_path(own.parent))
     elif not os.path.samefile(on_path, own):
         text = f"This is {own}, but 'anvil' on the PATH is {on_path}: hooks and clients start that one."
-        yield Result("note", text, _first_on_path(own.parent))
+        yield Finding("note", text, _first_on_path(own.parent))
     else:
-        yield Result("ok", f"'anvil' on the PATH is this one, {on_path}.")
+        yield Finding("ok", f"'anvil' on the PATH is this one, {on_path}.")
 
 
 def _first_on_path(folder: Path) -> str:
@@ -73,7 +73,7 @@ def _first_on_path(folder: Path) -> str:
     return f'export PATH={shlex.quote(str(folder))}:"$PATH"'
 
 
-def packages(project: ExaminedProject) -> Iterator[Result]:
+def packages(project: ExaminedProject) -> Iterator[Finding]:
     """Whether the required packages are installed, are new enough, and load."""
     required = _required().get(None, {})
     needed, problems = [], []
@@ -87,11 +87,11 @@ def packages(project: ExaminedProject) -> Iterator[Result]:
             continue
         needed.append(f"{name}>={least}")
     if needed:
-        yield Result("wrong", f"{listed(problems)}.", installation.line(installation.install(needed)))
+        yield Finding("wrong", f"{listed(problems)}.", installation.line(installation.install(needed)))
     elif required:
-        yield Result("ok", f"All {len(required)} required packages are installed and new enough.")
+        yield Finding("ok", f"All {len(required)} required packages are installed and new enough.")
     else:
-        yield Result("note", f"{installation.DISTRIBUTION} is not installed; its code runs from the checkout.")
+        yield Finding("note", f"{installation.DISTRIBUTION} is not installed; its code runs from the checkout.")
     for name in NATIVE:
         if any(requirement.startswith(f"{name}>=") for requirement in needed):
             continue
@@ -99,44 +99,44 @@ def packages(project: ExaminedProject) -> Iterator[Result]:
             runtime() if name == "onnxruntime" else importlib.import_module(name)
         except Exception as error:  # a damaged package can raise anything
             text = f"{name} cannot be loaded ({_brief(error)})."
-            yield Result("wrong", text, installation.line(installation.reinstall(name)))
+            yield Finding("wrong", text, installation.line(installation.reinstall(name)))
 
 
-def extras(project: ExaminedProject) -> Iterator[Result]:
+def extras(project: ExaminedProject) -> Iterator[Finding]:
     """The optional parts."""
     required = _required()
     there = [name for name in EXTRAS if name in required and all(map(_version, required[name]))]
     missing = [name for name in EXTRAS if name not in there]
     text = f"{listed(there)} {'is' if len(there) == 1 else 'are'} installed." if there else "None is installed."
     if not missing:
-        yield Result("ok", text)
+        yield Finding("ok", text)
         return
     for name in missing:
         text += f" {name} is not; it is {EXTRAS[name]}."
-    yield Result("ok", f"{text} To add one: {installation.install_extras('NAME')}")
+    yield Finding("ok", f"{text} To add one: {installation.install_extras('NAME')}")
 
 
-def sqlite(project: ExaminedProject) -> Iterator[Result]:
+def sqlite(project: ExaminedProject) -> Iterator[Finding]:
     """SQLite with its keyword index."""
     from anvil.index_file import connection
 
     try:
         connection.keyword_index()
-        yield Result("ok", f"{connection.versions()}, with the keyword index FTS5.")
+        yield Finding("ok", f"{connection.versions()}, with the keyword index FTS5.")
     except Exception as error:  # apsw has many exception classes
         text = f"This SQLite, {connection.versions()}, has no keyword index, FTS5 ({_brief(error)})."
-        yield Result("wrong", text, installation.line(installation.reinstall("apsw")))
+        yield Finding("wrong", text, installation.line(installation.reinstall("apsw")))
 
 
-def sqlite_vec(project: ExaminedProject) -> Iterator[Result]:
+def sqlite_vec(project: ExaminedProject) -> Iterator[Finding]:
     """The extension that keeps vectors in the file."""
     from anvil.index_file import connection
 
     try:
-        yield Result("ok", f"{connection.vectors()} loads and compares vectors.")
+        yield Finding("ok", f"{connection.vectors()} loads and compares vectors.")
     except Exception as error:  # as above, and an AnvilError if the package is missing
         text = f"sqlite-vec cannot be loaded into SQLite ({_brief(error)})."
-        yield Result("wrong", text, installation.line(installation.reinstall("sqlite-vec")))
+        yield Finding("wrong", text, installation.line(installation.reinstall("sqlite-vec")))
 
 
 def _required() -> dict[str | None, dict[str, str]]:
@@ -193,18 +193,18 @@ COSINE_TOLERANCE = 0.05
 """Processors round 8-bit arithmetic differently; a damaged model is off by far more."""
 
 
-def embedding_model(project: ExaminedProject) -> Iterator[Result]:
+def embedding_model(project: ExaminedProject) -> Iterator[Finding]:
     """The configured provider."""
     settings = project.config.embedding
     examine = {"local": _local, "openai": _openai, "none": _none}.get(settings.provider, _other)
     yield examine(settings)
 
 
-def _none(settings: EmbeddingSettings) -> Result:
-    return Result("ok", "None: the configuration asks for keywords only.")
+def _none(settings: EmbeddingSettings) -> Finding:
+    return Finding("ok", "None: the configuration asks for keywords only.")
 
 
-def _other(settings: EmbeddingSettings) -> Result:
+def _other(settings: EmbeddingSettings) -> Finding:
     """A provider that somebody added to ``PROVIDERS``, or one that does not exist."""
     from anvil.embedding.factory import create_provider
 
@@ -212,17 +212,17 @@ def _other(settings: EmbeddingSettings) -> Result:
         provider = create_provider(settings.provider, settings)
         provider.close()
     except AnvilError as error:
-        return Result("wrong", str(error))
-    return Result("ok", f"{provider.model}, by the provider {settings.provider!r}; it was not tried.")
+        return Finding("wrong", str(error))
+    return Finding("ok", f"{provider.model}, by the provider {settings.provider!r}; it was not tried.")
 
 
-def _local(settings: EmbeddingSettings) -> Result:
+def _local(settings: EmbeddingSettings) -> Finding:
     from anvil.embedding.factory import create_provider
     from anvil.embedding.local import BUNDLED, model_digest, open_directory
 
     bundled = not settings.model
     if not bundled and not Path(settings.model).expanduser().is_dir():
-        return Result("note", f"{settings.model} is not a folder here; it is fetched from the model hub at first use.")
+        return Finding("note", f"{settings.model} is not a folder here; it is fetched from the model hub at first use.")
     try:
         directory = open_directory(settings.model)
         if bundled and model_digest(BUNDLED, directory.settings) != directory.digest:
@@ -240,10 +240,10 @@ def _local(settings: EmbeddingSettings) -> Result:
             expected = ", ".join(map(str, SAMPLE_COSINES))
             raise ModelError(f"The model loads, but its cosines are {given}. They should be {expected}.")
     except ModelError as error:
-        return Result("wrong", str(error), _restore() if bundled else None)
+        return Finding("wrong", str(error), _restore() if bundled else None)
     files = "its files are complete, and it" if bundled else "it"
     reads = f" It reads {query.script_names(scripts)} script; questions in others are answered by words alone."
-    return Result("ok", f"{directory.name}: {files} gives vectors of {provider.dimensions} dimensions.{reads}")
+    return Finding("ok", f"{directory.name}: {files} gives vectors of {provider.dimensions} dimensions.{reads}")
 
 
 def _restore() -> str:
@@ -254,20 +254,20 @@ def _restore() -> str:
     return installation.line(installation.reinstall(installation.DISTRIBUTION))
 
 
-def _openai(settings: EmbeddingSettings) -> Result:
+def _openai(settings: EmbeddingSettings) -> Finding:
     from anvil.embedding.openai import OpenAIProvider, api_key
 
     try:
         provider = OpenAIProvider(settings)
     except ConfigError as error:
-        return Result("wrong", str(error))
+        return Finding("wrong", str(error))
     if not api_key(settings):
         text = f"{provider.model} by OpenAI's API, which needs a key. None is set."
-        return Result("wrong", text, installation.export("OPENAI_API_KEY", "YOUR-KEY"))
+        return Finding("wrong", text, installation.export("OPENAI_API_KEY", "YOUR-KEY"))
     try:
         provider.connect()
     except ProviderError as error:
-        return Result("wrong", str(error), installation.install_extras("openai"))
+        return Finding("wrong", str(error), installation.install_extras("openai"))
     finally:
         provider.close()
-    return Result("ok", f"{provider.model} by OpenAI's API. A key is set; it was not tried.")
+    return Finding("ok", f"{provider.model} by OpenAI's API. A key is set; it was not tried.")

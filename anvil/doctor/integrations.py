@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from anvil.doctor import examined_project
-from anvil.doctor.examined_project import ExaminedProject, Result
+from anvil.doctor.examined_project import ExaminedProject, Finding
 from anvil.errors import ConfigError, GitError, SourceError
 from anvil.formats.data_formats import objects
 from anvil.settings.files import CONFIG_NAME
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from anvil.git.tracked_file import TrackedIndex
 
 
-def clients(project: ExaminedProject) -> Iterator[Result]:
+def clients(project: ExaminedProject) -> Iterator[Finding]:
     """A finding for each entry of Anvil in a client's file, or one finding if there are none."""
     count = 0
     for name, file in _existing(project):
@@ -41,7 +41,7 @@ def clients(project: ExaminedProject) -> Iterator[Result]:
             yield finding
     if not count:
         text = "No MCP client of this project or user is set up for Anvil. To set up one, such as Claude Code:"
-        yield Result("ok", text, _init(project, "claude-code"))
+        yield Finding("ok", text, _init(project, "claude-code"))
 
 
 def _existing(project: ExaminedProject) -> Iterator[tuple[str, ClientFile]]:
@@ -57,7 +57,7 @@ def _init(project: ExaminedProject, name: str, *more: str) -> str:
     return project.at(project.base, project.anvil("init", "--client", name, *more, options=options))
 
 
-def _client_file(project: ExaminedProject, name: str, file: ClientFile) -> Iterator[Result]:
+def _client_file(project: ExaminedProject, name: str, file: ClientFile) -> Iterator[Finding]:
     from anvil.clients.client_files import default_name, is_ours, listed, other_project
 
     client, shown = file.client, project.shown(file.path)
@@ -69,12 +69,12 @@ def _client_file(project: ExaminedProject, name: str, file: ClientFile) -> Itera
         text = f"{shown} cannot be read: {error}. Correct it"
         if not client.has_other_settings:
             renewal = f"{_aside(project, file.path)} && {_init(project, name, *scope)}"
-            yield Result("wrong", f"{text}, or move it away and write a new one:", renewal)
+            yield Finding("wrong", f"{text}, or move it away and write a new one:", renewal)
         elif b"anvil" in data:
-            yield Result("wrong", f"{text}.")
+            yield Finding("wrong", f"{text}.")
         return
     except OSError as error:
-        yield Result("wrong", f"{shown} cannot be read ({error.strerror}).")
+        yield Finding("wrong", f"{shown} cannot be read ({error.strerror}).")
         return
     own = default_name(file, project.base)
     ours = {title: server for title, server in servers.items() if is_ours(client, server)}
@@ -87,13 +87,13 @@ def _client_file(project: ExaminedProject, name: str, file: ClientFile) -> Itera
             command = None if away is not None and away.exists() else _init(project, name, *scope, *named)
             if file.is_shared and problem.startswith("there is no program anvil on"):  # 'init' would write the same
                 command = installation.install_tool()
-            yield Result("wrong", f"{client.title} cannot start {title!r} of {shown}: {problem}.", command)
+            yield Finding("wrong", f"{client.title} cannot start {title!r} of {shown}: {problem}.", command)
         elif away is None:
-            yield Result("ok", f"{client.title} can start {title!r} of {shown}.")
+            yield Finding("ok", f"{client.title} can start {title!r} of {shown}.")
         elif title == own and not here:
             text = f"{title!r} of {client.title} ({shown}) serves {away}, not this project. To add this project:"
             free_name = next(free for number in itertools.count(2) if (free := f"{own}-{number}") not in servers)
-            yield Result("note", text, _init(project, name, *scope, "--name", free_name))
+            yield Finding("note", text, _init(project, name, *scope, "--name", free_name))
 
 
 def _aside(project: ExaminedProject, file: Path) -> str:
@@ -134,7 +134,7 @@ HOOKS = (*NEED_TRACKED_INDEX, "anvil-lint", "anvil-impact", "anvil-test")
 PRE_COMMIT = ".pre-commit-config.yaml"
 
 
-def pre_commit(project: ExaminedProject) -> Iterator[Result]:
+def pre_commit(project: ExaminedProject) -> Iterator[Finding]:
     """The configured hooks of Anvil: whether they run, and whether they can pass."""
     from anvil.git.repository import Repository
 
@@ -148,7 +148,7 @@ def pre_commit(project: ExaminedProject) -> Iterator[Result]:
     try:
         written = examined_project.read(file)
     except ConfigError as error:
-        yield Result("wrong", f"{project.shown(file)} {error}")
+        yield Finding("wrong", f"{project.shown(file)} {error}")
         return
     configured = [hook.get("id") for repo in objects(written, "repos") for hook in objects(repo, "hooks")]
     ours = [name for name in HOOKS if name in configured]
@@ -157,13 +157,13 @@ def pre_commit(project: ExaminedProject) -> Iterator[Result]:
     is_set_up = _is_set_up(repository)
     if not is_set_up:
         text = f"{project.shown(file)} has {listed(ours)}, but pre-commit is not set up in this clone."
-        yield Result("wrong", text, _install_hooks(project, repository.root))
+        yield Finding("wrong", text, _install_hooks(project, repository.root))
     need_index = [name for name in ours if name in NEED_TRACKED_INDEX]
     problem = _without_tracked_index(project, need_index[0]) if need_index else None
     if problem is not None:
         yield problem
     elif is_set_up:
-        yield Result("ok", f"Each commit runs {listed(ours)}.")
+        yield Finding("ok", f"Each commit runs {listed(ours)}.")
 
 
 def _is_set_up(repository: Repository) -> bool:
@@ -174,22 +174,22 @@ def _is_set_up(repository: Repository) -> bool:
     return hook.is_file() and "pre-commit" in safe_files.text(hook, errors="replace")
 
 
-def _without_tracked_index(project: ExaminedProject, hook: str) -> Result | None:
+def _without_tracked_index(project: ExaminedProject, hook: str) -> Finding | None:
     """Why a hook cannot have the index in git that it needs; None where it can."""
     from anvil.git.tracked_file import TrackedIndex
 
     if project.remote:
         text = f"{hook} needs an index in git, but the configured one is published elsewhere."
-        return Result("note", f"{text} Name a file for the hook: args: [--index, FILE].")
+        return Finding("note", f"{text} Name a file for the hook: args: [--index, FILE].")
     try:
         tracked = TrackedIndex(project.index, project.folder)
         ignored = tracked.ignored and tracked.repository.entry(tracked.path) is None
     except SourceError as error:
-        return Result("wrong", f"{hook} cannot pass: {error}")
+        return Finding("wrong", f"{hook} cannot pass: {error}")
     if not ignored:
         return None
     text = f"{hook} needs the index in git, but {tracked.path} is ignored."
-    return Result("wrong", text, _let_in(project, tracked))
+    return Finding("wrong", text, _let_in(project, tracked))
 
 
 def named_indexes(root: Path) -> list[str]:
@@ -230,7 +230,7 @@ def _install_hooks(project: ExaminedProject, root: Path) -> str:
     return project.at(root, f"{installation.line(installation.install(['pre-commit']))} && {run}")
 
 
-def mkdocs(project: ExaminedProject) -> Iterator[Result]:
+def mkdocs(project: ExaminedProject) -> Iterator[Finding]:
     """The plugin, where ``mkdocs.yml`` names it."""
     file = project.base / "mkdocs.yml"
     if not file.is_file():
@@ -238,25 +238,25 @@ def mkdocs(project: ExaminedProject) -> Iterator[Result]:
     try:
         written = examined_project.read(file)
     except ConfigError as error:
-        yield Result("wrong", f"{project.shown(file)} {error}")
+        yield Finding("wrong", f"{project.shown(file)} {error}")
         return
     if not has_plugin(written):
         return
     unrun = unrun_plugin(project.folder)
     if unrun is not None:
-        yield Result("wrong", unrun.text, project.at(unrun.config.parent, unrun.command))
+        yield Finding("wrong", unrun.text, project.at(unrun.config.parent, unrun.command))
         return
     missing = find_spec("mkdocs") is None
     if missing:
         text = f"{project.shown(file)} names the plugin, but mkdocs is not installed here."
-        yield Result("note", text, installation.install_extras("mkdocs"))
+        yield Finding("note", text, installation.install_extras("mkdocs"))
     folder = file.parent / str(written.get("docs_dir") or "docs")
     if folder.resolve() != project.folder.resolve():
         site, named = project.shown(folder), project.shown(project.folder)
         text = f"The site is built from {site}, but the configuration names {named}. Set both to the same folder."
-        yield Result("note", text)
+        yield Finding("note", text)
     elif not missing:
-        yield Result("ok", f"{project.shown(file)} names the plugin, and it can run.")
+        yield Finding("ok", f"{project.shown(file)} names the plugin, and it can run.")
 
 
 MKDOCS_CONFIGS = ("mkdocs.yml", "mkdocs.yaml")

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from anvil.context.settings import CONTEXT_NAME, ContextOptions, load_context
-from anvil.doctor.examined_project import ExaminedProject, Result, Verdict
+from anvil.doctor.examined_project import ExaminedProject, Finding, Verdict
 from anvil.documents.document_source import no_page
 from anvil.documents.folder_advice import folder_advice, other_formats_note
 from anvil.errors import (
@@ -46,74 +46,74 @@ MAX_SKIPPED_NAMED = 3
 """Skipped files that a finding names."""
 
 
-def configuration(project: ExaminedProject) -> Iterator[Result]:
+def configuration(project: ExaminedProject) -> Iterator[Finding]:
     """The configuration file, and ANVIL_ variables with a misspelled name."""
     known_names = variables()
     for name in sorted(os.environ):
         near = difflib.get_close_matches(name, known_names, n=1, cutoff=0.9) if name.startswith("ANVIL_") else []
         if near and name not in known_names:
             text = f"{name} in the environment sets nothing. Did you mean {near[0]}?"
-            yield Result("wrong", text, f"unset {name}" if os.name != "nt" else f"set {name}=")
+            yield Finding("wrong", text, f"unset {name}" if os.name != "nt" else f"set {name}=")
     if project.problem is not None:
-        yield Result("wrong", f"{project.problem} The other checks use the defaults.")
+        yield Finding("wrong", f"{project.problem} The other checks use the defaults.")
         return
     given = dict(project.given).get("--config")
     file = Path(given) if given else nearest_config(Path.cwd())
     if file is None:
-        yield Result("ok", "There is no configuration file: the defaults are used.")
+        yield Finding("ok", "There is no configuration file: the defaults are used.")
     else:
-        yield Result("ok", f"{project.shown(file)} is valid.")
+        yield Finding("ok", f"{project.shown(file)} is valid.")
 
 
-def documents(project: ExaminedProject) -> Iterator[Result]:
+def documents(project: ExaminedProject) -> Iterator[Finding]:
     """The pages that would be indexed."""
     try:
         scan = project.documents.scan()
     except SourceError as error:
-        yield Result("note" if project.has_index else "wrong", str(error))
+        yield Finding("note" if project.has_index else "wrong", str(error))
         return
     shown, count = project.shown(project.folder), len(scan.entries)
     if (others := other_formats_note(project.folder, count)) is not None:
-        yield Result("note" if count else "wrong", f"{shown} has {counted(count, 'page')}. {others}")
+        yield Finding("note" if count else "wrong", f"{shown} has {counted(count, 'page')}. {others}")
         return
     if not count:
-        yield Result("wrong", f"{no_page(shown, project.config.source.include)} {folder_advice(project.folder)}")
+        yield Finding("wrong", f"{no_page(shown, project.config.source.include)} {folder_advice(project.folder)}")
         return
     text = f"{shown} has {counted(count, 'page')}."
     if not scan.skipped:
-        yield Result("ok", text)
+        yield Finding("ok", text)
         return
     few = "; ".join(f"{skipped.path} ({skipped.reason})" for skipped in scan.skipped[:MAX_SKIPPED_NAMED])
     more = f"; and {len(scan.skipped) - MAX_SKIPPED_NAMED} more" if len(scan.skipped) > MAX_SKIPPED_NAMED else ""
     count_skipped = counted(len(scan.skipped), "file")
-    yield Result("note", f"{text} {count_skipped} cannot be read: {few}{more}.")
+    yield Finding("note", f"{text} {count_skipped} cannot be read: {few}{more}.")
 
 
-def writable(project: ExaminedProject) -> Iterator[Result]:
+def writable(project: ExaminedProject) -> Iterator[Finding]:
     """Whether the folders that Anvil writes to can be written: the index's own, and the user's cache."""
     from anvil.index_file import verify
 
-    findings: list[Result] = []
+    findings: list[Finding] = []
     if not project.remote:
         verdict: Verdict = "note" if project.has_index else "wrong"
         findings += _unwritable(project, project.index.parent, "the index cannot be built", verdict)
     effect = "an index is checked again at each start"
     findings += _home(effect) or _unwritable(project, verify.cache_folder(), effect, "note")
-    yield from findings or [Result("ok", "The folders of the index and of the cache can be written.")]
+    yield from findings or [Finding("ok", "The folders of the index and of the cache can be written.")]
 
 
-def _home(effect: str) -> list[Result]:
+def _home(effect: str) -> list[Finding]:
     try:
         home = Path.home()
     except RuntimeError:
-        return [Result("note", f"There is no home folder: {effect}.")]
+        return [Finding("note", f"There is no home folder: {effect}.")]
     if home.is_dir():
         return []
     text = f"The home folder {home} does not exist: {effect}."
-    return [Result("note", text, f"mkdir -p {shlex.quote(str(home))}")]
+    return [Finding("note", text, f"mkdir -p {shlex.quote(str(home))}")]
 
 
-def _unwritable(project: ExaminedProject, folder: Path, effect: str, verdict: Verdict) -> list[Result]:
+def _unwritable(project: ExaminedProject, folder: Path, effect: str, verdict: Verdict) -> list[Finding]:
     """A finding when the folder, or its nearest parent that exists, cannot be written."""
     existing = next(path for path in (folder, *folder.parents) if path.exists())
     try:
@@ -121,7 +121,7 @@ def _unwritable(project: ExaminedProject, folder: Path, effect: str, verdict: Ve
             return []
     except OSError as error:
         text = f"{project.shown(existing)} cannot be written ({error.strerror}): {effect}."
-        return [Result(verdict, text, _permit(existing, error.errno))]
+        return [Finding(verdict, text, _permit(existing, error.errno))]
 
 
 def _permit(folder: Path, number: int | None) -> str | None:
@@ -131,7 +131,7 @@ def _permit(folder: Path, number: int | None) -> str | None:
     return f"chmod u+rwx {quoted}" if folder.stat().st_uid == os.geteuid() else f'sudo chown -R "$(id -u)" {quoted}'
 
 
-def events(project: ExaminedProject, system: Path = Path("/proc")) -> Iterator[Result]:
+def events(project: ExaminedProject, system: Path = Path("/proc")) -> Iterator[Finding]:
     """Whether Linux can report file changes. Without it answers are right too: each query checks the files.
 
     ``system``: the folder of Linux's own tables.
@@ -141,7 +141,7 @@ def events(project: ExaminedProject, system: Path = Path("/proc")) -> Iterator[R
     kind = _file_system(Path(os.path.realpath(project.folder)), (system / "self/mounts").read_text("utf-8"))
     if kind in NETWORK_FILE_SYSTEMS:
         text = f"{project.shown(project.folder)} is on another machine ({kind})"
-        yield Result("note", f"{text}: changes are seen at the next query only.")
+        yield Finding("note", f"{text}: changes are seen at the next query only.")
         return
     limit = int((system / "sys/fs/inotify/max_user_watches").read_text("utf-8"))
     below = sum(len(names) for _, names, _ in os.walk(project.folder)) + 1
@@ -150,9 +150,9 @@ def events(project: ExaminedProject, system: Path = Path("/proc")) -> Iterator[R
             f"{project.shown(project.folder)} has {below:,} folders, more than the {limit:,} that a user may watch "
             "here: changes are seen at the next query only."
         )
-        yield Result("note", text, f"sudo sysctl fs.inotify.max_user_watches={2 * below}")
+        yield Finding("note", text, f"sudo sysctl fs.inotify.max_user_watches={2 * below}")
     else:
-        yield Result("ok", f"{below:,} of the {limit:,} folders that may be watched here.")
+        yield Finding("ok", f"{below:,} of the {limit:,} folders that may be watched here.")
 
 
 def _file_system(folder: Path, mounts: str) -> str:
@@ -166,7 +166,7 @@ def _file_system(folder: Path, mounts: str) -> str:
     return kind
 
 
-def git(project: ExaminedProject) -> Iterator[Result]:
+def git(project: ExaminedProject) -> Iterator[Finding]:
     """Whether git's data can be read, and whether the history is complete."""
     from anvil.git.repository import Repository
 
@@ -175,23 +175,23 @@ def git(project: ExaminedProject) -> Iterator[Result]:
         head = repository.head() if repository else None
         commit = repository.short(head) if repository and head else None
     except NotOwned as error:
-        yield Result("wrong", str(error).partition(" If you trust")[0], error.trust_command)
+        yield Finding("wrong", str(error).partition(" If you trust")[0], error.trust_command)
         return
     except GitError as error:
-        yield Result("wrong", f"{error} Until then pages are indexed without the times of commits.")
+        yield Finding("wrong", f"{error} Until then pages are indexed without the times of commits.")
         return
     if repository is None:
-        yield Result("ok", "The documents are in no repository: their times are those of the files.")
+        yield Finding("ok", "The documents are in no repository: their times are those of the files.")
     elif commit is None:
-        yield Result("ok", f"The repository {repository.root} has no commit yet.")
+        yield Finding("ok", f"The repository {repository.root} has no commit yet.")
     elif repository.is_shallow:
         text = f"HEAD is {commit}. The clone is shallow: older pages get the time of its first commit."
-        yield Result("note", text, "git fetch --unshallow")
+        yield Finding("note", text, "git fetch --unshallow")
     else:
-        yield Result("ok", f"HEAD of {repository.root} is {commit}.")
+        yield Finding("ok", f"HEAD of {repository.root} is {commit}.")
 
 
-def context(project: ExaminedProject) -> Iterator[Result]:
+def context(project: ExaminedProject) -> Iterator[Finding]:
     """The context of the repository around the working folder, where a file configures it or it was ingested."""
     if project.problem is not None:  # the finding of "configuration"
         return
@@ -199,7 +199,7 @@ def context(project: ExaminedProject) -> Iterator[Result]:
     try:
         config, root, notes = load_context(None, config_path)
     except AnvilError as error:
-        yield Result("wrong", str(error))
+        yield Finding("wrong", str(error))
         return
     from anvil.context.ingestion import Records
 
@@ -209,27 +209,27 @@ def context(project: ExaminedProject) -> Iterator[Result]:
         return
     named = project.shown(file) if file.exists() else "The context"
     for note in notes:
-        yield Result("note", note)
+        yield Finding("note", note)
     plain = [directory for directory in options.directories if not any(sign in directory for sign in "*?[{")]
     missing = [directory for directory in plain if not (root / directory).is_dir()]
     if len(missing) == len(options.directories):
         text = f"{named} names directories that do not exist: {', '.join(missing)}. Correct 'directories'."
-        yield Result("wrong", text)
+        yield Finding("wrong", text)
         return
     errors = records.state().errors
     if errors:
         first = f"{errors[0].path} ({errors[0].reason})"
         text = f"{counted(len(errors), 'file', 'could')} not be read in the last run, such as {first}."
-        yield Result("note", text, project.at(root, project.anvil("context", "ingest")))
+        yield Finding("note", text, project.at(root, project.anvil("context", "ingest")))
     else:
         count = len(options.directories)
-        yield Result("ok", f"{named} is valid; {count - len(missing)} of its {count} directories exist.")
+        yield Finding("ok", f"{named} is valid; {count - len(missing)} of its {count} directories exist.")
 
 
 PLACE = ("--docs", "--index", "--config")
 
 
-def index(project: ExaminedProject) -> Iterator[Result]:
+def index(project: ExaminedProject) -> Iterator[Finding]:
     """The file, checked like one from elsewhere, and then compared with the documents."""
     from anvil.git import tracked_file
     from anvil.index_file import publish, verify
@@ -239,19 +239,19 @@ def index(project: ExaminedProject) -> Iterator[Result]:
         return
     path, shown = project.index, project.shown(project.index)
     if tracked_file.is_pointer(path):
-        yield Result("wrong", f"{shown} is in Git LFS and was not fetched.", "git lfs pull")
+        yield Finding("wrong", f"{shown} is in Git LFS and was not fetched.", "git lfs pull")
         return
     try:
         reader = verify.open_checked(path)
     except ArtifactMissing:
         yield _missing(project)
     except FormatTooNew as error:
-        yield Result("wrong", f"{error} Or build it again with this version:", project.build("--force"))
+        yield Finding("wrong", f"{error} Or build it again with this version:", project.build("--force"))
     except ArtifactError as error:
         protected = True  # no command is advised that would overwrite somebody else's file
         with contextlib.suppress(OSError):  # the ArtifactError has the reason
             protected = project.remote or publish.is_foreign(path)
-        yield Result("wrong", str(error), None if protected else project.build("--force"))
+        yield Finding("wrong", str(error), None if protected else project.build("--force"))
     else:
         with reader:
             problems = list(_shortcomings(project, reader))
@@ -259,30 +259,30 @@ def index(project: ExaminedProject) -> Iterator[Result]:
         contents = f"{counted(counts['documents'], 'page')} in {counted(counts['chunks'], 'chunk')}"
         contents += f"; newest document: {meta['last_index_timestamp'] or 'none'}"
         fresh = ", fresh" if project.folder.is_dir() else ""
-        yield from problems or [Result("ok", f"{shown} is sound{fresh}: {contents}.")]
+        yield from problems or [Finding("ok", f"{shown} is sound{fresh}: {contents}.")]
 
 
-def _milvus_index(project: ExaminedProject) -> Result:
+def _milvus_index(project: ExaminedProject) -> Finding:
     try:
         shown = index_url.milvus(project.config.index or "").shown
     except ConfigError as error:
-        return Result("wrong", str(error))
+        return Finding("wrong", str(error))
     text = f"The index is in Milvus, {shown}. 'anvil doctor' does not use the network. To ask the server:"
-    return Result("note", text, project.anvil("status", options=PLACE))
+    return Finding("note", text, project.anvil("status", options=PLACE))
 
 
-def _missing(project: ExaminedProject) -> Result:
+def _missing(project: ExaminedProject) -> Finding:
     shown = project.shown(project.index)
     if project.remote:
         command = project.anvil("status", options=PLACE)
-        return Result("note", "The index is published elsewhere, and was not fetched yet.", command)
+        return Finding("note", "The index is published elsewhere, and was not fetched yet.", command)
     if project.folder.is_dir():
         text = f"There is no index at {shown} yet. The first search builds it. To build it now:"
-        return Result("note", text, project.build())
-    return Result("wrong", f"There is neither an index at {shown} nor a folder to build it from.")
+        return Finding("note", text, project.build())
+    return Finding("wrong", f"There is neither an index at {shown} nor a folder to build it from.")
 
 
-def _shortcomings(project: ExaminedProject, reader: Reader) -> Iterator[Result]:
+def _shortcomings(project: ExaminedProject, reader: Reader) -> Iterator[Finding]:
     from anvil.documents import document_source
     from anvil.index_file.writer import OPTIONAL_SETTINGS
     from anvil.live import site_view
@@ -292,19 +292,19 @@ def _shortcomings(project: ExaminedProject, reader: Reader) -> Iterator[Result]:
     of_site = reader.excluded_hashes() is not None  # such an index has settings of its own
     build = None if project.remote or of_site else project.build()
     if "shard" in meta:
-        yield Result("wrong", f"{shown} is shard {meta['shard']} of an index, not a whole one.", build)
+        yield Finding("wrong", f"{shown} is shard {meta['shard']} of an index, not a whole one.", build)
         return
     wanted = {} if project.problem is not None else _wanted_settings(project, recorded(project.config))
     key = "embedding_model_digest"
     if wanted and wanted[key] != meta[key]:
         theirs, ours = (f"{keys['embedding_model']} ({keys['embedding_provider']})" for keys in (meta, wanted))
         text = f"The vectors of {shown} are of {theirs}, the configured model is {ours}: search uses keywords only."
-        yield Result("wrong", text, build)
+        yield Finding("wrong", text, build)
     elif build and wanted and any(meta.get(name) != wanted.get(name) for name in (*wanted, *OPTIONAL_SETTINGS)):
-        yield Result("note", f"{shown} was built with other settings than the configuration's.", build)
+        yield Finding("note", f"{shown} was built with other settings than the configuration's.", build)
     elif meta["needs_reembed"] != "0":
         pending = counted(int(meta["needs_reembed"]), "passage", "have")
-        yield Result("note", f"In {shown} {pending} no vector yet.", build)
+        yield Finding("note", f"In {shown} {pending} no vector yet.", build)
     if project.folder.is_dir():
         indexed = reader.blob_ids()
         entries = site_view.view_of(project.documents, reader).scan(indexed).entries
@@ -316,10 +316,10 @@ def _shortcomings(project: ExaminedProject, reader: Reader) -> Iterator[Result]:
             if build is None:
                 advice = " It is built with its site, by 'mkdocs build'." if of_site and not project.remote else ""
                 text = f"{shown} is stale: {counts}.{advice}"
-            yield Result("note", text, build)
+            yield Finding("note", text, build)
 
 
-def index_in_git(project: ExaminedProject) -> Iterator[Result]:
+def index_in_git(project: ExaminedProject) -> Iterator[Finding]:
     """Whether the index is in git or ignored, and whether git can show and merge it."""
     from anvil.git.tracked_file import TrackedIndex
 
@@ -334,29 +334,29 @@ def index_in_git(project: ExaminedProject) -> Iterator[Result]:
     add = installation.line(["git", "add", project.shown(project.index)])
     if entry is None:
         if ignored:
-            yield Result("ok", "Git leaves it out: each machine builds its own.")
+            yield Finding("ok", "Git leaves it out: each machine builds its own.")
         elif project.index.exists():
-            yield Result("note", f"{tracked.path} is neither in git nor ignored. To commit it:", add)
+            yield Finding("note", f"{tracked.path} is neither in git nor ignored. To commit it:", add)
     elif entry.kind == "conflict":
         text = f"{tracked.path} is in conflict. Resolve the pages first; then:"
-        yield Result("wrong", text, f"{project.build('--staged')} && {add}")
+        yield Finding("wrong", text, f"{project.build('--staged')} && {add}")
     elif not tracked.is_staged():
-        yield Result("note", f"{tracked.path} in the folder differs from the one in git. To commit it:", add)
+        yield Finding("note", f"{tracked.path} in the folder differs from the one in git. To commit it:", add)
         yield from _drivers(project, tracked)
     else:
         yield from list(_drivers(project, tracked)) or [
-            Result("ok", f"{tracked.path} is in git, which can show and merge it.")
+            Finding("ok", f"{tracked.path} is in git, which can show and merge it.")
         ]
 
 
-def _drivers(project: ExaminedProject, tracked: TrackedIndex) -> Iterator[Result]:
+def _drivers(project: ExaminedProject, tracked: TrackedIndex) -> Iterator[Finding]:
     """Findings about the setup of ``anvil git install``; none if it is complete."""
     from anvil.git_drivers.cli import ATTRIBUTES_FILE, drivers
 
     repository, path = tracked.repository, tracked.path
     if repository.attribute(path, "merge") != "anvil":
         text = f"Git cannot show and merge {path}: two branches that edit pages conflict in it."
-        yield Result("note", text, project.anvil("git", "install", options=PLACE))
+        yield Finding("note", text, project.anvil("git", "install", options=PLACE))
         return
     own = {key: repository.configured(key) for key in drivers("")}
     lfs = "git lfs merge-driver" in (own["merge.anvil.driver"] or "")
@@ -364,43 +364,43 @@ def _drivers(project: ExaminedProject, tracked: TrackedIndex) -> Iterator[Result
     program = (own["diff.anvil.textconv"] or "").removesuffix(" git textconv")
     if not program:
         text = f"{ATTRIBUTES_FILE} names drivers for {path} that this clone does not define."
-        yield Result("wrong", text, install)
+        yield Finding("wrong", text, install)
     elif shutil.which(" ".join(shlex.split(program))) is None:
-        yield Result("wrong", f"The drivers of {path} call {program}, which does not exist.", install)
+        yield Finding("wrong", f"The drivers of {path} call {program}, which does not exist.", install)
     elif own != drivers(program, path if lfs else None):
-        yield Result("note", f"The drivers of {path} differ from those of this version.", install)
+        yield Finding("note", f"The drivers of {path} differ from those of this version.", install)
 
 
 MAX_LIBRARY_BYTES = 500_000_000
 """A larger library is not checked."""
 
 
-def library(project: ExaminedProject) -> Iterator[Result]:
+def library(project: ExaminedProject) -> Iterator[Finding]:
     """The library that ``anvil ingest`` and the library surface would use here."""
     from anvil.library import library_file
 
     own = project.config.table(LibraryOptions).index
     path = Path(os.path.abspath(project.base / own)) if own else library_file.default_path()
     if not path.exists():
-        yield Result("ok", "There is no document library yet. 'anvil ingest FOLDER' makes one.")
+        yield Finding("ok", "There is no document library yet. 'anvil ingest FOLDER' makes one.")
         return
     size = path.stat().st_size
     if size > MAX_LIBRARY_BYTES:
-        yield Result("note", f"{project.shown(path)} has {size:,} bytes and was not checked: that would take long.")
+        yield Finding("note", f"{project.shown(path)} has {size:,} bytes and was not checked: that would take long.")
         return
     try:
         meta, documents = library_file.examine(path)
     except AnvilError as error:
-        yield Result("wrong", str(error))
+        yield Finding("wrong", str(error))
         return
     text = f"{project.shown(path)} is sound and has {counted(documents, 'document')}."
     wanted = _wanted_settings(project) if documents else {}
     if all(meta[key] == value for key, value in wanted.items() if key.startswith("embedding_")):
-        yield Result("ok", text)
+        yield Finding("ok", text)
         return
     models = f"{meta['embedding_model']}, the configured model is {wanted['embedding_model']}"
     text += f" Its vectors are of {models}: search uses keywords only."
-    yield Result("note", text, project.anvil("ingest", "--reembed", options=("--config", "--provider")))
+    yield Finding("note", text, project.anvil("ingest", "--reembed", options=("--config", "--provider")))
 
 
 def _wanted_settings(project: ExaminedProject, *configured: dict[str, str | None]) -> dict[str, str]:

@@ -21,7 +21,7 @@ from anvil.clients import client_files
 from anvil.clients.client_files import client_file, default_name
 from anvil.clients.known_clients import CLIENTS
 from anvil.doctor import cli, examined_project, project_state
-from anvil.doctor.examined_project import Finding, Result
+from anvil.doctor.examined_project import Finding
 from anvil.embedding.factory import PROVIDERS
 from anvil.embedding.provider import NoProvider
 from anvil.index_file.writer import checksum
@@ -110,8 +110,8 @@ def test_a_sound_project(project: Path) -> None:
 
 
 def test_an_examination_that_breaks_down_hides_no_other(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(project: examined_project.ExaminedProject) -> Iterator[Result]:
-        yield Result("ok", "This much was seen.")
+    def broken(project: examined_project.ExaminedProject) -> Iterator[Finding]:
+        yield Finding("ok", "This much was seen.")
         raise MemoryError("no more")
 
     monkeypatch.setitem(cli.EXAMINATIONS, "git", broken)

@@ -10,4 +10,4 @@ from anvil.doctor.examined_project import Finding, Verdict, worst
     [([], "ok"), (["ok", "note", "ok"], "note"), (["note", "unseen"], "unseen"), (["unseen", "wrong", "ok"], "wrong")],
 )
 def test_the_worst_counts(verdicts: list[Verdict], expected: Verdict) -> None:
-    assert worst(Finding("x", verdict, "x") for verdict in verdicts) == expected
+    assert worst(Finding(verdict, "x") for verdict in verdicts) == expected
