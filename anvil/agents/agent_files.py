@@ -230,15 +230,11 @@ class AgentFiles:
 
     def _write(self, path: str, text: str) -> None:
         file = self.root / path
-        try:
-            state = safe_files.regular_file(file)
-            if state is not None and not state.st_mode & 0o222:  # it would be replaced all the same
-                raise ConfigError(f"{path} is read-only. Make it writable, and try again. It was left as it is.")
-            file.parent.mkdir(parents=True, exist_ok=True)
-            self._ensure_inside(path)
-            safe_files.write_file(file, text.encode(), flush=False)
-        except OSError as error:
-            raise ConfigError(safe_files.unwritable(path, error)) from None
+        state = safe_files.regular_file(file)
+        if state is not None and not state.st_mode & 0o222:  # it would be replaced all the same
+            raise ConfigError(f"{path} is read-only. Make it writable, and try again. It was left as it is.")
+        self._ensure_inside(path)
+        safe_files.put_file(file, text.encode(), flush=False)
 
     def _is_covered(self, path: str) -> bool:
         """Whether readers of a file get the pointer from AGENTS.md, which it includes."""

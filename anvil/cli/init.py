@@ -156,7 +156,7 @@ def _write_config(docs: str, index: str, older: OlderConfig | None) -> None:
     text = TEMPLATE.format(docs=toml_string(docs), index=toml_string(index))
     for key, value in older.values.items() if older else ():
         text = re.sub(rf"^# {key} = [^ \n]+", f"{key} = {json.dumps(value)}", text, flags=re.MULTILINE)
-    _write(Path(CONFIG_NAME), text)
+    safe_files.put_file(Path(CONFIG_NAME), text)
     output.say(f"Wrote {CONFIG_NAME}{f' from {older.file}' if older else ''}.")
     if older and older.unused_keys:
         output.say(
@@ -172,16 +172,15 @@ def _put_into_git(index: Path, root: Path, is_committed: bool) -> None:
     ignored = f"{Path(name).parent.as_posix()}/" if ignore_file else name
     if ignore_file:
         safe_files.ensure_inside_parent(ignore_file.parent)
-        _write(ignore_file, f"*\n!.gitignore\n!{index.name}\n" if is_committed else "*\n")  # scratch files stay out
+        # scratch files stay out
+        safe_files.put_file(ignore_file, f"*\n!.gitignore\n!{index.name}\n" if is_committed else "*\n")
     build = "" if index.is_file() else "anvil build, then "
+    _set_line(root / ".gitattributes", f"{name} binary", present=is_committed)
+    _set_line(root / ".gitignore", ignored, present=not is_committed)
     if is_committed:
-        _add_line(root / ".gitattributes", f"{name} binary")
-        _drop_line(root / ".gitignore", ignored)
         added = output.relative(index.parent if ignore_file else index)
         output.say(f"Next: {build}git add {added}, then anvil git install.")
     else:
-        _add_line(root / ".gitignore", ignored)
-        _drop_line(root / ".gitattributes", f"{name} binary")
         output.say(f"Next: {build}anvil search.")
 
 
@@ -210,35 +209,10 @@ def _project(docs: str | None) -> tuple[Config, Path, Path | None]:
     return *load_config(config_file, {"docs": docs}), config_file
 
 
-def _text(path: Path) -> str:
-    """The text of a file, empty without one. Raises :class:`ConfigError`."""
-    try:
-        return safe_files.text(path) if path.is_file() else ""
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path} cannot be read: {safe_files.reason(error)}. Correct it, and try again.") from None
-
-
-def _write(path: Path, text: str) -> None:
-    """Write a file and its folder. Raises :class:`ConfigError`."""
-    try:
-        path.parent.mkdir(exist_ok=True)
-        safe_files.write_file(path, text)
-    except OSError as error:
-        raise ConfigError(safe_files.unwritable(path, error)) from None
-
-
-def _add_line(path: Path, line: str) -> None:
-    text = _text(path)
-    if line in text.splitlines():
-        return
-    _write(path, text + ("\n" if text and not text.endswith("\n") else "") + line + "\n")
-    output.say(f"Added '{line}' to {output.relative(path)}.")
-
-
-def _drop_line(path: Path, line: str) -> None:
-    if line in (lines := _text(path).splitlines()):
-        _write(path, "".join(f"{other}\n" for other in lines if other != line))
-        output.say(f"Removed '{line}' from {output.relative(path)}.")
+def _set_line(path: Path, line: str, *, present: bool) -> None:
+    if safe_files.set_line(path, line, present=present):
+        done = f"Added '{line}' to" if present else f"Removed '{line}' from"
+        output.say(f"{done} {output.relative(path)}.")
 
 
 class OlderConfig(NamedTuple):

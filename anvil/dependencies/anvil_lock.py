@@ -146,15 +146,10 @@ def read_lock(base: Path) -> list[LockedDocs]:
 
 
 def write_lock(base: Path, entries: list[LockedDocs]) -> bool:
-    """Write ``anvil.lock``, unless it says this already; whether it was written. Raises :class:`ConfigError`."""
+    """Write ``anvil.lock``, unless it says this already; whether it was written. Raises :class:`AnvilError`."""
     path = base / LOCK_NAME
     text = render(entries)
     if project_text(path) == text:
         return False
-    try:
-        safe_files.write_file(path, text)
-    except BuildError as error:
-        raise ConfigError(str(error)) from None
-    except OSError as error:
-        raise ConfigError(safe_files.unwritable(path, error)) from None
+    safe_files.put_file(path, text)
     return True

@@ -15,6 +15,7 @@ from anvil.doc_tests import suite_report
 from anvil.doc_tests.settings import ServeOptions
 from anvil.errors import ConfigError
 from anvil.requests import MODES, OpenRequest
+from anvil.system import safe_files
 from anvil.wording import counted
 
 if TYPE_CHECKING:
@@ -132,7 +133,7 @@ def _update(file: Path, report: TestReport) -> None:
     count = counted(number, "answer")
     if sys.stdin.isatty() and not click.confirm(f"Write {count} to {output.relative(file)}?", err=True):
         return
-    suite.write(file, suite.recorded(suite.read(file), answers, str(file)))
+    safe_files.put_file(file, suite.recorded(suite.read(file), answers, str(file)))
     output.say(f"{count} written to {output.relative(file)}.", err=True)
 
 

@@ -85,14 +85,6 @@ def read(path: Path) -> str:
         raise ConfigError(f"{path} cannot be read: {error}. Correct the file, or name another.") from None
 
 
-def write(path: Path, text: str) -> None:
-    """Replace the text of a suite. Raises :class:`ConfigError`."""
-    try:
-        safe_files.write_file(path, text)
-    except OSError as error:
-        raise ConfigError(safe_files.unwritable(path, error)) from error
-
-
 def parse(text: str, origin: str = FILE_NAME) -> Suite:
     """The suite that ``text`` holds. Raises :class:`ConfigError`."""
     table = read_table(text, origin)

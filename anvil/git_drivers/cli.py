@@ -37,12 +37,12 @@ def command() -> None:
 )
 def install(given: OpenRequest, lfs: bool) -> None:
     """Name the drivers of the index in .gitattributes, and define them in this clone. Commit .gitattributes."""
-    repository, paths, agent_files = _places(given)
+    repository, paths, lines = _places(given)
     if lfs and len(paths) > 1:
         raise ConfigError(f"With --lfs, name one index with --index: {', '.join(paths)}.")
     file = repository.root / ATTRIBUTES_FILE
-    for line in (*map(index_line, paths), *map(agents_line, agent_files)):
-        if _edit(file, with_line(_text(file), line)):
+    for line in lines:
+        if safe_files.set_line(file, line, present=True):
             output.say(f"Added '{line}' to {ATTRIBUTES_FILE}. Commit it: other clones need the line too.")
         else:
             output.say(f"{ATTRIBUTES_FILE} has the line for {line.split()[0]} already.")
@@ -54,10 +54,10 @@ def install(given: OpenRequest, lfs: bool) -> None:
 @options.given(options.docs, options.index, options.config)
 def uninstall(given: OpenRequest) -> None:
     """Remove the line and the drivers that 'anvil git install' added."""
-    repository, paths, agent_files = _places(given)
+    repository, _, lines = _places(given)
     file = repository.root / ATTRIBUTES_FILE
-    for line in (*map(index_line, paths), *map(agents_line, agent_files)):
-        if _edit(file, without_line(_text(file), line)):
+    for line in lines:
+        if safe_files.set_line(file, line, present=False):
             output.say(f"Removed '{line}' from {ATTRIBUTES_FILE}.")
     repository.configure(dict.fromkeys(drivers("")))
     output.say("Removed the drivers from this clone.")
@@ -164,7 +164,8 @@ def _provider(meta: Mapping[str, str]) -> EmbeddingProvider:
 
 
 def _places(given: OpenRequest) -> tuple[Repository, list[str], list[str]]:
-    """The repository around the index, the paths of its indexes, and of the files with the pointer for agents.
+    """The repository around the index, the paths of its indexes, and the lines for these and for the files with the
+    pointer for agents.
 
     Without ``--index``, when the configured index is not in git: the indexes that a hook names, or that git tracks.
     """
@@ -186,7 +187,8 @@ def _places(given: OpenRequest) -> tuple[Repository, list[str], list[str]]:
     for path in paths:
         if "\n" in path:
             raise ConfigError(f"{path!r} cannot be named in {ATTRIBUTES_FILE}. Choose another place with --index.")
-    return repository, paths, pointing
+    lines = [*map(attribute_line, paths), *(attribute_line(path, AGENTS_DRIVER) for path in pointing)]
+    return repository, paths, lines
 
 
 def _program() -> str:
@@ -195,27 +197,6 @@ def _program() -> str:
 
     program = installation.script() or installation.on_path() or Path("anvil")
     return shlex.quote(program.as_posix())
-
-
-def _text(file: Path) -> str:
-    """The text of a file of git's attributes; empty without one. Raises :class:`ConfigError`."""
-    try:
-        return safe_files.data(file).decode("utf-8", "surrogateescape")
-    except FileNotFoundError:
-        return ""
-    except OSError as error:
-        raise ConfigError(f"{file} cannot be read ({error.strerror}). Move it away, and try again.") from None
-
-
-def _edit(file: Path, text: str) -> bool:
-    """Write ``text`` to a file, or remove the file for an empty text. Returns whether anything changed."""
-    if text == _text(file):
-        return False
-    if text:
-        safe_files.write_file(file, text.encode("utf-8", "surrogateescape"))
-    else:
-        file.unlink()
-    return True
 
 
 @click.command("diff", epilog="Example: anvil diff old.anvil.db new.anvil.db")
@@ -241,36 +222,15 @@ def diff_command(a: str, b: str, as_json: bool) -> int:
 # --- the line for an index in .gitattributes, and git's configuration for the drivers that it names ------------------
 
 ATTRIBUTES_FILE = ".gitattributes"
-DRIVERS = "-text diff=anvil merge=anvil"
-"""``-text``: git never converts line endings in an index."""
+DRIVERS, AGENTS_DRIVER = "-text diff=anvil merge=anvil", "merge=anvil-agents"
+"""Of an index, and of a file with the pointer of ``anvil agents``. ``-text``: git never converts line endings in an
+index."""
 
 
-def index_line(path: str) -> str:
-    """The line for the index at ``path`` (POSIX, relative to the repository's root)."""
-    return f"{_pattern(path)} {DRIVERS}"
-
-
-def agents_line(path: str) -> str:
-    """The line for a file that has the pointer of ``anvil agents``."""
-    return f"{_pattern(path)} merge=anvil-agents"
-
-
-def _pattern(path: str) -> str:
+def attribute_line(path: str, attributes: str = DRIVERS) -> str:
+    """The line for the file at ``path`` (POSIX, relative to the repository's root), by default for an index."""
     escaped = re.sub(r"([\\*?\[\]])", r"\\\1", path)
-    return f"/{re.sub(r'[ ]', '[[:space:]]', escaped)}"
-
-
-def with_line(text: str, added: str) -> str:
-    """``text`` with the line at the end, where it overrides earlier lines. The file's line ending is used."""
-    if added in text.splitlines():
-        return text
-    ending = "\r\n" if "\r\n" in text else "\n"
-    return text + (ending if text and not text.endswith("\n") else "") + added + ending
-
-
-def without_line(text: str, removed: str) -> str:
-    """``text`` without the line."""
-    return "".join(index_line for index_line in text.splitlines(keepends=True) if index_line.rstrip("\r\n") != removed)
+    return f"/{escaped.replace(' ', '[[:space:]]')} {attributes}"
 
 
 def drivers(program: str, kept_by_lfs: str | None = None) -> dict[str, str]:

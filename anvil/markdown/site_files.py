@@ -288,12 +288,8 @@ class _Files:
 
     def _write_record(self, record: Record) -> None:
         file = self._folder / RECORD
-        try:
-            safe_files.ensure_inside_parent(file.parent)
-            file.parent.mkdir(exist_ok=True)
-            safe_files.write_file(file, record.text(), flush=False)
-        except OSError as error:
-            raise BuildError(safe_files.unwritable(error.filename or file, error)) from None
+        safe_files.ensure_inside_parent(file.parent)
+        safe_files.put_file(file, record.text(), flush=False)
         self._known = record
 
     def _refuse(self, path: str, error: Exception) -> None:

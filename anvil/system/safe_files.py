@@ -96,6 +96,37 @@ def write_file(path: Path, content: str | bytes, *, replace: bool = False, flush
         new_file.unlink(missing_ok=True)
 
 
+def put_file(path: Path, content: str | bytes, *, flush: bool = True) -> None:
+    """:func:`write_file`, with the folders that are missing. Raises :class:`BuildError`, which has the next step."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_file(path, content, flush=flush)
+    except OSError as error:
+        raise BuildError(unwritable(path, error)) from None
+
+
+def set_line(path: Path, line: str, *, present: bool) -> bool:
+    """Add a line at the end of a text file, or take it out; whether that changed the file. Other lines, and how lines
+    end, stay as they are; a file without any line is removed. Raises :class:`BuildError`."""
+    try:
+        text = data(path).decode("utf-8", "surrogateescape")
+    except FileNotFoundError:
+        text = ""
+    except OSError as error:
+        raise BuildError(f"{path} cannot be read: {reason(error)}. Move it away, and try again.") from None
+    if (line in text.splitlines()) == present:
+        return False
+    if present:
+        end = "\r\n" if "\r\n" in text else "\n"
+        text += (end if text and not text.endswith("\n") else "") + line + end
+    else:
+        text = "".join(other for other in text.splitlines(keepends=True) if other.rstrip("\r\n") != line)
+    put_file(path, text.encode("utf-8", "surrogateescape"))  # an empty one, too: it refuses a link
+    if not text:
+        clear(path)
+    return True
+
+
 def rename(source: Path, target: Path) -> None:
     """:func:`os.replace`, repeated on Windows, which refuses it while another program reads ``target``."""
     for attempt in range(_RENAME_ATTEMPTS):

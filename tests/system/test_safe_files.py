@@ -6,6 +6,8 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as some
 
 from anvil.errors import BuildError
 from anvil.system import safe_files
@@ -98,3 +100,28 @@ def test_a_folder_may_be_a_link_inside(tmp_path: Path) -> None:
         safe_files.ensure_inside_parent(tmp_path / "in" / name)
     with pytest.raises(BuildError, match="leads out"):
         safe_files.ensure_inside_parent(tmp_path / "in/out")
+
+
+OURS = "/docs.anvil.db binary"
+TEXTS = some.lists(some.sampled_from(["*.png binary", "# of ours", "", "*.md text", f"{OURS} eol=lf"])).flatmap(
+    lambda lines: some.sampled_from(["\n", "\r\n"]).map(lambda ending: "".join(each + ending for each in lines))
+)
+
+
+@given(TEXTS)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_a_line_that_was_added_is_taken_out_again(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "attributes"
+    file.write_bytes(text.encode())
+    assert safe_files.set_line(file, OURS, present=True) and not safe_files.set_line(file, OURS, present=True)
+    added = file.read_bytes().decode()
+    assert added.startswith(text) and added.splitlines()[-1] == OURS and added.count("\r\n") in (0, added.count("\n"))
+    assert safe_files.set_line(file, OURS, present=False) and not safe_files.set_line(file, OURS, present=False)
+    assert file.read_bytes().decode() == text if text else not file.exists()
+
+
+def test_a_last_line_without_an_end_gets_one(tmp_path: Path) -> None:
+    for text, added in (("*.png binary", f"*.png binary\n{OURS}\n"), ("a\r\nb", f"a\r\nb\r\n{OURS}\r\n")):
+        (tmp_path / "file").write_bytes(text.encode())
+        assert safe_files.set_line(tmp_path / "file", OURS, present=True)
+        assert (tmp_path / "file").read_bytes().decode() == added
