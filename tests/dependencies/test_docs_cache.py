@@ -13,7 +13,7 @@ from anvil.api import open_project
 from anvil.dependencies import anvil_lock, docs_cache
 from anvil.dependencies.docs_cache import locked_collections
 from anvil.dependencies.values import LockedDocs
-from anvil.errors import ArtifactMissing, ConfigError
+from anvil.errors import ArtifactMissing, BuildError, ConfigError
 from anvil.requests import OpenRequest
 from anvil.system import user_folders
 
@@ -69,7 +69,7 @@ def test_a_damaged_lock_is_an_error(tmp_path: Path) -> None:
 def test_a_lock_that_is_a_link_is_not_written_through(tmp_path: Path) -> None:
     (tmp_path / "other").write_text("version = 1\n", encoding="utf-8")
     (tmp_path / "anvil.lock").symlink_to(tmp_path / "other")
-    with pytest.raises(ConfigError, match="is a link"):
+    with pytest.raises(BuildError, match="is a link"):
         anvil_lock.write_lock(tmp_path, [ENTRY])
 
 
