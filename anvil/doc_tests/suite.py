@@ -381,7 +381,10 @@ def folded(text: str) -> str:
 
 MIN_WORDS = 3
 """Words of a suggested heading: "Why?" says too little."""
-_FAQ = re.compile(r"\bfaqs?\b|frequently asked|^((common|frequent|general) )?questions( (and|&) answers)?$|^troubleshooting\b", re.IGNORECASE)
+_FAQ = re.compile(
+    r"\bfaqs?\b|frequently asked|^((common|frequent|general) )?questions( (and|&) answers)?$|^troubleshooting\b",
+    re.IGNORECASE,
+)
 
 
 def questions_in(path: str, title: str, sections: Sequence[Section]) -> Iterator[tuple[str, Section]]:

@@ -30,7 +30,10 @@ class _Tree:
     def __init__(self, docs: Path, options: SourceOptions, revision: str | None) -> None:
         repository = Repository.discover(docs)
         if repository is None:
-            raise SourceError(f"{docs} is not in a git repository. Leave out --staged and --ref, or run `git init`.")
+            raise SourceError(
+                f"{docs} is not in a git repository with a work tree. Leave out --staged and --ref, or run `git init`; "
+                "in a bare repository, make a work tree with `git worktree add`."
+            )
         self._git = repository
         self._docs = docs
         self.root_path = repository.relative(docs)
