@@ -124,7 +124,7 @@ def _merge(current: T, table: Mapping[str, Any], origin: str, prefix: str) -> T:
         if key not in types_by_key:
             import difflib  # for this message only
 
-            near = difflib.get_close_matches(key, types_by_key, n=1, cutoff=0.5)
+            near = difflib.get_close_matches(key, types_by_key, n=1)
             hint = f"Did you mean {prefix}{near[0]}?" if near else f"Known keys: {', '.join(types_by_key)}."
             raise ConfigError(f"Unknown key {dotted!r} in {origin}. {hint}")
         hint = types_by_key[key]

@@ -95,6 +95,9 @@ def test_an_unknown_key_names_itself_its_file_and_the_nearest(table: dict[str, o
 
 def test_a_key_like_no_other_lists_those_there_are() -> None:
     message = refusal({"search": {"zzz": 1}})
+    assert refusal({"context": {"types": {"research": []}}}).endswith(
+        "Known keys: template, checklist, spec, plan, tasks, decision."
+    )
     assert message == "Unknown key 'search.zzz' in anvil.toml. Known keys: threshold, min_confidence, weights."
 
 

@@ -606,11 +606,7 @@ def test_the_command_that_is_advised_builds_the_index_that_was_asked_about(built
 
 def test_git_install_outside_a_repository_speaks_of_no_option_of_others(isolated: None, built: Path) -> None:
     message = complaint("git", "install", cwd=built, by=in_process.program)
-    assert (
-        "is not in a git repository with a work tree" in message
-        and "git worktree add" in message
-        and "--tracked" not in message
-    )
+    assert "is not in a git repository" in message and "--tracked" not in message
 
 
 # --- streams -----------------------------------------------------------------------------------------------------
