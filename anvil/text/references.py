@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import html
 import re
+from array import array
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, NamedTuple
@@ -96,16 +97,22 @@ class References:
 
     ``undefined``: (line, label) of reference links whose label the page does not define. ``headings`` are all lines
     that may be headings, top-level ones and those inside quotes, lists, admonitions and HTML.
-    ``prose``: the text, with blanks for what is code, comment, script or style.
+    ``starts``: the offset of each line. ``hidden``: start and end, one after the other, of what is code, comment,
+    script or style. Both are arrays, because a linter holds all pages at once.
     """
 
     text: str
-    prose: str
-    starts: tuple[int, ...]
+    hidden: Sequence[int]
+    starts: Sequence[int]
     links: tuple[Link, ...]
     undefined: tuple[tuple[int, str], ...]
     fences: tuple[Fence, ...]
     directives: tuple[Directive, ...]
+
+    @property
+    def prose(self) -> str:
+        """The text, with blanks for what is hidden. It is made for each use."""
+        return _blanked(self.text, zip(*[iter(self.hidden)] * 2, strict=True))
 
     def line(self, offset: int) -> int:
         """The line of an offset."""
@@ -130,16 +137,17 @@ class References:
     def headings(self) -> tuple[NestedHeading, ...]:
         """In order; the ids that headings ask for are theirs alone, and not in :attr:`ids`."""
         headings: list[NestedHeading] = []
-        for mark in _HASHES.finditer(self.prose):
+        prose = self.prose
+        for mark in _HASHES.finditer(prose):
             line = self.line(mark.start())
             start = self.starts[line - 1]
             if headings and headings[-1].line == line:  # closing hashes of "## Title ##"
                 continue
-            if _BEFORE_HEADING.fullmatch(self.prose, start, mark.start()):
+            if _BEFORE_HEADING.fullmatch(prose, start, mark.start()):
                 bare, own = attributes(self.line_text(line)[mark.end() - start :])
                 headings.append(NestedHeading(line, len(mark[0]), plain(bare), own))
-        if "<h" in self.prose or "<H" in self.prose:
-            for tag in _HTML_HEADING.finditer(self.prose):
+        if "<h" in prose or "<H" in prose:
+            for tag in _HTML_HEADING.finditer(prose):
                 title = plain(self.text[tag.start(2) : tag.end(2)])
                 headings.append(NestedHeading(self.line(tag.start()), int(tag[1]), title, ""))
             headings.sort(key=lambda heading: heading.line)
@@ -149,28 +157,30 @@ class References:
     def ids(self) -> frozenset[str]:
         """What tags, attribute lists, MyST labels and blocks of pymdownx give ids to."""
         ids: set[str] = set()
-        if "<" in self.prose:
-            for tag in _TAG.finditer(self.prose):
+        prose = self.prose
+        if "<" in prose:
+            for tag in _TAG.finditer(prose):
                 # ``name``, too: browsers go to <a name="x"> as to an id.
                 named = _attributes(tag[2]) if "id" in tag[2] or "name" in tag[2] else {}
                 ids.update(value for key in ("id", "name") if (value := named.get(key)))
-        if "{" in self.prose:
-            for attribute_list in _ATTRIBUTE_LIST.finditer(self.prose):
+        if "{" in prose:
+            for attribute_list in _ATTRIBUTE_LIST.finditer(prose):
                 if "#" in attribute_list[1] or "id=" in attribute_list[1]:
                     ids.update(_OWN_ID.findall(attribute_list[1]))
-        if ")=" in self.prose:
-            ids.update(_LABELLED.findall(self.prose))
-        if "///" in self.prose:
-            ids.update(_BLOCK_ID.findall(self.prose))
+        if ")=" in prose:
+            ids.update(_LABELLED.findall(prose))
+        if "///" in prose:
+            ids.update(_BLOCK_ID.findall(prose))
         return frozenset(ids)
 
 
 def read(text: str) -> References:
     """What ``text``, without front matter, refers to, and what can be referred to in it."""
-    starts = tuple(line_starts(text))
+    starts = array("I", line_starts(text))
     fences: list[Fence] = []
     directives: list[Directive] = []
-    prose, hidden = _prose(text)
+    hidden = _hidden(text)
+    prose = _blanked(text, ((start, end) for start, end, _ in hidden))
     for span in hidden:
         start, end, kind = span
         if kind in ("fence", "open fence"):
@@ -180,23 +190,26 @@ def read(text: str) -> References:
             directives.append(Directive(bisect_right(starts, start), directive[1], rules))
     definitions = [span for span in hidden if span.kind == "definition"]
     links, undefined = _links(text, prose, definitions, starts)
-    return References(text, prose, starts, tuple(links), tuple(undefined), tuple(fences), tuple(directives))
+    offsets = array("I", (offset for span in hidden for offset in span[:2]))
+    return References(text, offsets, starts, tuple(links), tuple(undefined), tuple(fences), tuple(directives))
 
 
-def _prose(text: str) -> tuple[str, list[Span]]:
-    """The text with blanks for what holds no links, and the spans of that: code, comments, definitions, scripts."""
+def _hidden(text: str) -> list[Span]:
+    """What holds no links: code, comments, definitions, scripts. Tags hold links and ids themselves."""
+    return [
+        span for span in spans(text) if span.kind not in ("tag", "block tag") or _UNSEEN_TAG.match(text, span.start)
+    ]
+
+
+def _blanked(text: str, hidden: Iterable[tuple[int, int]]) -> str:
+    """The text with blanks for these spans, so that offsets and lines stay those of the text."""
     pieces: list[str] = []
-    hidden: list[Span] = []
     at = 0
-    for span in spans(text):
-        start, end, kind = span
-        if kind in ("tag", "block tag") and not _UNSEEN_TAG.match(text, start):
-            continue  # tags hold links and ids themselves
-        hidden.append(span)
-        if start >= at:  # blanks, and not nothing: so offsets and lines stay those of the text
+    for start, end in hidden:
+        if start >= at:
             pieces += text[at:start], _IN_LINE.sub(lambda part: " " * len(part[0]), text[start:end])
             at = end
-    return "".join([*pieces, text[at:]]), hidden
+    return "".join([*pieces, text[at:]])
 
 
 class TargetSpan(NamedTuple):
@@ -211,7 +224,8 @@ class TargetSpan(NamedTuple):
 
 def target_spans(text: str) -> tuple[TargetSpan, ...]:
     """The targets of links, images and definitions in order. None is in code, comments or scripts."""
-    prose, hidden = _prose(text)
+    hidden = _hidden(text)
+    prose = _blanked(text, ((start, end) for start, end, _ in hidden))
     targets: list[TargetSpan] = []
     for span in hidden:
         if span.kind == "definition" and (match := _DEFINITION.match(text, span.start, span.end)):
@@ -260,7 +274,7 @@ def _fence(text: str, span: Span, line: int) -> Fence:
 
 
 def _links(
-    text: str, prose: str, definitions: list[Span], starts: tuple[int, ...]
+    text: str, prose: str, definitions: list[Span], starts: Sequence[int]
 ) -> tuple[list[Link], list[tuple[int, str]]]:
     """The links in order of their lines, and the labels that nothing defines."""
     links: list[Link] = []
@@ -339,7 +353,7 @@ def _brackets(text: str, prose: str) -> Iterator[_Bracketed]:
                     yield _Bracketed(opener.start(), kind, inside, None, name)
 
 
-def _html_links(prose: str, starts: tuple[int, ...]) -> Iterator[Link]:
+def _html_links(prose: str, starts: Sequence[int]) -> Iterator[Link]:
     for tag in _TAG.finditer(prose):
         name = tag[1].lower()
         if name == "a" and "href" in tag[2]:

@@ -246,7 +246,7 @@ def test_commits_and_folders_that_are_not_there(root: Path, plain: Path) -> None
     with pytest.raises(SourceError, match="Nothing is staged"):
         StagedTree(root / "guides")
     for make in (StagedTree, SOURCES["commit"]):
-        with pytest.raises(SourceError, match="not in a git repository with a work tree.*git worktree add"):
+        with pytest.raises(SourceError, match=r"not in a git repository with a work tree.*git worktree add"):
             make(plain)
 
 
