@@ -6,6 +6,10 @@ click.
 
 from __future__ import annotations
 
+import re
+from collections import Counter
+from collections.abc import Sequence, Set
+
 import click
 
 from anvil.cli.program import group
@@ -27,35 +31,75 @@ progress and warnings to stderr. Values without an option come from the [configu
 """
 
 
+Row = tuple[str, str]
+"""An option as it is spelled, and its meaning."""
+
+
 def reference() -> str:
-    """The page, whole."""
+    """The page, whole: first the options that five commands or more share, then each command with its own."""
     context = click.Context(group, info_name="anvil")
-    parts = [OPENING]
-    for name in group.list_commands(context):
-        command = group.get_command(context, name)
-        assert command is not None
+    commands = {name: command for name in group.list_commands(context) if (command := group.get_command(context, name))}
+    within = {name: inner(command) for name, command in commands.items()}
+    shared = common([{row for each in within[name] for row in rows(each)} for name in commands], 5)
+    listed = [row for row in dict.fromkeys(row for name in commands for row in rows(commands[name])) if row in shared]
+    parts = [OPENING, "\n".join(["## Options that commands share", "", *table(listed)])]
+    for name, command in commands.items():
         aliases = [other for other, entry in COMMANDS.items() if entry.place == COMMANDS[name].place and other != name]
-        parts.append(described(name, command, aliases))
+        parts.append(described(name, command, aliases, shared))
         if isinstance(command, click.Group):
-            inner = {each: own for each, own in command.commands.items() if not own.hidden}
-            parts += [described(f"{name} {each}", own, [], "###") for each, own in inner.items()]
+            own = common([set(rows(each)) for each in within[name]], 4) - shared
+            if own:
+                listed = [
+                    row for row in dict.fromkeys(row for each in within[name] for row in rows(each)) if row in own
+                ]
+                parts.append("\n".join(["Most of these commands take:", "", *table(listed)]))
+            parts += [
+                described(f"{name} {each.name}", each, [], shared | own, "###")
+                for each in within[name]
+                if each is not command
+            ]
     return "\n".join(parts)
 
 
-def described(name: str, command: click.Command, aliases: list[str], level: str = "##") -> str:
-    """One command: usage, what it does, options, example."""
+def inner(command: click.Command) -> list[click.Command]:
+    """A command, and those within it."""
+    return [command, *(each for each in getattr(command, "commands", {}).values() if not each.hidden)]
+
+
+def common(commands: Sequence[Set[Row]], least: int) -> set[Row]:
+    """The options that at least so many of the commands have, with one meaning."""
+    return {row for row, number in Counter(row for each in commands for row in each).items() if number >= least}
+
+
+def rows(command: click.Command) -> list[Row]:
+    """The options of a command."""
+    return [(spelled(each), explained(each)) for each in command.params if isinstance(each, click.Option)]
+
+
+def table(options: Sequence[Row]) -> list[str]:
+    """The lines of a table of options, and an empty one."""
+    return ["| option | meaning |", "|---|---|", *(f"| {name} | {meaning} |" for name, meaning in options), ""]
+
+
+def described(name: str, command: click.Command, aliases: list[str], shared: Set[Row], level: str = "##") -> str:
+    """One command: usage, what it does, its own options, the names of those that it shares, example."""
     arguments = [each for each in command.params if isinstance(each, click.Argument)]
-    options = [each for each in command.params if isinstance(each, click.Option)]
-    takes = [each.metavar or (each.name or "").upper() for each in arguments]
+    names = [(each.name or "").upper() for each in arguments]
+    takes = [
+        each.metavar or (name if each.required else f"[{name}]") for each, name in zip(arguments, names, strict=True)
+    ]
     takes = ["COMMAND"] if isinstance(command, click.Group) else ["[OPTIONS]", *takes]
     usage = " ".join(["anvil", name, *takes])
     lines = [f"{level} anvil {name}", "", "```text", usage, "```", "", " ".join((command.help or "").split()), ""]
     if aliases:
         lines += [f"Also called `anvil {aliases[0]}`.", ""]
-    if options:
-        lines += ["| option | meaning |", "|---|---|"]
-        lines += [f"| {spelled(option)} | {explained(option)} |" for option in options]
-        lines.append("")
+    options = rows(command)
+    own = [row for row in options if row not in shared]
+    if own:
+        lines += table(own)
+    if len(own) < len(options):
+        known = [f"`{re.split('[ `]', row[0])[1]}`" for row in options if row in shared]
+        lines += [f"{'Also' if own else 'Options'}: {', '.join(known)}.", ""]
     if command.epilog:
         lines += ["```bash", command.epilog.removeprefix("Example: "), "```", ""]
     return "\n".join(lines)
@@ -66,10 +110,12 @@ def spelled(option: click.Option) -> str:
     names = sorted([*option.opts, *option.secondary_opts], key=lambda name: (name not in option.opts, -len(name)))
     if option.is_flag:
         takes = ""
-    elif isinstance(option.type, click.Choice):
+    elif isinstance(option.type, click.Choice) and len(option.type.choices) <= 5:
         takes = " " + "\\|".join(str(choice) for choice in option.type.choices)
+    elif isinstance(option.type, click.Choice | click.types.IntParamType):  # the meaning has the choices or the range
+        takes = f" {option.metavar or ('NAME' if isinstance(option.type, click.Choice) else 'N')}"
     else:
-        takes = f" {option.metavar or option.type.name.upper()}"
+        takes = f" {option.metavar or option.type.name.removesuffix(' range').upper()}"
     return ", ".join(f"`{name}{takes}`" for name in names)
 
 
