@@ -7,6 +7,7 @@ protected resource), RFC 8707 (audience) and RFC 6750 (challenges). The provider
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Mapping
@@ -16,6 +17,7 @@ from urllib.parse import urlsplit
 
 from anvil.errors import AnvilError, ConfigError, FetchError, Unreachable
 from anvil.formats.data_formats import json_object
+from anvil.server import logs
 from anvil.settings import index_url
 
 METADATA_PATH = "/.well-known/oauth-protected-resource"
@@ -106,7 +108,8 @@ class TokenGuard:
         except InvalidToken as error:
             return Refusal(401, f"{error} Get another one.", settings.challenge("invalid_token"))
         except AnvilError:
-            return Refusal(503, "The identity provider cannot be reached. Try again later.", settings.challenge())
+            message = "The keys of the identity provider cannot be fetched; the log of this server says why."
+            return Refusal(503, f"{message} Try again later.", settings.challenge())
         missing = [scope for scope in settings.scopes if scope not in _scopes(claims)]
         if missing:
             message = f"The token lacks the scope {' '.join(missing)}."
@@ -225,6 +228,8 @@ class IdentityProvider:
             self._keys = self._fetched_keys()
             self._fetched_at = time.monotonic()
         except AnvilError as error:
+            # Clients are not told. The operator must know: a setting may be wrong.
+            logs.event(logging.WARNING, f"The keys of the identity provider were not fetched: {error}")
             if not self._keys:
                 self._failure = error
                 raise
@@ -252,15 +257,19 @@ class IdentityProvider:
     def _metadata(self, deadline: float) -> Mapping[str, Any]:
         parts = urlsplit(self.issuer)
         host, path = f"{parts.scheme}://{parts.netloc}", parts.path.rstrip("/")
+        named = ""
         for address in (  # in the order of the text of MCP: RFC 8414, then OpenID Connect in both ways to write it
             f"{host}/.well-known/oauth-authorization-server{path}",
             f"{host}/.well-known/openid-configuration{path}",
             f"{host}{path}/.well-known/openid-configuration",
         ):
             metadata = _json(address, deadline)
-            if metadata.get("issuer") == self.issuer:
+            issuer = metadata.get("issuer")
+            if issuer == self.issuer:
                 return metadata
-        raise FetchError(f"{self.issuer} publishes no metadata with this issuer. Check --oauth-issuer.")
+            if isinstance(issuer, str):
+                named = f" It names {issuer[:200]!r}: the two must be spelled the same."
+        raise FetchError(f"{self.issuer} publishes no metadata with this issuer. Check --oauth-issuer.{named}")
 
 
 def _json(address: str, deadline: float) -> Mapping[str, Any]:
