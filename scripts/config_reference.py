@@ -9,19 +9,20 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from anvil import registry
-from anvil.settings.layers import keys, variable
+from anvil.settings.layers import keys
 from anvil.settings.schema import Collection, Config
 from scripts.tables import meanings, prose, table
 
 OPENING = """\
 # Configuration keys
 
-Every key of `anvil.toml`, which is the same in `[tool.anvil]` of `pyproject.toml`. Each has a default, and each can be
-set by a variable of the environment. Where files are looked for, and what wins over what:
-[Configuration](../guides/configuration.md).
+Every key of `anvil.toml`, which is the same in `[tool.anvil]` of `pyproject.toml`. Where files are looked for, and what
+wins over what: [Configuration](../guides/configuration.md). Keys may be written `max_chunk_size`, `max-chunk-size` or
+`maxChunkSize`.
 
-Lists in a variable are separated by commas; true and false may be `1`, `yes`, `on` and `0`, `no`, `off`. Keys may be
-written `max_chunk_size`, `max-chunk-size` or `maxChunkSize`.
+Each key but tables can also be set by a variable of the environment: `ANVIL_`, and the key in capitals with `_` for the
+dot. The variable of `source.include` is `ANVIL_SOURCE_INCLUDE`. Lists in it are separated by commas; true and false may
+be `1`, `yes`, `on` and `0`, `no`, `off`.
 """
 KINDS = {
     str: "text",
@@ -36,10 +37,6 @@ KINDS = {
 def reference() -> str:
     """The page, whole. KeyError for a field without a text under it."""
     return "\n".join([OPENING, *tables(Config()), *collections()])
-
-
-def _variable(key: str, kind: Any) -> str:
-    return "none" if typing.get_origin(kind) is Mapping else f"`{variable(key)}`"
 
 
 def collections() -> Iterator[str]:
@@ -65,12 +62,12 @@ def tables(config: Any, prefix: str = "") -> Iterator[str]:
         name: registry.load(hint)() if isinstance(hint, str) else getattr(config, name) for name, hint in hints.items()
     }
     rows = [
-        (f"`{prefix}{name}`", named(hints[name]), shown(value), said[name], _variable(f"{prefix}{name}", hints[name]))
+        (f"`{prefix}{name}`", named(hints[name]), shown(value), said[name])
         for name, value in values.items()
         if not dataclasses.is_dataclass(value) and name != "collections"
     ]
     yield f"## {prefix.removesuffix('.')}\n\n{prose(kind.__doc__ or '')}\n" if prefix else "## At the top\n"
-    yield table(("key", "type", "default", "meaning", "environment variable"), rows)
+    yield table(("key", "type", "default", "meaning"), rows)
     for name, value in values.items():
         if dataclasses.is_dataclass(value):
             yield from tables(value, f"{prefix}{name}.")

@@ -17,7 +17,8 @@ OPENING = """\
 
 The tools that `anvil serve` offers to MCP clients: those of one surface, or of several (`--surface`). A tool returns
 structured content, and the same JSON as text; an error is one or two sentences that say what to do. Structured content
-must be an object, so an array is in it under the key `result`. How to run the server: [Serve](../guides/serve.md).
+must be an object, so an array is in it under the key `result`. In the tables of results `[]` means an array. How to run
+the server: [Serve](../guides/serve.md).
 """
 
 RESOURCES = """\
@@ -71,9 +72,9 @@ def described(tool: Tool) -> str:
         lines.append("It takes no parameters.")
     schema = output_schema(tool.result_type, whole=True)
     array = schema["properties"].get(ARRAY_KEY, {}) if list(schema["properties"]) == [ARRAY_KEY] else {}
-    rows = fields(array["items"], "[].") if array.get("type") == "array" else fields(schema)
-    lines += ["", "| result field | type |", "|---|---|"]
-    lines += [f"| `{path}` | {kind} |" for path, kind in rows]
+    rows = objects(array["items"], "[]") if array.get("type") == "array" else objects(schema, "")
+    lines += ["", "| result | fields |", "|---|---|"]
+    lines += [f"| {f'`{path}`' if path else 'the result'} | {', '.join(named)} |" for path, named in rows]
     return "\n".join([*lines, ""])
 
 
@@ -103,13 +104,20 @@ def meaning(parameter: Parameter) -> str:
     return " ".join(filter(None, [parameter.description, choices])).replace("|", "\\|")
 
 
-def fields(schema: dict[str, Any], prefix: str = "") -> typing.Iterator[tuple[str, str]]:
-    """(dotted path, type) of every field of a result; ``[]`` means the items of an array."""
+def objects(schema: dict[str, Any], path: str) -> typing.Iterator[tuple[str, list[str]]]:
+    """(dotted path, its fields with their types) of a result and of every object in it; ``[]`` means the items of an
+    array."""
+    named, inner = [], []
     for name, each in schema["properties"].items():
-        path, found = prefix + name, each
-        if each.get("type") == "array":
-            path, found = f"{path}[]", each["items"]
+        items = each.get("type") == "array"
+        found = each["items"] if items else each
         kind = found.get("type", "any")
-        yield path, kind if isinstance(kind, str) else " or ".join(kind)
+        kind = kind if isinstance(kind, str) else " or ".join(kind)
+        named.append(
+            f"`{name}{'[]' if items else ''}`" + ("" if "properties" in found and kind == "object" else f" {kind}")
+        )
         if "properties" in found:
-            yield from fields(found, f"{path}.")
+            inner.append((found, f"{path}{'.' if path else ''}{name}{'[]' if items else ''}"))
+    yield path, named
+    for found, below in inner:
+        yield from objects(found, below)
