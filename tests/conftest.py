@@ -101,6 +101,11 @@ or in gigabytes. Volumes that come and go, such as sticks and network shares, ar
 settings.register_profile("suite", deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("suite")
 _numbers = itertools.count()
+SAME_PROCESS = {
+    "converters": ("tests/library/test_converter", "tests/library/test_library"),
+    "mkdocs": ("tests/e2e/mkdocs/", "tests/e2e/site/test_generators"),
+}
+"""What test files fork from -> how their names begin."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -120,6 +125,19 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_xdist_auto_num_workers() -> int | None:
     """For ``-n auto``: two more than there are processors, for many tests wait for a server, a watcher or a browser."""
     return None if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ else (os.cpu_count() or 1) + 2
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
+    """Files that fork from one large program run in one process of pytest-xdist, for each would import that program."""
+    from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
+
+    def scope(nodeid: str) -> str:
+        return next((scope for scope, files in SAME_PROCESS.items() if nodeid.startswith(files)), nodeid.split("::")[0])
+
+    scheduling = LoadFileScheduling(config, log)
+    scheduling._split_scope = scope
+    return scheduling
 
 
 @pytest.hookimpl(wrapper=True)

@@ -444,7 +444,8 @@ def _started_for(client: socket.socket) -> dict[str, Any]:
         return request
     _close(*streams)
     _, status = os.waitpid(pid, 0)
-    client.sendall(os.waitstatus_to_exitcode(status).to_bytes(4, "big", signed=True))
+    with contextlib.suppress(BrokenPipeError):  # a test has killed the client
+        client.sendall(os.waitstatus_to_exitcode(status).to_bytes(4, "big", signed=True))
     os._exit(0)
 
 
