@@ -24,6 +24,8 @@ from anvil.settings.schema import INDEX_FOLDER, INDEX_NAME, SITE_INDEX
 
 MAGIC = b"SQLite format 3\0"
 APPLICATION_ID = 0x414E564C  # "ANVL"
+MAX_INTEGER = 1 << 53
+"""JSON readers round larger numbers, and no count is as large."""
 FORMAT_VERSION = 4
 # The two layouts were chosen by the bytes of real indexes: the small one saves them a tenth to a fifth.
 
@@ -282,6 +284,22 @@ def expected_definitions(dimensions: int, vector_group: int = LARGE.vector_group
     with contextlib.closing(open_scratch(":memory:")) as model:
         lay_out(model, dimensions, vector_group)
         return definitions(model)
+
+
+def row_rule(handle: apsw.Connection, table: str, alias: str = "", *, any_text: bool = False) -> str:
+    """A condition: each value of a row has the type of its column, as the definition of the table says. A whole number
+    is from 0 to :data:`MAX_INTEGER`. ``any_text``: text may hold NUL, at which SQLite's functions end it."""
+    rules = []
+    columns = handle.execute('SELECT name, lower(type), "notnull" OR pk FROM pragma_table_info(?)', (table,))
+    for name, kind, is_set in columns:
+        column = f'{alias}"{name}"'
+        rule = f"typeof({column}) = '{kind}'"
+        if kind == "integer":
+            rule += f" AND {column} BETWEEN 0 AND {MAX_INTEGER}"
+        elif kind == "text" and not any_text:
+            rule += f" AND instr({column}, char(0)) = 0"
+        rules.append(f"({rule})" if is_set else f"({column} IS NULL OR {rule})")
+    return " AND ".join(rules)
 
 
 def is_of_older_anvil(path: Path) -> bool:

@@ -297,93 +297,53 @@ MAX_DIMENSIONS = 8192
 """What sqlite-vec takes."""
 MAX_DEPTH = 64
 """Nested levels of metadata. Front matter and sites stay below 40."""
-_MAX_INTEGER = 1 << 53
-"""JSON readers round larger numbers, and no count is as large."""
 _NUMBER = lazy_pattern(r"0|[1-9][0-9]{0,14}")
 _INCLUDED = lazy_pattern(r"\+[0-9]{1,9}(\{.*\})")
 _PATH_HASH = lazy_pattern(r"[0-9a-f]{20}")
 
 
-# Conditions in SQL. Each asks for the type: SQLite compares a text with a number without an error.
-
-
-def _text(column: str) -> str:
-    # quote(), which makes the digests, ends at a NUL: the text after one would be in no digest
-    return f"(typeof({column}) = 'text' AND instr({column}, char(0)) = 0)"
-
-
-def _optional(column: str) -> str:
-    return f"({column} IS NULL OR {_text(column)})"
-
-
-def _blob(column: str, size: int) -> str:
-    return f"(typeof({column}) = 'blob' AND length({column}) = {size})"
-
-
-def _whole(column: str, least: int | str = 0, most: int | str = _MAX_INTEGER) -> str:
-    return f"(typeof({column}) = 'integer' AND {column} BETWEEN {least} AND {most})"
-
-
 def _hex(column: str) -> str:
-    return f"({_text(column)} AND length({column}) <= 64 AND {column} NOT GLOB '*[^0-9a-f]*')"
+    return f"(length({column}) <= 64 AND {column} NOT GLOB '*[^0-9a-f]*')"
 
 
-def _rules(*conditions: str) -> str:
-    return " AND ".join(conditions)
+_LINES = "end_line >= start_line AND (start_line > 0) = (end_line > 0)"
 
 
-_SETTINGS = f"SELECT count(*) FROM anvil_meta WHERE NOT ({_rules(_text('key'), _text('value'))})"
-_DOCUMENTS = "SELECT id FROM documents WHERE NOT ({}) LIMIT 1".format(
-    _rules(
-        _whole("id", 0, (1 << table_rows.DOCUMENT_BITS) - 1),
-        *map(_text, ("library", "file_path", "title", "file_type", "metadata")),
-        *map(_optional, ("url", "nav_path")),
-        f"length(file_path) BETWEEN 1 AND {MAX_PATH_CHARS}",
-        _hex("blob_id"),
-        _text("fingerprint"),
-        _hex("substr(fingerprint, 1, instr(fingerprint || '+', '+') - 1)"),
-        _blob("content_hash", 32),
-        _whole("size"),
-        _blob("digest", 32),
-        _text("last_modified"),
-        # Parsed and written again it must be the same: as text, times are compared and sorted.
-        "strftime('%Y-%m-%dT%H:%M:%SZ', last_modified) IS last_modified",
+def _typed_rows(handle: apsw.Connection) -> Iterator[tuple[str, str]]:
+    """Queries for the rows of pages in which a value is wrong by itself, and what is wrong then."""
+    wrong = "is of the wrong type or out of range"
+    # A time, parsed and written again, must be the same: as text, times are compared and sorted.
+    yield (
+        f"""
+        SELECT id FROM documents WHERE NOT ({connections.row_rule(handle, "documents")}
+        AND id < {1 << table_rows.DOCUMENT_BITS} AND length(file_path) BETWEEN 1 AND {MAX_PATH_CHARS}
+        AND {_hex("blob_id")} AND {_hex("substr(fingerprint, 1, instr(fingerprint || '+', '+') - 1)")}
+        AND length(content_hash) = 32 AND length(digest) = 32
+        AND strftime('%Y-%m-%dT%H:%M:%SZ', last_modified) IS last_modified) LIMIT 1
+        """,
+        f"a value in the document with id {{}} {wrong}",
     )
-)
+    yield (
+        f"""
+        SELECT document_id FROM sections WHERE NOT ({connections.row_rule(handle, "sections")}
+        AND heading_level <= 6 AND "end" > start AND {_LINES}) LIMIT 1
+        """,
+        f"a value in a section of the document with id {{}} {wrong}",
+    )
+    yield (
+        f"""
+        SELECT c.id FROM chunks c LEFT JOIN documents d ON d.id = c.document_id
+        WHERE NOT ({connections.row_rule(handle, "chunks", "c.")}
+        AND c.document_id IS c.id >> {table_rows.CHUNK_BITS} AND c.title IS d.title AND length(chunk_id) = 8
+        AND heading_level <= 6 AND {_LINES} AND char_count > 0 AND char_count = length(content)) LIMIT 1
+        """,
+        f"a value in the chunk with id {{}} {wrong}, or is not that of its document",
+    )
+
+
 _INCLUDED_FILES = """
     SELECT id, substr(fingerprint, instr(fingerprint, '+')) FROM documents WHERE instr(fingerprint, '+') > 0
 """
-_LINES = (_whole("start_line"), _whole("end_line", "start_line"), "(start_line > 0) = (end_line > 0)")
-_SECTIONS = "SELECT document_id FROM sections WHERE NOT ({}) LIMIT 1".format(
-    _rules(
-        _whole("document_id"),
-        _whole("ordinal"),
-        _text("heading_path"),
-        _whole("heading_level", 0, 6),
-        _text("anchor"),
-        _whole("start"),
-        _whole('"end"', "start + 1"),
-        *_LINES,
-    )
-)
-_CHUNKS = "SELECT c.id FROM chunks c LEFT JOIN documents d ON d.id = c.document_id WHERE NOT ({}) LIMIT 1".format(
-    _rules(
-        "c.document_id IS c.id >> :bits",
-        "c.title IS d.title",
-        _blob("chunk_id", 8),
-        _whole("ordinal"),
-        *map(_text, ("heading_path", "terms", "content")),
-        _whole("heading_level", 0, 6),
-        _whole("start"),
-        *_LINES,
-        _whole("page"),
-        _whole("char_count", 1),
-        "char_count = length(content)",
-    )
-)
-_WINDOWS = "SELECT w.id FROM windows w LEFT JOIN chunks c ON c.id = w.id >> {} WHERE NOT coalesce({}, 0)".format(
-    table_rows.WINDOW_BITS, _rules(_whole("w.start"), _whole('w."end"', "w.start", "c.char_count"), _blob("key", 10))
-)
 _STRAY_SECTIONS = "SELECT document_id FROM sections WHERE document_id NOT IN (SELECT id FROM documents) LIMIT 1"
 # The chunks of a page, joined in order, are its text; its sections divide that text from its first character to its
 # last. So a section has no empty span, and a page no more sections than characters.
@@ -416,20 +376,12 @@ _TORN_PAGES = """
 """
 _KEYWORD_SETTINGS = {"version": (4, 4), "hashsize": (1, 1 << 40)}
 """What may be set in the keyword index, and within which bounds: other settings change what it finds."""
-_PAGES = (
-    (_DOCUMENTS, "a value in the document with id {} is of the wrong type or out of range"),
-    (_SECTIONS, "a value in a section of the document with id {} is of the wrong type or out of range"),
-    (_CHUNKS, "a value in the chunk with id {} is of the wrong type or out of range, or is not that of its document"),
-    (_STRAY_SECTIONS, "it holds sections of a document with id {}, which does not exist"),
-    (_TORN_CHUNKS, "the chunks of the document with id {} are not its text"),
-    (_TORN_SECTIONS, "the sections of the document with id {} do not follow each other"),
-    (_TORN_PAGES, "the sections of the document with id {} are not those of its chunks"),
-)
 
 
 def _wrong_manifest(handle: apsw.Connection) -> str | None:
     """What is wrong with the types of the manifest's keys and values. Call it before the manifest is read."""
-    wrong = handle.execute(_SETTINGS).get
+    rule = connections.row_rule(handle, "anvil_meta")
+    wrong = handle.execute(f"SELECT count(*) FROM anvil_meta WHERE NOT ({rule})").get
     return f"{wrong} keys or values of its manifest are not text" if wrong else None
 
 
@@ -465,12 +417,16 @@ def wrong_pages(handle: apsw.Connection, chunking: str | None) -> str | None:
     ``chunking``: what the manifest says of the chunks; None where there is no manifest yet, then the order of the
     chunks is not checked.
     """
-    for query, damage in _PAGES:  # in their order: the later ones compute with values that the first have checked
-        if query == _TORN_CHUNKS:
-            if chunking is None:
-                continue
-            query = _TORN_FIXED_CHUNKS if "overlap" in _json(chunking) else query
-        rows = handle.execute(query.replace(":bits", str(table_rows.CHUNK_BITS))).fetchall()
+    torn_chunks = _TORN_FIXED_CHUNKS if "overlap" in _json(chunking or "{}") else _TORN_CHUNKS
+    # In this order: the later ones compute with values that the first have checked.
+    for query, damage in (
+        *_typed_rows(handle),
+        (_STRAY_SECTIONS, "it holds sections of a document with id {}, which does not exist"),
+        *([(torn_chunks, "the chunks of the document with id {} are not its text")] if chunking is not None else []),
+        (_TORN_SECTIONS, "the sections of the document with id {} do not follow each other"),
+        (_TORN_PAGES, "the sections of the document with id {} are not those of its chunks"),
+    ):
+        rows = handle.execute(query).fetchall()
         if rows:
             return damage.format(rows[0][0])
     for id_, included in handle.execute(_INCLUDED_FILES):
@@ -484,7 +440,11 @@ def wrong_pages(handle: apsw.Connection, chunking: str | None) -> str | None:
 
 def wrong_windows(handle: apsw.Connection, dimensions: int, vector_group: int) -> str | None:
     """What is wrong with windows and vectors. The tables of pages are checked before."""
-    if handle.execute(_WINDOWS).fetchall():
+    rule = connections.row_rule(handle, "windows", "w.")
+    if handle.execute(
+        f"SELECT w.id FROM windows w LEFT JOIN chunks c ON c.id = w.id >> {table_rows.WINDOW_BITS} "
+        f'WHERE NOT coalesce({rule} AND w."end" BETWEEN w.start AND c.char_count AND length(w.key) = 10, 0)'
+    ).fetchall():
         return "its windows are damaged"
     if dimensions and not _vectors_are_sound(handle, dimensions, vector_group):
         return "its vectors are damaged"

@@ -14,7 +14,6 @@ import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
-from itertools import starmap
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -159,10 +158,9 @@ def check_open(handle: apsw.Connection, path: Path) -> None:
             f"{path} has the old library format {version}; this Anvil writes {FORMAT_VERSION}. Move it away, and take "
             "its documents in again with 'anvil ingest'."
         )
-    definitions = _definitions(handle)
+    definitions = connections.definitions(handle)
     # The definitions of a library depend on its dimensions, which its manifest has. So that table is checked first.
-    expected_manifest = {entry for entry in _expected(0) if entry[:2] == ("table", "anvil_meta")}
-    if not expected_manifest <= definitions:
+    if definitions.get(connections.MANIFEST_TABLE) != _expected(0)[connections.MANIFEST_TABLE]:
         raise ArtifactRejected(f"{path} has no manifest that a library has. {LIBRARY.restore}")
     meta = dict(handle.execute("SELECT key, value FROM anvil_meta"))
     dimensions = meta.get("embedding_dimensions")
@@ -172,15 +170,11 @@ def check_open(handle: apsw.Connection, path: Path) -> None:
         raise ArtifactRejected(f"{path} has tables that a library does not have. Put a copy back, or move it away.")
 
 
-def _definitions(handle: apsw.Connection) -> frozenset[tuple[str, str, str | None]]:
-    return frozenset(handle.execute("SELECT type, name, sql FROM sqlite_schema"))
-
-
 @lru_cache(maxsize=8)
-def _expected(dimensions: int) -> frozenset[tuple[str, str, str | None]]:
+def _expected(dimensions: int) -> dict[tuple[str, str], str | None]:
     with contextlib.closing(connections.open_scratch(":memory:")) as model:
         _lay_out(model, {"embedding_dimensions": str(dimensions)})
-        return _definitions(model)
+        return connections.definitions(model)
 
 
 # --- damage ---------------------------------------------------------------------------------------------------------
@@ -251,14 +245,11 @@ def examine(path: Path) -> tuple[dict[str, str], int]:
 def problem(connection: apsw.Connection) -> str | None:
     """What is wrong with the first damaged row; None when no row is damaged."""
     for table in _TABLES:
-        sql = "SELECT '\"' || name || '\"', lower(type), \"notnull\" OR pk FROM pragma_table_info(?)"
-        columns = list(connection.execute(sql, (table,)))
-        wrong = " OR ".join(starmap(_is_wrong, columns))
-        if connection.execute(f"SELECT EXISTS (SELECT 1 FROM {table} WHERE {wrong})").get:
+        rule = connections.row_rule(connection, table, any_text=True)
+        if connection.execute(f"SELECT EXISTS (SELECT 1 FROM {table} WHERE NOT ({rule}))").get:
             return f"a row of {table} has a value of a wrong type"
-        texts = [column for column, kind, _ in columns if kind == "text"]
         try:
-            for _ in connection.execute(f"SELECT {', '.join(texts or ['NULL'])} FROM {table}"):
+            for _ in connection.execute(f"SELECT * FROM {table}"):
                 pass
         except UnicodeDecodeError:
             return "it has text that is not UTF-8"
@@ -293,12 +284,6 @@ def _rejected(path: Path, damage: str) -> ArtifactRejected:
 
 
 _TABLES = ("anvil_meta", "documents", "holdings", "chunks", "windows", "labels", "changes")
-
-
-def _is_wrong(column: str, kind: str, is_set: int) -> str:
-    """A condition: the value has another type than its column, or is negative. ``is_set``: whether it is never NULL."""
-    wrong = f"typeof({column}) <> '{kind}'" + (f" OR {column} < 0" if kind == "integer" else "")
-    return wrong if is_set else f"({column} IS NOT NULL AND ({wrong}))"
 
 
 _DAMAGE = (
