@@ -10,9 +10,11 @@ document of any size takes little memory.
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import os
 import stat
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import closing, contextmanager
@@ -27,7 +29,7 @@ from anvil.formats.data_formats import timestamp
 from anvil.index_file import connection as connections
 from anvil.index_file import table_rows
 from anvil.index_file.writer import INSERT_CHUNK, Writer, chunk_values
-from anvil.library.metadata_filter import source_name
+from anvil.library.metadata_filter import checked_metadata, library_name, source_name
 from anvil.library.values import (
     Deleted,
     FileError,
@@ -172,6 +174,28 @@ def type_of(name: str) -> str:
 def text_parts(data: bytes) -> Iterator[DocumentPart]:
     """The parts of a text in UTF-8."""
     return (DocumentPart(text) for text in sliced(data.decode("utf-8")))
+
+
+def described(
+    source: str, library: str, metadata: Mapping[str, Any] | None, content: bytes | Fingerprint, file_type: str
+) -> DocumentInfo:
+    """What is known of a document by its file or its text, with a title from its source. A text is of now.
+
+    Raises :class:`ConfigError` for names and metadata that are not valid.
+    """
+    if isinstance(content, bytes):
+        content = Fingerprint(hashlib.sha256(content).hexdigest(), len(content), time.time_ns())
+    source = source_name(source)
+    return DocumentInfo(
+        source=source,
+        library=library_name(library),
+        title=title_of(source) or source,
+        file_type=file_type,
+        content_hash=content.content_hash,
+        size=content.size,
+        last_modified=content.last_modified,
+        metadata=checked_metadata(metadata),
+    )
 
 
 @contextmanager

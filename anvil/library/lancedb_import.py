@@ -2,41 +2,29 @@
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from anvil.errors import ConfigError, DocumentRejected, SourceError
 from anvil.formats.data_formats import json_object
-from anvil.library import metadata_filter
-from anvil.library.ingestion import DocumentInfo, title_of
+from anvil.library.ingestion import DocumentInfo, described
 from anvil.library.metadata_filter import time_span
-from anvil.library.stored_documents import utc_now
 from anvil.system import installation
 
 
 def text_and_info(document: LanceDocument, library: str) -> tuple[bytes, DocumentInfo]:
     """The text of a document, and what mcpvectordb knew of it. Raises :class:`ConfigError`, and
     :class:`DocumentRejected` for a document without text."""
-    library, metadata = metadata_filter.library_name(library), metadata_filter.checked_metadata(document.metadata)
-    source = metadata_filter.source_name(document.source)
+    data = document.text.encode("utf-8", "replace")
+    info = described(document.source, library, document.metadata, data, document.file_type)
     if not document.text.strip():
         raise DocumentRejected("It has no text.")
-    data, created_at = document.text.encode("utf-8", "replace"), _time(document.created_at)
-    return data, DocumentInfo(
-        source=source,
-        library=library,
-        title=document.title or title_of(source) or source,
-        file_type=document.file_type,
-        content_hash=hashlib.sha256(data).hexdigest(),
-        size=len(data),
-        last_modified=_time(document.last_modified) or created_at or utc_now(),
-        metadata=metadata,
-        created_at=created_at,
-    )
+    created_at = _time(document.created_at)
+    last_modified = _time(document.last_modified) or created_at or info.last_modified
+    return data, replace(info, title=document.title or info.title, last_modified=last_modified, created_at=created_at)
 
 
 def _time(text: str) -> str | None:

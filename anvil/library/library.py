@@ -7,7 +7,6 @@ cutting and embedding happen outside of transactions; a finished document is sto
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import threading
 from collections.abc import Iterable, Iterator, Mapping
@@ -22,13 +21,13 @@ from anvil.index_file.writer import DEFAULT_LIBRARY
 from anvil.library import ingestion, lancedb_import, metadata_filter
 from anvil.library.ingestion import (
     DocumentInfo,
+    described,
     ensure_unchanged,
     file_fingerprint,
     file_name,
     path_of,
     prepared,
     text_parts,
-    title_of,
     type_of,
 )
 from anvil.library.library_file import default_path, guarded, reading, translated, writing
@@ -201,8 +200,6 @@ class Library:
         source's ending and the file's time stamp say."""
         from anvil.library.converter import format_of, unreadable
 
-        library, metadata = metadata_filter.library_name(library), metadata_filter.checked_metadata(metadata)
-        source = metadata_filter.source_name(source)
         kind, options = file_type or type_of(source), self._options
         try:
             if not file.is_file():
@@ -222,17 +219,8 @@ class Library:
             yield from self.converter.parts(file, kind, file_name(source))
             ensure_unchanged(file, fingerprint)  # else the new text would be stored with the hash of the old one
 
-        info = DocumentInfo(
-            source=source,
-            library=library,
-            title=title_of(source) or source,
-            file_type=kind,
-            content_hash=fingerprint.content_hash,
-            size=fingerprint.size,
-            last_modified=last_modified or fingerprint.last_modified,
-            metadata=metadata,
-        )
-        return self._ingest(parts(), info)
+        info = described(source, library, metadata, fingerprint, kind)
+        return self._ingest(parts(), replace(info, last_modified=last_modified or info.last_modified))
 
     def ingest_content(
         self,
@@ -244,23 +232,12 @@ class Library:
         """Ingest Markdown or plain text that the caller sends. Raises as :meth:`ingest_file` does."""
         from anvil.library.converter import TEXT
 
-        library, metadata = metadata_filter.library_name(library), metadata_filter.checked_metadata(metadata)
-        source = metadata_filter.source_name(source)
         if not content.strip():
             raise ConfigError("content is empty. Send the document's text, or delete it with delete_document.")
         data = content.encode("utf-8", "replace")
         self._ensure_size(len(data), "The content has")
         file_type = type_of(source)
-        info = DocumentInfo(
-            source=source,
-            library=library,
-            title=title_of(source) or source,
-            file_type=file_type if file_type in TEXT.endings else "md",
-            content_hash=hashlib.sha256(data).hexdigest(),
-            size=len(data),
-            last_modified=utc_now(),
-            metadata=metadata,
-        )
+        info = described(source, library, metadata, data, file_type if file_type in TEXT.endings else "md")
         return self._ingest(text_parts(data), info)
 
     def ingest_url(
