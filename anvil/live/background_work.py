@@ -135,7 +135,35 @@ class InitialBuild:
             raise _Cancelled
 
 
-class VectorWorker:
+class Worker:
+    """A thread that begins when there is work for the first time, and then waits on a condition for more."""
+
+    def __init__(self, name: str, lock: threading.RLock | None = None) -> None:
+        self._name = name
+        self._changed = threading.Condition(lock)
+        self._closed = False
+        self._thread: threading.Thread | None = None
+
+    def _start(self) -> None:
+        """Let the thread look for work. The lock is held."""
+        if self._thread is None and not self._closed:
+            self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
+            self._thread.start()
+        self._changed.notify_all()
+
+    def _run(self) -> None:
+        """What the thread does, until it finds that it is closed."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """End the thread, after the work that is running. The lock must not be held."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+        join(self._thread)
+
+
+class VectorWorker(Worker):
     """Makes the missing vectors of a working copy, a few chunks at a time, from :meth:`wake` on until there are none.
 
     The lock is held to take a few chunks and to save their vectors. The model runs without it.
@@ -146,21 +174,19 @@ class VectorWorker:
     def __init__(
         self, lock: threading.RLock, copy: Callable[[], WorkingCopy | None], build_running: Callable[[], bool]
     ) -> None:
-        self._changed = threading.Condition(lock)
+        super().__init__("anvil-vectors", lock)
         self._copy = copy
         self._build_running = build_running
         self._first: list[ChunkText] = []
         """The chunks of :meth:`embed_first`, until the thread takes them."""
         self._embedding_first = False
         """Whether the model runs on them now."""
-        self._closed = False
         self._pause_until = 0.0
         """When the thread tries again after a failure (monotonic); 0: there is no pause."""
         self._last_row = -1
         """The last chunk of this round over all chunks; -1 before a round."""
         self._pending_at_start = 0
         """Missing vectors at the start of this round."""
-        self._thread: threading.Thread | None = None
         self.failure: str | None = None
         """Why the last vectors could not be made; None without a failure."""
 
@@ -181,12 +207,6 @@ class VectorWorker:
         vectors, self.failure = self._embed(copy, chunks)
         copy.save_vectors(vectors)
 
-    def _start(self) -> None:
-        if self._thread is None and not self._closed:
-            self._thread = threading.Thread(target=self._run, name="anvil-vectors", daemon=True)
-            self._thread.start()
-        self._changed.notify_all()
-
     def wait(self, timeout_s: float) -> None:
         """Wait for the missing vectors, up to ``timeout_s``. The lock is held, and released meanwhile."""
 
@@ -198,13 +218,6 @@ class VectorWorker:
 
     def _working(self) -> bool:
         return not self._closed and self._pause_until == 0.0 and self._thread is not None and self._thread.is_alive()
-
-    def close(self) -> None:
-        """Stop after the chunks that are being embedded. The lock must not be held."""
-        with self._changed:
-            self._closed = True
-            self._changed.notify_all()
-        join(self._thread)
 
     # --- the thread ----------------------------------------------------------------------------------------
 
@@ -309,16 +322,14 @@ class VectorWorker:
         ], failure
 
 
-class IndexSaver:
+class IndexSaver(Worker):
     """Calls ``save`` once, ``QUIET_S`` seconds after the last :meth:`wake`. It may raise :class:`AnvilError`."""
 
     def __init__(self, save: Callable[[], None]) -> None:
+        super().__init__("anvil-saver")
         self._save = save
-        self._changed = threading.Condition()
         self._save_at: float | None = None
         self._saving = False
-        self._closed = False
-        self._thread: threading.Thread | None = None
 
     @property
     def is_due(self) -> bool:
@@ -329,17 +340,7 @@ class IndexSaver:
         """A page has changed, or the file is found to be of another model."""
         with self._changed:
             self._save_at = time.monotonic() + QUIET_S
-            if self._thread is None and not self._closed:
-                self._thread = threading.Thread(target=self._run, name="anvil-saver", daemon=True)
-                self._thread.start()
-            self._changed.notify_all()
-
-    def close(self) -> None:
-        """End the thread, after a save that is running: that is to end early by itself."""
-        with self._changed:
-            self._closed = True
-            self._changed.notify_all()
-        join(self._thread)
+            self._start()
 
     def _run(self) -> None:
         while self._wait():

@@ -338,6 +338,10 @@ class WorkingCopy:
         else:
             self.failure = next((failed.reason for failed in indexer.tally.failed), None)
         self._retry_at = time.monotonic() + RETRY_S
+        self._forget_vectors()
+
+    def _forget_vectors(self) -> None:
+        """Count and read the vectors again: some were made."""
         self._pending = None
         if self._searcher is not None:
             self._searcher.index.forget_vectors()
@@ -395,9 +399,7 @@ class WorkingCopy:
             for chunk, windows, vectors in embedded:
                 ids = self._copy.replace_windows(chunk, windows)
                 self._copy.put_vectors((i, v) for i, v in zip(ids, vectors, strict=False) if v is not None)
-        self._pending = None
-        if self._searcher is not None:
-            self._searcher.index.forget_vectors()
+        self._forget_vectors()
 
     def close(self) -> None:
         for reader in (self._artifact, self._copy):
