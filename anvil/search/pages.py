@@ -98,7 +98,7 @@ def _shown(name: str) -> str:
 
 def get_page(reader: IndexReader, file_path: str, docs_root: Path | None = None) -> Page:
     """A page with its chunks in document order. Raises :class:`NotFound`, naming the closest paths."""
-    return _page(reader, find_document(reader, file_path, docs_root))
+    return outline(reader, file_path, docs_root).page
 
 
 def has_page(reader: IndexReader, file_path: str, docs_root: Path | None = None) -> bool:
@@ -116,17 +116,13 @@ def has_page(reader: IndexReader, file_path: str, docs_root: Path | None = None)
 def outline(reader: IndexReader, file_path: str, docs_root: Path | None = None) -> Outline:
     """A page with its sections. Raises :class:`NotFound`, naming the closest paths."""
     document = find_document(reader, file_path, docs_root)
-    return Outline(_page(reader, document), reader.sections(document.id), document.url)
-
-
-def _page(reader: IndexReader, document: StoredDocument) -> Page:
-    chunks = reader.page_chunks(document.id)
+    sections, chunks = reader.sections(document.id), reader.page_chunks(document.id)
     total = sum(chunk.char_count for chunk in chunks)
-    sections = tuple(
-        PageSection(s.heading_path, s.heading_level, s.anchor, s.start_line, s.end - s.start)
-        for s in reader.sections(document.id)
+    listed = tuple(
+        PageSection(s.heading_path, s.heading_level, s.anchor, s.start_line, s.end - s.start) for s in sections
     )
-    return Page(document.file_path, document.title, document.last_modified, total, chunks, sections)
+    page = Page(document.file_path, document.title, document.last_modified, total, chunks, listed)
+    return Outline(page, sections, document.url)
 
 
 def get_section(
