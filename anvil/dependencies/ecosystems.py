@@ -60,6 +60,14 @@ class PackageEcosystem(Protocol):
         """A version of a package. Raises :class:`NotFound` when the registry does not have it."""
 
 
+def project_folders(base: Path) -> list[Path]:
+    """The folder of a project, and those above it up to the root of its repository: a workspace has one lockfile and
+    one installation for its members, at its top."""
+    folders = [base, *base.parents]
+    root = next((number for number, folder in enumerate(folders) if (folder / ".git").exists()), 0)
+    return folders[: root + 1]
+
+
 def of(ecosystem: Ecosystem) -> PackageEcosystem:
     """The module of an ecosystem."""
     module: PackageEcosystem = places.load(ECOSYSTEMS[ecosystem].module)

@@ -8,7 +8,7 @@ wrong is one error. Packages without a version of a registry (a folder, a worksp
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -32,6 +32,11 @@ def parse(name: str, text: str, place: str) -> list[Dependency]:
     Packages that the file itself marks as the project's own wishes are ``direct``. ``place``: its name in errors.
     Raises :class:`ConfigError`.
     """
+    return [each for each in _parsed(name, text, place) if each.version is not None]
+
+
+def _parsed(name: str, text: str, place: str) -> list[Dependency]:
+    """The same, and members of the workspace and the like, without a version."""
     ecosystem, read = formats(name)[0]
     with _refusing(text, place, "Write it again with its tool."):
         packages, direct = read(text)
@@ -76,14 +81,16 @@ def _checked(
     for name, version in packages:
         if not is_name(ecosystem, name):
             raise ValueError(f"{str(name)[:80]!r} is not the name of {shown}")
-        if version is None:
-            continue
-        if not is_version(version):
+        if version is not None and not is_version(version):
             raise ValueError(f"{str(version)[:80]!r} is not the version of {shown}")
         plain = normalized(ecosystem, name)
         is_direct = plain in wanted and (not wanted[plain] or str(version) in wanted[plain])
-        dependencies.add(Dependency(ecosystem, plain, str(version), is_direct, origin))
-    return sorted(dependencies)
+        dependencies.add(Dependency(ecosystem, plain, None if version is None else str(version), is_direct, origin))
+    return sorted(dependencies, key=_order)
+
+
+def _order(dependency: Dependency) -> tuple[str, str, str, str]:
+    return dependency.ecosystem, dependency.name, dependency.version or "", dependency.origin
 
 
 # --- a project -------------------------------------------------------------------------------------------------------
@@ -91,26 +98,31 @@ def _checked(
 
 def dependencies(base: Path) -> list[Dependency]:
     """All packages that the project in ``base`` uses, sorted; direct ones are marked. Raises :class:`ConfigError`."""
-    try:
-        files = sorted(entry.name for entry in base.iterdir())
-    except OSError as error:
-        raise ConfigError(f"The folder {base} cannot be listed ({error.strerror}). Name another one.") from None
-    packages = [each for ecosystem in ECOSYSTEMS for each in _of_ecosystem(base, ecosystem, files)]
-    return sorted(packages, key=lambda each: (each.ecosystem, each.name, each.version or "", each.origin))
+    return sorted((each for ecosystem in ECOSYSTEMS for each in _of_ecosystem(base, ecosystem)), key=_order)
 
 
-def _of_ecosystem(base: Path, ecosystem: Ecosystem, files: Collection[str]) -> set[Dependency]:
+def _of_ecosystem(base: Path, ecosystem: Ecosystem) -> set[Dependency]:
     """The packages in the lockfiles, those that are installed, and those that the project only names."""
     module = ecosystems.of(ecosystem)
+    files = _files(base)
     project = anvil_lock.project_text(base / module.PROJECT_FILE)
-    path = str(base / module.PROJECT_FILE)
-    direct = set() if project is None else set(direct_names(module.PROJECT_FILE, project, path)[1])
-    lockfiles = [name for name in module.LOCKFILES if name in files][:1]
+    place = str(base / module.PROJECT_FILE)
+    direct = set() if project is None else set(direct_names(module.PROJECT_FILE, project, place)[1])
+    lockfiles = [base / name for name in module.LOCKFILES if name in files][:1]
+    lockfiles = lockfiles or [base / name for name in files if module.other_lockfile(name) is not None]
+    is_member = not lockfiles and project is not None
+    if is_member:  # the lockfile of its workspace
+        above = (folder / name for folder in ecosystems.project_folders(base)[1:] for name in module.LOCKFILES)
+        lockfiles = [path for path in above if path.is_file()][:1]
     packages: list[Dependency] = []
-    for name in lockfiles or [name for name in files if module.other_lockfile(name) is not None]:
-        text = anvil_lock.project_text(base / name)
+    for path in lockfiles:
+        text = anvil_lock.project_text(path)
         if text is not None:
-            packages += parse(name, text, str(base / name))
+            packages += _parsed(path.name, text, str(path))
+    direct -= {each.name for each in packages if each.version is None}
+    packages = [each for each in packages if each.version is not None]
+    if is_member:  # of what other members name, nothing is this one's own
+        packages = [replace(each, direct=each.direct and each.name in direct) for each in packages]
     installed = module.installed(base)
     if installed is not None:
         packages += installed.unlocked(direct, {each.name for each in packages})
@@ -118,6 +130,13 @@ def _of_ecosystem(base: Path, ecosystem: Ecosystem, files: Collection[str]) -> s
     packages += [Dependency(ecosystem, name, None, True, module.PROJECT_FILE) for name in named]
     unmarked = direct - {each.name for each in packages if each.direct}  # the lockfile does not say which version
     return {replace(each, direct=each.direct or each.name in unmarked) for each in packages}
+
+
+def _files(base: Path) -> list[str]:
+    try:
+        return sorted(entry.name for entry in base.iterdir())
+    except OSError as error:
+        raise ConfigError(f"The folder {base} cannot be listed ({error.strerror}). Name another one.") from None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,11 +11,11 @@ import json
 import os
 import re
 import urllib.parse
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from anvil.dependencies import package_registry
+from anvil.dependencies import ecosystems, package_registry
 from anvil.dependencies.package_names import is_version
 from anvil.dependencies.package_registry import PackageArchive, Registry, Release
 from anvil.dependencies.project_urls import ProjectUrls, of_npm
@@ -43,14 +43,21 @@ def _package_lock(text: str) -> NamedPackages:
     packages: list[tuple[str, object]] = []
     rows = table.get("packages")
     if isinstance(rows, dict):  # since npm 7: path in the project -> package, "" for the project
+        direct: DirectPackages = {}
+        project = rows.get("")
+        of_project = set(_named(project)) if isinstance(project, dict) else set()
         for path, row in rows.items():
             inside = path.rpartition("node_modules/")
             if not isinstance(row, dict):
                 raise ValueError(f"the package {path[:80]!r} is not an object")
-            if inside[1] and not row.get("link") and _is_registered(row):
+            if not inside[1]:  # the project, or a member of its workspace
+                for name in set(_named(row)) - (of_project if path else set()):
+                    direct.setdefault(name, set()).update(_installed_version(rows, path, name))
+            elif row.get("link"):
+                packages.append((str(row.get("name", inside[2])), None))
+            elif _is_registered(row):
                 packages.append((str(row.get("name", inside[2])), row.get("version")))
-        root = rows.get("")
-        return packages, _at_top(_named(root), rows) if isinstance(root, dict) else {}
+        return packages, direct
     pending = [(table.get("dependencies"), 0)]  # before npm 7: packages inside the packages that need them
     while pending:
         rows, depth = pending.pop()
@@ -67,10 +74,11 @@ def _package_lock(text: str) -> NamedPackages:
     return packages, {}
 
 
-def _at_top(names: Iterable[str], rows: Mapping[str, Any]) -> DirectPackages:
-    """The direct packages: of several versions, the project gets the one at the top of ``node_modules``."""
-    installed = {name: rows.get(f"node_modules/{name}", {}).get("version") for name in names}
-    return {name: {version} if isinstance(version, str) else set() for name, version in installed.items()}
+def _installed_version(rows: Mapping[str, Any], project: str, name: str) -> Iterator[str]:
+    """The version that a project gets, of several: that in its own ``node_modules``, else the one at the top."""
+    row = rows.get(f"{project}/node_modules/{name}") or rows.get(f"node_modules/{name}")
+    if isinstance(row, dict) and isinstance(row.get("version"), str):
+        yield row["version"]
 
 
 def _is_registered(row: Mapping[str, Any]) -> bool:
@@ -101,6 +109,8 @@ def _pnpm(text: str) -> NamedPackages:
             for name, locked in _named_versions(importer):
                 version = locked.get("version") if isinstance(locked, dict) else locked  # since pnpm 8, and before
                 plain = re.split(r"[(_]", version)[0] if isinstance(version, str) else ""
+                if plain.startswith("link:"):
+                    packages.append((name, None))
                 direct.setdefault(name, set()).update([plain] if is_version(plain) else ())
     return packages, direct
 
@@ -129,9 +139,11 @@ def _berry(text: str) -> list[tuple[str, object]]:
         if not isinstance(row, dict):
             raise ValueError("one of its entries is not a mapping")
         resolution = row.get("resolution")
-        match = re.fullmatch(r"(@?[^@]+)@npm:([^\s:]+)", resolution) if isinstance(resolution, str) else None
+        match = (
+            re.fullmatch(r"(@?[^@]+)@(npm|workspace):([^\s:]+)", resolution) if isinstance(resolution, str) else None
+        )
         if match:
-            packages.append((match[1], match[2]))
+            packages.append((match[1], match[3] if match[2] == "npm" else None))
     return packages
 
 
@@ -218,12 +230,12 @@ MAX_FILES = 100_000
 
 
 class NodeModules:
-    """The packages in the ``node_modules`` of a project."""
+    """The packages in the ``node_modules`` of a project, and of the folders above it."""
 
     place = "node_modules"
 
     def __init__(self, base: Path) -> None:
-        self._folder = base / self.place
+        self._folders = [folder / self.place for folder in ecosystems.project_folders(base)]
 
     def find(self, name: str, version: str) -> tuple[ProjectUrls, dict[str, Path]] | None:
         """The addresses and files of a package at this version."""
@@ -252,7 +264,8 @@ class NodeModules:
         return str(version) if package.get("name") == name and is_version(version) else None
 
     def _folder_of(self, name: str) -> Path:
-        return self._folder.joinpath(*name.split("/"))
+        folders = [folder.joinpath(*name.split("/")) for folder in self._folders]
+        return next((folder for folder in folders if folder.is_dir()), folders[0])
 
 
 def installed(base: Path) -> NodeModules:

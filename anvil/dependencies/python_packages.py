@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from anvil.dependencies import package_registry
+from anvil.dependencies import ecosystems, package_registry
 from anvil.dependencies.package_names import is_name, is_version, normalized
 from anvil.dependencies.package_registry import PackageArchive, Registry, Release
 from anvil.dependencies.project_urls import ProjectUrls, of_python
@@ -40,6 +40,7 @@ def _uv(text: str) -> NamedPackages:
         source = row.get("source")
         kinds = set(source) if isinstance(source, dict) else set()
         if kinds & {"editable", "virtual", "directory"}:  # the project itself, or a member of its workspace
+            packages.append((_name(row), None))
             groups = _values(row.get("optional-dependencies")) + _values(row.get("dev-dependencies"))
             for names in [row.get("dependencies"), *groups]:
                 for each in names or ():
@@ -269,8 +270,9 @@ class PythonEnvironment:
 
 
 def installed(base: Path) -> PythonEnvironment | None:
-    """The environment of a project: ``.venv`` or ``venv`` in its folder, else the one that is activated."""
+    """The environment of a project: ``.venv`` or ``venv`` in its folder or above it, else the one that is activated."""
     activated = os.environ.get("VIRTUAL_ENV")
-    folders = [base / ".venv", base / "venv", *([Path(activated)] if activated else [])]
+    folders = [folder / name for folder in ecosystems.project_folders(base) for name in (".venv", "venv")]
+    folders += [Path(activated)] if activated else []
     folder = next((each for each in folders if (each / "pyvenv.cfg").is_file()), None)
     return PythonEnvironment(folder) if folder else None

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from anvil.dependencies import lockfiles
 from anvil.errors import ConfigError
+from tests.conftest import write
 
 DATA = Path(__file__).parents[1] / "data" / "lockfiles"
 PYTHON = ["click 8.5.1", "iniconfig 2.3.1", "markdown-it-py 4.3.0", "mdit-py-plugins 0.7.0", "mdurl 0.1.2"]
@@ -136,6 +137,46 @@ def test_a_lockfile_that_says_which_version_is_direct_is_believed(tmp_path: Path
     (tmp_path / "pnpm-lock.yaml").write_text(f"importers:\n  .:\n    dependencies: {{jsdom: 30.0.1}}\n{rows}")
     direct = [each.shown for each in lockfiles.dependencies(tmp_path) if each.direct]
     assert direct == ["jsdom 30.0.1", "ms 2.1.0"]
+
+
+WORKSPACES = {
+    "uv": {
+        "uv.lock": '[[package]]\nname = "kit"\nversion = "1"\nsource = { editable = "packages/kit" }\n'
+        'dependencies = [{ name = "httpx" }]\n'
+        '[[package]]\nname = "root"\nversion = "1"\nsource = { virtual = "." }\ndependencies = [{ name = "kit" }]\n'
+        '[[package]]\nname = "httpx"\nversion = "0.28"\nsource = { registry = "https://pypi.org/simple" }\n'
+        '[[package]]\nname = "anyio"\nversion = "4.0"\nsource = { registry = "https://pypi.org/simple" }\n',
+        "pyproject.toml": '[project]\nname = "root"\ndependencies = ["kit"]\n',
+        "packages/kit/pyproject.toml": '[project]\nname = "kit"\ndependencies = ["httpx"]\n',
+    },
+    "npm": {
+        "package-lock.json": json.dumps(
+            {
+                "packages": {
+                    "": {"dependencies": {"kit": "*"}},
+                    "node_modules/kit": {"resolved": "packages/kit", "link": True},
+                    "node_modules/httpx": {"version": "0.28.0"},
+                    "node_modules/anyio": {"version": "4.0.0"},
+                    "packages/kit": {"version": "1.0.0", "dependencies": {"httpx": "^0"}},
+                }
+            }
+        ),
+        "package.json": '{"dependencies": {"kit": "*"}}',
+        "packages/kit/package.json": '{"name": "kit", "dependencies": {"httpx": "^0"}}',
+        "node_modules/kit/package.json": '{"name": "kit", "version": "1.0.0"}',
+    },
+}
+
+
+@pytest.mark.parametrize("tool", WORKSPACES)
+def test_a_workspace_has_one_lockfile_at_its_top_and_its_members_are_no_dependencies(tool: str, tmp_path: Path) -> None:
+    root = write(tmp_path / "root", {**WORKSPACES[tool], ".git/HEAD": ""})
+    for base in (root, root / "packages/kit"):
+        found = [(each.name, (each.version or "").split(".")[0], each.direct) for each in lockfiles.dependencies(base)]
+        assert found == [("anyio", "4", False), ("httpx", "0", True)]
+    (root / ".git/HEAD").unlink()
+    (root / ".git").rmdir()  # what is above a folder outside of a repository may be another's
+    assert [each.version for each in lockfiles.dependencies(root / "packages/kit")] == [None]
 
 
 def test_direct_dependencies() -> None:
