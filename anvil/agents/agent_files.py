@@ -147,7 +147,7 @@ class AgentFiles:
         yield from ((name, "") for name in existing or ([] if rules else [FIRST]))
         if rules:
             yield RULE, skill.rule_front_matter(self.docs)
-        marked = set(self._marked(set(existing) | {RULE}))
+        marked = set(self.with_pointer()) - {*existing, RULE}
         yield from ((path, "") for path in sorted(marked))
         for folder in SKILLS:
             if (skill_wanted or (self.root / folder).is_dir()) and not any(path.startswith(folder) for path in marked):
@@ -159,14 +159,8 @@ class AgentFiles:
                     raise ConfigError(f"{path} exists, and 'anvil agents' did not write it. Rename it, and try again.")
 
     def with_pointer(self) -> list[str]:
-        """The paths of the files that have the pointer."""
+        """The paths of the files with a block of this documentation folder, or of one that no longer exists."""
         return [path for path in self._candidates() if self._has_pointer(path)]
-
-    def _marked(self, excluded: set[str]) -> Iterator[str]:
-        """Further files with a block of this documentation folder, or of one that no longer exists."""
-        for path in self._candidates():
-            if path not in excluded and self._has_pointer(path):
-                yield path
 
     def _written(self) -> Iterator[str]:
         """The paths of the files that people write. In place of one that is a link, the Markdown file of the repository
@@ -244,7 +238,7 @@ class AgentFiles:
     def write(self, source: DocumentSource, *, skill_wanted: bool = False, only_marked: bool = False) -> AgentsReport:
         """Write the pointer into the files that agents read; ``only_marked``: only into files that have it already."""
         if only_marked:
-            targets = [(path, "") for path in sorted(set(self._marked(set())))]
+            targets = [(path, "") for path in sorted(set(self.with_pointer()))]
             if not targets:
                 return AgentsReport(str(self.root), (), (), None)
         else:

@@ -26,12 +26,12 @@ from anvil.server.threads import ThreadBridge
 from anvil.server.toolset import InvalidArguments, Parameter, RunningToolset, validated
 
 HOME = "/ui/"
-_SCRIPTS = ("app.js", "dom.js", "search.js", "pages.js", "health.js", "markdown.js")
+_KINDS = {"html": "text/html", "css": "text/css", "svg": "image/svg+xml", "js": "text/javascript"}
+_NAMES = sorted(file.name for file in (resources.files("anvil.server") / "ui").iterdir())
 FILES = {
-    "": ("index.html", "text/html"),
-    "style.css": ("style.css", "text/css"),
-    "anvil.svg": ("anvil.svg", "image/svg+xml"),
-    **{name: (name, "text/javascript") for name in _SCRIPTS},
+    name.removeprefix("index.html"): (name, _KINDS[end])
+    for name in _NAMES
+    if (end := name.rpartition(".")[2]) in _KINDS
 }
 """Path below ``HOME`` -> the file in ``ui/``, and its media type."""
 POLICY = (

@@ -7,6 +7,7 @@ import * as pages from './pages.js';
 import * as search from './search.js';
 
 const views = {search, pages, health};
+const names = Object.keys(views);
 const main = document.getElementById('main');
 const banner = document.getElementById('banner');
 const help = document.getElementById('help');
@@ -18,7 +19,13 @@ let locked = false;
 let labels = []; // of the collections; none where there is a single index
 let chosen; // the label in the address
 
-const wanted = given => ('page' in given || 'pages' in given ? 'pages' : 'health' in given ? 'health' : 'search');
+const wanted = given => ('page' in given ? 'pages' : names.find(view => view in given) ?? 'search');
+const address = view => (view === 'search' ? '#' : fragment({[view]: ''}));
+
+document.querySelector('nav').append(
+  ...names.map(view => el('a', {href: address(view), 'data-view': view}, view[0].toUpperCase() + view.slice(1))));
+document.getElementById('numbers').append(
+  el('dt', null, ...names.map((_, index) => [el('kbd', null, index + 1), ' '])), el('dd', null, names.join(', ')));
 
 /** Keep the token of the address that `anvil ui` prints. It does not stay there. */
 function takeToken() {
@@ -59,7 +66,7 @@ function choose(label) {
     ...labels.map(each => el('option', {value: each}, each)));
   chooser.value = collection(label) ? label : name === 'search' ? '' : labels[0];
   chooser.parentElement.hidden = false;
-  for (const view of ['pages', 'health']) document.querySelector(`[data-view=${view}]`).href = fragment({[view]: ''});
+  for (const link of document.querySelectorAll('nav [data-view]')) link.href = address(link.dataset.view);
 }
 
 chooser.addEventListener('change', () => {
@@ -172,9 +179,7 @@ const KEYS = {
   '?': () => help.showModal(),
   a: () => name === 'search' && search.toggleAgent(),
   t: turn,
-  1: () => visit('search'),
-  2: () => visit('pages'),
-  3: () => visit('health'),
+  ...Object.fromEntries(names.map((view, index) => [index + 1, () => visit(view)])),
 };
 
 document.addEventListener('keydown', event => {
