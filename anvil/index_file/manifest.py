@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, is_dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_type_hints
 
 from anvil.errors import ArtifactRejected
 from anvil.formats.patterns import OBJECT_ID, SHA256
@@ -119,26 +119,7 @@ def parse(text: str, place: str) -> Manifest:
         if len(text) > MAX_CHARACTERS:
             raise ValueError(f"it has more than {MAX_CHARACTERS} characters")
         values = json.loads(text)
-        model = _field(values, "model", dict)
-        return Manifest(
-            format=_field(values, "format", int),
-            file=_matching(values, "file", _NAME),
-            sha256=_matching(values, "sha256", SHA256),
-            size=_field(values, "size", int),
-            digest=_matching(values, "digest", SHA256),
-            commit=None if values.get("commit") is None else _matching(values, "commit", OBJECT_ID),
-            last_modified=_field(values, "last_modified", str),
-            anvil_version=_field(values, "anvil_version", str),
-            model=ModelIdentity(
-                provider=_field(model, "provider", str),
-                name=_field(model, "name", str),
-                digest=_field(model, "digest", str),
-                dimensions=_field(model, "dimensions", int),
-            ),
-            pages=_field(values, "pages", int),
-            chunks=_field(values, "chunks", int),
-            vectors=_field(values, "vectors", int),
-        )
+        return _checked(Manifest, values)
     except (ValueError, RecursionError) as error:
         raise ArtifactRejected(f"{place} is not the manifest of an index: {error}.") from None
 
@@ -163,16 +144,21 @@ def found(text: str, place: str, any_page: bool = False) -> Manifest | None:
         raise ArtifactRejected(f"{error} Publish it again with the index, or remove it.") from None
 
 
-def _field(values: Any, key: str, kind: type[T]) -> T:
-    value = values.get(key) if isinstance(values, dict) else None
-    # A bool is an int in Python. No number of a manifest is negative.
-    if not isinstance(value, kind) or isinstance(value, bool) or (isinstance(value, int) and value < 0):
-        raise ValueError(f"its {key!r} is missing or wrong")
-    return value
+_PATTERNS = {"file": _NAME, "sha256": SHA256, "digest": SHA256, "commit": OBJECT_ID}
 
 
-def _matching(values: Any, key: str, pattern: re.Pattern[str]) -> str:
-    value = _field(values, key, str)
-    if not pattern.fullmatch(value):
-        raise ValueError(f"its {key!r} is missing or wrong")
-    return value
+def _checked(kind: type[T], values: Any) -> T:
+    """A dataclass from a JSON object that has its fields. Raises :class:`ValueError`."""
+    fields: dict[str, Any] = {}
+    for name, hint in get_type_hints(kind).items():
+        value = values.get(name) if isinstance(values, dict) else None
+        is_table = is_dataclass(hint)
+        is_valid = isinstance(value, dict if is_table else hint)
+        if isinstance(value, int):  # a bool is an int in Python, and no number of a manifest is negative
+            is_valid = is_valid and type(value) is int and value >= 0
+        elif isinstance(value, str) and name in _PATTERNS:
+            is_valid = is_valid and _PATTERNS[name].fullmatch(value) is not None
+        if not is_valid:
+            raise ValueError(f"its {name!r} is missing or wrong")
+        fields[name] = _checked(hint, value) if is_table else value
+    return kind(**fields)
