@@ -23,9 +23,9 @@ from anvil.errors import AnvilError, ArtifactError, ArtifactMissing, BuildError,
 from anvil.index_file import connection, fts_table, publish, verify
 from anvil.index_file.connection import signature
 from anvil.index_file.reader import Reader
-from anvil.index_file.writer import OPTIONAL_SETTINGS, Writer
+from anvil.index_file.writer import Writer
 from anvil.requests import BuildRequest
-from anvil.settings.schema import Chunking
+from anvil.settings.schema import OPTIONAL_SETTINGS, Chunking
 from anvil.values import BuildReport, Changes, Scan, Skipped
 from anvil.wording import counted
 

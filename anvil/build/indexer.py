@@ -18,8 +18,8 @@ from anvil.formats.data_formats import canonical
 from anvil.index_file.connection import FORMAT_VERSION
 from anvil.index_file.reader import Reader
 from anvil.index_file.table_rows import ChunkText, most_chunks, window_key
-from anvil.index_file.writer import OPTIONAL_SETTINGS, SETTINGS, Writer, quantized
-from anvil.settings.schema import Chunking, SiteOptions, recalled_site
+from anvil.index_file.writer import SETTINGS, Writer, quantized
+from anvil.settings.schema import OPTIONAL_SETTINGS, Chunking, SiteOptions, recalled_site
 from anvil.text import chunker, page_urls
 from anvil.text.chunker import cut_windows, window_header, window_text
 from anvil.text.includes import source_line

@@ -284,9 +284,8 @@ def _missing(project: ExaminedProject) -> Finding:
 
 def _shortcomings(project: ExaminedProject, reader: Reader) -> Iterator[Finding]:
     from anvil.documents import document_source
-    from anvil.index_file.writer import OPTIONAL_SETTINGS
     from anvil.live import site_view
-    from anvil.settings.schema import recorded
+    from anvil.settings.schema import OPTIONAL_SETTINGS, recorded
 
     meta, shown = reader.meta(), project.shown(project.index)
     of_site = reader.excluded_hashes() is not None  # such an index has settings of its own

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 DEFAULT_LIBRARY = "default"
-OPTIONAL_SETTINGS = ("site", "weights")
-"""Keys of the manifest on which rows or results depend, and which are there only if they are configured."""
 SETTINGS = (
     "format_version",
     "chunking",

@@ -36,7 +36,6 @@ from anvil.search.candidates import TextCache, VectorIndex
 from anvil.search.ranking import SCORE_DIGITS, Near, Nearness, PageFactors, RowSet, factors
 from anvil.search.searcher import Searcher
 from anvil.settings import index_url
-from anvil.settings.schema import recalled_weights
 from anvil.text import query as lexicon
 from anvil.text.page_links import PageLinks
 from anvil.text.query import Stemmer
@@ -212,8 +211,7 @@ class MilvusIndex:
 
     @cached_property
     def page_factors(self) -> PageFactors:
-        weights = recalled_weights(self.reader.meta().get("weights"))
-        return factors(zip(self._ids.tolist(), self._paths, strict=True), weights)
+        return factors(zip(self._ids.tolist(), self._paths, strict=True), self.reader.meta())
 
     def warm(self) -> None:
         """Read what the first query would wait for; vectors stay on the server."""

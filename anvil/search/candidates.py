@@ -24,7 +24,6 @@ from anvil.index_file.reader import Reader
 from anvil.index_file.table_rows import SearchedText
 from anvil.search import ranking
 from anvil.search.ranking import NO_FACTORS, PAGE_WEIGHT, SCORE_DIGITS, Near, Nearness, PageFactors, RowSet, factors
-from anvil.settings.schema import recalled_weights
 from anvil.text import query as lexicon
 from anvil.text.page_links import PageLinks, PossibleLink, links_of
 from anvil.text.query import Stemmer
@@ -328,7 +327,7 @@ class FileIndex(KeywordTables):
 
     @cached_property
     def page_factors(self) -> PageFactors:
-        return factors(self.reader.paths(), recalled_weights(self.reader.meta().get("weights")))
+        return factors(self.reader.paths(), self.reader.meta())
 
     def warm(self) -> None:
         """Read what the first query would wait for."""

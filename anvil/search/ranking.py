@@ -22,6 +22,7 @@ from anvil.formats.patterns import lazy_pattern
 from anvil.index_file import table_rows
 from anvil.index_file.table_rows import SearchedText
 from anvil.search.confidence import MatchEvidence
+from anvil.settings.schema import recalled_weights
 from anvil.text import query as lexicon
 from anvil.text.page_links import PageLinks
 from anvil.text.query import Stemmer
@@ -484,10 +485,10 @@ class PageFactors(NamedTuple):
 NO_FACTORS = PageFactors({}, {})
 
 
-def factors(pages: Iterable[tuple[int, str]], weights: Mapping[str, float]) -> PageFactors:
-    """The factors of ``pages``, each an id and a path. ``weights``: configured globs, which go before the rule for
-    records. A record loses nothing where a question is about records."""
-    weight_of = weigher(weights)
+def factors(pages: Iterable[tuple[int, str]], meta: Mapping[str, str]) -> PageFactors:
+    """The factors of ``pages``, each an id and a path. ``meta``: the manifest, with the configured weights, which go
+    before the rule for records. A record loses nothing where a question is about records."""
+    weight_of = weigher(recalled_weights(meta.get("weights")))
     # Both factors of a page are made at once, so that a question costs no look at globs and paths.
     usual: dict[int, float] = {}
     about_records: dict[int, float] = {}

@@ -337,8 +337,7 @@ class Config:
 
 
 def recorded(config: Config) -> dict[str, str | None]:
-    """The optional keys of the manifest (:data:`anvil.index_file.writer.OPTIONAL_SETTINGS`) as the configuration says;
-    None for what is not configured."""
+    """The optional keys of the manifest as the configuration says; None for what is not configured."""
     return {"site": recorded_site(config.site), "weights": recorded_weights(config.search.weights)}
 
 
@@ -369,3 +368,7 @@ def recalled_weights(text: str | None) -> dict[str, float]:
     """The weights from the text of :func:`recorded_weights`. Raises :class:`ValueError` and :class:`TypeError` for
     another text."""
     return {bounded(glob): weight for glob, weight in json.loads(text)} if text else {}
+
+
+OPTIONAL_SETTINGS = tuple(recorded(Config()))
+"""Keys of the manifest on which rows or results depend, and which are there only if they are configured."""

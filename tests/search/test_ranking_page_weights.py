@@ -35,7 +35,9 @@ def test_questions_about_versions_ask_for_records() -> None:
 
 
 def test_own_weights_go_before_the_rule_and_records_count_where_they_are_asked_for() -> None:
-    found = factors([(1, "blog/a.md"), (2, "news.md"), (3, "a.md"), (4, "old/a.md")], {"blog": 0.2, "old": 0.5})
+    found = factors(
+        [(1, "blog/a.md"), (2, "news.md"), (3, "a.md"), (4, "old/a.md")], {"weights": '[["blog",0.2],["old",0.5]]'}
+    )
     assert found.usual == {1: 0.2, 2: 0.7, 4: 0.5}
     assert found.about_records == {1: 1.0, 2: 1.0, 4: 0.5}
 
