@@ -21,7 +21,7 @@ from anvil.requests import BuildRequest, OpenRequest, checked, checks_arguments
 from anvil.settings import index_url
 from anvil.settings.files import load_config
 from anvil.settings.layers import configured, of_collection
-from anvil.settings.schema import Collection, Config
+from anvil.settings.schema import SITE_INDEX, Collection, Config
 from anvil.values import BuildReport, Changes, Progress, silent
 
 if TYPE_CHECKING:
@@ -566,9 +566,10 @@ def _has_index_elsewhere(config: Config) -> bool:
 
 def _settings(request: OpenRequest) -> tuple[Config, Path]:
     """The configuration with these options, and the base of its relative paths."""
+    in_site = None if request.site is None else str(Path(request.site, SITE_INDEX))  # whatever a file says
     flags = {
         "docs": request.docs,
-        "index": request.index,
+        "index": request.index or in_site,
         "embedding.provider": request.provider,
         "site.folder": request.site,
         "site.url": request.site_url,

@@ -95,6 +95,14 @@ def test_a_config_object_does_as_well_as_a_file(docs: Path, tmp_path: Path) -> N
         assert found.index().index_path == str(tmp_path / "j.db")
 
 
+def test_the_index_of_a_site_that_is_named_is_in_it_whatever_the_file_says(docs: Path, tmp_path: Path) -> None:
+    write(tmp_path / "site", {"index.html": "<main><h1>Lighthouse</h1><p>A lamp was lit.</p></main>"})
+    (tmp_path / "anvil.toml").write_text('docs = "docs"\nindex = "j.db"\n[embedding]\nprovider = "none"\n')
+    with anvil.open(config=tmp_path / "anvil.toml", site=tmp_path / "site") as found:
+        assert found.index().index_path == str(tmp_path / "site" / "anvil" / "index.db")
+    assert not (tmp_path / "j.db").exists()
+
+
 def test_an_empty_folder_answers_with_nothing(tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
     with anvil.open(tmp_path / "docs", provider="none") as found:

@@ -67,7 +67,10 @@ def publish(index: Path, site: Path, addresses: Mapping[str, str]) -> Path:
     is not in the site, :class:`ArtifactError` for one that cannot be read, and :class:`BuildError`.
     """
     if not index.absolute().is_relative_to(site.absolute()):
-        raise ConfigError(f"The search page reads the index from the site, and {index} is not in {site}.")
+        raise ConfigError(
+            f"The search page reads the index from the site, and {index} is not in {site}. Build it there: leave out "
+            "--index and the key index."
+        )
     folder = index.parent / FOLDER
     with verify.open_checked(index) as reader:
         data = search_data(reader, addresses)
