@@ -156,11 +156,13 @@ class CacheEntry:
 
     def state(self) -> CacheState | None:
         """The current index of the source, if it is in the cache and not damaged."""
-        for _ in range(2 if self.index.is_file() else 1):
+        for is_last in (not self.index.is_file(), True):
             with contextlib.suppress(OSError):
                 state = self.stored_state()
                 if state is not None and safe_files.sha256(self.index) == state.sha256:
                     return state
+            if is_last:
+                break
             time.sleep(RENAME_PAUSE_S)  # without the lock, this can be between two renames
         return None
 

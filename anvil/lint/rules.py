@@ -278,7 +278,7 @@ def broken_anchor(documentation: Documentation) -> Iterator[Issue]:
     """Links to an anchor that their page does not have."""
     site = documentation.site
     styles = site.rules.slugs
-    pages_by_anchor: dict[str, list[str]] = {}
+    pages_by_anchor: dict[str, list[str]] | None = None
     anchors_by_page: dict[str, frozenset[str] | None] = {}
     bot_lines = {page.path: _lines_of_a_bot(page) for page in documentation.site.pages.values()}
     for use in documentation.uses:
@@ -303,7 +303,8 @@ def broken_anchor(documentation: Documentation) -> Iterator[Issue]:
             continue  # SvelteKit's own site puts the headings above in front
         if use.link.kind == "wiki" and any(slug(fragment, style) in anchors for style in styles):
             continue
-        if not pages_by_anchor:
+        if pages_by_anchor is None:
+            pages_by_anchor = {}
             for page in site.pages.values():
                 for anchor in page.anchors(styles[0]):
                     pages_by_anchor.setdefault(anchor, []).append(page.path)

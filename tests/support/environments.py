@@ -118,7 +118,7 @@ class Installation:
 
     def offer(self, distributions: Iterable[str], module: str | None = None) -> None:
         """Let pip find packages of the tests' environment. ``module``: the text of their upper modules, which are all
-        that they hold then; else they are whole."""
+        that they hold then, and they require nothing; else they are whole."""
         for name in distributions:
             noted = importlib.metadata.distribution(name)
             tag = re.findall(r"^Tag: (.+)$", noted.read_text("WHEEL") or "", re.MULTILINE)[-1]
@@ -128,8 +128,11 @@ class Installation:
                 for source, path in _files(name):
                     if path.name in ("RECORD", "INSTALLER", "REQUESTED", "direct_url.json"):
                         continue
-                    if module is None or path.parts[0].endswith(".dist-info"):
+                    if module is None:
                         archive.write(source, path.as_posix())
+                    elif path.parts[0].endswith(".dist-info"):
+                        data = source.read_bytes()
+                        archive.writestr(path.as_posix(), re.sub(rb"(?m)^Requires-Dist:.*\n", b"", data))
                     elif len(path.parts) < 3 and path.suffix == ".py":
                         archive.writestr(path.as_posix(), module)
                     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
 import os
 import re
@@ -15,7 +16,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import PAGES, write
-from tests.support.environments import Installation, closure, wheel
+from tests.support.environments import Installation, wheel
 from tests.support.programs import environment, printed, program
 
 KEYWORDS = 'docs = "docs"\n[embedding]\nprovider = "none"\n'
@@ -169,14 +170,24 @@ def test_optional_parts(installed: Installation, project: Path) -> None:
     """What the plugin and OpenAI's API need is brought by the command; the key is never shown."""
     write(project, {"mkdocs.yml": "site_name: x\nplugins: [search, anvil]\n"})
     client = "class OpenAI(dict):\n    def close(self):\n        pass\n"  # what is used of the packages
-    installed.offer(closure(["anvil-docs[mkdocs,openai]"]) - closure(["anvil-docs", "pip"]), client)
-    before, _ = healed(installed, project, "mkdocs", "names the plugin, but mkdocs is not installed")
+    installed.offer({*directly("mkdocs"), *directly("openai")}, client)
+    openai = {"ANVIL_EMBEDDING_PROVIDER": "openai"}
+    before, without = healed(installed, project, "mkdocs", "names the plugin, but mkdocs is not installed", **openai)
     assert "library is not" in of(before, "extras")[0]["text"]
-    provider = {"ANVIL_EMBEDDING_PROVIDER": "openai"}
-    _, after = healed(installed, project, "model", "not installed", OPENAI_API_KEY="sk-very-secret", **provider)
+    (keyless,) = of(without, "model")
+    assert keyless["verdict"] == "wrong" and "needs a key" in keyless["text"]
+    (missing,) = of(asked(installed, project, keyless["fix"], **openai), "model")
+    assert missing["verdict"] == "wrong" and "not installed" in missing["text"]
+    after = asked(installed, project, missing["fix"], OPENAI_API_KEY="sk-very-secret", **openai)
     assert of(after, "extras")[0]["text"].startswith("mkdocs and openai are installed.")
-    assert "A key is set" in of(after, "model")[0]["text"] and "sk-very" not in json.dumps(after)
-    assert healed(installed, project, "model", "needs a key", **provider)[0]["verdict"] == "wrong"
+    (model,) = of(after, "model")
+    assert model["verdict"] == "ok" and "A key is set" in model["text"] and "sk-very" not in json.dumps(after)
+
+
+def directly(extra: str) -> list[str]:
+    """The distributions that an extra of Anvil requires itself."""
+    lines = importlib.metadata.requires("anvil-docs") or []
+    return [re.split(r"[^\w.-]", line)[0] for line in lines if re.search(rf"extra == ['\"]{extra}['\"]", line)]
 
 
 @pytest.fixture
