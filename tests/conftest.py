@@ -103,9 +103,10 @@ settings.load_profile("suite")
 _numbers = itertools.count()
 SAME_PROCESS = {
     "converters": ("tests/library/test_converter", "tests/library/test_library"),
+    "milvus": ("tests/milvus/", "tests/e2e/milvus/"),
     "mkdocs": ("tests/e2e/mkdocs/", "tests/e2e/site/test_generators"),
 }
-"""What test files fork from -> how their names begin."""
+"""A library that takes seconds to import -> how the names of the files begin that need it, or fork from it."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -129,7 +130,7 @@ def pytest_xdist_auto_num_workers() -> int | None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
-    """Files that fork from one large program run in one process of pytest-xdist, for each would import that program."""
+    """Files that need one large library run in one process of pytest-xdist, for each process would import it."""
     from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
 
     def scope(nodeid: str) -> str:

@@ -11,8 +11,8 @@ from anvil.documents.repository_files import RepositoryFiles
 from tests.conftest import write
 from tests.support.in_process import program
 
-PAGE_BYTES = 250_000
-MAX_TIMES = 8
+PAGE_BYTES = 150_000
+MAX_TIMES = 15
 """A page may take so many times the processor time of prose, of which a megabyte took half a second when written."""
 
 
@@ -48,7 +48,7 @@ def prose_s(tmp_path_factory: pytest.TempPathFactory) -> float:
 def test_a_page_of_one_construct_takes_a_few_times_as_long_as_prose(line: str, prose_s: float, tmp_path: Path) -> None:
     text = "# Page\n\n" + line * (PAGE_BYTES // len(line))
     taken: list[float] = []
-    while len(taken) < 6 and not (taken and taken[-1] < MAX_TIMES * prose_s):  # other processes make some runs slow
+    while len(taken) < 3 and not (taken and taken[-1] < MAX_TIMES * prose_s):  # other processes make some runs slow
         taken.append(seconds(tmp_path, text))
     assert taken[-1] < MAX_TIMES * prose_s, (taken, prose_s)
 

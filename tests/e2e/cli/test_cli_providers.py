@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.embedding.test_openai import Server, error, good, server  # noqa: F401 - a fixture, and what it gives
-from tests.support.programs import program
+from tests.support import in_process, programs
 
 
 def test_a_build_whose_provider_makes_no_vector_keeps_those_there_are(
@@ -21,12 +21,12 @@ def test_a_build_whose_provider_makes_no_vector_keeps_those_there_are(
     monkeypatch.setenv("OPENAI_BASE_URL", server.url)
     monkeypatch.setenv("ANVIL_EMBEDDING_DIMENSIONS", "3")
     words = ["--docs", str(tmp_path / "docs"), "--provider", "openai"]
-    program("build", *words)
+    in_process.program("build", *words)
     index = tmp_path / "docs/.anvil/index.db"
     before = index.read_bytes()
     server.script = lambda body, call: error(400, "invalid input", param="input[0]")
-    done = program("build", *words, "--force", code=2)
+    done = programs.program("build", *words, "--force", code=2)
     assert "No vector could be made: " in done.stderr and "The old ones are kept." in done.stderr
     assert index.read_bytes() == before
     server.script = good
-    program("build", *words, "--force")
+    in_process.program("build", *words, "--force")

@@ -467,10 +467,11 @@ VIEWS = {
 }
 
 
-def test_all_text_can_be_read(visitor: Visitor, home: str) -> None:
+def test_all_text_can_be_read_and_a_phone_never_scrolls_sideways(visitor: Visitor, home: str) -> None:
     """In light and in dark."""
     grounds = {False: "rgb(255, 255, 255)", True: "rgb(20, 24, 31)"}
     for address, there in VIEWS.items():
+        visitor.screen()
         visitor.go(home + address)
         visitor.see(there)
         for dark, ground in grounds.items():
@@ -478,6 +479,8 @@ def test_all_text_can_be_read(visitor: Visitor, home: str) -> None:
             seen, poor = visitor.run(CONTRAST)
             assert seen > 10 and poor == [], (address, dark)
             assert visitor.run("return getComputedStyle(document.body).backgroundColor") == ground
+        visitor.screen(360, 740)
+        assert visitor.overflow() <= 0, address
 
 
 def test_light_and_dark_can_be_chosen_and_stay(visitor: Visitor, home: str) -> None:
@@ -492,12 +495,8 @@ def test_light_and_dark_can_be_chosen_and_stay(visitor: Visitor, home: str) -> N
     assert visitor.run(ground) == "rgb(255, 255, 255)"
 
 
-def test_a_phone_never_scrolls_sideways(visitor: Visitor, home: str) -> None:
+def test_a_phone_shows_the_tree_or_the_page(visitor: Visitor, home: str) -> None:
     visitor.screen(360, 740)
-    for address, there in VIEWS.items():
-        visitor.go(home + address)
-        visitor.see(there)
-        assert visitor.overflow() <= 0, address
     visitor.go(f"{home}#pages")
     visitor.see(".tree a").click()
     assert visitor.see(".reading h1").is_displayed() and not visitor.see(".tree").is_displayed()
