@@ -192,15 +192,6 @@ def open_page(visitor: Visitor, address: str, question: str) -> Any:
     return settled(visitor)
 
 
-def typed_anew(visitor: Visitor, question: str) -> Any:
-    """The state of the box when another question in it has its answer."""
-    visitor.run("document.querySelector('anvil-search').shadowRoot.querySelector('input').value = ''")
-    visitor.run("document.querySelector('anvil-search').focus()")
-    visitor.press(question)
-    visitor.until(lambda: visitor.run("return new URLSearchParams(location.search).get('q')") == question)
-    return settled(visitor)
-
-
 # --- the page and the box ------------------------------------------------------------------------------------------
 
 
@@ -417,7 +408,7 @@ def test_a_word_that_is_still_being_typed_finds_what_it_begins(large: Path, visi
         finished = visitor.driver.execute_async_script(ASK, [*TYPED.values()])
         for typed, whole, found, expected in zip(TYPED, TYPED.values(), begun, finished, strict=True):
             assert [each[:3] for each in found] == [each[:3] for each in expected] != [], typed
-            shown = typed_anew(visitor, typed)["results"]
+            shown = open_page(visitor, address, typed)["results"]
             assert len(shown) == 5 and all(whole.split()[-1][:4] in each["text"] for each in shown), typed
 
 
