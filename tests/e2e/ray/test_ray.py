@@ -19,7 +19,7 @@ import anvil
 from anvil.errors import BuildError
 from anvil.ray import cluster
 from tests.conftest import write
-from tests.support.programs import environment
+from tests.support.programs import environment, printed
 from tests.support.ray_cluster import TOKEN, RayCluster, alive, descendants, gone, processes, ray_cluster
 
 pytestmark = [
@@ -114,6 +114,14 @@ def test_killed_workers_and_other_processors_do_not_change_the_bytes(
     assert killed and gone(killed)
     logs = [path.read_bytes() for path in ray.folder.rglob("*.*") if path.is_file() and "logs" in path.parts]
     assert logs and not any(b"sk-secret" in log or b"Valve 3-4" in log for log in logs)
+
+
+def test_the_command_builds_on_the_cluster(ray: RayCluster, tmp_path: Path) -> None:
+    """The whole process, with the least passages that it does not embed itself."""
+    write(tmp_path / "docs", pages(21))
+    (tmp_path / "anvil.toml").write_text(PLAIN)
+    report = printed("build", "--executor", ray.address, "--json", cwd=tmp_path)
+    assert report["embedded"] == report["windows"] == 21 * 25 and not report["reasons"]
 
 
 def test_workers_with_another_model_are_refused(
