@@ -43,6 +43,7 @@ MAX_PAGE_BYTES = 50_000_000
 MAX_FILES_AROUND = 50
 """Markdown files above the documentation folder whose links are read."""
 NO_INDEX = "near-duplicate compared equal text only: there is no index with vectors. Run '{build}'."
+NO_VECTORS = "near-duplicate compared equal text only: the index has no vectors. Build it with an embedding provider."
 STALE = "near-duplicate left out {pages} that the index does not have as they are now. Run '{build}'."
 OTHER_TOOL = (
     "No page links to {orphans:,} of {pages}, so a tool that is not known here makes the site. If none does, set "
@@ -192,7 +193,7 @@ def _similar(reader: Reader | None, fresh: set[str], pages: int, notes: list[str
     pairs = None if reader is None else content_health.near_duplicates(reader, MAX_PAIRS)
     build = installation.line([*installation.typed(), "build"])
     if pairs is None:
-        notes.append(NO_INDEX.format(build=build))
+        notes.append(NO_INDEX.format(build=build) if reader is None else NO_VECTORS)
         return ()
     if len(fresh) < pages:
         notes.append(STALE.format(pages=counted(pages - len(fresh), "page"), build=build))

@@ -256,6 +256,9 @@ def test_sections_that_say_the_same(tmp_path: Path) -> None:
     report = linted(tmp_path, pages, "near-duplicate")
     assert messages(report) == ["a.md:1 'A' says the same as 'B' at b.md:1."]
     assert "there is no index with vectors" in report.notes[0]
+    with anvil.open(tmp_path / "docs", provider="none") as opened:  # for which another build would be no help
+        opened.index()
+        assert "the index has no vectors. Build it with an embedding provider" in opened.lint().notes[0]
 
 
 # --- what is silenced ----------------------------------------------------------------------------------------------
