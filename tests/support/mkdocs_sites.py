@@ -5,14 +5,16 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shlex
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import yaml
@@ -21,6 +23,8 @@ from anvil.index_file import verify
 from anvil.index_file.reader import Reader
 from anvil.index_file.table_rows import StoredDocument
 from tests.conftest import write
+from tests.support import fork_server
+from tests.support.commits import script
 from tests.support.programs import environment
 
 SITE = "https://docs.example.com/"
@@ -64,7 +68,12 @@ def build(folder: Path, *arguments: str, code: int = 0, **environ: str) -> str:
 
 def mike(folder: Path, *arguments: str) -> None:
     """Run ``mike``, which finds ``mkdocs`` on the path."""
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    with tempfile.TemporaryDirectory() as programs:
+        script(Path(programs, "mkdocs"), f'exec {shlex.join(fork_server.command_line("mkdocs"))} "$@"')
+        _mike(folder, arguments, os.pathsep.join([programs, os.environ["PATH"]]))
+
+
+def _mike(folder: Path, arguments: Sequence[str], path: str) -> None:
     done = subprocess.run(
         [sys.executable, "-c", "from mike.driver import main; raise SystemExit(main())", *arguments],
         cwd=folder,
