@@ -100,7 +100,7 @@ def command(
     chosen: dict[str, Any] = {name: None if value == "" else value for name, value in given.items()}
     ci_options = run.CiOptions(**chosen)
     say = functools.partial(output.say, err=as_json)  # with --json, standard output has the JSON only
-    runner = runners.runner(os.environ, say, summary or None, values=not as_json)
+    runner = runners.runner(os.environ, say, summary or None)
     if mode == "artifact":
         if not artifact_name or not artifact_url:
             raise click.UsageError("The mode 'artifact' needs --artifact-name and --artifact-url.")
@@ -112,6 +112,10 @@ def command(
         runner.annotate("error", str(error))
         runner.summarize(failure(str(error)))
         return ERROR
+    runner.output(values)
     if as_json:
         output.print_json(values)
+    else:
+        for name, value in values.items():
+            runner.line(f"{name}: {value}")
     return OK if is_good else NO

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from anvil.ci import pull_request
-from anvil.ci.runners import Runner, shown
+from anvil.ci.runners import Runner
+from anvil.cli.output import relative
 from anvil.errors import AnvilError, ArtifactError
 from anvil.git.tracked_file import TrackedIndex
 from anvil.index_file.reader import Reader
@@ -103,14 +104,14 @@ def deps_cache(base: Path, temporary: Path) -> dict[str, str]:
     except OSError:  # without a lock, or with one that 'anvil deps sync' refuses
         name = "none"
     return {
-        "deps-folder": str(temporary / f"anvil-deps-{_id(shown(lock))}"),
+        "deps-folder": str(temporary / f"anvil-deps-{_id(relative(lock))}"),
         "deps-key": f"{DEPS_PREFIX}{name}",
         "deps-prefix": DEPS_PREFIX,
     }
 
 
 def _place(opened: Anvil, shard: str | None) -> str:
-    return _id(f"{shown(opened.index_path)}\n{shard or ''}")
+    return _id(f"{relative(opened.index_path)}\n{shard or ''}")
 
 
 def _id(name: str) -> str:

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Literal
 from urllib.parse import quote
 
 from anvil.ci import previous_indexes, pull_request, summary
-from anvil.ci.runners import Runner, impact_notes, in_checkout, lint_notes, question_notes, shown, stale_notes
+from anvil.ci.runners import Runner, impact_notes, in_checkout, lint_notes, question_notes, stale_notes
 from anvil.cli.options import option_words
-from anvil.cli.output import ProgressLines
+from anvil.cli.output import ProgressLines, relative
 from anvil.errors import BuildError, ConfigError
 from anvil.fetch.settings import FetchOptions
 from anvil.impact.settings import ImpactOptions
@@ -65,7 +65,6 @@ def plan(options: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
             + previous_indexes.branch_key(pull_request.base_branch() or pull_request.own_branch()),
             **previous_indexes.deps_cache(opened.base, temporary),
         }
-    runner.output(values)
     return True, values
 
 
@@ -119,7 +118,6 @@ def build(options: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
             target = Path(options.keep, INDEX_NAME)
             publish.place(index, target)
             manifest.write_manifest(target)
-    runner.output(values)
     runner.summarize(summary.render_index(contents))
     return True, values
 
@@ -164,15 +162,14 @@ def check(options: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
                 runner.annotate(*note)
             runner.annotate(
                 "error",
-                f"{shown(opened.index_path)} is stale: {counted(len(changes), 'page', 'differ')} "
+                f"{relative(opened.index_path)} is stale: {counted(len(changes), 'page', 'differ')} "
                 f"from the documents. {way_out}",
             )
         else:
-            runner.line(f"{shown(opened.index_path)} is fresh: no page differs from the documents.")
+            runner.line(f"{relative(opened.index_path)} is fresh: no page differs from the documents.")
         stale_files = _stale_agent_files(opened, options)
         for message in stale_files:
             runner.annotate("error", message)
-    runner.output(values)
     runner.summarize(summary.render_index(contents))
     return not changes and not stale_files, values
 
@@ -211,7 +208,6 @@ def test(options: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
         "failed": str(len(report.failed)),
         "lost": str(len(report.comparison.lost) if report.comparison else 0),
     }
-    runner.output(values)
     runner.summarize(summary.render_questions(report, branch, pages_url))
     runner.line(summary.questions_headline(report))
     return report.passed, values
@@ -226,7 +222,6 @@ def lint(options: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
             runner.annotate(*note)
         pages_url = _pages_url(opened)
     values = {level + "s": str(sum(each.level == level for each in report.findings)) for level in LEVELS}
-    runner.output(values)
     runner.summarize(summary.render_lint(report, pages_url))
     runner.line(summary.lint_headline(report))
     return not failing, values
@@ -262,7 +257,6 @@ def impact(options: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
     for sentence in report.notes:
         runner.line(sentence)
     values = {"impact": str(len(likely))}
-    runner.output(values)
     if section := summary.render_impact(likely, report, pages_url):
         runner.summarize(section)
     if options.comment:
@@ -295,12 +289,11 @@ def deps(options: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
         docs_cache.keep_only(kept_docs, entries, config.table(FetchOptions), base)
     for report in reports:
         if report.problem is not None:
-            runner.annotate("error", report.problem, shown(base / LOCK_NAME))
+            runner.annotate("error", report.problem, relative(base / LOCK_NAME))
     values = {
         "dependencies": str(len(reports)),
         "dependencies-fetched": str(sum(report.outcome == "fetched" for report in reports)),
     }
-    runner.output(values)
     runner.summarize(summary.dependencies(reports))
     return is_complete, values
 
@@ -326,12 +319,12 @@ def _opened(options: CiOptions, runner: Runner) -> Anvil:
 def _contents(opened: Anvil, reader: Reader, **more: object) -> summary.Contents:
     meta, site = reader.meta(), opened.config.site.folder
     return summary.Contents(
-        index=shown(opened.index_path),
-        docs=shown(opened.folder) if opened.folder else "",
+        index=relative(opened.index_path),
+        docs=relative(opened.folder) if opened.folder else "",
         digest=meta["digest"],
         commit=meta.get("commit"),
         of_site=reader.excluded_hashes() is not None,
-        site_folder=None if site is None else shown(opened.base / site),
+        site_folder=None if site is None else relative(opened.base / site),
         pages_url=_pages_url(opened),
         after=_size(reader, opened.index_path),
         **more,  # type: ignore[arg-type]

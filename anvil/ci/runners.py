@@ -35,16 +35,12 @@ _CUT = "\n\n*The rest is left out: a summary can have 1 MiB.*\n"
 _UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ud800-\udfff\ufeff]")
 
 
-def runner(
-    environment: Mapping[str, str], say: Callable[[str], None], summary: str | None, values: bool = True
-) -> Runner:
+def runner(environment: Mapping[str, str], say: Callable[[str], None], summary: str | None) -> Runner:
     """The runner of this job, by the environment. ``say`` prints a line. It may use stdout or stderr: GitHub's runner
-    reads commands from both (its ScriptHandler). ``summary``: a file for the summary instead of GitHub's own.
-    ``values``: whether the values for later steps are printed, too."""
+    reads commands from both (its ScriptHandler). ``summary``: a file for the summary instead of GitHub's own."""
     if environment.get("GITHUB_ACTIONS") == "true":
-        own = environment.get("GITHUB_STEP_SUMMARY")
-        return GitHub(say, environment.get("GITHUB_OUTPUT"), summary or own, values)
-    return Runner(say, summary, values)
+        return GitHub(say, environment.get("GITHUB_OUTPUT"), summary or environment.get("GITHUB_STEP_SUMMARY"))
+    return Runner(say, None, summary)
 
 
 def visible(text: str) -> str:
@@ -57,12 +53,13 @@ def _spelled(character: str) -> str:
 
 
 class Runner:
-    """The outputs of a job, in a plain log, such as GitLab's or a terminal."""
+    """The outputs of a job, in a plain log, such as GitLab's or a terminal. ``output``: the file for values of later
+    steps; ``summary``: that of the summary."""
 
-    def __init__(self, say: Callable[[str], None], summary: str | None, values: bool = True) -> None:
+    def __init__(self, say: Callable[[str], None], output: str | None, summary: str | None) -> None:
         self._say = say
+        self._output = output
         self._summary = summary
-        self._values = values
 
     def line(self, text: str) -> None:
         """Print a line in the log."""
@@ -74,9 +71,9 @@ class Runner:
         self.line(f"{level}: {place}{message}")
 
     def output(self, values: Mapping[str, str]) -> None:
-        """Set values for later steps: lines ``name: value``."""
-        for name, value in values.items() if self._values else ():
-            self.line(f"{name}: {value}")
+        """Set values for later steps."""
+        if self._output:
+            _append(self._output, "".join(entry(name, value) for name, value in values.items()))
 
     def summarize(self, markdown: str) -> None:
         """Append to the summary of the run."""
@@ -87,12 +84,6 @@ class Runner:
 class GitHub(Runner):
     """GitHub's runner. Its documentation is "Workflow commands for GitHub Actions"."""
 
-    def __init__(
-        self, say: Callable[[str], None], output: str | None, summary: str | None, values: bool = True
-    ) -> None:
-        super().__init__(say, summary, values)
-        self._output = output
-
     def line(self, text: str) -> None:
         """See :meth:`Runner.line`."""
         self._say(harmless(text))
@@ -101,12 +92,6 @@ class GitHub(Runner):
         """See :meth:`Runner.annotate`."""
         where = {} if file is None else {"file": file, "line": str(line or 1)}
         self._say(command(level, message, {**where, "title": "Anvil"}))
-
-    def output(self, values: Mapping[str, str]) -> None:
-        """See :meth:`Runner.output`; they are written into a file of the runner, too."""
-        if self._output:
-            _append(self._output, "".join(entry(name, value) for name, value in values.items()))
-        super().output(values)
 
 
 def command(name: str, message: str, properties: Mapping[str, str]) -> str:
@@ -191,13 +176,6 @@ def in_workspace(file: Path) -> str | None:
     """The POSIX path of an absolute one from the root of the checkout; None if it is outside of it."""
     root = Path(os.environ.get("GITHUB_WORKSPACE") or os.getcwd()).resolve()
     return file.relative_to(root).as_posix() if file.is_relative_to(root) else None
-
-
-def shown(path: Path) -> str:
-    """A POSIX path, relative to the working folder if it is below it."""
-    absolute = path.absolute()
-    here = Path.cwd()
-    return (absolute.relative_to(here) if absolute.is_relative_to(here) else absolute).as_posix()
 
 
 def lint_notes(findings: Iterable[LintFinding], opened: Anvil) -> Iterator[Note]:

@@ -132,7 +132,7 @@ def relative(path: str | Path) -> str:
     from pathlib import Path
 
     try:
-        return Path(path).resolve().relative_to(Path.cwd().resolve()).as_posix()
+        return Path(os.path.abspath(path)).relative_to(Path.cwd()).as_posix()
     except ValueError:
         return os.path.normpath(path)
 

@@ -97,14 +97,6 @@ class ExaminedProject:
 
         return WorkingTree(self.folder, self.config.source)
 
-    def shown(self, path: Path) -> str:
-        """A path relative to the working folder where it is below it."""
-        try:
-            below = Path(os.path.abspath(path)).relative_to(Path.cwd())
-        except ValueError:
-            return str(path)
-        return str(below)
-
     def anvil(self, *words: str, options: tuple[str, ...] = ()) -> str:
         """The command line of this ``anvil`` with ``words`` and with those of ``options`` that were given; a secret in
         them is masked."""

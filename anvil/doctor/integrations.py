@@ -17,6 +17,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from anvil.cli.output import relative
 from anvil.doctor import examined_project
 from anvil.doctor.examined_project import ExaminedProject, Finding
 from anvil.errors import ConfigError, GitError, SourceError
@@ -60,7 +61,7 @@ def _init(project: ExaminedProject, name: str, *more: str) -> str:
 def _client_file(project: ExaminedProject, name: str, file: ClientFile) -> Iterator[Finding]:
     from anvil.clients.client_files import default_name, is_ours, listed, other_project
 
-    client, shown = file.client, project.shown(file.path)
+    client, shown = file.client, relative(file.path)
     scope = () if file.scope == client.scopes[0] else ("--scope", file.scope)
     try:
         data = safe_files.data(file.path)
@@ -97,7 +98,7 @@ def _client_file(project: ExaminedProject, name: str, file: ClientFile) -> Itera
 
 
 def _aside(project: ExaminedProject, file: Path) -> str:
-    shown = project.shown(file)
+    shown = relative(file)
     return installation.line(["move" if os.name == "nt" else "mv", shown, f"{shown}.broken"])
 
 
@@ -148,7 +149,7 @@ def pre_commit(project: ExaminedProject) -> Iterator[Finding]:
     try:
         written = examined_project.read(file)
     except ConfigError as error:
-        yield Finding("wrong", f"{project.shown(file)} {error}")
+        yield Finding("wrong", f"{relative(file)} {error}")
         return
     configured = [hook.get("id") for repo in objects(written, "repos") for hook in objects(repo, "hooks")]
     ours = [name for name in HOOKS if name in configured]
@@ -156,7 +157,7 @@ def pre_commit(project: ExaminedProject) -> Iterator[Finding]:
         return
     is_set_up = _is_set_up(repository)
     if not is_set_up:
-        text = f"{project.shown(file)} has {listed(ours)}, but pre-commit is not set up in this clone."
+        text = f"{relative(file)} has {listed(ours)}, but pre-commit is not set up in this clone."
         yield Finding("wrong", text, _install_hooks(project, repository.root))
     need_index = [name for name in ours if name in NEED_TRACKED_INDEX]
     problem = _without_tracked_index(project, need_index[0]) if need_index else None
@@ -217,7 +218,7 @@ def _let_in(project: ExaminedProject, tracked: TrackedIndex) -> str:
     # in a subshell, because the next commands run in this folder
     if "--config" in dict(project.given) and project.base != Path.cwd():
         init = f"({project.at(project.base, init)})"
-    return f"{init} && {project.build()} && {installation.line(['git', 'add', project.shown(project.index.parent)])}"
+    return f"{init} && {project.build()} && {installation.line(['git', 'add', relative(project.index.parent)])}"
 
 
 def _install_hooks(project: ExaminedProject, root: Path) -> str:
@@ -238,7 +239,7 @@ def mkdocs(project: ExaminedProject) -> Iterator[Finding]:
     try:
         written = examined_project.read(file)
     except ConfigError as error:
-        yield Finding("wrong", f"{project.shown(file)} {error}")
+        yield Finding("wrong", f"{relative(file)} {error}")
         return
     if not has_plugin(written):
         return
@@ -248,15 +249,15 @@ def mkdocs(project: ExaminedProject) -> Iterator[Finding]:
         return
     missing = find_spec("mkdocs") is None
     if missing:
-        text = f"{project.shown(file)} names the plugin, but mkdocs is not installed here."
+        text = f"{relative(file)} names the plugin, but mkdocs is not installed here."
         yield Finding("note", text, installation.install_extras("mkdocs"))
     folder = file.parent / str(written.get("docs_dir") or "docs")
     if folder.resolve() != project.folder.resolve():
-        site, named = project.shown(folder), project.shown(project.folder)
+        site, named = relative(folder), relative(project.folder)
         text = f"The site is built from {site}, but the configuration names {named}. Set both to the same folder."
         yield Finding("note", text)
     elif not missing:
-        yield Finding("ok", f"{project.shown(file)} names the plugin, and it can run.")
+        yield Finding("ok", f"{relative(file)} names the plugin, and it can run.")
 
 
 MKDOCS_CONFIGS = ("mkdocs.yml", "mkdocs.yaml")

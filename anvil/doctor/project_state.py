@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from anvil.cli.output import relative
 from anvil.context.settings import CONTEXT_NAME, ContextOptions, load_context
 from anvil.doctor.examined_project import ExaminedProject, Finding, Verdict
 from anvil.documents.document_source import no_page
@@ -62,7 +63,7 @@ def configuration(project: ExaminedProject) -> Iterator[Finding]:
     if file is None:
         yield Finding("ok", "There is no configuration file: the defaults are used.")
     else:
-        yield Finding("ok", f"{project.shown(file)} is valid.")
+        yield Finding("ok", f"{relative(file)} is valid.")
 
 
 def documents(project: ExaminedProject) -> Iterator[Finding]:
@@ -72,7 +73,7 @@ def documents(project: ExaminedProject) -> Iterator[Finding]:
     except SourceError as error:
         yield Finding("note" if project.has_index else "wrong", str(error))
         return
-    shown, count = project.shown(project.folder), len(scan.entries)
+    shown, count = relative(project.folder), len(scan.entries)
     if (others := other_formats_note(project.folder, count)) is not None:
         yield Finding("note" if count else "wrong", f"{shown} has {counted(count, 'page')}. {others}")
         return
@@ -120,7 +121,7 @@ def _unwritable(project: ExaminedProject, folder: Path, effect: str, verdict: Ve
         with tempfile.TemporaryFile(dir=existing):
             return []
     except OSError as error:
-        text = f"{project.shown(existing)} cannot be written ({error.strerror}): {effect}."
+        text = f"{relative(existing)} cannot be written ({error.strerror}): {effect}."
         return [Finding(verdict, text, _permit(existing, error.errno))]
 
 
@@ -140,14 +141,14 @@ def events(project: ExaminedProject, system: Path = Path("/proc")) -> Iterator[F
         return
     kind = _file_system(Path(os.path.realpath(project.folder)), (system / "self/mounts").read_text("utf-8"))
     if kind in NETWORK_FILE_SYSTEMS:
-        text = f"{project.shown(project.folder)} is on another machine ({kind})"
+        text = f"{relative(project.folder)} is on another machine ({kind})"
         yield Finding("note", f"{text}: changes are seen at the next query only.")
         return
     limit = int((system / "sys/fs/inotify/max_user_watches").read_text("utf-8"))
     below = sum(len(names) for _, names, _ in os.walk(project.folder)) + 1
     if below > limit:
         text = (
-            f"{project.shown(project.folder)} has {below:,} folders, more than the {limit:,} that a user may watch "
+            f"{relative(project.folder)} has {below:,} folders, more than the {limit:,} that a user may watch "
             "here: changes are seen at the next query only."
         )
         yield Finding("note", text, f"sudo sysctl fs.inotify.max_user_watches={2 * below}")
@@ -207,7 +208,7 @@ def context(project: ExaminedProject) -> Iterator[Finding]:
     records = Records(root / options.index_dir)
     if not file.exists() and not records.index.exists():
         return
-    named = project.shown(file) if file.exists() else "The context"
+    named = relative(file) if file.exists() else "The context"
     for note in notes:
         yield Finding("note", note)
     plain = [directory for directory in options.directories if not any(sign in directory for sign in "*?[{")]
@@ -237,7 +238,7 @@ def index(project: ExaminedProject) -> Iterator[Finding]:
     if project.in_milvus:
         yield _milvus_index(project)
         return
-    path, shown = project.index, project.shown(project.index)
+    path, shown = project.index, relative(project.index)
     if tracked_file.is_pointer(path):
         yield Finding("wrong", f"{shown} is in Git LFS and was not fetched.", "git lfs pull")
         return
@@ -272,7 +273,7 @@ def _milvus_index(project: ExaminedProject) -> Finding:
 
 
 def _missing(project: ExaminedProject) -> Finding:
-    shown = project.shown(project.index)
+    shown = relative(project.index)
     if project.remote:
         command = project.anvil("status", options=PLACE)
         return Finding("note", "The index is published elsewhere, and was not fetched yet.", command)
@@ -287,7 +288,7 @@ def _shortcomings(project: ExaminedProject, reader: Reader) -> Iterator[Finding]
     from anvil.live import site_view
     from anvil.settings.schema import OPTIONAL_SETTINGS, recorded
 
-    meta, shown = reader.meta(), project.shown(project.index)
+    meta, shown = reader.meta(), relative(project.index)
     of_site = reader.excluded_hashes() is not None  # such an index has settings of its own
     build = None if project.remote or of_site else project.build()
     if "shard" in meta:
@@ -330,7 +331,7 @@ def index_in_git(project: ExaminedProject) -> Iterator[Finding]:
         ignored = tracked.ignored
     except (GitError, SourceError):  # a finding of "git", or there is no repository
         return
-    add = installation.line(["git", "add", project.shown(project.index)])
+    add = installation.line(["git", "add", relative(project.index)])
     if entry is None:
         if ignored:
             yield Finding("ok", "Git leaves it out: each machine builds its own.")
@@ -385,14 +386,14 @@ def library(project: ExaminedProject) -> Iterator[Finding]:
         return
     size = path.stat().st_size
     if size > MAX_LIBRARY_BYTES:
-        yield Finding("note", f"{project.shown(path)} has {size:,} bytes and was not checked: that would take long.")
+        yield Finding("note", f"{relative(path)} has {size:,} bytes and was not checked: that would take long.")
         return
     try:
         meta, documents = library_file.examine(path)
     except AnvilError as error:
         yield Finding("wrong", str(error))
         return
-    text = f"{project.shown(path)} is sound and has {counted(documents, 'document')}."
+    text = f"{relative(path)} is sound and has {counted(documents, 'document')}."
     wanted = _wanted_settings(project) if documents else {}
     if all(meta[key] == value for key, value in wanted.items() if key.startswith("embedding_")):
         yield Finding("ok", text)

@@ -73,9 +73,9 @@ def test_elsewhere_plain_lines_are_printed(tmp_path: Path) -> None:
     runner = runners.runner({}, said.append, str(tmp_path / "s.md"))
     runner.annotate("warning", "Left\nout", "docs/a.md", 7)
     runner.annotate("error", "stale")
-    runner.output({"pages": "3"})
+    runner.output({"pages": "3"})  # there are no later steps to read it
     runner.summarize("# S\n")
-    assert said == ["warning: docs/a.md:7: Left\\nout", "error: stale", "pages: 3"]
+    assert said == ["warning: docs/a.md:7: Left\\nout", "error: stale"]
     assert (tmp_path / "s.md").read_text() == "# S\n"
 
 
