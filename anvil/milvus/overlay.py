@@ -53,12 +53,8 @@ class LayeredReader:
     """An :class:`anvil.index_file.reader.IndexReader` over the export below and the overlay above. ``masked``: ids of
     the documents below that are not used."""
 
-    def __init__(self, below: MilvusReader, above: Reader | None = None, masked: frozenset[int] = frozenset()) -> None:
-        """``above``: by default it has no page."""
-        self.below, self.above, self.masked = below, above or Overlay(below).reader, masked
-
-    def close(self) -> None:
-        self.above.close()
+    def __init__(self, below: MilvusReader, above: Reader, masked: frozenset[int]) -> None:
+        self.below, self.above, self.masked = below, above, masked
 
     @cached_property
     def listed(self) -> list[tuple[str, int, int]]:

@@ -14,7 +14,7 @@ from anvil.errors import ConfigError
 from anvil.index_file import verify
 from anvil.milvus import export
 from anvil.milvus.milvus_index import MilvusCollection, MilvusIndex
-from anvil.milvus.overlay import LayeredReader
+from anvil.milvus.overlay import LayeredReader, Overlay
 from anvil.requests import SearchRequest
 from anvil.results import Mode
 from anvil.search.candidates import FileIndex
@@ -64,7 +64,8 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Both]:
     remote = MilvusCollection("milvus+lite:lite.db/docs", folder)
     export.export(index, remote.client, grace=0)
     with verify.open_checked(index) as reader:
-        there = Searcher(MilvusIndex(LayeredReader(remote.reader())), Words())
+        exported = remote.reader()
+        there = Searcher(MilvusIndex(LayeredReader(exported, Overlay(exported).reader, frozenset())), Words())
         made = Both(Searcher(FileIndex(reader), Words()), there)
         assert made.file.index.count() > MAX_WHOLE  # else all are candidates, whoever names them
         yield made
@@ -169,6 +170,7 @@ def test_without_vectors_words_are_all(tmp_path: Path, keywords: EmbeddingProvid
     export.export(index, remote.client, grace=0)
     with verify.open_checked(index) as reader:
         file = Searcher(FileIndex(reader), keywords).search(SearchRequest(asked, 5, None, 12_000, "hybrid"))
-        there = Searcher(MilvusIndex(LayeredReader(remote.reader())), keywords)
+        exported = remote.reader()
+        there = Searcher(MilvusIndex(LayeredReader(exported, Overlay(exported).reader, frozenset())), keywords)
         assert there.search(SearchRequest(asked, 5, None, 12_000, "hybrid")) == file and file.hits
     remote.close()
