@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Sequence
 from dataclasses import asdict, astuple, dataclass
 from pathlib import Path
 from typing import Literal
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 from anvil.index_file import table_rows, verify
 from anvil.index_file.fts_table import tokenizer
 from anvil.index_file.reader import Reader
-from anvil.index_file.table_rows import SearchedText, StoredChunk, StoredDocument
+from anvil.index_file.table_rows import SearchedText, StoredChunk, StoredDocument, edition
 from anvil.milvus import generation_reader as reading
 from anvil.milvus import generations
 from anvil.milvus.generations import Generation
@@ -103,7 +104,7 @@ class _Export:
 
     def _pages(self, windows: dict[int, int]) -> None:
         """Write chunks, records and the list of pages. ``windows``: chunk row -> its number of windows."""
-        catalogue: list[list[object]] = []
+        catalogue: list[Sequence[object]] = []
         done, total = 0, self._counts["chunks"]
         sizes, blobs = self._reader.page_sizes(), self._reader.blob_ids()
         for document in self._reader.documents():
@@ -117,10 +118,9 @@ class _Export:
                 done += len(batch)
                 self._progress("exporting chunks", done, total)
             self._record(document, rows)
-            blob = blobs.get(document.file_path, "")
-            catalogue.append(
-                [document.file_path, document.id, blob, document.last_modified, *sizes.get(document.id, (0, 0))]
-            )
+            blob, size = blobs.get(document.file_path, ""), sizes.get(document.id, (0, 0))
+            listed = document.file_path, document.id, blob, document.last_modified, *size, *edition(document.metadata)
+            catalogue.append(listed)
         self._target.put_text(
             generations.CATALOGUE, 0, json.dumps(catalogue, ensure_ascii=False, separators=(",", ":"))
         )

@@ -39,13 +39,15 @@ _WORDS = ["words", "length"]
 
 
 class PageEntry(NamedTuple):
-    """An entry of the list of pages, with the numbers of chunks and characters."""
+    """An entry of the list of pages, with the numbers of chunks and characters, and with its version and language."""
 
     id: int
     blob_id: str
     last_modified: str
     chunks: int
     characters: int
+    version: str | None
+    language: str | None
 
 
 class Words(NamedTuple):
@@ -404,6 +406,7 @@ class MilvusReader:
         """Row id -> chunk."""
         chunks = {}
         for row, c in self.entities(rows).items():
+            page = self.pages[c["path"]]
             place = ChunkMetadata(
                 file_path=c["path"],
                 heading_path=c["heading_path"],
@@ -413,6 +416,8 @@ class MilvusReader:
                 start_line=c["start_line"] or None,
                 end_line=c["end_line"] or None,
                 url=c["url"] or None,
+                version=page.version,
+                language=page.language,
             )
             chunks[row] = StoredChunk(
                 row=row,

@@ -25,7 +25,7 @@ from anvil.milvus.milvus_client import INDEX_TIMEOUT_S, WRITE_TIMEOUT_S, Client,
 if TYPE_CHECKING:
     from pymilvus import CollectionSchema
 
-LAYOUT = 4
+LAYOUT = 5
 """Increase it for a change that older versions cannot read, or without which results would differ from the file's."""
 KINDS = ("chunks", "windows", "pages", "parts")
 MAX_TEXT_BYTES = 65_535

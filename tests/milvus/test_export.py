@@ -47,6 +47,7 @@ STRANGE = {
     "中文/文档.md": "# 配置\n\n服务器的配置文件在这里。\n",
     "long.md": "# Long\n\n" + "".join(f"ärmel-{n} " for n in range(9000)) + "\n",
     "empty.md": "",
+    "edition.md": "---\nversion: '1.2'\nlanguage: de\n---\n# Ausgabe\n\nEine Seite mit Version und Sprache.\n",
     "links.md": '# Links\n\nSee [the numbats](a%5Cb.md), [文档](中文/文档.md), [such][a]\n\n[a]: long.md "title"\n',
 }
 
