@@ -45,8 +45,12 @@ class OAuthSettings:
 
     def __post_init__(self) -> None:
         for name, url in (("issuer", self.issuer), ("resource", self.resource)):
-            if not index_url.is_allowed(url) or "#" in url or "?" in url:
-                raise ConfigError(f"The OAuth {name} {url!r} is not an https address. Check --oauth-{name}.")
+            # Both are in headers, which each client gets.
+            if not index_url.is_allowed(url) or not url.isascii() or not url.isprintable() or set(url) & set(' "#?@\\'):
+                raise ConfigError(
+                    f"The OAuth {name} {index_url.without_secrets(url)!r} is not a plain https address, in ASCII and "
+                    f"without user, query and fragment. Check --oauth-{name}."
+                )
         if any(not scope.isascii() or not scope.isprintable() or set(scope) & set(' "\\') for scope in self.scopes):
             raise ConfigError("An OAuth scope has a character that is not allowed. Check --oauth-scope.")
 

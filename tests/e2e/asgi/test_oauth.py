@@ -267,8 +267,12 @@ def test_an_issuer_that_is_spelled_otherwise_is_named_in_the_log(
     [
         ("https://id.example.org", None, (), "both the issuer and the resource"),
         (None, None, ("docs",), "both the issuer and the resource"),
-        ("http://id.example.org", "https://x.org/mcp", (), "not an https address"),
-        ("https://id.example.org", "https://x.org/mcp#a", (), "not an https address"),
+        ("http://id.example.org", "https://x.org/mcp", (), "not a plain https address"),
+        ("https://me:secret@id.example.org", "https://x.org/mcp", (), "issuer 'https://id.example.org' is not a plain"),
+        ("https://id.example.org", "https://\u6587.org/mcp", (), "not a plain https address"),
+        ("https://id.example.org", "https://x.org/mcp#a", (), "not a plain https address"),
+        ("https://me:secret@id.example.org", "https://x.org/mcp", (), "issuer 'https://id.example.org' is not a plain"),
+        ("https://id.example.org", "https://\u6587.org/mcp", (), "not a plain https address"),
         ("https://id.example.org", "https://x.org/mcp", ('a"b',), "a character that is not allowed"),
     ],
 )
