@@ -532,6 +532,8 @@ def _member(
     collection: Collection,
     request: OpenRequest,
     provider: EmbeddingProvider | None = None,
+    *,
+    one_of_several: bool = False,
 ) -> OpenedIndex:
     """One collection of a project."""
     if collection.of_project:  # its keys are those at the top of the configuration
@@ -539,7 +541,10 @@ def _member(
     else:
         has_folder = collection.docs is not None
         settings, index_only = of_collection(config, collection), not has_folder
-    return OpenedIndex(settings, base, request, index_only=index_only, has_folder=has_folder, provider=provider)
+    known = collection if one_of_several else None
+    return OpenedIndex(
+        settings, base, request, index_only=index_only, has_folder=has_folder, provider=provider, collection=known
+    )
 
 
 def _several(config: Config, base: Path, collections: Sequence[Collection], request: OpenRequest) -> Anvil:
@@ -551,10 +556,8 @@ def _several(config: Config, base: Path, collections: Sequence[Collection], requ
     with ExitStack() as stack:
         stack.callback(provider.close)
         for collection in collections:
-            member = _member(config, base, collection, request, provider)
-            stack.callback(member.close)
-            member.collection = collection
-            members.append(member)
+            members.append(_member(config, base, collection, request, provider, one_of_several=True))
+            stack.callback(members[-1].close)
         stack.pop_all()  # all are open, and closed by what is returned
     return Anvil(members, config, provider)
 

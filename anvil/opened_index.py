@@ -59,7 +59,8 @@ class OpenedIndex:
         ``docs``, from the configuration, may be missing or unrelated. ``has_folder``: whether ``docs`` counts at all.
         ``provider``: one that several share; the caller closes it."""
         folder = base / config.docs
-        if not folder.is_dir() and not index_only and not request.docs_in_git:
+        is_missing = not folder.is_dir() and not index_only and not request.docs_in_git
+        if is_missing and collection is None:  # of several, the others answer, and this one says what it lacks
             from anvil.documents.folder_advice import no_folder
 
             raise SourceError(no_folder(folder))
@@ -68,7 +69,7 @@ class OpenedIndex:
         self.request = request
         self.started_at = time.monotonic()
         self.collection = collection
-        self.folder = folder if has_folder and folder.is_dir() else None
+        self.folder = folder if has_folder and (is_missing or folder.is_dir()) else None
         self.location = _location(config, base, self.folder, has_folder=has_folder)
         self.site_folder = base / config.site.folder if config.site.folder else None
         self.chunking = config.chunking
@@ -227,6 +228,8 @@ class OpenedIndex:
     def ensure_folder(self, folder: Path | None) -> None:
         """Raise :class:`SourceError` when the folder no longer exists."""
         if folder is not None and not folder.is_dir():
+            if self.collection is not None:
+                raise SourceError(f"There is no folder {folder}. Make it, or correct docs of this collection.")
             raise SourceError(f"There is no folder {folder} any more. Put it back, or open another.")
 
     def may_build(self, error: ArtifactError) -> bool:

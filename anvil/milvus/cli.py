@@ -8,6 +8,7 @@ import click
 
 from anvil.cli import options, output
 from anvil.errors import ConfigError
+from anvil.wording import counted
 
 
 @click.command("export", epilog="Example: anvil export --to milvus://milvus.internal:19530/docs")
@@ -39,7 +40,9 @@ def command(docs: str | None, index: str | None, config: str | None, to: str, as
     if as_json:
         output.print_json(report)
     elif not quiet:
-        size = f"{report.pages} pages, {report.chunks} chunks, {report.vectors} vectors"
+        size = (
+            f"{counted(report.pages, 'page')}, {counted(report.chunks, 'chunk')}, {counted(report.vectors, 'vector')}"
+        )
         if report.outcome == "unchanged":
             output.say(f"{report.target} is up to date: {size}.")
         else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -83,6 +84,18 @@ def test_build_and_check_take_all_folders(project: Path) -> None:
     assert "1 changed" in said("build", "--collection", "handbook")
     assert [each["fresh"] for each in printed("check", "--json")["collections"]] == [True, True]
     assert "There are no documents to index." in complaint("build", "--collection", "bakery")
+
+
+def test_a_collection_whose_folder_is_missing_keeps_no_other_from_its_work(project: Path) -> None:
+    """As a submodule that is not checked out."""
+    shutil.rmtree(project / "kitchen")
+    built = program("build", code=2)
+    assert "docs: Built docs/.anvil/index.db" in built.stdout
+    assert built.stderr.startswith("anvil: handbook: There is no folder kitchen.")
+    found = program("search", "sourdough")
+    assert "bakery@2:rolls.md:" in found.stdout
+    assert "handbook cannot answer: There is no folder kitchen. Make it, or correct docs" in found.stderr
+    assert "There is no folder kitchen" in complaint("search", "--collection", "handbook", "sourdough")
 
 
 def test_the_status_has_a_block_for_each(project: Path) -> None:
