@@ -87,9 +87,8 @@ def fetch(
     source: str | os.PathLike[str],
     options: FetchOptions | None = None,
     *,
-    cache: str | os.PathLike[str] | FetchedCache | None = None,
-    head: str | os.PathLike[str] | None = None,
-    token: str | None = None,
+    cache: FetchedCache | None = None,
+    head: Path | None = None,
     offline: str | None = None,
     limits: Limits | None = None,
     progress: Progress = silent,
@@ -100,30 +99,27 @@ def fetch(
 
     ``source``: a path (a file, or a folder with one), ``https://...`` (a file, a folder, a site), or
     ``github:OWNER/REPO[@REF]#artifact:NAME`` or ``#release:TAG``. ``options``: as configured, with the limit of its
-    size; ``limits`` replaces that. ``cache``: the folder it is kept in, by default the user's. ``head``: a folder in
-    the repository; the artifact nearest to its HEAD is taken. ``token`` for GitHub, by default ``GITHUB_TOKEN``,
-    ``GH_TOKEN`` or what ``gh`` has. ``offline``: a reason to use the cache only. ``progress`` gets ("fetching kB",
-    done, total). ``policy``: which servers are allowed, by default those that a user may name. ``attested``: what is
-    done about its attestation, by default nothing.
+    size; ``limits`` replaces that. ``cache``: where it is kept, by default the user's. ``head``: a folder in the
+    repository; the artifact nearest to its HEAD is taken. ``offline``: a reason to use the cache only. ``progress``
+    gets ("fetching kB", done, total). ``policy``: which servers are allowed, by default those that a user may name.
+    ``attested``: what is done about its attestation, by default nothing.
 
     Raises :class:`ConfigError` for an invalid source, :class:`FetchError` when there is no index,
     :class:`ArtifactError` when the index is refused.
     """
     address = index_url.parse(os.fspath(source))
-    head_folder = Path(head) if head is not None else None
     if isinstance(address, LocalPath):
         examiner = Examiner(attested, None, address.shown)
         result = find(Path(address.path))
         examined = examiner.examine(result.manifest.sha256, lambda: attestation.of_file(result.path))
         result = replace(result, attestation=examined.attestation, notes=(*result.notes, *examined.notes))
     else:
-        fetched_cache = cache if isinstance(cache, FetchedCache) else FetchedCache(Path(cache) if cache else None)
-        examiner = Examiner(attested, expected_builder(address), address.shown, fetched_cache)
-        entry = fetched_cache.entry(key(address, head_folder, attested))
+        cache = cache or FetchedCache()
+        examiner = Examiner(attested, expected_builder(address), address.shown, cache)
+        entry = cache.entry(key(address, head, attested))
         server = _Server(
             address,
-            head_folder,
-            token,
+            head,
             limits or Limits(size=(options or FetchOptions()).max_bytes),
             progress,
             policy,
@@ -131,8 +127,8 @@ def fetch(
             entry,
         )
         result = server.fetch(offline)
-    if result.distance is None and result.commit and head_folder is not None:
-        result = replace(result, distance=repository.distance(head_folder, result.commit))
+    if result.distance is None and result.commit and head is not None:
+        result = replace(result, distance=repository.distance(head, result.commit))
     return result
 
 
@@ -144,16 +140,11 @@ def fetch_as_configured(source: str, config: Config, base: Path, *, head: Path |
     return fetch(source, options, head=head, attested=rule if rule.required else None)
 
 
-def cached_path(
-    source: str,
-    cache: str | os.PathLike[str] | None = None,
-    head: Path | None = None,
-    attested: AttestationRule | None = None,
-) -> Path:
-    """The path of a remote source's index in the cache, fetched or not. ``attested``: as for :func:`fetch`."""
+def cached_path(source: str, head: Path | None = None, attested: AttestationRule | None = None) -> Path:
+    """The path of a remote source's index in the user's cache, fetched or not. ``attested``: as for :func:`fetch`."""
     address = index_url.parse(source)
     assert not isinstance(address, LocalPath)
-    return FetchedCache(Path(cache) if cache else None).entry(key(address, head, attested)).index
+    return FetchedCache().entry(key(address, head, attested)).index
 
 
 # --- a server --------------------------------------------------------------------------------------------
@@ -165,7 +156,6 @@ class _Server:
 
     address: WebAddress | GitHubAddress
     head: Path | None
-    token: str | None
     limits: Limits
     progress: Progress
     policy: HttpPolicy | None
@@ -206,7 +196,7 @@ class _Server:
         """The index that the server has now. If its files do not match each other, they are requested a second time,
         because a new index can be published between two requests."""
         for last in (False, True):
-            with HttpClient(self.limits, authorization(self.address, self.token), self.policy) as http:
+            with HttpClient(self.limits, authorization(self.address), self.policy) as http:
                 for candidate in candidates(http, self.address, state, self.head):
                     if candidate is None:
                         assert state is not None
@@ -333,10 +323,10 @@ def _described(file: Path, shown: str) -> Manifest:
         raise type(error)(problem, error.advice and "It has to be built and published again.") from None
 
 
-def authorization(address: WebAddress | GitHubAddress, token: str | None) -> Mapping[str, str]:
+def authorization(address: WebAddress | GitHubAddress) -> Mapping[str, str]:
     """Origin -> value of the Authorization header."""
     if isinstance(address, GitHubAddress):
-        return github.authorization(token)
+        return github.authorization()
     if address.credentials is None:
         return {}
     pair = base64.b64encode(":".join(address.credentials).encode()).decode("ascii")

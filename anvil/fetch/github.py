@@ -42,9 +42,9 @@ def api_url() -> str:
     return url
 
 
-def authorization(token: str | None) -> dict[str, str]:
-    """The header for the API's origin; nothing without a token."""
-    secret = token or os.environ.get("GITHUB_TOKEN") or os.environ.get("GH_TOKEN") or _token_of_gh(api_url())
+def authorization() -> dict[str, str]:
+    """The header for the API's origin, with ``GITHUB_TOKEN``, ``GH_TOKEN`` or what ``gh`` has; nothing without one."""
+    secret = os.environ.get("GITHUB_TOKEN") or os.environ.get("GH_TOKEN") or _token_of_gh(api_url())
     return {origin(api_url()): f"Bearer {secret.strip()}"} if secret and secret.strip() else {}
 
 
