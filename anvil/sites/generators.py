@@ -26,6 +26,7 @@ class Generator:
     that matches is used. ``ignore``: a selector list of elements that are no part of the content. ``landing``: a
     selector of what has the text of a page whose content is empty. ``blocks``: a selector of inline elements that
     the theme shows as blocks. ``entries``: a selector of what begins an entry of an API that has no heading.
+    ``title``: a selector of the page's title, where that is no heading of the content.
     ``edit``: selectors of the link to the page's source. ``address``: where its configuration has the address of
     the site.
     """
@@ -38,17 +39,20 @@ class Generator:
     landing: str = ""
     blocks: str = ""
     entries: str = ""
+    title: str = ""
     edit: tuple[str, ...] = ()
     address: str = ""
 
 
+_CONTENT = ".content:not(td, [class*=block] > *)"
+"""Not that of a block or a cell in pages of Asciidoctor."""
 GENERIC = Generator(
     "unknown",
     content=(
         *("main article", "main", "[role=main]", "article"),
         # no heading or entry with the name "content", and no section below one
         ":is(div, section, td):not(.section, [class*=level]):is(#content, #main-content)",
-        *(".content", "body"),
+        *(_CONTENT, "body"),
     ),
     ignore="""
         nav, [role=navigation], [role=search], [role=banner], [role=contentinfo], [hidden]:not([role=tabpanel]),
@@ -58,7 +62,7 @@ GENERIC = Generator(
         :is(a, button, span, i, svg):is(.headerlink, .header-anchor, .anchor-link, .hash-link, .heading-anchor,
         .anchorjs-link, .heading-link),
         .edit-link, .edit-this-page, .toc, #toc, #TOC, #markdown-toc, :is(h2, h3, h4):has(+ #markdown-toc),
-        .table-of-contents, [role=menu], .copybtn, .copy-button, body > header,
+        .table-of-contents, [role=menu], .copybtn, .copy-button, body > header:not(#title-block-header),
         body > footer, main > footer, article > footer, form[role=search],
         button:not([role=tab], li > :has(+ ul), h1 *, h2 *, h3 *, h4 *, h5 *, h6 *, summary *, dt *,
         :has(> button:nth-of-type(8)) > *),
@@ -82,7 +86,7 @@ _IGNORED_OF_MATERIAL = """
 _HUGO = Generator(
     "hugo",
     meta="hugo",
-    content=(".td-content", "article.markdown", "main .content", "main article", "main"),
+    content=(".td-content", "article.markdown", f"main {_CONTENT}", "main article", "main"),
     ignore=".feedback--title, .feedback--question, .feedback--response, .td-page-meta__lastmod, main [role=menu]",
     address="baseURL in hugo.toml",
 )
@@ -263,6 +267,42 @@ GENERATORS = (
     Generator(
         "retype", meta="retype", content=("#docs-content", "main"), ignore="doc-anchor-trigger, doc-page-actions"
     ),
+    Generator(
+        "asciidoctor",
+        meta="asciidoc",
+        content=("#header, #content, #footnotes",),
+        ignore="#header > .details",
+    ),
+    Generator(
+        "texinfo",
+        meta=("makeinfo", "texi2any", "gnu texinfo"),
+        ignore="div.header, .nav-panel, .contents, .contents-heading",
+        entries="dt[id^=index-]",
+    ),
+    Generator(
+        "haddock",
+        markup="#module-header",
+        content=("#content",),
+        ignore="#table-of-contents, #synopsis, a.link, a.selflink",
+        entries=".top > .src",
+        title="#module-header > .caption",
+    ),
+    Generator(
+        "nim",
+        markup="script[src$='dochack.js']",
+        content=("#content",),
+        ignore=".link-seesrc",
+        entries="dl.item dt",
+        title="h1.title",
+    ),
+    Generator(
+        "crystal",
+        meta="crystal",
+        content=(".main-content",),
+        ignore=".method-permalink",
+        entries=".entry-detail > .signature, dt.entry-const",
+    ),
+    Generator("mandoc", markup="table.head .head-ltitle", title=".head-ltitle"),
     Generator("docsify", markup="script[src*='docsify']", content=("article.markdown-section",)),
 )
 """Checked in this order. A row matches by ``meta``, and by ``markup`` where it has one."""
@@ -277,7 +317,8 @@ INERT = frozenset(
 )
 """Elements whose content is not text of the page."""
 _LINKS_TO_ITSELF = ", ".join(
-    f"{tag} a[href^='#']" for tag in ("h1", "h2", "h3", "h4", "h5", "h6", "dt", "caption", "figcaption", "summary")
+    f"{tag} a[href^='#']:not(pre *, code *)"
+    for tag in ("h1", "h2", "h3", "h4", "h5", "h6", "dt", "caption", "figcaption", "summary")
 )
 _ANCHOR_SIGN = re.compile(r"[\W_]*", re.S)
 _IN_REPOSITORY = "a[href*='/edit/']"

@@ -48,11 +48,13 @@ def anchor_of(heading: Element) -> str:
         if name and not before.text().strip():
             return name
     inner, above = heading, heading.parent
-    for _ in range(2):  # a heading may be in a <div> or <header> of its section; in both it must be the first
+    for _ in range(4):  # a heading may be in a <div> or <header> of its section, in three of DocBook; in all the first
         if above is None or not _is_first(inner):
             return ""
         name = above.attributes.get("id") or ""
-        if name and (above.tag in ("section", "div", "article") or "-" in (above.tag or "")):  # "-": of the site's own
+        if name and (
+            above.tag in ("section", "div", "article", "a") or "-" in (above.tag or "")
+        ):  # "-": of the site's own
             return name
         inner, above = above, above.parent
     return ""
@@ -125,7 +127,7 @@ def signature_name(node: Element, skipped: Container[int] = frozenset()) -> str:
     return text.strip()
 
 
-_ENTRY_NAME = ".name, .method-name, .docstring-binding"
+_ENTRY_NAME = ".name, .method-name, .docstring-binding, .def, .def-name, pre .Identifier, strong"
 _TITLE_TEMPLATE = '<template #title="">'
 
 

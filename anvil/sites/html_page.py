@@ -32,6 +32,8 @@ _LINK_OR_HEADING = re.compile(r"\[[^\]\n]*\]\([^()\s]*\)|^#.*", re.M)
 _CURRENT = "nav a[aria-current=page], .md-nav__link--active .md-ellipsis, li.current > a.current"
 """What the navigation calls the page that is shown."""
 _SCRIPTS = "script[src], script[type=module]"
+_WAITING = frozenset({"loading", "please", "wait"})
+"""The words of a page whose text is not made yet."""
 
 
 class PageContent(NamedTuple):
@@ -52,7 +54,7 @@ def read_page(html: bytes | str, rules: PageRules = NO_RULES) -> PageContent:
     word_count = len(word_lists.words(converted.markdown))
     metas = [element.attributes for element in html_tree.select(tree, "meta")]
     facts = PageFacts(
-        title=_title(tree, converted.headings),
+        title=_title(tree, converted.headings, generator.title),
         generator=generator.name,
         language=_attribute(tree, "html", "lang") or "",
         description=_meta(metas, "description"),
@@ -63,7 +65,7 @@ def read_page(html: bytes | str, rules: PageRules = NO_RULES) -> PageContent:
         edit_url=_edit_url(tree, (*generator.edit, *GENERIC.edit)),
         refresh=_refresh(_meta(metas, "refresh", "http-equiv")),
         robots="\n".join(_meta(metas, name).lower() for name in ("robots", "googlebot")),
-        shell=word_count == 0 and html_tree.first(tree, _SCRIPTS) is not None and not _has_text(tree),
+        shell=word_count <= len(_WAITING) and html_tree.first(tree, _SCRIPTS) is not None and not _has_text(tree),
         frames=html_tree.first(tree, "frameset") is not None,
         images=converted.images,
     )
@@ -100,9 +102,9 @@ def _whole(html: str) -> Content:
 
 
 def _has_text(tree: Tree) -> bool:
-    """Whether a reader sees any text without scripts, also around the content."""
+    """Whether a reader sees any text without scripts, also around the content, but that it is loading."""
     inert = html_tree.ids(html_tree.select(tree, ", ".join(sorted(INERT))))
-    return tree.body is not None and bool(word_lists.words(word_lists.spaced_text(tree.body, inert)))
+    return tree.body is not None and not _WAITING.issuperset(word_lists.words(word_lists.spaced_text(tree.body, inert)))
 
 
 def _attribute(tree: Tree, selector: str, name: str) -> str | None:
@@ -119,14 +121,17 @@ def _meta(metas: Iterable[Mapping[str, str | None]], name: str, key: str = "name
     return ""
 
 
-def _title(tree: Tree, headings: tuple[Heading, ...]) -> str:
-    """The first h1 of the content, else ``<title>`` without the name of the site, else what the navigation calls the
-    page: the first that says something."""
-    first = next((heading.text for heading in headings if heading.level == 1 and heading.text), "")
-    if not says_nothing(first):
-        return first
+def _title(tree: Tree, headings: tuple[Heading, ...], selector: str) -> str:
+    """What ``selector`` gives, if it is one. Else the h1 of the content that ``<title>`` is, or the first; else
+    ``<title>`` without the name of the site, else what the navigation calls the page: the first that says something."""
+    if selector and (given := _text(html_tree.first(tree, selector))):
+        return given
     title = _text(html_tree.first(tree, "head > title") or html_tree.first(tree, "title"))
     short = _TITLE_SEPARATOR.split(title)[0] or title
+    top = [heading.text for heading in headings if heading.level == 1 and heading.text]
+    first = next((text for text in top if text == short), top[0] if top else "")
+    if not says_nothing(first):
+        return first
     candidates = (short, _text(html_tree.first(tree, _CURRENT)))
     return next((each for each in candidates if not says_nothing(each)), first or short)
 

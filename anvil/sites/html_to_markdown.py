@@ -108,6 +108,8 @@ class _Converter:
         self._tabs: list[deque[str]] = [deque()]
         self._level = 0
         self._api_depth = 0
+        self._entry_levels: dict[int, int] = {}
+        """Element with entries of an API -> the level of the heading above them."""
 
     def add(self, root: Element) -> None:
         """Write the content of an element."""
@@ -350,8 +352,10 @@ class _Converter:
     def _label(self, node: Element) -> bool:
         names = classes(node)
         above = node.parent
-        # the tabs of sphinx-design, and those of pymdownx in its older form, are labels of radio buttons
-        if "sd-tab-label" in names or (above is not None and "tabbed-set" in classes(above)):
+        # tabs of sphinx-design and sphinx-inline-tabs, and of pymdownx in its older form, are labels of radio buttons
+        if not {"sd-tab-label", "tab-label"}.isdisjoint(names) or (
+            above is not None and "tabbed-set" in classes(above)
+        ):
             self._bold_line(self._text(node))
             return False
         return self._inline(node)
@@ -517,16 +521,17 @@ class _Converter:
     def _entry(self, node: Element) -> None:
         """What begins an entry of an API: its name is a heading, one level below those around the entry."""
         self.writer.end()
-        text, level = self._text(node), self._level
+        text, around_it = self._text(node), node.parent
         name, anchor = entry_of(node, self._skipped)
+        if name and around_it is not None:
+            level = self._entry_levels.setdefault(around_it.mem_id, self._level)
 
-        def end() -> None:
-            self._level = level
+            def end() -> None:
+                self._level = level
 
-        if name and node.parent is not None:
+            self._at_end(around_it, end)
             self._level = min(6, max(1, level) + 1)
             self._add_heading(self._level, anchor, name, self._code_line(name))
-            self._at_end(node.parent, end)
         if text != name:
             self.writer.raw(self._code_line(text))
             self.writer.end()

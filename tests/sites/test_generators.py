@@ -92,6 +92,37 @@ from anvil.sites.html_page import read_page
             <doc-tab><template #icon>x</template><p>Second.</p></doc-tab></div>""",
             "# Tabs\n\n**A & B**\n\nFirst.\n\nSecond.\n",
         ),
+        (
+            "asciidoctor",
+            """<meta name="generator" content="Asciidoctor 2.0.18"><div id="header"><h1>Lamps</h1><div
+            class="details">By us</div><div id="toc">Wicks</div></div><div id="content"><div class="listingblock"><div
+            class="content"><pre>trim</pre></div></div></div><div id="footnotes"><div>A note.</div></div>
+            <div id="footer">1</div>""",
+            "# Lamps\n\n```\ntrim\n```\n\nA note.\n",
+        ),
+        (
+            "texinfo",
+            """<meta name="Generator" content="makeinfo"><div class="header">Next: Wicks</div><h2>Lamps</h2><p>Text.</p>
+            <div class="nav-panel">Up</div>""",
+            "## Lamps\n\nText.\n",
+        ),
+        (
+            "crystal",
+            """<meta name="generator" content="Crystal Docs 1.6.0"><div class="sidebar"><h1>Crystal</h1></div><div
+            class="main-content"><h1>class Lamp</h1></div>""",
+            "# class Lamp\n",
+        ),
+        (
+            "hugo",
+            """<main><article><h1>Lamps</h1><div class="td-content"><p>Text.</p></div></article></main>""",
+            "Text.\n",
+        ),
+        (
+            "unknown",
+            """<main><article><h1>Lamps</h1><div class="listingblock"><div class="content"><pre>trim</pre></div></div>
+            <table><tr><td class="content">Cell.</td></tr></table></article></main>""",
+            "# Lamps\n\n```\ntrim\n```\n\nCell.\n",
+        ),
     ],
 )
 def test_a_page_without_what_surrounds_its_text(generator: str, html: str, expected: str) -> None:
@@ -111,15 +142,73 @@ def test_a_page_without_what_surrounds_its_text(generator: str, html: str, expec
         """<div id="documenter"><article class="content"><h1>A</h1><article class="docstring"><header>def <a id="lamp"
         class="docstring-binding">lamp</a>(on)</header><p>Text.</p><h6>Note</h6></article><details class="docstring"
         ><summary id="rope"><a class="docstring-binding">rope</a></summary></details></article></div>""",
+        """<div id="content"><div id="module-header"></div><h1>A</h1><div class="top"><p class="src">def <a id="lamp"
+        class="def">lamp</a>(on)<a href="#lamp" class="selflink">#</a></p><p>Text.</p><h6>Note</h6></div><div
+        class="top"><p class="src"><a id="rope" class="def">rope</a></p></div></div>""",
+        """<script src="dochack.js"></script><div id="content"><h1>A</h1><dl class="item"><div id="lamp"><dt><pre>def <a
+        href="#lamp"><span class="Identifier">lamp</span></a>(on)</pre></dt><dd>Text.<h6>Note</h6></dd></div>
+        <div id="rope"><dt><pre><a href="#rope"><span class="Identifier">rope</span></a></pre></dt></div></dl></div>""",
+        """<meta name="generator" content="texi2any"><h1>A</h1><dl><dt id="lamp"><span class="category-def">def</span>
+        <strong class="def-name">lamp</strong>(on)</dt><dd>Text.<h6>Note</h6></dd><dt id="rope"><b>rope</b>
+        </dt></dl>""".replace('id="', 'id="index-'),
+        """<meta name="generator" content="Crystal Docs 1"><div class="main-content"><h1>A</h1><div class="entry-detail"
+        id="lamp"><div class="signature">def <strong>lamp</strong>(on)<a class="method-permalink">#</a></div><p>Text.
+        <h6>Note</h6></div><dl><dt class="entry-const" id="rope"><strong>rope</strong></dt></dl></div>""",
     ],
 )
 def test_entries_of_an_api_are_sections(html: str) -> None:
     page = read_page(html)
     assert page.markdown == "# A\n\n## `lamp`\n\n`def lamp(on)`\n\nText.\n\n###### Note\n\n## `rope`\n"
-    assert [heading.id for heading in page.headings][1:] == ["lamp", "", "rope"]
+    assert [heading.id.removeprefix("index-") for heading in page.headings][1:] == ["lamp", "", "rope"]
+
+
+def test_an_operator_in_code_of_a_heading_is_its_name() -> None:
+    html = """<main><dl><dt><pre>proc <a href="#at">`@`</a>(self)</pre> <a href="#at">¶</a></dt></dl></main>"""
+    assert read_page(html).markdown == "- **``proc `@`(self)``**\n"
+
+
+@pytest.mark.parametrize(
+    ("html", "title"),
+    [
+        ("<title>Lamps - Site 1.6</title><body><h1>Site</h1><h1>Lamps</h1>", "Lamps"),
+        ("<title>Lamps | Site</title><body><h1>Trim</h1><h1>Light</h1>", "Trim"),
+        (
+            '<div id="content"><div id="module-header"><p class="caption">Data.Lamp</p></div><h1>Documentation</h1>',
+            "Data.Lamp",
+        ),
+        ('<table class="head"><td class="head-ltitle">LAMP(1)</table><h1>NAME</h1>', "LAMP(1)"),
+        (
+            '<script src="dochack.js"></script><h1 class="title">std/lamps</h1><div id="content"><h1>Procs</h1></div>',
+            "std/lamps",
+        ),
+        ('<header id="title-block-header"><h1 class="title">Lamps</h1></header><h1 id="wicks">Wicks</h1>', "Lamps"),
+    ],
+)
+def test_the_title_of_a_page_with_several_headings_at_its_top(html: str, title: str) -> None:
+    assert read_page(html).facts.title == title
 
 
 def test_the_id_of_an_own_element_around_a_heading_is_its_anchor() -> None:
     """As Retype 3 writes it."""
     html = '<main><doc-anchor-target id="lamps"><h2>Lamps</h2></doc-anchor-target></main>'
     assert [heading.id for heading in read_page(html).headings] == ["lamps"]
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        '<div class="sect1" id="lamps"><div class="titlepage"><div><div><h2>Lamps</h2></div></div></div></div>',
+        '<a href="#lamps" id="lamps"><h2>Lamps</h2></a>',
+    ],
+)
+def test_the_id_of_a_section_is_the_anchor_of_its_heading(html: str) -> None:
+    """As DocBook and Haddock write it."""
+    assert [heading.id for heading in read_page(f"<main>{html}</main>").headings] == ["lamps"]
+
+
+@pytest.mark.parametrize(
+    ("text", "is_shell"), [("", True), ("Loading…", True), ("Please wait...", True), ("Lamps", False)]
+)
+def test_a_page_that_scripts_make_may_say_that_it_is_loading(text: str, is_shell: bool) -> None:
+    html = f'<body><div id="app">{text}</div><script src="app.js"></script>'
+    assert read_page(html).facts.shell == is_shell
