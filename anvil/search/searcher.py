@@ -22,6 +22,7 @@ from anvil.embedding.provider import EmbeddingProvider
 from anvil.errors import AnvilError, ConfigError
 from anvil.index_file import table_rows
 from anvil.index_file.reader import IndexReader
+from anvil.index_file.table_rows import SectionPlace, StoredChunk
 from anvil.requests import SearchRequest
 from anvil.results import Freshness, Hit, SearchResult
 from anvil.search import confidence, pages, ranking, result_texts
@@ -245,17 +246,21 @@ class Searcher:
     def _named_first(self, results: list[Ranked], name: str) -> tuple[list[Ranked], bool]:
         """The results, with the section first whose anchor is ``name``, and whether there is one. In the documentation
         of an API an anchor is the full name of a class or function."""
-        stored = self.index.reader.chunks([result.row for result in results])
-        chunks = [stored[result.row] for result in results]
-        places = self.index.reader.sections_in((c.document_id, c.start, c.start + len(c.content)) for c in chunks)
         named = {
             chunk.row
-            for chunk, sections in zip(chunks, places, strict=True)
+            for chunk, sections in zip(*self._with_sections(results), strict=True)
             if any(section.anchor == name and section.start >= chunk.start for section in sections)
         }
         best = max(result.score for result in results)
         first = [result._replace(score=best) for result in results if result.row in named]
         return first + [result for result in results if result.row not in named], bool(named)
+
+    def _with_sections(self, results: Sequence[Ranked]) -> tuple[list[StoredChunk], list[tuple[SectionPlace, ...]]]:
+        """The chunks of results, and the sections in each."""
+        stored = self.index.reader.chunks([result.row for result in results])
+        chunks = [stored[result.row] for result in results]
+        spans = ((chunk.document_id, chunk.start, chunk.start + len(chunk.content)) for chunk in chunks)
+        return chunks, self.index.reader.sections_in(spans)
 
     def _anchor_of(self, name: str, results: Sequence[Ranked]) -> str:
         """The anchor of the section that has ``name`` as its second name, in the pages of the best results; else
@@ -271,10 +276,7 @@ class Searcher:
 
     def hits(self, results: Sequence[Ranked], query: str, found: Candidates) -> list[tuple[Hit, SectionSpan]]:
         """Some results of ``found`` with their whole chunks, each with the section that fits best."""
-        reader = self.index.reader
-        stored = reader.chunks([result.row for result in results])
-        chunks = [stored[result.row] for result in results]
-        places = reader.sections_in((c.document_id, c.start, c.start + len(c.content)) for c in chunks)
+        chunks, places = self._with_sections(results)
         chooser = self._section_chooser(found.weights) if any(len(sections) > 1 for sections in places) else None
         name = lexicon.qualified_name(query)
         if name is not None and not any(section.anchor == name for sections in places for section in sections):
