@@ -13,6 +13,7 @@ import click
 from anvil.cli import options, output
 from anvil.cli.output import NO, OK
 from anvil.formats.data_formats import json_object
+from anvil.library.metadata_filter import FIELDS
 from anvil.library.values import FolderReport, Imported, Ingested
 from anvil.wording import counted
 
@@ -60,8 +61,8 @@ def command() -> None:
     "conditions",
     metavar="CONDITION",
     multiple=True,
-    help="FIELD=VALUE, or with <, <=, >, >=. Repeatable; a result meets all conditions. Fields: file_type, page, "
-    "chunk_index, last_modified, created_at, source, title, library, doc_id, metadata.KEY.",
+    help="FIELD=VALUE, or with <, <=, >, >=. Repeatable; a result meets all conditions. "
+    f"Fields: {', '.join(FIELDS)}, metadata.KEY.",
 )
 @options.as_json
 @click.argument("query")

@@ -13,7 +13,7 @@ import shutil
 import signal
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import NoReturn
 
@@ -246,17 +246,7 @@ class _Process(ChildProcess):
         bytes_left = 4 * options.max_characters + 4
         try:
             with watchdog:
-                self.send(
-                    {
-                        "path": str(path),
-                        "type": file_type,
-                        "name": name,
-                        "pages": options.max_pages,
-                        "characters": options.max_characters,
-                        "seconds": options.convert_seconds,
-                        "recordings": options.transcribe_audio,
-                    }
-                )
+                self.send({"path": str(path), "type": file_type, "name": name, **asdict(options)})
             while True:
                 with watchdog:
                     message, text = self.receive(MAX_LINE_BYTES, bytes_left)

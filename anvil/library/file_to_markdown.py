@@ -35,11 +35,12 @@ _ZIPPED_TYPES = ("docx", "xlsx", "pptx", "epub", "zip")
 
 
 def main() -> None:
-    """Serve until the parent closes the pipe."""
+    """Serve until the parent closes the pipe. A request has the ``path``, ``type`` and ``name`` of a file, and the
+    fields of :class:`anvil.library.settings.LibraryOptions`."""
     requests, answers = take_over_pipes()
     _limit_resources(int(sys.argv[2]))
     for request in requests:
-        _limit_cpu_time(request["seconds"])
+        _limit_cpu_time(request["convert_seconds"])
         last: dict[str, Any] = {"done": True}
         try:
             for text, page in _pieces(request):
@@ -88,14 +89,14 @@ def _limit_cpu_time(seconds: float) -> None:
 def _pieces(request: dict[str, Any]) -> Iterator[tuple[str, int]]:
     """(text, page) of a file, in order. Raises :class:`DocumentRejected`, or any error of a converter for a damaged
     file."""
-    characters_left = request["characters"]
+    characters_left = request["max_characters"]
     with open(request["path"], "rb") as file:
         if request["type"] in _ZIPPED_TYPES:  # by its directory, before a converter unpacks anything
             _check_zip(file, MAX_ARCHIVE_DEPTH if request["type"] == "zip" else None)
         for text, page in _READERS.get(request["type"], _by_markitdown)(file, request):
             characters_left -= len(text)
             if characters_left < 0:
-                limit = f"{request['characters']:,} characters (library.max_characters)"
+                limit = f"{request['max_characters']:,} characters (library.max_characters)"
                 raise DocumentTooLarge(f"As Markdown it has more than {limit}.")
             yield text, page
 
@@ -189,9 +190,9 @@ def _pdf_pages(file: BinaryIO, request: dict[str, Any]) -> Iterator[tuple[str, i
         if "assword" in str(error):  # pypdfium2 has one exception for all errors
             raise DocumentRejected("It is encrypted. Save it without a password.") from None
         raise
-    if len(document) > request["pages"]:
+    if len(document) > request["max_pages"]:
         raise DocumentTooLarge(
-            f"It has {len(document):,} pages; the limit is {request['pages']:,} (library.max_pages). Split it."
+            f"It has {len(document):,} pages; the limit is {request['max_pages']:,} (library.max_pages). Split it."
         )
     converter, info = PdfConverter(), StreamInfo(extension=".pdf")
     for number in range(len(document)):
@@ -250,7 +251,7 @@ def _result(file: BinaryIO, info: Any, request: dict[str, Any]) -> Any:
     from markitdown import UnsupportedFormatException, converters
 
     if request["type"] == "zip":
-        return _archives(request["recordings"]).convert_stream(file, stream_info=info)
+        return _archives(request["transcribe_audio"]).convert_stream(file, stream_info=info)
     for name in _CONVERTERS[request["type"]].split():
         converter = getattr(converters, name)()
         if converter.accepts(file, info):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from anvil._version import __version__
 from anvil.index_file.writer import DEFAULT_LIBRARY
 from anvil.library.library import DEFAULT_CONCURRENCY, MAX_LISTED_DOCUMENTS, Library, open_library
+from anvil.library.metadata_filter import FIELDS
 from anvil.library.values import (
     Deleted,
     FolderReport,
@@ -106,8 +107,8 @@ TOOLS: tuple[Tool, ...] = (
             _WITHIN,
             Parameter(
                 "filter",
-                "field = value; a result meets all conditions. Fields: file_type, page, chunk_index, last_modified, "
-                "created_at, source, title, library, doc_id, metadata.KEY. Ranges of times and numbers: "
+                f"field = value; a result meets all conditions. Fields: {', '.join(FIELDS)}, metadata.KEY. "
+                "Ranges of times and numbers: "
                 '{"last_modified": {"gte": "2026-01-01", "lt": "2027-01-01"}}.',
                 "object",
             ),
