@@ -76,6 +76,7 @@ def build(options: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
 
     with ExitStack() as stack:
         opened = stack.enter_context(_opened(options, runner))
+        _name_other_folders(opened, options, runner)
         kept_index = previous_indexes.index(options.keep)
         reused = [*([kept_index] if kept_index else []), *previous_indexes.named(options.previous, opened, runner)]
         old_copy = Path(stack.enter_context(tempfile.TemporaryDirectory())) / INDEX_NAME
@@ -134,6 +135,7 @@ def check(options: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
 
     with ExitStack() as stack:
         opened = stack.enter_context(_opened(options, runner))
+        _name_other_folders(opened, options, runner)
         changes = opened.check()
         reader = stack.enter_context(verify.open_checked(opened.index_path))
         base = stack.enter_context(previous_indexes.base_index(opened, None, "", options.shard))
@@ -216,6 +218,7 @@ def test(options: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
 def lint(options: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
     """Examine the pages, with annotations at errors and warnings; whether no finding reaches the fail level."""
     with _opened(options, runner) as opened:
+        _name_other_folders(opened, options, runner)
         report = opened.lint(site=options.site)
         failing = report.at_least(options.fail_level or opened.config.table(LintOptions).fail_level)
         for note in lint_notes(summary.annotated(report, MAX_WARNINGS), opened):
@@ -311,6 +314,23 @@ def _opened(options: CiOptions, runner: Runner) -> Anvil:
     off = {"site.markdown": False, "site.link_markdown": False}
     keys = off if options.markdown == "false" else {"site.markdown": True} if options.markdown else {}
     return open_index(replace(options, keys=keys, progress=_progress(runner)))
+
+
+def _name_other_folders(opened: Anvil, options: CiOptions, runner: Runner) -> None:
+    """Warn where the project has other collections with a folder: a job that is green says nothing about them."""
+    from anvil.settings.files import load_config
+
+    if options.names_index or opened.folder is None:
+        return
+    config, base = load_config(options.config)
+    own = opened.folder.resolve()
+    others = [each.docs for each in config.collections if each.docs and (base / each.docs).resolve() != own]
+    if others:
+        runner.annotate(
+            "warning",
+            f"This step is for {relative(opened.folder)} alone. The project has other collections: add a step for each "
+            f"folder, with the input docs or --docs: {', '.join(others)}.",
+        )
 
 
 # --- reports ---------------------------------------------------------------------------------------------------

@@ -200,7 +200,7 @@ def verify_command(file: str, as_json: bool) -> int:
     if as_json:
         output.print_json({"sound": True, "file": file, "manifest": meta, "counts": counts})
     else:
-        contents = ", ".join(f"{count} {name}" for name, count in counts.items())
+        contents = ", ".join(counted(count, name[:-1]) for name, count in counts.items())
         shard = f" It is shard {meta['shard']}." if "shard" in meta else ""
         output.say(f"{file} is sound: {contents}.{shard}\nDigest {meta['digest']}.")
     return OK

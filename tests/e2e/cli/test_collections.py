@@ -98,6 +98,12 @@ def test_a_collection_whose_folder_is_missing_keeps_no_other_from_its_work(proje
     assert "There is no folder kitchen" in complaint("search", "--collection", "handbook", "sourdough")
 
 
+def test_a_job_names_the_folders_that_it_leaves_out(project: Path) -> None:
+    said("build")
+    assert "This step is for docs alone." in said("ci", "check") and "--docs: kitchen." in said("ci", "check")
+    assert "alone" not in said("ci", "check", "--docs", "kitchen")
+
+
 def test_the_status_has_a_block_for_each(project: Path) -> None:
     lines = said("status").splitlines()
     assert (lines[0], lines[1], lines[3]) == ("docs", "      docs  docs", "     fresh  yes")
