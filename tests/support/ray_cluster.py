@@ -78,7 +78,7 @@ def alive(pid: int) -> bool:
 
 
 @contextlib.contextmanager
-def ray_cluster(processors: int = 2) -> Iterator[RayCluster]:
+def ray_cluster(processors: int = 1) -> Iterator[RayCluster]:
     """A cluster for the time of a ``with``. It has ended after it, however the ``with`` ends."""
     short = tempfile.TemporaryDirectory(prefix="ray-", dir="/tmp", ignore_cleanup_errors=True)  # for names of sockets
     with short as folder, contextlib.ExitStack() as ending:

@@ -116,11 +116,12 @@ def test_killed_workers_and_other_processors_do_not_change_the_bytes(
     assert logs and not any(b"sk-secret" in log or b"Valve 3-4" in log for log in logs)
 
 
-def test_the_command_builds_on_the_cluster(ray: RayCluster, tmp_path: Path) -> None:
+def test_the_command_builds_on_the_cluster(ray: RayCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The whole process, with the least passages that it does not embed itself."""
+    monkeypatch.setenv("RAY_ADDRESS", ray.head)
     write(tmp_path / "docs", pages(21))
     (tmp_path / "anvil.toml").write_text(PLAIN)
-    report = printed("build", "--executor", ray.address, "--json", cwd=tmp_path)
+    report = printed("build", "--executor", "ray://auto", "--json", cwd=tmp_path)
     assert report["embedded"] == report["windows"] == 21 * 25 and not report["reasons"]
 
 
@@ -152,7 +153,7 @@ def test_a_cluster_that_goes_away_leaves_the_old_index(
     ray: RayCluster, few: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("RAY_ADDRESS", ray.head)
-    monkeypatch.setenv("RAY_gcs_rpc_server_reconnect_timeout_s", "3")  # else Ray hopes for a minute
+    monkeypatch.setenv("RAY_gcs_rpc_server_reconnect_timeout_s", "1")  # else Ray hopes for a minute
     with anvil.open(few, tmp_path / "index.db", "none") as opened:
         opened.index()
     before = (tmp_path / "index.db").read_bytes()
