@@ -35,11 +35,21 @@ def parse(name: str, text: str, place: str) -> list[Dependency]:
     return [each for each in _parsed(name, text, place) if each.version is not None]
 
 
-def _parsed(name: str, text: str, place: str) -> list[Dependency]:
-    """The same, and members of the workspace and the like, without a version."""
+def _parsed(name: str, text: str, place: str, project: str = ".") -> list[Dependency]:
+    """The same, and members of the workspace and the like, without a version. ``project``: whose wishes are direct, by
+    its path; none is there where the file is not for it."""
     ecosystem, read = formats(name)[0]
     with _refusing(text, place, "Write it again with its tool."):
-        packages, direct = read(text)
+        packages, projects = read(text)
+        if project != "." and projects and project not in projects:
+            return []
+        direct: DirectPackages = {}
+        for wanted in projects.values() if project == "." else ():  # at the top, those of all members
+            for each, versions in wanted.items():
+                direct.setdefault(each, set()).update(versions)
+        direct |= {
+            each: versions for each, versions in projects.get(project, {}).items() if versions or each not in direct
+        }
         return _checked(ecosystem, packages, direct, name)
 
 
@@ -110,19 +120,16 @@ def _of_ecosystem(base: Path, ecosystem: Ecosystem) -> set[Dependency]:
     direct = set() if project is None else set(direct_names(module.PROJECT_FILE, project, place)[1])
     lockfiles = [base / name for name in module.LOCKFILES if name in files][:1]
     lockfiles = lockfiles or [base / name for name in files if module.other_lockfile(name) is not None]
-    is_member = not lockfiles and project is not None
-    if is_member:  # the lockfile of its workspace
+    if not lockfiles and project is not None:  # that of its workspace
         above = (folder / name for folder in ecosystems.project_folders(base)[1:] for name in module.LOCKFILES)
         lockfiles = [path for path in above if path.is_file()][:1]
     packages: list[Dependency] = []
     for path in lockfiles:
         text = anvil_lock.project_text(path)
         if text is not None:
-            packages += _parsed(path.name, text, str(path))
+            packages += _parsed(path.name, text, str(path), base.relative_to(path.parent).as_posix())
     direct -= {each.name for each in packages if each.version is None}
     packages = [each for each in packages if each.version is not None]
-    if is_member:  # of what other members name, nothing is this one's own
-        packages = [replace(each, direct=each.direct and each.name in direct) for each in packages]
     installed = module.installed(base)
     if installed is not None:
         packages += installed.unlocked(direct, {each.name for each in packages})

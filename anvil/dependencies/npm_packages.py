@@ -43,21 +43,18 @@ def _package_lock(text: str) -> NamedPackages:
     packages: list[tuple[str, object]] = []
     rows = table.get("packages")
     if isinstance(rows, dict):  # since npm 7: path in the project -> package, "" for the project
-        direct: DirectPackages = {}
-        project = rows.get("")
-        of_project = set(_named(project)) if isinstance(project, dict) else set()
+        projects: dict[str, DirectPackages] = {}
         for path, row in rows.items():
             inside = path.rpartition("node_modules/")
             if not isinstance(row, dict):
                 raise ValueError(f"the package {path[:80]!r} is not an object")
             if not inside[1]:  # the project, or a member of its workspace
-                for name in set(_named(row)) - (of_project if path else set()):
-                    direct.setdefault(name, set()).update(_installed_version(rows, path, name))
+                projects[path or "."] = {name: set(_installed_version(rows, path, name)) for name in _named(row)}
             elif row.get("link"):
                 packages.append((str(row.get("name", inside[2])), None))
             elif _is_registered(row):
                 packages.append((str(row.get("name", inside[2])), row.get("version")))
-        return packages, direct
+        return packages, projects
     pending = [(table.get("dependencies"), 0)]  # before npm 7: packages inside the packages that need them
     while pending:
         rows, depth = pending.pop()
@@ -103,8 +100,9 @@ def _pnpm(text: str) -> NamedPackages:
         match = _PNPM_KEY.fullmatch(key) if isinstance(key, str) else None
         if match and is_version(match[2]):  # else an address or a folder
             packages.append((match[1], match[2]))
-    direct: DirectPackages = {}
-    for importer in [*_mapping(table, "importers").values(), table]:
+    projects: dict[str, DirectPackages] = {}
+    for path, importer in [*_mapping(table, "importers").items(), (".", table)]:
+        direct = projects.setdefault(str(path), {})
         if isinstance(importer, dict):
             for name, locked in _named_versions(importer):
                 version = locked.get("version") if isinstance(locked, dict) else locked  # since pnpm 8, and before
@@ -112,7 +110,7 @@ def _pnpm(text: str) -> NamedPackages:
                 if plain.startswith("link:"):
                     packages.append((name, None))
                 direct.setdefault(name, set()).update([plain] if is_version(plain) else ())
-    return packages, direct
+    return packages, projects
 
 
 def _yarn(text: str) -> NamedPackages:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import email.parser
 import os
+import posixpath
 import re
 import urllib.parse
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -35,12 +36,13 @@ _PIN = re.compile(r"===?\s*([^\s,;*]+)\s*(?:[;#\\].*|--hash.*)?")
 
 def _uv(text: str) -> NamedPackages:
     packages: list[tuple[str, object]] = []
-    direct: DirectPackages = {}
+    projects: dict[str, DirectPackages] = {}
     for row in _rows(data_formats.read_toml(text), "package"):
         source = row.get("source")
         kinds = set(source) if isinstance(source, dict) else set()
-        if kinds & {"editable", "virtual", "directory"}:  # the project itself, or a member of its workspace
+        if isinstance(source, dict) and kinds & {"editable", "virtual", "directory"}:  # the project, or a member
             packages.append((_name(row), None))
+            direct = projects.setdefault(posixpath.normpath(str(next(iter(source.values())))), {})
             groups = _values(row.get("optional-dependencies")) + _values(row.get("dev-dependencies"))
             for names in [row.get("dependencies"), *groups]:
                 for each in names or ():
@@ -49,7 +51,7 @@ def _uv(text: str) -> NamedPackages:
                         direct.setdefault(each["name"], set()).update([version] if isinstance(version, str) else ())
         elif not kinds or kinds & {"registry", "url"}:
             packages.append((_name(row), row.get("version")))
-    return packages, direct
+    return packages, projects
 
 
 def _package_tables(text: str) -> NamedPackages:
@@ -81,7 +83,7 @@ def _requirements(text: str) -> NamedPackages:
             direct[match[1]] = set()
     if re.search(r"^\s+# via", text, re.MULTILINE):  # written by pip-compile or uv: most are not the project's own
         direct = {}
-    return packages, direct
+    return packages, {".": direct}
 
 
 def direct_names(text: str) -> Iterator[str]:

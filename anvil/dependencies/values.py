@@ -47,8 +47,9 @@ ECOSYSTEMS: Mapping[Ecosystem, EcosystemEntry] = {
 }
 DirectPackages = dict[str, set[str]]
 """Name of a package that the project itself names -> the versions that it gets; empty if the lockfile does not say."""
-NamedPackages = tuple[list[tuple[str, object]], DirectPackages]
-"""What a lockfile names: (name, version) of each package, and those that are direct. They are not checked yet."""
+NamedPackages = tuple[list[tuple[str, object]], dict[str, DirectPackages]]
+"""What a lockfile names, not checked yet: (name, version) of each package, and the direct ones of each project of its
+workspace, by its path from the file's folder; ``.`` is that folder. No project: the file does not tell."""
 DocsSource = Literal["package", "release", "repository", "site"]
 """Where documentation comes from: the package itself, a release asset, the repository at a tag (built here), or the
 documentation site."""

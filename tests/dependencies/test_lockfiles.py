@@ -174,9 +174,27 @@ def test_a_workspace_has_one_lockfile_at_its_top_and_its_members_are_no_dependen
     for base in (root, root / "packages/kit"):
         found = [(each.name, (each.version or "").split(".")[0], each.direct) for each in lockfiles.dependencies(base)]
         assert found == [("anyio", "4", False), ("httpx", "0", True)]
+    other = write(
+        root / "demo",
+        {Path(name).name: text for name, text in WORKSPACES[tool].items() if name[0] == "p" and "/" in name},
+    )
+    assert [each.version for each in lockfiles.dependencies(other) if each.direct] == [None]  # it is no member
     (root / ".git/HEAD").unlink()
     (root / ".git").rmdir()  # what is above a folder outside of a repository may be another's
     assert [each.version for each in lockfiles.dependencies(root / "packages/kit")] == [None]
+
+
+def test_a_member_has_its_own_version(tmp_path: Path) -> None:
+    lock = {
+        "": {"dependencies": {"semver": "^7"}},
+        "node_modules/semver": {"version": "7.8.6"},
+        "packages/a": {"dependencies": {"semver": "^6"}},
+        "packages/a/node_modules/semver": {"version": "6.3.2"},
+    }
+    files = {"package-lock.json": json.dumps({"packages": lock}), ".git/HEAD": "", "package.json": "{}"}
+    member = write(tmp_path, files | {"packages/a/package.json": '{"dependencies": {"semver": "^6"}}'}) / "packages/a"
+    for base, version in ((tmp_path, "7.8.6"), (member, "6.3.2")):
+        assert [each.version for each in lockfiles.dependencies(base) if each.direct] == [version]
 
 
 def test_direct_dependencies() -> None:
