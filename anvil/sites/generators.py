@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -448,28 +448,19 @@ def _anchor_links(roots: Sequence[Element]) -> frozenset[int]:
 
 def _edit_links(roots: Sequence[Element]) -> frozenset[int]:
     """The links to edit a file in a repository that are all the text of a paragraph."""
-    links = (link for root in roots for link in html_tree.select(root, _IN_REPOSITORY))
-    return html_tree.ids(
-        [link for link in links if _EDITED_FILE.search(link.attributes.get("href") or "") if _is_alone(link)]
-    )
-
-
-def _is_alone(link: Element) -> bool:
-    around = link.parent
-    if around is None or around.tag not in ("p", "div"):
-        return False
-    # By its neighbours and not by all that is around it: there may be thousands of such links.
-    return not any(map(_has_text, _siblings(link)))
-
-
-def _siblings(element: Element) -> Iterator[Element]:
-    before, after = element.prev, element.next
-    while before is not None:
-        yield before
-        before = before.prev
-    while after is not None:
-        yield after
-        after = after.next
+    links = [link for root in roots for link in html_tree.select(root, _IN_REPOSITORY)]
+    with_text: dict[int, int] = {}  # a paragraph -> its nodes with text, counted once: it may have thousands of links
+    alone = []
+    for link in links:
+        around_it = link.parent
+        if around_it is None or around_it.tag not in ("p", "div"):
+            continue
+        if _EDITED_FILE.search(link.attributes.get("href") or ""):
+            if around_it.mem_id not in with_text:
+                with_text[around_it.mem_id] = sum(map(_has_text, around_it.iter(include_text=True)))
+            if with_text[around_it.mem_id] == _has_text(link):
+                alone.append(link)
+    return html_tree.ids(alone)
 
 
 def _has_text(node: Element) -> bool:

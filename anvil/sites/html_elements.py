@@ -72,11 +72,17 @@ def _before(element: Element) -> Element | None:
     return before
 
 
+_MAX_LINKS_BEFORE = 20
+"""Links in front of a heading that begins a section."""
+
+
 def _is_first(element: Element) -> bool:
     """Whether an element begins the one that it is in: before it are only links, such as that to the source in the
     pages of rustdoc."""
     before = _before(element)
-    while before is not None and before.is_element_node and before.tag in ("a", "span"):
+    for _ in range(_MAX_LINKS_BEFORE):
+        if before is None or not before.is_element_node or before.tag not in ("a", "span"):
+            break
         own_text = "" if before.tag == "a" else "".join(before.text().split())
         if own_text and html_tree.first(before, "a[href]") is None:
             return False
