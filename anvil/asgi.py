@@ -26,10 +26,9 @@ from anvil.errors import AnvilError, ConfigError
 from anvil.server import http_transport, logs
 from anvil.server.logs import ProgressReporter
 from anvil.server.mcp_app import running_app
-from anvil.server.oauth import OAuthSettings
 from anvil.server.rate_limit import Rate, RateLimitMiddleware
 from anvil.server.result_json import plain, text
-from anvil.server.security import Access, AccessMiddleware, read_token
+from anvil.server.security import Access, AccessMiddleware
 from anvil.server.threads import ThreadBridge
 from anvil.server.toolset import InvalidArguments, ServeRequest, Toolset, open_toolset
 
@@ -63,13 +62,18 @@ class AsgiSettings:
         if level not in logs.LEVELS:
             raise ConfigError(f"ANVIL_LOG_LEVEL is {level!r}. Use one of {', '.join(logs.LEVELS)}.")
         public = environment.get("ANVIL_PUBLIC", "").casefold() in ("1", "true", "yes", "on")
-        token = read_token(environment.get("ANVIL_TOKEN"), environment.get("ANVIL_TOKEN_FILE"))
-        oauth = OAuthSettings.given(
-            environment.get("ANVIL_OAUTH_ISSUER"),
-            environment.get("ANVIL_OAUTH_RESOURCE"),
-            tuple(environment.get("ANVIL_OAUTH_SCOPES", "").split()),
+        access = Access(
+            host=BEHIND_PROXY_HOST,
+            token=environment.get("ANVIL_TOKEN"),
+            token_file=environment.get("ANVIL_TOKEN_FILE"),
+            oauth_issuer=environment.get("ANVIL_OAUTH_ISSUER"),
+            oauth_resource=environment.get("ANVIL_OAUTH_RESOURCE"),
+            oauth_scope=tuple(environment.get("ANVIL_OAUTH_SCOPES", "").split()),
+            insecure=True,  # whether all may read is decided below
+            allowed_host=tuple(environment.get("ANVIL_ALLOWED_HOST", "").split()),
+            allowed_origins=origins,
         )
-        if token is None and oauth is None and not public:
+        if access.token is None and access.oauth is None and not public:
             raise ConfigError(
                 "No token is set. Set ANVIL_TOKEN, or ANVIL_PUBLIC=1 if everyone who can reach the server may read "
                 "the documents."
@@ -81,14 +85,7 @@ class AsgiSettings:
                 watch=False,
                 transport="http",
             ),
-            access=Access(
-                host=BEHIND_PROXY_HOST,
-                token=token,
-                oauth=oauth,
-                insecure=public,
-                allowed_hosts=tuple(environment.get("ANVIL_ALLOWED_HOST", "").split()),
-                allowed_origins=origins,
-            ),
+            access=access,
             origins=origins,
             rate=Rate.parsed(rate) if rate else None,
             cache_s=int(cache),

@@ -13,6 +13,7 @@ import click
 
 from anvil.cli import options, output
 from anvil.registry import TOOLSETS
+from anvil.server.security import Access
 from anvil.server.toolset import ServeRequest
 
 
@@ -27,6 +28,7 @@ def names(ctx: click.Context, param: click.Parameter, value: str) -> tuple[str, 
 
 @click.command("serve", epilog="Example: anvil serve --docs docs")
 @options.given(*options.PROJECT, kind=ServeRequest)
+@options.collected(Access, "access")
 @options.in_site
 @click.option(
     "--transport",
@@ -109,15 +111,7 @@ def names(ctx: click.Context, param: click.Parameter, value: str) -> tuple[str, 
 @options.folder
 def command(
     given: ServeRequest,
-    host: str,
-    port: int,
-    token: str | None,
-    token_file: str | None,
-    oauth_issuer: str | None,
-    oauth_resource: str | None,
-    oauth_scope: tuple[str, ...],
-    insecure: bool,
-    allowed_host: tuple[str, ...],
+    access: Access,
     no_watch: bool,
     log_level: str,
     log_format: str,
@@ -133,20 +127,10 @@ def command(
 
     from anvil.server import logs
     from anvil.server.logs import ProgressReporter
-    from anvil.server.oauth import OAuthSettings
-    from anvil.server.security import Access, read_token
     from anvil.server.signals import ShutdownDeadline, exit_on_signal
     from anvil.server.toolset import open_toolset
 
     logs.configure(log_level, log_format)
-    access = Access(
-        host=host,
-        port=port,
-        token=read_token(token, token_file),
-        insecure=insecure,
-        allowed_hosts=allowed_host,
-        oauth=OAuthSettings.given(oauth_issuer, oauth_resource, oauth_scope),
-    )
     given = replace(given, watch=not no_watch)
     reporter = ProgressReporter()
     with exit_on_signal(), ShutdownDeadline() as shutdown, contextlib.ExitStack() as stack:
@@ -193,7 +177,6 @@ def ui_command(given: ServeRequest, port: int, no_browser: bool) -> None:
 
     from anvil.server import http_transport, logs, playground
     from anvil.server.logs import ProgressReporter
-    from anvil.server.security import Access
     from anvil.server.signals import ShutdownDeadline, exit_on_signal
     from anvil.server.toolset import open_toolset
 

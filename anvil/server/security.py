@@ -33,19 +33,28 @@ ANY_HOST = "*"
 
 @dataclass(frozen=True)
 class Access:
-    """Where the server listens, and who may connect. Raises :class:`ConfigError` for a public host without a token."""
+    """Where the server listens, and who may connect, by the options of ``anvil serve``. Raises :class:`ConfigError` for
+    a public host without a token."""
 
     host: str = "127.0.0.1"
     port: int = 8000
     token: str | None = field(default=None, repr=False)
+    """The token; that of the file, if there is one."""
+    token_file: str | None = None
+    oauth_issuer: str | None = None
+    oauth_resource: str | None = None
+    oauth_scope: tuple[str, ...] = ()
     insecure: bool = False
-    allowed_hosts: tuple[str, ...] = ()
-    oauth: OAuthSettings | None = None
-    """The identity provider whose access tokens are accepted, besides the token."""
+    allowed_host: tuple[str, ...] = ()
     allowed_origins: tuple[str, ...] = ()
     """Origins of web pages that may send requests, such as ``https://docs.example.org``, besides those of the hosts."""
+    oauth: OAuthSettings | None = field(init=False)
+    """The identity provider whose access tokens are accepted, besides the token."""
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "token", _read_token(self.token, self.token_file))
+        oauth = OAuthSettings.given(self.oauth_issuer, self.oauth_resource, self.oauth_scope)
+        object.__setattr__(self, "oauth", oauth)
         if self.token is not None and (not self.token.isascii() or not self.token.isprintable() or " " in self.token):
             raise ConfigError("The token must be printable ASCII without spaces. Choose another, and set ANVIL_TOKEN.")
         if not is_loopback(self.host) and not self.token and not self.oauth and not self.insecure:
@@ -64,8 +73,8 @@ class Access:
     def knows(self, host: str) -> bool:
         """Whether clients may use this host name (without port)."""
         name = host.lower().rstrip(".")
-        if ANY_HOST in self.allowed_hosts or name in {
-            allowed.lower().strip("[]") for allowed in (*LOOPBACK, *self.allowed_hosts)
+        if ANY_HOST in self.allowed_host or name in {
+            allowed.lower().strip("[]") for allowed in (*LOOPBACK, *self.allowed_host)
         }:
             return True
         if is_everything(self.host):  # DNS rebinding needs a name: an address is safe
@@ -73,8 +82,8 @@ class Access:
         return name == self.host.lower()
 
 
-def read_token(token: str | None, file: str | None) -> str | None:
-    """The token, from an option, a variable or a file; None without either. Raises :class:`ConfigError`."""
+def _read_token(token: str | None, file: str | None) -> str | None:
+    """The token, as given or from its file; None without either. Raises :class:`ConfigError`."""
     if token == "":  # most likely from a shell variable that is not set; the server must not start without a token
         raise ConfigError("The token is empty. Give one with ANVIL_TOKEN or --token-file, or leave --token out.")
     if file is None:

@@ -252,10 +252,10 @@ def test_a_token_that_no_header_can_carry(token: str) -> None:
 
 
 def test_all_addresses_are_served_by_address_not_by_name() -> None:
-    access = Access("0.0.0.0", token="x", allowed_hosts=("Docs.Example.org",))
+    access = Access("0.0.0.0", token="x", allowed_host=("Docs.Example.org",))
     assert access.knows("192.0.2.7") and access.knows("::1") and access.knows("docs.example.org")
     assert not access.knows("evil.example.com")
-    assert Access("127.0.0.1", allowed_hosts=("*",)).knows("anything")
+    assert Access("127.0.0.1", allowed_host=("*",)).knows("anything")
     assert Access("192.0.2.7", token="x").knows("192.0.2.7") and not Access("192.0.2.7", token="x").knows("192.0.2.8")
     assert host_name("[::1]:80") == "::1" and host_name("a:b") is None and host_name("user@a") is None
     assert host_name("[::1].evil.example") is None and host_name("[::1]evil:80") is None
