@@ -6,7 +6,6 @@ import json
 import os
 import re
 import shlex
-import shutil
 import subprocess
 import sys
 import sysconfig
@@ -26,7 +25,7 @@ from anvil.registry import COMMANDS
 from scripts import recording, summary_picture
 from tests.conftest import PAGES, write
 from tests.project.test_docs import anvil_calls
-from tests.support import generators, in_process, mcp_servers, mkdocs_sites, repositories
+from tests.support import environments, generators, in_process, mcp_servers, mkdocs_sites, repositories
 from tests.support.action_runner import OFFLINE
 from tests.support.commits import call, pre_commit
 from tests.support.repositories import run
@@ -73,19 +72,9 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     The models are left empty: nothing here needs vectors, and packages are made of them. ``.ci/run`` asks with the
     models.
     """
-    folder = tmp_path_factory.mktemp("checkout") / "anvil"
-    try:
-        listed = run(ROOT, "ls-files", "--cached", "--others", "--exclude-standard", "-z").split("\0")
-    except AssertionError:
+    folder = environments.checkout(tmp_path_factory.mktemp("checkout") / "anvil")
+    if folder is None:
         pytest.skip("this is no checkout")
-    for file in (ROOT / name for name in filter(None, listed)):
-        compiled = (file.parent / "__pycache__").glob(f"{file.stem}.{sys.implementation.cache_tag}*.pyc")
-        for each in (file, *compiled):  # with its time, by which Python and pytest know what is compiled
-            if each.is_file():
-                (folder / each.relative_to(ROOT)).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy2(each, folder / each.relative_to(ROOT))
-    for name in ("model.onnx", "passages.onnx"):
-        (folder / "anvil/embedding/model" / name).write_bytes(b"")
     run(folder, "init", "-q")
     run(folder, "add", "-A")
     who = ("-c", "user.name=A Writer", "-c", "user.email=writer@example.com")

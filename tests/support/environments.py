@@ -44,6 +44,26 @@ def _build_wheel(folder: Path) -> None:
     subprocess.run([*command, "-w", str(folder), str(ROOT)], check=True, timeout=120, cwd=folder, env=environment)
 
 
+def checkout(folder: Path) -> Path | None:
+    """A copy of the files of this checkout in ``folder``, with empty models, of which packages are made in no time.
+
+    What is compiled is copied, too, each file with its time, by which Python and pytest know that it is current.
+    Outside git, as in an sdist, there is none.
+    """
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, encoding="utf-8", check=False)
+    if listed.returncode or not (ROOT / ".git").exists():
+        return None
+    for file in (ROOT / name for name in ("anvil/index.db", *filter(None, listed.stdout.split("\0")))):
+        for each in (file, *(file.parent / "__pycache__").glob(f"{file.stem}.{sys.implementation.cache_tag}*.pyc")):
+            if each.is_file():
+                (folder / each.relative_to(ROOT)).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(each, folder / each.relative_to(ROOT))
+    for name in ("model.onnx", "passages.onnx"):
+        (folder / "anvil/embedding/model" / name).write_bytes(b"")
+    return folder
+
+
 def without_model(wheel: Path, folder: Path) -> Path:
     """A copy of a wheel of Anvil in ``folder``, without the 32 MB of its models, which pip reads several times."""
     target = folder / wheel.name
