@@ -177,7 +177,7 @@ class Anvil(PageQueries):
             raise ConfigError(f"Health needs an index file, not {self.origin}. Open the file that was exported.")
         with member.live.query() as copy:
             contents = content_health.read_index(copy.reader)
-        return contents.finish()  # without the lock: each page is compared with all others
+        return content_health.finished(*contents)  # without the lock: each page is compared with all others
 
     def test(
         self,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from anvil.index_file.reader import Reader
@@ -96,26 +96,18 @@ class ContentHealth:
     smallest_pages: tuple[PageSize, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class UnfinishedReport:
-    """Health without near duplicates, and the data for their search. The index can be closed."""
-
-    health: ContentHealth
-    vectors: ChunkVectors | None = field(repr=False)
-
-    def finish(self) -> ContentHealth:
-        """Add the near duplicates, whose search takes the longest."""
-        pairs = None if self.vectors is None else _near_duplicates(*self.vectors)
-        return replace(self.health, near_duplicates=pairs)
-
-
 def examine(reader: Reader) -> ContentHealth:
     """The whole report of an index."""
-    return read_index(reader).finish()
+    return finished(*read_index(reader))
 
 
-def read_index(reader: Reader) -> UnfinishedReport:
-    """Read the text of an index, and its vectors if near duplicates will be searched."""
+def finished(health: ContentHealth, vectors: ChunkVectors | None) -> ContentHealth:
+    """The report with its near duplicates, whose search takes the longest. ``vectors``: from :func:`read_index`."""
+    return replace(health, near_duplicates=None if vectors is None else _near_duplicates(*vectors))
+
+
+def read_index(reader: Reader) -> tuple[ContentHealth, ChunkVectors | None]:
+    """Read the text of an index, and its vectors if near duplicates will be searched. Then it can be closed."""
     meta, counts = reader.meta(), reader.counts()
     limit = int(json.loads(meta["chunking"])["max_chunk_size"])
     long_sections: list[Spot] = []
@@ -161,7 +153,7 @@ def read_index(reader: Reader) -> UnfinishedReport:
         largest_pages=tuple(pages[: min(MAX_EXTREMES, len(pages) - few)]),
         smallest_pages=tuple(reversed(pages[len(pages) - few :])),
     )
-    return UnfinishedReport(health, _compared_vectors(reader))
+    return health, _compared_vectors(reader)
 
 
 def near_duplicates(reader: Reader, limit: int = MAX_PAIRS) -> tuple[Pair, ...] | None:
