@@ -21,7 +21,7 @@ from anvil.requests import BuildRequest, OpenRequest, checked, checks_arguments
 from anvil.settings import index_url
 from anvil.settings.files import load_config
 from anvil.settings.layers import configured, of_collection
-from anvil.settings.schema import SITE_INDEX, Collection, Config
+from anvil.settings.schema import Collection, Config
 from anvil.values import BuildReport, Changes, Progress, silent
 
 if TYPE_CHECKING:
@@ -569,10 +569,9 @@ def _has_index_elsewhere(config: Config) -> bool:
 
 def _settings(request: OpenRequest) -> tuple[Config, Path]:
     """The configuration with these options, and the base of its relative paths."""
-    in_site = None if request.site is None else str(Path(request.site, SITE_INDEX))  # whatever a file says
     flags = {
         "docs": request.docs,
-        "index": request.index or in_site,
+        "index": request.index,
         "embedding.provider": request.provider,
         "site.folder": request.site,
         "site.url": request.site_url,
@@ -580,5 +579,9 @@ def _settings(request: OpenRequest) -> tuple[Config, Path]:
     }
     if request.settings is not None:  # no file, so paths start from the working folder
         flags["embedding.provider"] = request.provider or None
-        return configured(request.settings, flags), Path.cwd()
-    return load_config(request.config, flags)
+        config, base = configured(request.settings, flags), Path.cwd()
+    else:
+        config, base = load_config(request.config, flags)
+    if request.site is not None and request.index is None:
+        config = replace(config, index=None)  # that of the site, whatever a file says
+    return config, base
