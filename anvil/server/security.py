@@ -209,7 +209,8 @@ class AccessMiddleware:
             return None
         if self._guard is not None:
             return await self._guard.refusal(token)
-        return Refusal(401, "Send the server's token: Authorization: Bearer TOKEN.", "Bearer")
+        wrong = "That is not the server's token. " if token else ""
+        return Refusal(401, f"{wrong}Send the server's token: Authorization: Bearer TOKEN.", "Bearer")
 
 
 class _TooMany(Exception):

@@ -178,6 +178,8 @@ def test_without_the_token_nothing_is_told(guarded: Process, authorization: str 
     headers = {} if authorization is None else {"Authorization": authorization}
     status, text = post(guarded, INITIALIZE, **headers)
     assert status == 401 and "serverInfo" not in text and TOKEN not in text
+    is_other = (authorization or "")[:7] == "Bearer " and authorization != "Bearer "
+    assert ("That is not the server's token." in text) == is_other
 
 
 def test_the_token_opens(guarded: Process) -> None:
