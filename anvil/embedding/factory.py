@@ -16,7 +16,7 @@ def create_provider(name: str, settings: EmbeddingSettings) -> EmbeddingProvider
     """
     if name not in PROVIDERS:
         names = ", ".join(sorted(PROVIDERS))
-        raise ConfigError(f"Unknown embedding provider {name!r}. Set embedding.provider to one of: {names}.")
+        raise ConfigError(f"Unknown embedding provider {name!r}. Choose one of: {names}.")
     return PROVIDERS[name](settings)
 
 
