@@ -12,6 +12,7 @@ import dataclasses
 import hashlib
 import logging
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -53,7 +54,10 @@ class AsgiSettings:
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> AsgiSettings:
         """Raises :class:`ConfigError` for a value that is not valid, and without a token unless all may read."""
-        origins = tuple(environment.get("ANVIL_CORS_ORIGINS", "").split())
+        origins = tuple(origin.lower().rstrip("/") for origin in environment.get("ANVIL_CORS_ORIGINS", "").split())
+        for origin in origins:
+            if origin != "*" and not re.fullmatch(r"https?://[^/?#@]+", origin):
+                raise ConfigError(f"ANVIL_CORS_ORIGINS has {origin[:100]!r}. Write https://HOST of a page, or *.")
         rate = environment.get("ANVIL_RATE_LIMIT", "").strip()
         cache = environment.get("ANVIL_CACHE_SECONDS", str(DEFAULT_CACHE_S)).strip()
         if not cache.isdecimal() or len(cache) > 9:

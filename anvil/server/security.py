@@ -66,9 +66,7 @@ class Access:
 
     def allows_origin(self, origin: str) -> bool:
         """Whether pages of this origin may send requests."""
-        return ANY_HOST in self.allowed_origins or origin.lower() in {
-            allowed.lower().rstrip("/") for allowed in self.allowed_origins
-        }
+        return ANY_HOST in self.allowed_origins or origin.lower() in self.allowed_origins
 
     def knows(self, host: str) -> bool:
         """Whether clients may use this host name (without port)."""

@@ -128,7 +128,7 @@ def test_pages_of_a_named_origin_may_ask(public: dict[str, str]) -> None:
         "Access-Control-Request-Method": "POST",
         "Access-Control-Request-Headers": "content-type,mcp-protocol-version,authorization",
     }
-    named = {**public, "ANVIL_CORS_ORIGINS": f"{SITE} https://other.example.org"}
+    named = {**public, "ANVIL_CORS_ORIGINS": f"{SITE}/ https://other.example.org"}
     allowed, asked_first, foreign = asked(
         named,
         search(Origin=SITE),
@@ -179,6 +179,7 @@ def test_requests_come_back_one_by_one_and_the_memory_is_bounded() -> None:
         ("ANVIL_RATE_LIMIT", "0/minute", "such as 60/minute"),
         ("ANVIL_CACHE_SECONDS", "-1", "number of seconds"),
         ("ANVIL_LOG_LEVEL", "loud", "Use one of"),
+        ("ANVIL_CORS_ORIGINS", "https://a.org docs.example.org", "'docs.example.org'. Write https://HOST"),
         ("ANVIL_TOKEN", "", "The token is empty"),
         ("ANVIL_TOKEN_FILE", "/nonexistent/token", "cannot be read"),
     ],
