@@ -47,7 +47,7 @@ class Access:
     insecure: bool = False
     allowed_host: tuple[str, ...] = ()
     allowed_origins: tuple[str, ...] = ()
-    """Origins of web pages that may send requests, such as ``https://docs.example.org``, besides those of the hosts."""
+    """Origins of web pages that may send requests besides those of the hosts, in lower case: ``https://example.org``."""
     oauth: OAuthSettings | None = field(init=False)
     """The identity provider whose access tokens are accepted, besides the token."""
 
@@ -57,6 +57,13 @@ class Access:
         object.__setattr__(self, "oauth", oauth)
         if self.token is not None and (not self.token.isascii() or not self.token.isprintable() or " " in self.token):
             raise ConfigError("The token must be printable ASCII without spaces. Choose another, and set ANVIL_TOKEN.")
+        for name in self.allowed_host:
+            bare = name.strip("[]")
+            if name != ANY_HOST and _address(bare) is None and not re.fullmatch(r"[A-Za-z0-9._-]+", bare):
+                raise ConfigError(
+                    f"No client can have the allowed host {name[:100]!r}. Name a host alone, without scheme and port, "
+                    "such as docs.example.org, or '*' for all."
+                )
         if not is_loopback(self.host) and not self.token and not self.oauth and not self.insecure:
             raise ConfigError(
                 f"{self.host} can be reached from other machines. Set a token with ANVIL_TOKEN or --token-file, "

@@ -258,6 +258,10 @@ def test_all_addresses_are_served_by_address_not_by_name() -> None:
     assert access.knows("192.0.2.7") and access.knows("::1") and access.knows("docs.example.org")
     assert not access.knows("evil.example.com")
     assert Access("127.0.0.1", allowed_host=("*",)).knows("anything")
+    for name in ("https://docs.example.org", "docs.example.org:8443", "*.example.org", ""):
+        with pytest.raises(ConfigError, match="Name a host alone"):
+            Access("127.0.0.1", allowed_host=(name,))
+    assert Access("127.0.0.1", allowed_host=("[2001:db8::1]",)).knows("2001:db8::1")
     assert Access("192.0.2.7", token="x").knows("192.0.2.7") and not Access("192.0.2.7", token="x").knows("192.0.2.8")
     assert host_name("[::1]:80") == "::1" and host_name("a:b") is None and host_name("user@a") is None
     assert host_name("[::1].evil.example") is None and host_name("[::1]evil:80") is None
