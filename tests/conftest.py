@@ -97,8 +97,8 @@ or in gigabytes. Volumes that come and go, such as sticks and network shares, ar
 
 
 # How fast inputs are made depends on the machine, and no test may. This is here, before any test is imported.
-# 50 examples, not 100: those tests took 19 s of processor time, and CI runs other examples on each of its Pythons.
-settings.register_profile("suite", deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
+# 30 examples, not 100: those tests took 19 s of processor time, and CI runs other examples on each of its Pythons.
+settings.register_profile("suite", deadline=None, max_examples=30, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("suite")
 _numbers = itertools.count()
 SAME_PROCESS = {

@@ -121,7 +121,9 @@ PRELOADED = {
         *_BUILD,
     ),
     "sphinx": (
-        *("sphinx.cmd.build", "sphinx.application", "sphinx.builders.dirhtml", "sphinx.builders.html"),
+        *("sphinx.cmd.build", "sphinx.application", "sphinx.jinja2glue", "sphinx.writers.latex"),
+        *(f"sphinx.builders.{name}" for name in ("changes", "dirhtml", "dummy", "epub3", "gettext", "html", "latex")),
+        *(f"sphinx.builders.{name}" for name in ("linkcheck", "manpage", "singlehtml", "texinfo", "text", "xml")),
         *(f"sphinx.domains.{name}" for name in ("c", "cpp", "javascript", "python", "rst")),
         *(f"sphinx.ext.{name}" for name in ("autodoc", "mathjax", "napoleon")),
         *(

@@ -202,6 +202,7 @@ def test_it_serves_what_is_published_with_a_cache_in_memory(image: Image, folder
         command = ["serve", "--transport", "http", "--index", site.url, "--port", port]
         how: dict[str, Any] = {"environment": {"ANVIL_TOKEN": TOKEN}, "network": "host"}
         with started(image, *command, mounts=[Mount("/cache")], **how) as container:
+            container.answers(int(port))
             container.well([*image.settings.health, port])
             assert container.stop(5) == 0
 
