@@ -276,9 +276,10 @@ class AgentFiles:
                 generated = path == RULE or path.endswith(f"/{SKILL}")
                 if not after.strip() or (generated and _is_front_matter(after)):
                     self._delete(path)
+                    files.append(FileReport(path, "removed"))
                 else:
                     self._write(path, after)
-                files.append(FileReport(path, "removed"))
+                    files.append(FileReport(path, "written"))
             except (ConfigError, BuildError) as error:
                 problems.append(self._message(error))
         return AgentsReport(str(self.root), tuple(files), tuple(problems), None)

@@ -42,6 +42,10 @@ def test_the_pointer_is_written_checked_updated_by_builds_and_removed(root: Path
     assert done.stdout == "  removed  AGENTS.md\nThe pointer was removed from 1 file.\n" and not agents.exists()
     program("build", "-q", cwd=root)
     assert not agents.exists(), "a build writes to files that have the pointer, and makes none"
+    agents.write_text("# Ours\n", encoding="utf-8")
+    program("agents", cwd=root)
+    done = program("agents", "--remove", cwd=root)
+    assert done.stdout.startswith("  written  AGENTS.md\n") and agents.read_text(encoding="utf-8") == "# Ours\n"
 
 
 @pytest.mark.parametrize("folder", ["docs", "other"])
