@@ -146,13 +146,13 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A site whose index is read in parts: more than a million characters, versions, links between its pages."""
     chance = random.Random(7)
     files = {}
-    for number in range(260):
+    for number in range(130):
         sections = "".join(
             f'<h2 id="s{number}-{n}">{text(chance, 3)} {number}</h2>'
             f"<p>{text(chance, chance.randint(5, 220))} word{number}x{n}</p>"
             for n in range(chance.randint(1, 8))
         )
-        link = f'<p><a href="../page{chance.randrange(260)}/">{text(chance, 2)}</a></p>'
+        link = f'<p><a href="../page{chance.randrange(130)}/">{text(chance, 2)}</a></p>'
         files[f"page{number}/index.html"] = page(f"{text(chance, 2)} {number}", link + sections)
     for version in ("1.9", "1.10"):
         files[f"{version}/setup/index.html"] = page("Setup", f"<p>Set up the capstan of {version}.</p>")
@@ -406,10 +406,11 @@ def test_a_word_that_is_still_being_typed_finds_what_it_begins(large: Path, visi
         visitor.go(f"{address}anvil/search/")
         begun = visitor.driver.execute_async_script(ASK, [*TYPED])
         finished = visitor.driver.execute_async_script(ASK, [*TYPED.values()])
-        for typed, whole, found, expected in zip(TYPED, TYPED.values(), begun, finished, strict=True):
+        for typed, found, expected in zip(TYPED, begun, finished, strict=True):
             assert [each[:3] for each in found] == [each[:3] for each in expected] != [], typed
+        for typed in ("openHarb", "sailingl"):
             shown = open_page(visitor, address, typed)["results"]
-            assert len(shown) == 5 and all(whole.split()[-1][:4] in each["text"] for each in shown), typed
+            assert len(shown) == 5 and all(TYPED[typed][:4] in each["text"] for each in shown), typed
 
 
 def test_a_rare_word_is_first_and_then_the_words_that_it_begins(tmp_path: Path, visitor: Visitor) -> None:
@@ -525,7 +526,7 @@ def test_no_damage_stops_the_page(small: Path, tmp_path: Path, visitor: Visitor)
     whole, chance = (site / INDEX).read_bytes(), random.Random(11)
     notes = set()
     with hosted(site, RANGES) as address:
-        for round_ in range(40):
+        for round_ in range(25):
             data = bytearray(whole)
             for _ in range(chance.choice((1, 20, 2000))):
                 data[chance.randrange(len(data))] = chance.randrange(256)
