@@ -302,6 +302,13 @@ GENERATORS = (
         ignore=".method-permalink",
         entries=".entry-detail > .signature, dt.entry-const",
     ),
+    Generator(
+        "w3c",
+        meta=("bikeshed", "respec"),
+        content=("body",),
+        ignore=".head dl, .head details, .copyright, [data-fill-with=copyright], #toc",
+    ),
+    Generator("myst", meta="mystmd", content=("main article",), ignore=".myst-footer-links, .myst-keywords > a"),
     Generator("mandoc", markup="table.head .head-ltitle", title=".head-ltitle"),
     Generator("docsify", markup="script[src*='docsify']", content=("article.markdown-section",)),
 )

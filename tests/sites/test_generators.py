@@ -107,6 +107,18 @@ from anvil.sites.html_page import read_page
             "## Lamps\n\nText.\n",
         ),
         (
+            "w3c",
+            """<meta name="generator" content="Bikeshed version 4"><div class="head"><h1>Lamps</h1><details>Feedback
+            </details></div><h2>Abstract</h2><nav id="toc">Wicks</nav><main><h2>Wicks</h2></main><h2>Index</h2>""",
+            "# Lamps\n\n## Abstract\n\n## Wicks\n\n## Index\n",
+        ),
+        (
+            "myst",
+            """<meta name="generator" content="mystmd"><main><article><h1>Lamps</h1><div class="myst-keywords"><span>Key
+            </span><a href="#k">¶</a></div><div class="myst-footer-links">Next</div></article></main>""",
+            "# Lamps\n\nKey\n",
+        ),
+        (
             "crystal",
             """<meta name="generator" content="Crystal Docs 1.6.0"><div class="sidebar"><h1>Crystal</h1></div><div
             class="main-content"><h1>class Lamp</h1></div>""",
