@@ -105,7 +105,17 @@ class LocalProvider:
     @staticmethod
     def open_session(path: Path) -> Any:
         """A graph that runs on one thread. Raises :class:`ModelError` where the file is none."""
-        return open_session(path)
+        onnxruntime = runtime()
+        options = onnxruntime.SessionOptions()
+        # One thread a run and as many runs as CPUs: no synchronisation inside a layer, no spinning between layers. How
+        # much that is worth: benchmarks/embedding.py, which compares it with the default loops of two other packages.
+        options.intra_op_num_threads = 1
+        options.inter_op_num_threads = 1
+        options.log_severity_level = 3
+        try:
+            return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+        except Exception as error:  # the library's errors have no common base but Exception
+            raise ModelError(f"{path} cannot be loaded ({error}). {FETCH_AGAIN}") from error
 
     def embed(self, texts: Sequence[str]) -> Embedded:
         """(n, dimensions) unit vectors. Of a text longer than ``max_tokens`` the rest is not read."""
@@ -244,7 +254,7 @@ class _Session:
         import numpy as np
 
         path = directory.path / "model.onnx"
-        self._session = open_session(path)
+        self._session = LocalProvider.open_session(path)
         types = {"tensor(int32)": np.int32, "tensor(int64)": np.int64}
         self._inputs: dict[str, Any] = {}
         for entry in self._session.get_inputs():
@@ -283,21 +293,6 @@ class _Session:
         if self._dimensions is not None and len(output) < self._dimensions:
             raise ModelError(f"the model has {len(output)} dimensions, not {self._dimensions}")
         return _unit(output[: self._dimensions])
-
-
-def open_session(path: Path) -> Any:
-    """A graph that runs on one thread. Raises :class:`ModelError` where the file is none."""
-    onnxruntime = runtime()
-    options = onnxruntime.SessionOptions()
-    # One thread a run and as many runs as CPUs: no synchronisation inside a layer, no spinning between layers. How much
-    # that is worth: benchmarks/embedding.py, which compares it with the default loops of two other packages.
-    options.intra_op_num_threads = 1
-    options.inter_op_num_threads = 1
-    options.log_severity_level = 3
-    try:
-        return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # the library's errors have no common base but Exception
-        raise ModelError(f"{path} cannot be loaded ({error}). {FETCH_AGAIN}") from error
 
 
 def runtime() -> Any:
