@@ -24,11 +24,11 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from anvil.errors import AnvilError, ConfigError
+from anvil.formats.data_formats import compact, plain
 from anvil.server import http_transport, logs
 from anvil.server.logs import ProgressReporter
 from anvil.server.mcp_app import running_app
 from anvil.server.rate_limit import Rate, RateLimitMiddleware
-from anvil.server.result_json import plain, text
 from anvil.server.security import Access, AccessMiddleware
 from anvil.server.threads import ThreadBridge
 from anvil.server.toolset import InvalidArguments, ServeRequest, Toolset, open_toolset
@@ -110,12 +110,13 @@ def _search_route(toolset: Toolset, bridge: ThreadBridge, settings: AsgiSettings
         except AnvilError as error:
             return JSONResponse({"error": str(error)}, 503, {"Cache-Control": "no-store", "Retry-After": "1"})
         # Without the time of the query, which differs in each answer.
-        tag = f'"{hashlib.sha256(text(plain(dataclasses.replace(result, query_ms=0.0))).encode()).hexdigest()[:32]}"'
+        timeless = compact(plain(dataclasses.replace(result, query_ms=0.0)))
+        tag = f'"{hashlib.sha256(timeless.encode()).hexdigest()[:32]}"'
         may_keep = settings.cache_s and not result.freshness.pending_vectors  # a better answer will soon be there
         headers = {"ETag": tag, "Cache-Control": kept if may_keep else "no-cache"}
         if tag in (known.strip() for known in request.headers.get("if-none-match", "").split(",")):
             return Response(status_code=304, headers=headers)
-        return Response(text(plain(result)), media_type="application/json", headers=headers)
+        return Response(compact(plain(result)), media_type="application/json", headers=headers)
 
     return Route("/search", search, methods=["GET"])
 

@@ -26,12 +26,12 @@ from retrieval import bare
 
 import anvil
 from anvil import page_queries
+from anvil.formats.data_formats import compact
 from anvil.requests import SearchRequest
 from anvil.results import Hit
 from anvil.server.answers import called
 from anvil.server.docs_toolset import MORE_IN_MARKDOWN
 from anvil.server.markdown_text import render, rendered_hit
-from anvil.server.result_json import text
 from anvil.text.headings import attributes, plain
 
 FORMS = ("text", "wire", "markdown")
@@ -64,7 +64,7 @@ def reached(opened: anvil.Anvil, question: dict[str, Any]) -> Reached:
     at = [0, 0]
     values = sent["structuredContent"]["results"]
     for hit, longer, value in zip(result.results, in_markdown.results, values, strict=True):
-        own = [text(value), rendered_hit(longer).strip()]
+        own = [compact(value), rendered_hit(longer).strip()]
         at = [reply.index(own[0], at[0]), markdown.index(own[1], at[1])]
         if hit.metadata.file_path in question["paths"]:
             page = list(map(min, page, at))
@@ -74,7 +74,7 @@ def reached(opened: anvil.Anvil, question: dict[str, Any]) -> Reached:
         at = [start + len(each) for start, each in zip(at, own, strict=True)]
     return Reached(
         question["group"],
-        (len(reply), len(text(sent)), len(markdown)),
+        (len(reply), len(compact(sent)), len(markdown)),
         (page[0], _on_wire(reply, page[0]), page[1]),
         (section[0], _on_wire(reply, section[0]), section[1]) if gold else None,
     )
@@ -91,15 +91,15 @@ def _begins(
     if hit.content and fits(hit.metadata.heading_path):
         yield 0, 0
     elif beginning and (found := hit.content.find(beginning)) >= 0:
-        yield len(text(hit.content[:found])), max(own[1].find(beginning), 0)
+        yield len(compact(hit.content[:found])), max(own[1].find(beginning), 0)
     for place, further in zip(hit.also or (), value.get("also", ()), strict=True):
         if fits(place.heading_path):
-            yield own[0].index(text(further)), own[1].index(f"\n#{place.anchor}")
+            yield own[0].index(compact(further)), own[1].index(f"\n#{place.anchor}")
 
 
 def _on_wire(reply: str, at: int) -> int:
     """The place in the whole result of a place in its text."""
-    return NEVER if at == NEVER else len('{"content":[{"type":"text","text":') + len(text(reply[:at])) - 1
+    return NEVER if at == NEVER else len('{"content":[{"type":"text","text":') + len(compact(reply[:at])) - 1
 
 
 def _gold(opened: anvil.Anvil, question: dict[str, Any]) -> tuple[str, str] | None:

@@ -46,7 +46,7 @@ def command(
             raise SourceError("There are no pages in the documentation folder. Name another one with --docs.")
         if only_print and documentation is not None:
             if as_json:
-                output.print_json(documentation._asdict())
+                output.print_json(documentation)
             else:
                 output.say(documentation.text)
             return OK
@@ -119,10 +119,8 @@ def _compared(stale: StaleFiles, command: str, as_json: bool, quiet: bool) -> in
 def _print(report: AgentsReport, as_json: bool, quiet: bool) -> None:
     pointer = report.documentation
     if as_json:
-        counts = {} if pointer is None else pointer._asdict()
-        counts.pop("text", None)
-        files = [file._asdict() for file in report.files]
-        output.print_json({"files": files, "problems": report.problems, **counts})
+        counts = {} if pointer is None else {"pages": pointer.pages, "skipped": pointer.skipped}
+        output.print_json({"files": report.files, "problems": report.problems, **counts})
         return
     for problem in report.problems:
         output.warn(problem)

@@ -275,7 +275,9 @@ def print_each(outcomes: Sequence[tuple[str | None, T | None]], value: Callable[
     if [label for label, _ in outcomes] == [None]:
         output.print_json(values[0][1])
         return
-    output.print_json({"collections": [{"collection": label, **output.plain(each)} for label, each in values]})
+    from anvil.formats.data_formats import plain
+
+    output.print_json({"collections": [{"collection": label, **plain(each)} for label, each in values]})
 
 
 def update_advice(index: Path, build: str, before: str = "Run: ") -> str:

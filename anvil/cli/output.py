@@ -89,19 +89,9 @@ def print_json(value: Any) -> None:
     """One JSON document, in the field names of the tool contracts."""
     import json
 
-    say(json.dumps(value, indent=2, ensure_ascii=False, default=plain))
+    from anvil.formats.data_formats import plain
 
-
-def plain(value: Any) -> Any:
-    """An object as JSON can hold it: the fields of a dataclass, without optional ones that are None."""
-    import dataclasses
-
-    if isinstance(value, dict):
-        return value
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        values = ((field, getattr(value, field.name)) for field in dataclasses.fields(value))
-        return {field.name: its for field, its in values if its is not None or not field.metadata.get("optional")}
-    raise TypeError(f"{type(value).__name__} has no JSON form")
+    say(json.dumps(plain(value), indent=2, ensure_ascii=False))
 
 
 def say_lines(text: str) -> None:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from anvil.context.artifacts import KINDS, Artifact, ArtifactText, TaskItem
 from anvil.context.repository_context import Context, Health, Match, RepositoryContext
 from anvil.context.settings import load_context
+from anvil.formats.data_formats import plain
 from anvil.requests import MAX_RESULTS
-from anvil.server.result_json import plain
 from anvil.server.toolset import Parameter, ServeRequest, Tool, Toolset
 from anvil.values import Progress
 

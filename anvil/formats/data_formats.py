@@ -5,6 +5,7 @@ Canonical JSON is for digests and columns of an index. PyYAML and the reader of 
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import sys
 from collections.abc import Iterator, Mapping
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     import yaml
 
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+_SIMPLE = {str, int, float, bool, type(None)}
+LEFT_OUT = {"optional", "usual", "unsent"}
+"""Metadata of the fields of results that are left out in some cases."""
 MAX_TOML_STEPS, MAX_TOML_STEPS_PER_CHARACTER = 1_000_000, 20
 """Steps that the reader of TOML may take for keys, ``a.b.c``: it compares each part with all before it, and with those
 of the header, ``[a.b.c]``. A hundred million steps take a second. A lockfile takes two for a character."""
@@ -46,6 +50,52 @@ def timestamp(seconds: float) -> str:
 def canonical(value: Any) -> str:
     """Canonical JSON: sorted keys, no spaces, text without escapes."""
     return _CANONICAL.encode(value)
+
+
+def plain(value: Any, *, lean: bool = False) -> Any:
+    """A result as JSON values: dataclasses and named tuples become objects, other tuples arrays.
+
+    ``lean``: without what is as usual, such as a URL that is None, because agents pay for every character.
+    """
+    kind: Any = type(value)
+    if kind in _SIMPLE:
+        return value
+    if (names := _fields(kind)) is not None:
+        fields = {
+            name: item if type(item := getattr(value, name)) in _SIMPLE else plain(item, lean=lean) for name in names
+        }
+        for name, usual in _left_out(kind, lean):
+            if fields[name] == usual or usual is ...:
+                del fields[name]
+        return fields
+    if isinstance(value, (tuple, list)):
+        return [item if type(item) in _SIMPLE else plain(item, lean=lean) for item in value]
+    if isinstance(value, Mapping):
+        return {key: plain(item, lean=lean) for key, item in value.items()}
+    return value
+
+
+@cache
+def _left_out(kind: Any, lean: bool) -> tuple[tuple[str, Any], ...]:
+    """The fields of a dataclass that are left out, each with the value at which it is; ``...``: at any."""
+    if not dataclasses.is_dataclass(kind):
+        return ()
+    names = LEFT_OUT if lean else {"optional"}
+    fields = [field for field in dataclasses.fields(kind) if field.metadata.keys() & names]
+    return tuple((f.name, ... if f.metadata.get("unsent") else f.metadata.get("usual")) for f in fields)
+
+
+@cache
+def _fields(kind: Any) -> tuple[str, ...] | None:
+    """The names of the fields of a dataclass or named tuple; None for another type."""
+    if dataclasses.is_dataclass(kind):
+        return tuple(field.name for field in dataclasses.fields(kind))
+    return getattr(kind, "_fields", None)
+
+
+def compact(value: Any) -> str:
+    """A plain value as JSON without spaces, with characters outside ASCII unescaped."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def json_object(text: str | bytes) -> dict[str, Any] | None:

@@ -17,14 +17,13 @@ from starlette.responses import JSONResponse
 from starlette.types import Message, Receive
 
 from anvil.errors import AnvilError, ConfigError, DocumentTooLarge, UnsupportedFormat
-from anvil.formats.data_formats import json_object
+from anvil.formats.data_formats import json_object, plain
 from anvil.index_file.writer import DEFAULT_LIBRARY
 from anvil.library.ingestion import file_name
 from anvil.library.library import Library
 from anvil.library.metadata_filter import MAX_METADATA_BYTES
 from anvil.library.settings import LibraryOptions
 from anvil.server.logs import log
-from anvil.server.result_json import plain
 from anvil.server.threads import ThreadBridge
 
 FORM_OVERHEAD_BYTES = 256 * 1024

@@ -12,9 +12,9 @@ from collections.abc import Iterable
 from functools import singledispatch
 from typing import Any
 
+from anvil.formats.data_formats import compact, plain
 from anvil.results import GrepMatch, GrepResult, Hit, Page, PageList, PageSummary, Place, SearchResult, SectionText
 from anvil.search.confidence import UNLIKELY
-from anvil.server.result_json import plain, text
 from anvil.values import SEPARATOR, address, at_line
 from anvil.wording import counted, full_heading
 
@@ -27,7 +27,7 @@ _HEADING = re.compile(r"\s*#{1,6}[ \t][^\r\n]*")
 @singledispatch
 def render(result: Any) -> str:
     """A result as the text of a tool's answer."""
-    return text(plain(result, lean=True))
+    return compact(plain(result, lean=True))
 
 
 @render.register

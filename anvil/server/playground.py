@@ -18,10 +18,10 @@ from starlette.routing import Route
 
 from anvil.api import Anvil
 from anvil.errors import AnvilError, ConfigError, NotFound
+from anvil.formats.data_formats import compact, plain
 from anvil.search import excerpts, highlighting
 from anvil.server.docs_toolset import TOOLS
 from anvil.server.logs import event
-from anvil.server.result_json import plain, text
 from anvil.server.threads import ThreadBridge
 from anvil.server.toolset import InvalidArguments, Parameter, RunningToolset, validated
 
@@ -88,7 +88,7 @@ def search(opened: Anvil, given: dict[str, Any]) -> dict[str, Any]:
     stems = excerpts.query_stems(given["query"])
     words = highlighting.matched_words("\n".join(hit.content for hit in hits), stems)
     words |= highlighting.matched_words("\n".join(hit.metadata.heading_path for hit in hits), stems)
-    return {"text": text(plain(explained.result)), "parts": plain(explained.parts), "words": sorted(words)}
+    return {"text": compact(plain(explained.result)), "parts": plain(explained.parts), "words": sorted(words)}
 
 
 def health(opened: Anvil, given: dict[str, Any]) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn
 
 from anvil.formats.characters import is_unicode
+from anvil.formats.data_formats import compact
 from anvil.server.answers import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
@@ -38,7 +39,6 @@ from anvil.server.answers import (
     unexpected,
 )
 from anvil.server.logs import ProgressReporter, event
-from anvil.server.result_json import text
 from anvil.server.signals import SHUTDOWN_TIMEOUT_S, ShutdownDeadline
 from anvil.server.threads import Call, Workers
 from anvil.server.toolset import RunningToolset
@@ -423,4 +423,4 @@ def _error_line(request: RequestId | None, error: ProtocolError) -> bytes:
 
 
 def _line(message: dict[str, Any]) -> bytes:
-    return text({"jsonrpc": "2.0", **message}).encode()
+    return compact({"jsonrpc": "2.0", **message}).encode()

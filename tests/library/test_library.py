@@ -958,7 +958,7 @@ def test_a_failing_provider_keeps_the_text(tmp_path: Path, local: EmbeddingProvi
 
 
 def test_json_is_what_dataclasses_say(library: Library) -> None:
-    from anvil.server.result_json import plain
+    from anvil.formats.data_formats import plain
 
     library.ingest_content(GUIDE, "a.md", metadata={"a": {"b": [1, None]}})
     assert json.loads(json.dumps(plain(library.search("lamp"))))["results"][0]["metadata"] == {"a": {"b": [1, None]}}

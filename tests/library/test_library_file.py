@@ -15,9 +15,9 @@ import pytest
 
 from anvil.embedding.provider import EmbeddingProvider
 from anvil.errors import AnvilError, ArtifactError, ArtifactRejected, ConfigError
+from anvil.formats.data_formats import plain
 from anvil.library import library_file
 from anvil.library.library import Library
-from anvil.server.result_json import plain
 from anvil.settings.schema import Config
 
 DEEP = json.dumps({"a": 1})[:-1] + ', "b": ' + "[" * 50_000 + "]" * 50_000 + "}"

@@ -14,11 +14,11 @@ import pytest
 from mcp.shared.exceptions import MCPDeprecationWarning, MCPError
 
 import anvil
+from anvil.formats.data_formats import plain
 from anvil.results import GrepResult, Page, PageList, SearchResult, SectionText
 from anvil.server.docs_toolset import TOOLSET
 from anvil.server.logs import ProgressReporter
 from anvil.server.mcp_app import App
-from anvil.server.result_json import plain
 from anvil.server.toolset import RunningToolset
 from anvil.status import Status
 from anvil.values import ChunkMetadata

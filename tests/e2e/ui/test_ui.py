@@ -21,8 +21,8 @@ from urllib.parse import urlencode
 import pytest
 
 import anvil
+from anvil.formats.data_formats import compact
 from anvil.server.playground import FILES, MAX_QUERY_CHARS
-from anvil.server.result_json import text
 from tests.conftest import PAGES, write
 from tests.support import mcp_servers
 from tests.support.mcp_servers import Process, connected
@@ -179,7 +179,7 @@ def test_search_shows_the_very_answer_of_the_tool_and_its_parts(server: Process,
     query = "who is told when an alert is not acknowledged?"
     found = answer(server, "search", query=query, top_k=4, mode=mode)
     result = json.loads(found["text"])
-    assert text(result) == found["text"]
+    assert compact(result) == found["text"]
     with connected(server.url) as speaker:
         said = speaker.ok("search_docs", query=query, top_k=4, mode=mode)
     assert_within({**said, "query_ms": 0}, {**result, "query_ms": 0})  # the tool leaves out what is as usual
