@@ -32,7 +32,7 @@ class Checkout:
     def __init__(self, root: Path) -> None:
         self.root = root
         for name in ("anvil", "docs", "scripts", "mcpb"):
-            shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("model", "__pycache__", ".anvil"))
+            shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("model", ".anvil"))
         for name in ("pyproject.toml", "README.md", "CHANGELOG.md", "action.yml", "LICENSE", ".gitignore"):
             shutil.copy(ROOT / name, root / name)
         self.git("init", "--quiet")
