@@ -89,8 +89,9 @@ def command(given: OpenRequest, search: SearchRequest, as_json: bool) -> int:
         being_built = f"The index is being built for the next search. Ctrl-C stops that.{kept}"
         with output.progress() as progress:
             try:
-                for _, own in options.each_own(given, _begun(progress, lambda: output.warn(being_built))):
-                    for reason in own.index().reasons:
+                began = _begun(progress, lambda: output.warn(being_built))
+                for _, report in options.for_each_own(lambda own: own.index(), given, began):
+                    for reason in report.reasons if report is not None else ():
                         output.warn(reason)
             except BuildError as error:  # the question is answered all the same
                 output.warn(str(error))

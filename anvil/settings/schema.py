@@ -11,6 +11,7 @@ stand in place of the field.
 from __future__ import annotations
 
 import json
+import posixpath
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -269,6 +270,11 @@ class Collection:
         """The name with the version: ``fastapi@0.139``."""
         return labelled(self.name, self.version)
 
+    @property
+    def built_from(self) -> tuple[object, ...]:
+        """The keys that decide what is in its index."""
+        return posixpath.normpath(self.docs or ""), self.source, self.chunking, self.site
+
     def __post_init__(self) -> None:
         if len(self.name) > MAX_COLLECTION_NAME or (self.name and not _COLLECTION_NAME.fullmatch(self.name)):
             raise ConfigError(
@@ -317,6 +323,7 @@ class Config:
             raise ConfigError("docs is empty. Name the documentation folder; '.' is the working folder.")
         index_url.refuse_unknown(self.index or "")
         labels: set[str] = set()
+        built: dict[str, Collection] = {}  # by the place of the index
         for collection in self.collections:
             if collection.docs is None and collection.index is None:
                 raise ConfigError(
@@ -328,6 +335,15 @@ class Config:
                     f"There are two collections {collection.label}. Give each its own name, or its own version."
                 )
             labels.add(collection.label.lower())
+            place = collection.index or collection.site.get("folder") or collection.docs
+            if collection.docs is None or not isinstance(place, str) or index_url.is_remote(place):
+                continue
+            other = built.setdefault(posixpath.normpath(place), collection)
+            if other.built_from != collection.built_from:
+                raise ConfigError(
+                    f"The collections {other.label} and {collection.label} have the same index file, and each build "
+                    "would replace the other's. Give one of them a file of its own with the key index."
+                )
         defaults = [collection.name for collection in self.collections if collection.default]
         if twice := {name for name in defaults if defaults.count(name) > 1}:
             raise ConfigError(f"collections.{min(twice)} has two default versions. Set default = true for one of them.")

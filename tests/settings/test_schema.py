@@ -322,6 +322,11 @@ def test_a_collection_has_the_keys_of_the_project_and_its_own_on_top() -> None:
             "collections.a.attested_by is not a place on GitHub. Name an owner",
         ),
         ({"a": {"index": "s3://b/c"}}, "An index cannot be fetched from s3://."),
+        (
+            {"a": {"docs": "d", "source": {"include": ["a.md"]}}, "b": {"docs": "./d"}},
+            "The collections a and b have the same index file, and each build would replace the other's. Give one",
+        ),
+        ({"a": {"docs": "d", "index": "x.db"}, "b": {"docs": "e", "index": "x.db"}}, "have the same index file"),
         ({"a": {"docs": "d"}, "A": {"docs": "e"}}, "There are two collections A. Give each its own name, or"),
         (
             {"a": [{"docs": v, "version": v, "default": True} for v in "12"]},

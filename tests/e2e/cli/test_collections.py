@@ -92,7 +92,9 @@ def test_a_collection_whose_folder_is_missing_keeps_no_other_from_its_work(proje
     built = program("build", code=2)
     assert "docs: Built docs/.anvil/index.db" in built.stdout
     assert built.stderr.startswith("anvil: handbook: There is no folder kitchen.")
+    shutil.rmtree(project / "docs/.anvil")  # the search builds it after its answer
     found = program("search", "sourdough")
+    assert (project / "docs/.anvil/index.db").is_file()
     assert "bakery@2:rolls.md:" in found.stdout
     assert "handbook cannot answer: There is no folder kitchen. Make it, or correct docs" in found.stderr
     assert "There is no folder kitchen" in complaint("search", "--collection", "handbook", "sourdough")
