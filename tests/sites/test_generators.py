@@ -107,6 +107,18 @@ from anvil.sites.html_page import read_page
             "## Lamps\n\nText.\n",
         ),
         (
+            "sphinx",
+            """<meta name="generator" content="Docutils"><article><div class="nbinput"><div class="prompt"><pre>[1]:
+            </pre></div><div class="input_area"><pre>trim()</pre></div></div></article>""",
+            "```\ntrim()\n```\n",
+        ),
+        (
+            "mkdocs-material",
+            """<meta name="generator" content="mkdocs-1.6"><article class="md-content__inner"><div class="jp-Cell"><div
+            class="jp-InputPrompt">In [1]:</div><div class="clipboard-copy-txt">trim()</div><pre>trim()</pre></div>""",
+            "```\ntrim()\n```\n",
+        ),
+        (
             "w3c",
             """<meta name="generator" content="Bikeshed version 4"><div class="head"><h1>Lamps</h1><details>Feedback
             </details></div><h2>Abstract</h2><nav id="toc">Wicks</nav><main><h2>Wicks</h2></main><h2>Index</h2>""",
