@@ -108,7 +108,7 @@ from anvil.sites.html_page import read_page
         ),
         (
             "sphinx",
-            """<meta name="generator" content="Docutils"><article><div class="nbinput"><div class="prompt"><pre>[1]:
+            """<link href="_static/pygments.css"><article><div class="nbinput"><div class="prompt"><pre>[1]:
             </pre></div><div class="input_area"><pre>trim()</pre></div></div></article>""",
             "```\ntrim()\n```\n",
         ),
