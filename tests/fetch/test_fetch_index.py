@@ -340,6 +340,15 @@ def test_a_server_without_ranges_or_with_another_file_meanwhile_starts_anew(
     assert get(f"{server.url}/other.db").path.read_bytes() == indexes[1]
 
 
+def test_a_source_that_was_never_fetched_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pauses: list[float] = []
+    monkeypatch.setattr(time, "sleep", pauses.append)
+    entry = FetchedCache(tmp_path / "cache").entry("https://docs.example.com/")
+    assert entry.state() is None and pauses == []
+    write(entry.folder, {"index.db": "without a state, as between two renames"})
+    assert entry.state() is None and len(pauses) == 1
+
+
 @pytest.mark.usefixtures("hasty")
 def test_a_server_that_does_not_know_the_rest_is_asked_for_the_whole(
     server: Server, index: Path, get: Callable[..., FetchResult], tmp_path: Path
