@@ -21,7 +21,7 @@ from anvil._version import __version__
 from anvil.errors import AnvilError
 from anvil.formats.data_formats import compact, plain
 from anvil.server.logs import log, timed
-from anvil.server.result_json import output_schema, structured
+from anvil.server.result_json import ARRAY_KEY, output_schema
 from anvil.server.toolset import InvalidArguments, RunningToolset, Tool, Toolset
 from anvil.values import Changes, address, labelled
 from anvil.wording import full_heading
@@ -237,7 +237,8 @@ def called(result: Any, render: Callable[[Any], str] | None = None) -> dict[str,
     if render is not None:
         return _said(render(result))
     value = plain(result, lean=True)
-    return {**_said(compact(value)), "structuredContent": structured(value)}
+    structured = {ARRAY_KEY: value} if isinstance(value, list) else value
+    return {**_said(compact(value)), "structuredContent": structured}
 
 
 def _said(message: str, is_error: bool = False) -> dict[str, Any]:

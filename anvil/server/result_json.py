@@ -21,7 +21,7 @@ ARRAY_KEY = "result"
 
 @cache
 def output_schema(kind: Any, *, whole: bool = False) -> dict[str, Any]:
-    """The JSON Schema of a result: a dataclass ``D``, or ``tuple[D, ...]``, which is wrapped like :func:`structured`.
+    """The JSON Schema of a result: a dataclass ``D``, or ``tuple[D, ...]``, which is wrapped in an object.
 
     Nested schemas are written in place, since clients differ on ``$ref``. Only the outermost has ``required``.
     ``whole``: with the fields inside of opaque ones, for the reference.
@@ -30,11 +30,6 @@ def output_schema(kind: Any, *, whole: bool = False) -> dict[str, Any]:
         return {"type": "object", "properties": {ARRAY_KEY: _schema(kind, whole)}, "required": [ARRAY_KEY]}
     required = [field.name for field in dataclasses.fields(kind) if not field.metadata.keys() & LEFT_OUT]
     return {**_object(kind, whole), "required": required}
-
-
-def structured(value: Any) -> dict[str, Any]:
-    """A plain value as structured content."""
-    return {ARRAY_KEY: value} if isinstance(value, list) else value
 
 
 def _object(kind: Any, whole: bool) -> dict[str, Any]:
