@@ -431,7 +431,8 @@ class Repository:
             def entry(text: str) -> pygit2.IndexEntry:
                 return pygit2.IndexEntry(path, self._git.create_blob(text.encode()), pygit2.enums.FileMode.BLOB)
 
-            result = self._git.merge_file_from_index(entry(base), entry(ours), entry(theirs))
+            versions = entry(base), entry(ours), entry(theirs)
+            result = self._git.merge_file_from_index(*versions, use_deprecated=False)  # the default before pygit2 1.19
         return result.contents, result.automergeable
 
     def configure(self, values: Mapping[str, str | None]) -> None:

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 
 MAX_REDIRECTS = 5
+LOCATION = "location"
 REDIRECT_STATUSES = (301, 302, 303, 307, 308)
 TRUST_S = 600
 """Seconds after which the certificates that this machine trusts are read again."""
@@ -84,6 +85,7 @@ class Reply:
         self.url = url
         self.status: int = response.status_code
         self.headers: Mapping[str, str] = response.headers
+        self.location: str | None = response.extensions[LOCATION]
 
     @property
     def host(self) -> str:
@@ -144,6 +146,7 @@ class HttpClient:
             headers={"User-Agent": f"anvil-docs/{__version__}", "Accept-Encoding": "identity"},
             limits=httpx2.Limits(max_keepalive_connections=0),  # a connection and a deadline for each request
             mounts={f"all://{name}": None for name in loopback},  # no proxy for this machine
+            event_hooks={"response": [_keep_location]},
         )
         install_log_filter()
 
@@ -206,7 +209,7 @@ class HttpClient:
         for _ in range(MAX_REDIRECTS + 1):
             try:
                 reply = self._sent(message, url, end, stack)
-                target = reply.headers.get("location")
+                target = reply.location
                 if reply.status not in REDIRECT_STATUSES or not target or message.method != "GET":
                     return reply
                 invalid = f"{host_of(url)} redirects to an invalid address. Tell its owner."
@@ -247,6 +250,12 @@ class HttpClient:
         if end < math.inf:
             deadline.start(end - time.monotonic())
         return Reply(response=response, url=url, limits=self.limits, deadline=deadline)
+
+
+def _keep_location(response: httpx2.Response) -> None:
+    """Take the header from httpx2, which judges the address before anybody follows it, and some releases refuse it as
+    an error of the protocol."""
+    response.extensions[LOCATION] = response.headers.pop(LOCATION, None)
 
 
 def _tls(uses_environment: bool) -> ssl.SSLContext:

@@ -8,6 +8,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from tests.support.programs import environment
 
 LIGHTHOUSE = Path(__file__).parents[1] / "data" / "sites" / "lighthouse"
@@ -32,7 +34,10 @@ def run(command: list[str], folder: Path, **variables: str) -> str:
 
 def program(name: str) -> str:
     """A program of this environment."""
-    return shutil.which(name, path=str(Path(sys.executable).parent)) or name
+    found = shutil.which(name, path=str(Path(sys.executable).parent))
+    if found is None and name == "zensical" and sys.version_info < (3, 11):
+        pytest.skip("Zensical needs Python 3.11.")
+    return found or name
 
 
 def copied(folder: Path, name: str) -> Path:
