@@ -98,7 +98,7 @@ def _complete_paths(command: click.Command) -> None:
 )
 @click.version_option(__version__, "--version", "-v", prog_name="anvil")
 def group() -> None:
-    """Make one searchable file of your documentation, Markdown or a built site, and ask it questions."""
+    """Make one searchable file of Markdown or a built site, and ask it questions."""
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:
