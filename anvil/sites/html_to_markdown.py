@@ -350,12 +350,9 @@ class _Converter:
         return False
 
     def _label(self, node: Element) -> bool:
-        names = classes(node)
-        above = node.parent
+        is_in_set = node.parent is not None and "tabbed-set" in classes(node.parent)
         # tabs of sphinx-design and sphinx-inline-tabs, and of pymdownx in its older form, are labels of radio buttons
-        if not {"sd-tab-label", "tab-label"}.isdisjoint(names) or (
-            above is not None and "tabbed-set" in classes(above)
-        ):
+        if is_in_set or not {"sd-tab-label", "tab-label"}.isdisjoint(classes(node)):
             self._bold_line(self._text(node))
             return False
         return self._inline(node)
