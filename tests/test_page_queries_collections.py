@@ -227,10 +227,14 @@ def test_without_a_name_the_project_s_own_docs_are_opened(project: Path) -> None
         anvil.open()
 
 
-def test_a_folder_that_is_missing_is_said_at_once(project: Path) -> None:
+def test_a_folder_that_is_missing_costs_a_note(project: Path) -> None:
     (project / "anvil.toml").write_text('[collections.x]\ndocs = "nowhere"\n[collections.y]\ndocs = "kitchen"\n')
-    with pytest.raises(SourceError, match=r"There is no folder .*nowhere"):
-        anvil.open(collections="all")
+    with anvil.open(collections="all", provider="none") as opened:
+        result = opened.search("knives")
+        assert found(result)[0] == ("y", None, "index.md")
+        assert any("There is no folder" in note and "nowhere" in note for note in result.freshness.notes)
+        with pytest.raises(SourceError, match=r"There is no folder .*nowhere"):
+            opened.search("knives", collection="x")
 
 
 def test_a_publisher_that_is_away_costs_a_note(project: Path) -> None:
