@@ -204,7 +204,7 @@ def _program() -> str:
 @click.argument("b", metavar="B")
 @options.as_json
 def diff_command(a: str, b: str, as_json: bool) -> int:
-    """List the pages, sections and settings in which two index files differ. Exit code 0: none, 1: some."""
+    """Compare two index files: list the pages, sections and settings that differ. Exit code 0: none, 1: some."""
     from anvil.git_drivers import index_diff
     from anvil.index_file import verify
     from anvil.settings import index_url

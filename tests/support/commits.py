@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 
 from tests.support import fork_server
-from tests.support.programs import ROOT, environment
+from tests.support.programs import ROOT, environment, script
 
 HOOKS = {hook["id"]: hook for hook in yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))}
 
@@ -24,13 +24,6 @@ def program_folder(folder: Path) -> Path:
     variables = f"PYTHONPATH={paths} PYTHONWARNINGS=error PYTHONSAFEPATH=1"
     script(folder / "anvil", f'{variables} exec {shlex.join(fork_server.command_line("anvil"))} "$@"')
     return folder
-
-
-def script(file: Path, line: str) -> None:
-    """Write a program of the shell."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(f"#!/bin/sh\n{line}\n", encoding="utf-8")
-    file.chmod(0o755)
 
 
 def configuration(*hooks: str, args: list[str] | None = None, **more: Any) -> str:

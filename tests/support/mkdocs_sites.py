@@ -24,8 +24,7 @@ from anvil.index_file.reader import Reader
 from anvil.index_file.table_rows import StoredDocument
 from tests.conftest import write
 from tests.support import fork_server
-from tests.support.commits import script
-from tests.support.programs import environment
+from tests.support.programs import environment, script
 
 SITE = "https://docs.example.com/"
 

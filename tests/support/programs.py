@@ -51,3 +51,10 @@ def complaint(*arguments: str | Path, cwd: Path | None = None, code: int = 2, by
     done = by(*arguments, cwd=cwd, code=code)
     assert "Traceback" not in done.stderr and done.stdout == ""
     return done.stderr.strip()
+
+
+def script(file: Path, line: str) -> None:
+    """Write a program of the shell."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(f"#!/bin/sh\n{line}\n", encoding="utf-8")
+    file.chmod(0o755)
