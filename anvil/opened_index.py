@@ -271,7 +271,7 @@ class OpenedIndex:
             return self._build_site(build, request)
         self.ensure_folder(self.folder)
         if self.config.index is None:
-            publish.keep_out_of_git(self.location.path.parent)
+            publish.keep_out_of_git(self.location.path.parent, parents=self.folder is None)
         is_staged = source.name == StagedTree.name
 
         def about_pages(count: int) -> str | None:

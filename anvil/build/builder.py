@@ -25,7 +25,7 @@ from anvil.index_file.connection import signature
 from anvil.index_file.reader import Reader
 from anvil.index_file.writer import Writer
 from anvil.requests import BuildRequest
-from anvil.settings.schema import OPTIONAL_SETTINGS, Chunking
+from anvil.settings.schema import INDEX_FOLDER, OPTIONAL_SETTINGS, Chunking
 from anvil.values import BuildReport, Changes, Scan, Skipped
 from anvil.wording import counted
 
@@ -98,7 +98,9 @@ def build(
         unlocked = signature(index)
         report = _compare(plan, readers)
         if report is None:
-            opened.enter_context(publish.exclusive(index, request.lock_timeout_s))
+            # the default folder is in that of the documents, which may have been renamed meanwhile
+            parents = index.parent.name != INDEX_FOLDER
+            opened.enter_context(publish.exclusive(index, request.lock_timeout_s, parents=parents))
             if signature(index) != unlocked:  # another process has built it meanwhile
                 report = _compare(plan, readers)
         report = report or _copy_of_older(plan, readers)

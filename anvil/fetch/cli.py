@@ -150,7 +150,7 @@ def _placed(
         same = target is not None and safe_files.sha256(path) == fetched.manifest.sha256
     if target is not None and not same:
         if private:
-            publish.keep_out_of_git(path.parent)
+            publish.keep_out_of_git(path.parent, parents=True)
         publish.place(fetched.path, path, fetched.manifest.sha256)
     with verify.open_checked(path) as reader:
         differs = None if tree is None else site_view.compared(reader, tree)

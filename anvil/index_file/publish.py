@@ -34,15 +34,15 @@ _POLL_INTERVAL_S = 0.05
 
 
 @contextlib.contextmanager
-def exclusive(path: Path, timeout_s: float = LOCK_TIMEOUT_S) -> Iterator[None]:
-    """Hold the lock of the index at ``path``. The folder is made if needed.
+def exclusive(path: Path, timeout_s: float = LOCK_TIMEOUT_S, *, parents: bool = True) -> Iterator[None]:
+    """Hold the lock of the index at ``path``. The folder is made if needed, with ``parents`` also those above it.
 
     Raises :class:`IndexBusy` when another process still holds the lock after ``timeout_s`` seconds, and
     :class:`BuildError` when the lock cannot be made.
     """
     lock = path.with_name(path.name + LOCK_SUFFIX)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(parents=parents, exist_ok=True)
     except OSError as error:
         raise BuildError(f"{path.parent} cannot be made ({error.strerror}). Choose another --index.") from error
     with connection.translated(path):
@@ -115,17 +115,18 @@ FEW_MOVES = 200
 is made again."""
 
 
-def keep_out_of_git(folder: Path) -> None:
+def keep_out_of_git(folder: Path, *, parents: bool = False) -> None:
     """Create the default folder of an index with a ``.gitignore``, so that it is not committed by accident.
 
-    A folder that exists is not changed, unless the older Anvil made it. Raises :class:`BuildError` for a link that
-    leads out of its parent folder.
+    A folder that exists is not changed, unless the older Anvil made it. ``parents``: also make the folders above it; a
+    documentation folder that was renamed meanwhile would be there again, and empty. Raises :class:`BuildError` for a
+    link that leads out of its parent folder.
     """
     safe_files.ensure_inside_parent(folder)
     ignore_file = folder / ".gitignore"
     if not folder.exists() or (not ignore_file.exists() and connection.is_of_older_anvil(folder / INDEX_NAME)):
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            folder.mkdir(parents=parents, exist_ok=True)
             safe_files.write_file(ignore_file, "*\n")
         except OSError as error:
             raise BuildError(f"{folder} cannot be made ({error.strerror}). Choose another --index.") from error

@@ -112,6 +112,16 @@ def test_a_default_folder_that_leads_elsewhere_is_refused(tmp_path: Path) -> Non
     assert list((tmp_path / "away").iterdir()) == []
 
 
+def test_a_documentation_folder_that_was_renamed_is_not_made_again(tmp_path: Path) -> None:
+    with pytest.raises(BuildError, match="cannot be made"):
+        publish.keep_out_of_git(tmp_path / "docs/.anvil")
+    docs = write(tmp_path / "away", {"a.md": "# A\n\nText.\n"})
+    index = tmp_path / "docs/.anvil/index.db"
+    with anvil.open(docs, index, "none") as opened, pytest.raises(BuildError, match="cannot be made"):
+        opened.index()
+    assert not (tmp_path / "docs").exists()
+
+
 def test_a_file_that_was_replaced_after_its_examination_is_not_placed(tmp_path: Path) -> None:
     docs = write(tmp_path / "docs", {"a.md": "# A\n\nText.\n"})
     with anvil.open(docs, tmp_path / "from.db", "none") as opened:

@@ -67,6 +67,9 @@ def test_the_folder_of_documents_in_git_may_be_missing_in_the_work_tree(work: Pa
         program("check", *words, "--index", "old.db", cwd=work)
     assert not (work / "docs").exists()
     assert "has no folder gone" in complaint("build", "--ref", "HEAD", "--docs", "gone", cwd=work)
+    (work / "anvil.toml").unlink(missing_ok=True)  # the default place of the index
+    assert printed("build", "--ref", "HEAD", "--docs", "docs", cwd=work)["pages"] == 4
+    assert sorted(path.name for path in (work / "docs/.anvil").iterdir()) == [".gitignore", "index.db"]
 
 
 def test_ci_leaves_an_index_alone_that_was_built_before_its_own_commit(work: Path, tmp_path: Path) -> None:
