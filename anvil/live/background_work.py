@@ -136,10 +136,11 @@ class InitialBuild:
 
 
 class Worker:
-    """A thread that begins when there is work for the first time, and then waits on a condition for more."""
+    """A thread that begins when there is work for the first time, and then waits on a condition for more. ``work``:
+    what it does, until it finds that it is closed."""
 
-    def __init__(self, name: str, lock: threading.RLock | None = None) -> None:
-        self._name = name
+    def __init__(self, name: str, work: Callable[[], None], lock: threading.RLock | None = None) -> None:
+        self._name, self._work = name, work
         self._changed = threading.Condition(lock)
         self._closed = False
         self._thread: threading.Thread | None = None
@@ -147,13 +148,9 @@ class Worker:
     def _start(self) -> None:
         """Let the thread look for work. The lock is held."""
         if self._thread is None and not self._closed:
-            self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
+            self._thread = threading.Thread(target=self._work, name=self._name, daemon=True)
             self._thread.start()
         self._changed.notify_all()
-
-    def _run(self) -> None:
-        """What the thread does, until it finds that it is closed."""
-        raise NotImplementedError
 
     def close(self) -> None:
         """End the thread, after the work that is running. The lock must not be held."""
@@ -174,7 +171,7 @@ class VectorWorker(Worker):
     def __init__(
         self, lock: threading.RLock, copy: Callable[[], WorkingCopy | None], build_running: Callable[[], bool]
     ) -> None:
-        super().__init__("anvil-vectors", lock)
+        super().__init__("anvil-vectors", self._run, lock)
         self._copy = copy
         self._build_running = build_running
         self._first: list[ChunkText] = []
@@ -326,7 +323,7 @@ class IndexSaver(Worker):
     """Calls ``save`` once, ``QUIET_S`` seconds after the last :meth:`wake`. It may raise :class:`AnvilError`."""
 
     def __init__(self, save: Callable[[], None]) -> None:
-        super().__init__("anvil-saver")
+        super().__init__("anvil-saver", self._run)
         self._save = save
         self._save_at: float | None = None
         self._saving = False
