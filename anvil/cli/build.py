@@ -12,6 +12,7 @@ import click
 from anvil import registry
 from anvil.cli import options, output
 from anvil.cli.output import ERROR, NO, OK
+from anvil.errors import ConfigError
 from anvil.requests import BuildRequest, OpenRequest
 from anvil.values import BuildReport
 from anvil.wording import counted
@@ -45,7 +46,9 @@ MAX_FAILURES_SHOWN = 10
     help="With --site: also write a page that searches the index in the browser, and the script of a search box.",
 )
 @options.tree
-@click.option("--shard", metavar="N/COUNT", help="Only this share of the pages, such as 3/8; see 'anvil merge'.")
+@click.option(
+    "--shard", metavar="N/COUNT", help="With --index: only this share of the pages, such as 3/8; see 'anvil merge'."
+)
 @click.option(
     "--executor",
     "cluster",
@@ -100,6 +103,11 @@ def command(
         options.warn_of_unrun_plugin(opened)
         is_site = source is None and opened.config.site.folder is not None
         _ensure_whole_site(opened.config.site, request, is_site=is_site, is_asked=bool(given.keys))
+        if request.shard is not None and given.index is None:
+            raise ConfigError(
+                "--shard builds a part, which would replace the whole index. Name a file for it with --index, such as "
+                "--index shard-3.db."
+            )
         report = build_index(opened, replace(request, source=source))
         if manifest:
             from anvil.index_file.manifest import write_manifest
@@ -123,9 +131,9 @@ def command(
     if as_json:
         options.print_each(outcomes, lambda built: built.report)
     for label, built in outcomes:
-        if built is not None and not as_json:
+        if isinstance(built, Built) and not as_json:
             _print(built, f"{label}: " if label else "", quiet)
-    return max(ERROR if built is None else built.code for _, built in outcomes)
+    return max(built.code if isinstance(built, Built) else ERROR for _, built in outcomes)
 
 
 class Built(NamedTuple):
@@ -148,8 +156,6 @@ class Built(NamedTuple):
 
 def _publish(opened: Anvil) -> tuple[str, ...]:
     """Publish the skill in the folder of the site. Raises :class:`ConfigError` without a site."""
-    from anvil.errors import ConfigError
-
     folder = opened.config.site.folder
     if folder is None:
         raise ConfigError("--skill publishes a skill with a site. Name the folder of the built site with --site.")
@@ -159,8 +165,6 @@ def _publish(opened: Anvil) -> tuple[str, ...]:
 
 def _ensure_whole_site(site: SiteOptions, request: BuildRequest, *, is_site: bool, is_asked: bool) -> None:
     """Raise :class:`ConfigError` for files of a site without one, or for a part of it. ``is_asked``: by an option."""
-    from anvil.errors import ConfigError
-
     option = "--markdown" if site.writes_markdown else "--search-page" if site.search_page else ""
     if option and is_asked and not is_site:
         raise ConfigError(f"{option} is about the pages of a built site. Name its folder with --site.")

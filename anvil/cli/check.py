@@ -74,7 +74,7 @@ def command(given: OpenRequest, staged: bool, ref: str | None, tracked: bool, as
     if as_json:
         options.print_each(outcomes, Checked.as_json)
     for label, checked in outcomes:
-        if checked is None:
+        if not isinstance(checked, Checked):
             continue
         if not as_json and not quiet:
             before = f"{label}: " if label else ""
@@ -84,7 +84,7 @@ def command(given: OpenRequest, staged: bool, ref: str | None, tracked: bool, as
             output.say(_rendered(checked.changes, checked.source, before + checked.shown, advice))
         for line in checked.messages(given, several=label is not None):
             output.warn(line)
-    return max(ERROR if checked is None else NO if checked.is_stale else OK for _, checked in outcomes)
+    return max(checked.code if isinstance(checked, Checked) else ERROR for _, checked in outcomes)
 
 
 class Checked(NamedTuple):
@@ -101,9 +101,9 @@ class Checked(NamedTuple):
     folder: str | None
 
     @property
-    def is_stale(self) -> bool:
-        """Whether something has to be built or written."""
-        return bool(self.changes or self.agents)
+    def code(self) -> int:
+        """The exit code: whether something has to be built or written."""
+        return NO if self.changes or self.agents else OK
 
     def messages(self, given: OpenRequest, several: bool) -> tuple[str, ...]:
         """What to say about the stale files of 'anvil agents'. ``several``: whether the command names the folder."""

@@ -255,9 +255,9 @@ def each_own(request: OpenRequest, progress: Progress = silent) -> Iterator[tupl
 
 def for_each_own(
     call: Callable[[Anvil], T], request: OpenRequest, progress: Progress = silent
-) -> Iterator[tuple[str | None, T | None]]:
+) -> Iterator[tuple[str | None, T | AnvilError]]:
     """(name, what ``call`` returns) of each index of :func:`each_own`. Where there are several, an error of one is
-    printed, its result is None, and the others follow."""
+    printed, stands in place of its result, and the others follow."""
     for label, own in each_own(request, progress):
         if label is None:
             yield None, call(own)
@@ -266,18 +266,20 @@ def for_each_own(
             yield label, call(own)
         except AnvilError as error:
             output.warn(f"{label}: {error}")
-            yield label, None
+            yield label, error
 
 
-def print_each(outcomes: Sequence[tuple[str | None, T | None]], value: Callable[[T], Any]) -> None:
-    """Print outcomes of :func:`for_each_own` as JSON: the value; of several, a list with the name of each."""
-    values = [(label, value(outcome)) for label, outcome in outcomes if outcome is not None]
-    if [label for label, _ in outcomes] == [None]:
-        output.print_json(values[0][1])
-        return
+def print_each(outcomes: Sequence[tuple[str | None, T | AnvilError]], value: Callable[[T], Any]) -> None:
+    """Print outcomes of :func:`for_each_own` as JSON: the value; of several, a list with the name of each, and with the
+    error of one that failed."""
     from anvil.formats.data_formats import plain
 
-    output.print_json({"collections": [{"collection": label, **plain(each)} for label, each in values]})
+    values = [
+        (label, {"error": str(each)} if isinstance(each, AnvilError) else plain(value(each)))
+        for label, each in outcomes
+    ]
+    several = {"collections": [{"collection": label, **each} for label, each in values]}
+    output.print_json(values[0][1] if values[0][0] is None else several)
 
 
 def update_advice(index: Path, build: str, before: str = "Run: ") -> str:

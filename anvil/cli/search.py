@@ -16,7 +16,7 @@ from anvil.cli.output import NO, OK
 from anvil.errors import BuildError
 from anvil.requests import MODES, OpenRequest, SearchRequest
 from anvil.search import excerpts, highlighting
-from anvil.values import Progress, at_line, labelled
+from anvil.values import BuildReport, Progress, at_line, labelled
 from anvil.wording import counted, full_heading
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def command(given: OpenRequest, search: SearchRequest, as_json: bool) -> int:
             try:
                 began = _begun(progress, lambda: output.warn(being_built))
                 for _, report in options.for_each_own(lambda own: own.index(), given, began):
-                    for reason in report.reasons if report is not None else ():
+                    for reason in report.reasons if isinstance(report, BuildReport) else ():
                         output.warn(reason)
             except BuildError as error:  # the question is answered all the same
                 output.warn(str(error))

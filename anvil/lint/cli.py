@@ -23,6 +23,7 @@ from anvil.wording import counted, listed
 
 if TYPE_CHECKING:
     from anvil.api import Anvil
+    from anvil.errors import AnvilError
     from anvil.lint.rules import LintFinding, LintReport
 
 _COLOURS = {"error": "red", "warning": "yellow", "note": "magenta"}
@@ -105,7 +106,7 @@ def command(
     outcomes = _examined(examine, given, built_site)
     if len(outcomes) == 1:
         outcomes = [(None, outcomes[0][1])]
-    examined = [(label, each) for label, each in outcomes if each is not None]
+    examined = [(label, each) for label, each in outcomes if isinstance(each, Examined)]
     if sarif is not None:
         _write_sarif([each for _, each in examined], sarif)
     if as_json:
@@ -113,7 +114,7 @@ def command(
     elif sarif != "-":
         for label, each in examined:
             _print(each, label, quiet)
-    return max(ERROR if each is None else NO if each.is_failed else OK for _, each in outcomes)
+    return max(each.code if isinstance(each, Examined) else ERROR for _, each in outcomes)
 
 
 class Examined(NamedTuple):
@@ -125,6 +126,11 @@ class Examined(NamedTuple):
     is_failed: bool
     folder: str
     notes: tuple[Any, ...] | None
+
+    @property
+    def code(self) -> int:
+        """The exit code."""
+        return NO if self.is_failed else OK
 
     def as_json(self) -> dict[str, Any]:
         """The findings as JSON values."""
@@ -141,7 +147,7 @@ class Examined(NamedTuple):
 
 def _examined(
     examine: Callable[[Anvil], Examined], given: OpenRequest, built_site: str | None
-) -> list[tuple[str | None, Examined | None]]:
+) -> list[tuple[str | None, Examined | AnvilError]]:
     """What ``examine`` returns for each chosen collection that has a folder, by its name; see
     :func:`~anvil.cli.options.for_each_own`."""
     from anvil.errors import SourceError

@@ -99,7 +99,14 @@ def test_shards_are_built_and_joined(work: Path) -> None:
     assert "It is shard 2/2." in program("verify", "shard-2.db", cwd=work).stdout
     assert "shard 2/2 of an index" in complaint("check", "--index", "shard-2.db", cwd=work)
     assert "Missing: shard 2/2" in complaint("merge", "other.db", "shard-1.db", cwd=work)
-    assert "such as 3/8" in complaint("build", "--shard", "4/3", cwd=work)
+    assert "such as 3/8" in complaint("build", "--shard", "4/3", "--index", "shard.db", cwd=work)
+
+
+def test_a_shard_does_not_replace_the_whole_index(work: Path) -> None:
+    program("build", cwd=work)
+    whole = (work / INDEX).read_bytes()
+    assert "Name a file for it with --index" in complaint("build", "--shard", "1/2", cwd=work)
+    assert (work / INDEX).read_bytes() == whole
 
 
 def test_two_states_at_once_are_refused(work: Path) -> None:

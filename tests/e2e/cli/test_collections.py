@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -92,6 +93,10 @@ def test_a_collection_whose_folder_is_missing_keeps_no_other_from_its_work(proje
     built = program("build", code=2)
     assert "docs: Built docs/.anvil/index.db" in built.stdout
     assert built.stderr.startswith("anvil: handbook: There is no folder kitchen.")
+    for command in ("build", "check", "lint"):
+        own, missing = json.loads(program(command, "--json", code=2).stdout)["collections"]
+        assert own["collection"] == "docs" and "error" not in own
+        assert missing["collection"] == "handbook" and "There is no folder" in missing["error"]
     shutil.rmtree(project / "docs/.anvil")  # the search builds it after its answer
     found = program("search", "sourdough")
     assert (project / "docs/.anvil/index.db").is_file()
