@@ -111,8 +111,6 @@ def file_kind(path: str, docs: str, is_page: bool) -> FileKind:
     return "test" if _TEST.search(path) else "code"
 
 
-MAX_FILES = 3_000
-"""Changed files that are read; of more, the first."""
 MAX_FILE_LINES = 5_000
 """Added and removed lines of one file that are kept; such a file is generated, or moved as a whole."""
 MAX_LINES = 60_000
@@ -121,10 +119,6 @@ MAX_LINE_CHARS = 1_000
 """Characters of a line that are kept: longer ones are data."""
 MAX_HEAD_CHARS = 8_000
 """Characters of a patch in which the subject of its commit is looked for."""
-MAX_HEADER_LINES = 12
-"""Lines between ``diff --git`` and ``---``; git writes fewer."""
-
-Status = Literal["added", "removed", "modified", "renamed", "copied"]
 
 
 class Line(NamedTuple):
@@ -145,17 +139,15 @@ class Hunk:
     context: tuple[Line, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class FileChange:
-    """The change of one file. ``path``: POSIX, from the root of the diff; of a removed file, its old one. ``old_path``:
-    where it was; None for an added file. ``binary``: no lines are known. ``submodule``: another repository's commit.
-    ``cut``: there are more lines than those here."""
+    """The change of one file, which is filled while the diff is read. ``path`` and ``old_path``: where it is and where
+    it was, POSIX, from the root of the diff; the same but for a renamed file. ``submodule``: another repository's
+    commit. ``cut``: there are more lines than those here."""
 
     path: str
-    old_path: str | None
-    status: Status
-    hunks: tuple[Hunk, ...] = ()
-    binary: bool = False
+    old_path: str
+    hunks: list[Hunk] = field(default_factory=list)
     submodule: bool = False
     cut: bool = False
 
@@ -170,9 +162,10 @@ class FileChange:
         return tuple(line for hunk in self.hunks for line in hunk.removed)
 
 
-_GIT = re.compile(r"diff --(?:git|cc|combined) (.*)")
-_QUOTED = r'"(?:[^"\\]|\\.)*"'
-_PAIR = re.compile(rf"({_QUOTED}|\S.*?) ({_QUOTED}|\S.*)")
+_GIT = re.compile(r"diff --(git|cc|combined) (.*)")
+_MOVE = re.compile(r"(?:rename|copy) (from|to) (.*)")
+_SUBMODULE = re.compile(r"(?:index \S+|new file mode|deleted file mode) 160000")
+"""The mode that git gives to submodules."""
 # "@@ -1,2 +3,4 @@ function"; of a combined diff "@@@ -1,2 -1,2 +1,4 @@@"
 _HUNK = re.compile(
     r"(@@+) -(\d{1,9})(?:,(\d{1,9}))? (?:-\d{1,9}(?:,\d{1,9})? )*\+(\d{1,9})(?:,(\d{1,9}))? @@+ ?(.{0,400})"
@@ -195,7 +188,11 @@ def without_color(text: str) -> str:
 def parse_diff(text: str) -> tuple[FileChange, ...]:
     """The changed files, in the order of the diff. An empty text has none. Raises :class:`ConfigError` for a text
     without any change in it."""
-    files = list(_changed_files(text))
+    files = [
+        file
+        for file in _changed_files(text)
+        if file.path and max(map(len, (file.path, file.old_path))) <= MAX_PATH_CHARS
+    ]
     if not files and text.strip():
         first = next(line for line in text.splitlines() if line.strip())
         raise ConfigError(
@@ -221,124 +218,47 @@ _SUBJECT = re.compile(r"^Subject: (.*(?:\n .*)*)", re.M)
 _PATCH_MARK = re.compile(r"^\[PATCH[^\]]*\]\s*")
 
 
-@dataclass
-class _Open:
-    """A file while it is read."""
-
-    old: str | None = None
-    new: str | None = None
-    status: Status = "modified"
-    hunks: list[Hunk] = field(default_factory=list)
-    binary: bool = False
-    submodule: bool = False
-    cut: bool = False
-    lines: int = 0
-
-    def closed(self) -> FileChange | None:
-        """The value; None where no path is known."""
-        path = self.new or self.old
-        if path is None or len(path) > MAX_PATH_CHARS or len(self.old or "") > MAX_PATH_CHARS:
-            return None
-        status: Status = self.status
-        if self.new is None:
-            status = "removed"
-        elif self.old is None:
-            status = "added"
-        elif status == "modified" and self.old != self.new:
-            status = "renamed"
-        old = None if status == "added" else self.old or path
-        return FileChange(path, old, status, tuple(self.hunks), self.binary, self.submodule, self.cut)
-
-
 def _changed_files(text: str) -> Iterator[FileChange]:
     lines = text.replace("\r\n", "\n").split("\n")
-    at, total, count = 0, 0, 0
-    current: _Open | None = None
+    at, room, room_of_file = 0, MAX_LINES, MAX_FILE_LINES
+    file: FileChange | None = None
     while at < len(lines):
-        line = lines[at]
-        start = _start(lines, at)
-        if start is not None:
-            if current is not None and (done := current.closed()):
-                yield done
-                count += 1
-                if count >= MAX_FILES:
-                    return
-            current = start
-            at += 2 if line.startswith("--- ") else 1  # the paths of "---" and "+++" were read together
+        line, is_pair = lines[at], _is_pair(lines, at)
+        git = _GIT.match(line)
+        # "---" and "+++" are those of a "diff --git" above, unless that has its lines already.
+        if git is not None or (is_pair and (file is None or file.hunks)):
+            if file is not None:
+                yield file
+            file, room_of_file = FileChange("", ""), MAX_FILE_LINES
+        if file is None:
+            pass
+        elif git is not None:
+            file.old_path, file.path = _both(git[2]) if git[1] == "git" else _pair(git[2], git[2])
+        elif is_pair:
+            file.old_path, file.path = _pair(line[4:], lines[at + 1][4:])
+        elif (move := _MOVE.match(line)) is not None:
+            setattr(file, "old_path" if move[1] == "from" else "path", _path(move[2]))
+        elif _SUBMODULE.fullmatch(line):
+            file.submodule = True
+        elif (header := _HUNK.match(line)) is not None:
+            at, hunk = _hunk(lines, at + 1, header, min(room_of_file, room))
+            file.hunks.append(hunk)
+            size = len(hunk.added) + len(hunk.removed)
+            room, room_of_file = room - size, room_of_file - size
+            file.cut |= min(room, room_of_file) <= 0
             continue
-        if current is None:
-            at += 1
-            continue
-        if (hunk := _HUNK.match(line)) is not None:
-            at, read = _hunk(lines, at + 1, hunk, room=min(MAX_FILE_LINES - current.lines, MAX_LINES - total))
-            size = len(read.added) + len(read.removed)
-            current.lines += size
-            total += size
-            if current.lines >= MAX_FILE_LINES or total >= MAX_LINES:
-                current.cut = True
-            current.submodule |= any(
-                each.text.startswith("Subproject commit ") for each in (*read.added, *read.removed)
-            )
-            current.hunks.append(read)
-            continue
-        _header(current, line)
         at += 1
-    if current is not None and (done := current.closed()):
-        yield done
+    if file is not None:
+        yield file
 
 
-def _start(lines: list[str], at: int) -> _Open | None:
-    """A new file where a header begins at this line, else None."""
-    line = lines[at]
-    if (git := _GIT.match(line)) is not None:
-        pair = _paths(git[1]) if line.startswith("diff --git") else (_path(git[1], ""), _path(git[1], ""))
-        return _Open(*pair)
-    # Also a removed line may begin with "---" when its text begins with "--": the two lines after it decide.
-    after = lines[at + 1] if at + 1 < len(lines) else ""
-    hunk = lines[at + 2] if at + 2 < len(lines) else ""
-    if line.startswith("--- ") and after.startswith("+++ ") and _HUNK.match(hunk) and not _is_in_git_header(lines, at):
-        return _Open(*_plain_pair(line[4:], after[4:]))
-    return None
-
-
-def _is_in_git_header(lines: list[str], at: int) -> bool:
-    """Whether ``---`` at this line belongs to a ``diff --git`` above it: between both are lines of its header only."""
-    for above in reversed(lines[max(0, at - MAX_HEADER_LINES) : at]):
-        if _GIT.match(above):
-            return True
-        if not _EXTENDED.match(above):
-            return False
-    return False
-
-
-_EXTENDED = re.compile(
-    r"(?:index |old mode |new mode |new file mode |deleted file mode |similarity index |dissimilarity index |"
-    r"rename from |rename to |copy from |copy to |mode )"
-)
-
-
-def _header(current: _Open, line: str) -> None:
-    """Read a line of the header of ``diff --git``. The mode 160000 is that of a submodule."""
-    name, _, value = line.partition(" ")
-    if name == "---" and value:
-        current.old = _path(value) if current.status != "added" else None
-    elif name == "+++" and value:
-        current.new = _path(value)
-    elif line.startswith("new file mode "):
-        current.status, current.old = "added", None
-        current.submodule |= line.endswith("160000")
-    elif line.startswith("deleted file mode "):
-        current.status, current.new = "removed", None
-        current.submodule |= line.endswith("160000")
-    elif line.startswith(("rename from ", "copy from ")):
-        current.status = "renamed" if line.startswith("rename") else "copied"
-        current.old = _path(line.partition(" from ")[2], "")
-    elif line.startswith(("rename to ", "copy to ")):
-        current.new = _path(line.partition(" to ")[2], "")
-    elif line.startswith(("Binary files ", "GIT binary patch")):
-        current.binary = True
-    elif line.startswith("index ") and line.endswith(" 160000"):
-        current.submodule = True
+def _is_pair(lines: list[str], at: int) -> bool:
+    """Whether this line and the next are the paths of a file. A removed line begins with "---" too when its text begins
+    with "--": the two lines after it decide."""
+    first, *rest = lines[at : at + 3]
+    return (
+        first.startswith("--- ") and len(rest) == 2 and rest[0].startswith("+++ ") and _HUNK.match(rest[1]) is not None
+    )
 
 
 def _hunk(lines: list[str], at: int, header: re.Match[str], room: int) -> tuple[int, Hunk]:
@@ -375,34 +295,25 @@ def _hunk(lines: list[str], at: int, header: re.Match[str], room: int) -> tuple[
     return at, Hunk(header[6].strip(), tuple(added), tuple(removed), tuple(context))
 
 
-def _plain_pair(old: str, new: str) -> tuple[str | None, str | None]:
-    """The paths of a plain diff, whose prefixes ``a/`` and ``b/`` are those of git only where both have one."""
-    plain = _path(old, ""), _path(new, "")
-    named = [path for path in plain if path is not None]
+def _both(paths: str) -> tuple[str, str]:
+    """The paths of ``diff --git`` where both are the same; of a renamed file, the lines below name them."""
+    middle = len(paths) // 2
+    return _pair(paths[:middle], paths[middle + 1 :]) if paths[middle : middle + 1] == " " else ("", "")
+
+
+def _pair(old: str, new: str) -> tuple[str, str]:
+    """The old and the new path, without git's prefixes where both have one. In place of ``/dev/null`` the other."""
+    paths = [_path(old), _path(new)]
+    named = [path for path in paths if path != _NULL]
     if all(_PREFIX.match(path) for path in named):
-        return _path(old), _path(new)
-    return plain
+        named = [path[2:] for path in named]
+    return (named[0], named[-1]) if named else ("", "")
 
 
-def _paths(pair: str) -> tuple[str | None, str | None]:
-    """The two paths of ``diff --git``. Without quotes, a path with a space is found by both halves being equal."""
-    middle = len(pair) // 2
-    if pair[middle : middle + 1] == " " and pair[2:middle] == pair[middle + 3 :]:
-        return _path(pair[:middle]), _path(pair[middle + 1 :])
-    match = _PAIR.fullmatch(pair)
-    return (_path(match[1]), _path(match[2])) if match else (None, None)
-
-
-def _path(text: str, prefix: str = "?") -> str | None:
-    """A path of a header, without quotes, time and prefix; None for ``/dev/null``. ``prefix=""``: it has none."""
+def _path(text: str) -> str:
+    """A path of a header, without quotes and time."""
     text = text.split("\t")[0].strip()
-    if text.startswith('"') and text.endswith('"') and len(text) > 1:
-        text = _unquoted(text[1:-1])
-    if text == _NULL:
-        return None
-    if prefix:
-        text = _PREFIX.sub("", text, count=1) if _PREFIX.match(text) else text
-    return text
+    return _unquoted(text[1:-1]) if len(text) > 1 and text[0] == text[-1] == '"' else text
 
 
 def _unquoted(text: str) -> str:

@@ -67,7 +67,7 @@ def test_a_rename_is_one_change(root: Path) -> None:
     (root / "src.py").rename(root / "moved.py")
     run(root, "add", "-A")
     (file,) = change.parse_diff(change.from_git(root, None, True).diff)
-    assert (file.old_path, file.path, file.status) == ("src.py", "moved.py", "renamed")
+    assert (file.old_path, file.path) == ("src.py", "moved.py")
 
 
 def test_an_unknown_commit_and_no_repository(root: Path, tmp_path: Path) -> None:
