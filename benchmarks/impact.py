@@ -31,6 +31,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -40,12 +41,30 @@ from measuring import heading, percentile, table
 import anvil
 from anvil.impact import ranking
 from anvil.impact.assessment import assess
-from anvil.impact.ranking import KIND_OF_CHANGE
 from anvil.impact.settings import ImpactOptions
-from anvil.impact.values import KIND_OF, KINDS, ChangeFeature, EvidenceKind, Feature
+from anvil.impact.values import ChangeFeature, Feature
 from anvil.search.confidence import logistic as probability
 
 FloatArray = npt.NDArray[np.float64]
+EvidenceKind = Literal["names", "texts", "title", "paths", "links", "co-change", "prose"]
+"""What is measured alone and left out: the rows of the table of reasons in the guide."""
+KINDS: frozenset[EvidenceKind] = frozenset(get_args(EvidenceKind))
+KIND_OF: dict[Feature, EvidenceKind] = {
+    **dict.fromkeys(("public name gone", "name gone", "name new", "name touched", "name near"), "names"),
+    **dict.fromkeys(("title search", "title name", "title path"), "title"),
+    **dict.fromkeys(("same name", "path words"), "paths"),
+    **dict.fromkeys(("joint change", "joint folder", "often changed"), "co-change"),
+    "text": "texts",
+    "link": "links",
+    "prose": "prose",
+}
+KIND_OF_CHANGE: dict[ChangeFeature, EvidenceKind] = {
+    **dict.fromkeys(ranking.CHANGE_WEIGHTS, "title"),  # all but the following
+    **dict.fromkeys(("tests", "surface files"), "paths"),
+    **dict.fromkeys(("new words in code", "public name gone"), "names"),
+    "joint change": "co-change",
+    "prose": "prose",
+}
 
 
 @dataclass(frozen=True)
@@ -172,7 +191,7 @@ def likely(record: Record, confidence: float, kinds: frozenset[EvidenceKind] = K
     pages = ordered(record, kinds)
     if not pages:
         return []
-    needed = ranking.need(record.change, kinds)
+    needed = ranking.need({name: value for name, value in record.change.items() if KIND_OF_CHANGE[name] in kinds})
     sure = [(page, needed * probability(odds)) for page, odds in pages[:10]]
     return [(page, value) for page, value in sure if value >= confidence]
 

@@ -264,7 +264,10 @@ def impact(options: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
         runner.summarize(section)
     if options.comment:
         pull_request.keep_current(section if likely else "", runner)
-    runner.line(f"{summary.impact_headline(likely, report)} ({counted(report.files, 'changed file')} of code).")
+    headline = summary.impact_headline(likely, report)
+    runner.line(
+        f"{headline} ({counted(report.files, 'changed file')} of code)." if report.files else "No code changed."
+    )
     return not (likely and options.fail_impact), values
 
 

@@ -15,7 +15,7 @@ from anvil.impact.change import FileChange, FileKind, diff_title, file_kind, par
 from anvil.impact.evidence import IndexedPages
 from anvil.impact.names import Name
 from anvil.impact.settings import ImpactOptions
-from anvil.impact.values import KINDS, ChangeFeature, Evidence, EvidenceKind, Feature, Impact, Undocumented
+from anvil.impact.values import ChangeFeature, Evidence, Feature, Impact, Undocumented
 from anvil.requests import still_wanted
 from anvil.wording import counted
 
@@ -43,7 +43,6 @@ def assess(
     repository: Path | None = None,
     before: str | None = None,
     docs_path: str | None = None,
-    kinds: frozenset[EvidenceKind] = KINDS,
 ) -> Impact:
     """What a change means for the documentation of an index.
 
@@ -51,8 +50,7 @@ def assess(
     request. ``repository``: a folder in the repository whose history is read; None: that of the documentation folder.
     ``before``: the last commit of the history that counts, which does not have the change yet; None: HEAD.
     ``docs_path``: the documentation folder from the repository's root, POSIX, ``""`` for the root itself; None: where
-    the folder of ``anvil_`` is. ``kinds``: the evidence that counts. Raises :class:`AnvilError`, such as
-    :class:`ConfigError` for a text that is no diff.
+    the folder of ``anvil_`` is. Raises :class:`AnvilError`, such as :class:`ConfigError` for a text that is no diff.
     """
     diff_text = without_color(diff_text)
     files = parse_diff(diff_text)
@@ -61,7 +59,7 @@ def assess(
     docs_folder = "" if docs_folder == "." else docs_folder
     change = _Change(files, docs_folder, anvil_)
     notes += change.notes()
-    with anvil_.only.live.query(by_meaning=bool(kinds & {"title", "prose"})) as copy:
+    with anvil_.only.live.query(by_meaning=True) as copy:
         from anvil.index_file.reader import Reader
 
         if not isinstance(copy.reader, Reader):
@@ -72,52 +70,40 @@ def assess(
         features: dict[ChangeFeature, float] = {}
         if change.code:
             title = title or diff_title(diff_text)
-            collected += _collect(change, named, docs, copy, title, kinds)
-            features |= _features(change, named, title)
-            if "co-change" in kinds and git is not None:
-                history = _history(git, change, before, notes)
-                collected += evidence.of_history(history, docs)
+            collected += _collect(change, named, docs, copy, title[:MAX_TITLE_CHARS])
+            features |= _features(change, named, title[:MAX_TITLE_CHARS])
+            if git is not None:
+                collected += evidence.of_history(_history(git, change, before, notes), docs)
         relevant = tuple(each for each in collected if not change.is_left_out(each.path))
         features |= ranking.evidence_features(relevant)
         new = tuple(additions(named.names, docs, change.added_prose)) if change.code else ()
-        findings, done = ranking.findings(relevant, features, docs, change.edited(docs), kinds)
+        findings, done = ranking.findings(relevant, features, docs, change.edited(docs))
         return Impact(findings, new, done, tuple(dict.fromkeys(notes)), len(change.code), relevant, features)
 
 
 def _features(change: _Change, named: names.Named, title: str) -> dict[ChangeFeature, float]:
     """What the change itself says about how much it concerns users, whatever the pages have."""
     return {
-        **ranking.title_features(title[:MAX_TITLE_CHARS]),
+        **ranking.title_features(title),
         **ranking.file_features([file.path for file in change.code], len(change.all_paths) - len(change.code_paths)),
         **ranking.name_features(named.names),
     }
 
 
 def _collect(
-    change: _Change,
-    named: names.Named,
-    docs: IndexedPages,
-    copy: WorkingCopy,
-    title: str,
-    kinds: frozenset[EvidenceKind],
+    change: _Change, named: names.Named, docs: IndexedPages, copy: WorkingCopy, title: str
 ) -> Iterator[Evidence]:
     """The evidence that needs no history."""
-    if "names" in kinds:
-        yield from evidence.of_names(named.names, docs)
-    if "texts" in kinds:
-        yield from evidence.of_texts(named.texts, docs)
-    if "paths" in kinds:
-        yield from evidence.of_paths(change.code_paths, docs)
-    if "links" in kinds:
-        yield from evidence.of_links(change.all_paths, docs)
-    if "title" in kinds and title.strip():
-        yield from evidence.of_title(title[:MAX_TITLE_CHARS], docs)
-        yield from _searched("title search", title[:MAX_TITLE_CHARS], "answers the title of the change", copy)
-    if "prose" in kinds:
-        for sentence in named.prose[:MAX_PROSE_SEARCHES]:
-            still_wanted()
-            reason = f'is about "{evidence.quoted(sentence)}", which the change adds'
-            yield from _searched("prose", sentence, reason, copy)
+    yield from evidence.of_names(named.names, docs)
+    yield from evidence.of_texts(named.texts, docs)
+    yield from evidence.of_paths(change.code_paths, docs)
+    yield from evidence.of_links(change.all_paths, docs)
+    yield from evidence.of_title(title, docs)
+    yield from _searched("title search", title, "answers the title of the change", copy)
+    for sentence in named.prose[:MAX_PROSE_SEARCHES]:
+        still_wanted()
+        reason = f'is about "{evidence.quoted(sentence)}", which the change adds'
+        yield from _searched("prose", sentence, reason, copy)
 
 
 def _searched(feature: Feature, query: str, reason: str, copy: WorkingCopy) -> Iterator[Evidence]:
@@ -151,7 +137,7 @@ class _Change:
         self.code = [file for file in changed if self._kind(file.path) == "code"]
         # the most changed files first: the limits of paths, links and history take the first ones
         self.code.sort(key=lambda file: (-len(file.added) - len(file.removed), file.path))
-        both = [path for file in self.code for path in (file.old_path, file.path) if path is not None]
+        both = [path for file in self.code for path in (file.old_path, file.path)]
         self.code_paths = list(dict.fromkeys(both))
         others = [file.path for file in changed if self._kind(file.path) == "test"]
         self.all_paths = list(dict.fromkeys([*self.code_paths, *others]))
@@ -254,10 +240,12 @@ MAX_ADDITIONS = 50
 def additions(found_names: Iterable[Name], docs: IndexedPages, added_prose: str = "") -> Iterator[Undocumented]:
     """The new public names that no page has, by file and line. ``added_prose``: the lines that the same change adds to
     pages and other texts, which the index may not have yet."""
-    new = [name for name in found_names if name.is_new and names.is_public(name)]
-    unknown = [name for name in new if not _is_known(name, docs, added_prose)]
-    for name in sorted(unknown, key=lambda name: (name.path, name.line, name.text))[:MAX_ADDITIONS]:
-        yield Undocumented(name.kind, name.text, name.path, name.line)
+    unknown = [
+        Undocumented(kind, name.text, name.path, name.line)
+        for name in found_names
+        if name.is_new and (kind := names.public_kind(name)) and not _is_known(name, docs, added_prose)
+    ]
+    yield from sorted(unknown, key=lambda each: (each.path, each.line, each.name))[:MAX_ADDITIONS]
 
 
 def _is_known(name: Name, docs: IndexedPages, added_prose: str) -> bool:

@@ -121,9 +121,11 @@ def _print(impact: Impact, likely: tuple[AffectedSection, ...], opened: Anvil, n
         for finding in impact.done:
             output.say(f"   {_place(finding, folder)}  {full_heading(finding.title, finding.heading_path)}")
         output.say()
-    examined = f"{counted(impact.files, 'changed file')} of code in {name}"
-    sections = counted(len(likely), "section")
-    output.say(f"{examined}: {sections if likely else 'no section'} probably concerned.")
+    sections = counted(len(likely), "section") if likely else "no section"
+    if impact.files:
+        output.say(f"{counted(impact.files, 'changed file')} of code in {name}: {sections} probably concerned.")
+    else:
+        output.say(f"No code changed in {name}.")
     for note in impact.notes:
         output.warn(note)
 

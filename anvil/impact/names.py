@@ -15,9 +15,10 @@ from typing import Literal, NamedTuple
 
 from anvil.formats.patterns import lazy_pattern
 from anvil.impact.change import FileChange, Hunk, Line
+from anvil.impact.values import PublicKind
 from anvil.text.query import compound_parts, words
 
-NameKind = Literal["flag", "variable", "setting", "route", "class", "function", "constant", "identifier", "word"]
+NameKind = Literal[PublicKind, "class", "function", "constant", "identifier", "word"]
 How = Literal["removed", "renamed", "value", "added", "touched", "near"]
 """How a name changed. ``value``: its default, or another literal beside it. ``touched``: a line with it. ``near``: a
 line next to it, or the function that it names."""
@@ -176,18 +177,17 @@ KIND_WEIGHT: dict[NameKind, float] = {
 }
 """How much a name of a kind says. On the commits that ``ranking.WEIGHTS`` is from, kinds hardly differ: .857 of the
 commits with these, .862 with a fitted weight for each kind, have a page of theirs in the first three."""
-PUBLIC: frozenset[NameKind] = frozenset({"flag", "variable", "route", "setting"})
-"""Kinds of names that users meet, where they are defined."""
 
 
-def is_public(name: Name) -> bool:
-    """Whether users meet a name: a flag, setting, environment variable or route that the line defines."""
-    return name.defined and name.kind in PUBLIC
+def public_kind(name: Name) -> PublicKind | None:
+    """As what users meet a name that its line defines; None for one that they do not meet."""
+    kind = name.kind
+    return kind if name.defined and kind in ("flag", "variable", "route", "setting") else None
 
 
 def is_public_gone(name: Name) -> bool:
     """Whether a public name goes, or has another value: that makes text about it wrong."""
-    return is_public(name) and name.how in GONE and not name.is_new
+    return public_kind(name) is not None and name.how in GONE and not name.is_new
 
 
 GONE: frozenset[How] = frozenset({"removed", "renamed", "value"})

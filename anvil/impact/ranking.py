@@ -10,11 +10,10 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal
 
 from anvil.impact.evidence import IndexedPages
 from anvil.impact.names import Name
-from anvil.impact.values import AffectedSection, ChangeFeature, Evidence, EvidenceKind, Feature
+from anvil.impact.values import AffectedSection, ChangeFeature, Evidence, Feature
 from anvil.search.confidence import logistic
 from anvil.values import ROOT
 
@@ -84,17 +83,15 @@ def findings(
     change: Mapping[ChangeFeature, float],
     docs: IndexedPages,
     edited: Mapping[str, frozenset[str]],
-    kinds: frozenset[EvidenceKind],
 ) -> tuple[tuple[AffectedSection, ...], tuple[AffectedSection, ...]]:
     """The findings, best first, and those in sections that the change edits. ``change``: the features of the
-    change as a whole. ``edited``: page -> breadcrumbs of the sections that the change edits. ``kinds``: the evidence
-    that counts."""
+    change as a whole. ``edited``: page -> breadcrumbs of the sections that the change edits."""
     of_page: dict[str, list[Evidence]] = defaultdict(list)
     for each in evidence:
-        if each.kind in kinds and each.strength > 0:
+        if each.strength > 0:
             of_page[each.path].append(each)
     # How sure a finding is: that the change concerns any page, times that it concerns this one if so.
-    needed = need(change, kinds)
+    needed = need(change)
     ranked: list[AffectedSection] = []
     for path in sorted(of_page):
         confidence = needed * logistic(log_odds(features(of_page[path]), len(docs.titles)))
@@ -128,10 +125,9 @@ def weight(strengths: Mapping[Feature, float]) -> float:
     return sum(WEIGHTS[feature] * strength for feature, strength in sorted(strengths.items()))
 
 
-def need(change: Mapping[ChangeFeature, float], kinds: frozenset[EvidenceKind]) -> float:
+def need(change: Mapping[ChangeFeature, float]) -> float:
     """The probability that a change concerns any page, from the features of the change as a whole."""
-    own = {name: value for name, value in change.items() if KIND_OF_CHANGE[name] in kinds}
-    return logistic(CHANGE_INTERCEPT + sum(CHANGE_WEIGHTS[name] * value for name, value in sorted(own.items())))
+    return logistic(CHANGE_INTERCEPT + sum(CHANGE_WEIGHTS[name] * value for name, value in sorted(change.items())))
 
 
 def _of_page(
@@ -172,7 +168,6 @@ def _of_page(
                 line,
                 round(own_confidence, 4),
                 tuple(dict.fromkeys(each.reason for each in telling))[:MAX_REASONS],
-                tuple(dict.fromkeys(each.kind for each in strongest)),
             )
         )
     return concerned
@@ -252,19 +247,8 @@ def evidence_features(evidence: Iterable[Evidence]) -> dict[ChangeFeature, float
     for each in evidence:
         of_page[each.path].append(each)
     strengths = [features(own) for own in of_page.values()]
-    names: tuple[Literal["public name gone", "joint change", "prose"], ...] = (
-        "public name gone",
-        "joint change",
-        "prose",
-    )
-    return {name: max((own.get(name, 0.0) for own in strengths), default=0.0) for name in names}
 
+    def most(name: Feature) -> float:
+        return max((own.get(name, 0.0) for own in strengths), default=0.0)
 
-KIND_OF_CHANGE: Mapping[ChangeFeature, EvidenceKind] = {
-    **dict.fromkeys(CHANGE_WEIGHTS, "title"),  # all but the following
-    **dict.fromkeys(("tests", "surface files"), "paths"),
-    **dict.fromkeys(("new words in code", "public name gone"), "names"),
-    "joint change": "co-change",
-    "prose": "prose",
-}
-"""The kind of evidence that each feature of a change is of."""
+    return {name: most(name) for name in ("public name gone", "joint change", "prose")}

@@ -4,15 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, get_args
-
-EvidenceKind = Literal["names", "texts", "title", "paths", "links", "co-change", "prose"]
-"""Kinds of evidence. ``names``: names in the changed lines. ``texts``: messages and help texts in them. ``title``: the
-subject of the commit or pull request. ``paths``: the words of the changed paths. ``links``: pages that name a changed
-file. ``co-change``: pages that changed together with these files before. ``prose``: comments and help texts that the
-change adds, searched."""
-KINDS: frozenset[EvidenceKind] = frozenset(get_args(EvidenceKind))
-"""All kinds."""
+from typing import Literal
 
 Feature = Literal[
     "public name gone",
@@ -33,18 +25,7 @@ Feature = Literal[
     "prose",
 ]
 """What is weighed: each kind of evidence has one or several. The functions of :mod:`anvil.impact.evidence` say what
-each one is."""
-KIND_OF: dict[Feature, EvidenceKind] = {
-    **dict.fromkeys(("public name gone", "name gone", "name new", "name touched", "name near"), "names"),
-    **dict.fromkeys(("title search", "title name", "title path"), "title"),
-    **dict.fromkeys(("same name", "path words"), "paths"),
-    **dict.fromkeys(("joint change", "joint folder", "often changed"), "co-change"),
-    "text": "texts",
-    "link": "links",
-    "prose": "prose",
-}
-
-
+each one is, and :data:`anvil.impact.ranking.WEIGHTS` what it counts."""
 ChangeFeature = Literal[
     "words new",
     "words fix",
@@ -80,19 +61,13 @@ class Evidence:
     line: int | None = None
     subject: str = ""
 
-    @property
-    def kind(self) -> EvidenceKind:
-        """The kind that the feature is of."""
-        return KIND_OF[self.feature]
-
 
 @dataclass(frozen=True, slots=True)
 class AffectedSection:
     """A section that a change probably concerns.
 
     ``path``: the page, from the documentation folder. ``title``: of the page. ``line``: 1-based, in the source file;
-    None where the text stands in none. ``confidence``: 0 to 1. ``reasons``: clauses
-    for people, the strongest first. ``kinds``: of the evidence.
+    None where the text stands in none. ``confidence``: 0 to 1. ``reasons``: clauses for people, the strongest first.
     """
 
     path: str
@@ -101,15 +76,18 @@ class AffectedSection:
     line: int | None
     confidence: float
     reasons: tuple[str, ...]
-    kinds: tuple[EvidenceKind, ...]
+
+
+PublicKind = Literal["flag", "variable", "setting", "route"]
+"""What users of a program meet; ``variable``: of the environment."""
 
 
 @dataclass(frozen=True, slots=True)
 class Undocumented:
-    """A public name that the change adds and no page has: a flag, setting, environment variable or route. ``path`` and
-    ``line``: where the code adds it, from the repository's root."""
+    """A public name that the change adds and no page has. ``path`` and ``line``: where the code adds it, from the
+    repository's root."""
 
-    kind: str
+    kind: PublicKind
     name: str
     path: str
     line: int

@@ -212,7 +212,7 @@ def test_elsewhere_than_in_a_pull_request_nothing_is_asked(api: Api, monkeypatch
 
 def test_text_of_documents_cannot_be_markup_mentions_or_links(api: Api) -> None:
     heading = "`@team` <img src=x> [x](https://evil.example) | --> \n\n# @all ![y](https://evil.example)"
-    finding = AffectedSection("a)@b.md", heading, heading, 7, 0.71, (f"names `{heading}`",), ("names",))
+    finding = AffectedSection("a)@b.md", heading, heading, 7, 0.71, (f"names `{heading}`",))
     findings = summary.render_impact((finding,), Impact((finding,), files=1), "https://x.example/blob/1/")
     said(findings)
     markdown = api.comments[0]["body"].replace("\\|", "¦")

@@ -1,10 +1,8 @@
 from anvil.ci import summary
 from anvil.impact.values import AffectedSection, Impact, Undocumented
 
-FINDING = AffectedSection(
-    "a|b.md", "Limits > Size", "Limits", 7, 0.71, ("names `--max-size`", "is called like x"), ("names",)
-)
-DONE = AffectedSection("c.md", "C", "C", 1, 0.4, (), ())
+FINDING = AffectedSection("a|b.md", "Limits > Size", "Limits", 7, 0.71, ("names `--max-size`", "is called like x"))
+DONE = AffectedSection("c.md", "C", "C", 1, 0.4, ())
 NEW = Undocumented("flag", "--size-limit", "app/cli.py", 3)
 
 

@@ -9,8 +9,9 @@ import pytest
 import anvil
 from anvil.errors import ConfigError
 from anvil.impact.assessment import assess
+from anvil.impact.ranking import WEIGHTS
 from anvil.impact.settings import ImpactOptions
-from anvil.impact.values import KINDS, EvidenceKind, Impact
+from anvil.impact.values import Evidence, Feature, Impact
 from anvil.settings.schema import Config, EmbeddingSettings
 from tests.support.repositories import commit, head, isolated, run, write
 
@@ -70,33 +71,31 @@ def test_a_default_that_changes_finds_the_section_about_it(root: Path) -> None:
     assert not any(finding.path == "changelog.md" for finding in impact.findings)
 
 
+def strongest(impact: Impact, *features: Feature) -> Evidence:
+    """The piece of evidence with one of these features that weighs most."""
+    chosen = [each for each in impact.evidence if each.feature in features]
+    return max(chosen, key=lambda each: each.strength * WEIGHTS[each.feature])
+
+
 @pytest.mark.parametrize(
-    ("files", "kind", "path"),
+    ("files", "feature", "path"),
     [
-        ({"app/cli.py": ("--max-size", "--size-limit")}, "names", "limits.md"),
-        ({"app/archive.py": ("the archive has no index file", "nothing")}, "texts", "install.md"),
-        ({"app/client.py": ("return 1", "return 2")}, "links", "api.md"),
-        ({"app/worktrees.py": ("A = 1", "A = 2")}, "paths", "worktrees.md"),
+        ({"app/cli.py": ("--max-size", "--size-limit")}, "public name gone", "limits.md"),
+        ({"app/archive.py": ("the archive has no index file", "nothing")}, "text", "install.md"),
+        ({"app/client.py": ("return 1", "return 2")}, "link", "api.md"),
+        ({"app/worktrees.py": ("A = 1", "A = 2")}, "same name", "worktrees.md"),
     ],
 )
-def test_each_kind_of_evidence_alone_finds_its_page(
-    root: Path, files: Mapping[str, tuple[str, str]], kind: EvidenceKind, path: str
+def test_each_kind_of_evidence_finds_its_page(
+    root: Path, files: Mapping[str, tuple[str, str]], feature: Feature, path: str
 ) -> None:
-    diff = edited(root, files)
-    with anvil.open(root / "docs", provider="none") as opened:
-        alone = assess(f"{diff}\n", opened, kinds=frozenset({kind}))
-        without = assess(f"{diff}\n", opened, kinds=KINDS - {kind})
-    assert alone.findings[0].path == path
-    assert alone.findings[0].kinds == (kind,)
-    assert all(kind not in finding.kinds for finding in without.findings)
+    assert strongest(assessed(root, edited(root, files)), feature).path == path
 
 
-def test_the_title_alone(root: Path) -> None:
+def test_a_name_in_the_title(root: Path) -> None:
     diff = edited(root, {"app/worktrees.py": ("A = 1", "B = 2")})
-    with anvil.open(root / "docs", provider="none") as opened:
-        impact = assess(f"{diff}\n", opened, title="Refuse files by `--max-size`", kinds=frozenset({"title"}))
-    assert impact.findings[0].path == "limits.md"
-    assert impact.findings[0].heading_path == "Limits > Size"
+    named = strongest(assessed(root, diff, title="Refuse files by `--max-size`"), "title name")
+    assert (named.path, named.heading_path) == ("limits.md", "Limits > Size")
 
 
 @pytest.mark.parametrize(
@@ -112,9 +111,7 @@ def test_the_title_alone(root: Path) -> None:
 def test_what_a_title_says_was_done_is_no_name(root: Path, title: str, is_named: bool) -> None:
     write(root / "docs/commands.md", "# Commands\n\n## remove\n\nIt removes, or with `instead` it keeps.\n")
     diff = edited(root, {"app/worktrees.py": ("A = 1", "B = 2")})
-    with anvil.open(root / "docs", provider="none") as opened:
-        impact = assess(f"{diff}\n", opened, title=title, kinds=frozenset({"title"}))
-    named = {reason.split("`")[1].lower() for finding in impact.findings for reason in finding.reasons if "`" in reason}
+    named = {each.subject for each in assessed(root, diff, title).evidence if each.feature == "title name"}
     assert ("remove" in named, "instead" in named) == (is_named, False)
 
 
@@ -129,10 +126,11 @@ def test_history_alone_and_only_before_the_change(root: Path) -> None:
     commit(root, "the change", at=1_700_000_200)
     diff = run(root, "diff", before, "HEAD", "--", "app")
     with anvil.open(root / "docs", provider="none") as opened:
-        impact = assess(f"{diff}\n", opened, before=before, kinds=frozenset({"co-change"}))
-    assert impact.findings[0].path == "other/3.md"
-    assert impact.findings[0].reasons[0] == "changed together with app/worktrees.py in 4 of 4 commits"
-    assert "other/4.md" not in [finding.path for finding in impact.findings]
+        impact = assess(f"{diff}\n", opened, before=before)
+    together = strongest(impact, "joint change")
+    assert together.path == "other/3.md"
+    assert together.reason == "changed together with app/worktrees.py in 4 of 4 commits"
+    assert "other/4.md" not in [each.path for each in impact.evidence if each.feature == "joint change"]
 
 
 def test_a_section_that_the_change_edits_is_done(root: Path) -> None:

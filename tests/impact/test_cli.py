@@ -42,8 +42,11 @@ def test_it_prints_the_section_and_the_reason(root: Path) -> None:
 
 def test_nothing_likely_is_a_zero(root: Path) -> None:
     run(root, "checkout", "-q", "cli.py")
-    done = program("impact", cwd=root)
-    assert done.stdout.endswith(": no section probably concerned.\n")
+    head = run(root, "rev-parse", "--short=7", "HEAD")
+    assert program("impact", cwd=root).stdout == f"No code changed in the work tree since {head}.\n"
+    write(root / "new.py", "x = 1\n")
+    run(root, "add", "new.py")
+    assert program("impact", cwd=root).stdout.endswith(": no section probably concerned.\n")
 
 
 def test_findings_need_not_fail(root: Path) -> None:

@@ -1,14 +1,16 @@
+from typing import get_args
+
 import pytest
 
 from anvil.impact import ranking
 from anvil.impact.names import Name
-from anvil.impact.ranking import CHANGE_WEIGHTS, KIND_OF_CHANGE, WEIGHTS, need
-from anvil.impact.values import KIND_OF, KINDS, Evidence
+from anvil.impact.ranking import CHANGE_WEIGHTS, WEIGHTS, need
+from anvil.impact.values import ChangeFeature, Evidence, Feature
 
 
 def test_each_feature_has_a_weight() -> None:
-    assert CHANGE_WEIGHTS.keys() == KIND_OF_CHANGE.keys()
-    assert WEIGHTS.keys() == KIND_OF.keys()
+    assert CHANGE_WEIGHTS.keys() == set(get_args(ChangeFeature))
+    assert WEIGHTS.keys() == set(get_args(Feature))
 
 
 @pytest.mark.parametrize(
@@ -38,9 +40,8 @@ def test_a_title_without_words_has_no_features(title: str) -> None:
 
 def test_a_title_of_a_feature_needs_pages_more_than_one_of_a_fix() -> None:
     titles = ("feat: add an option --max-size", "Say something", "fix: handle a race", "refactor: move tests")
-    feature, neutral, fix, refactoring = (need(ranking.title_features(title), KINDS) for title in titles)
+    feature, neutral, fix, refactoring = (need(ranking.title_features(title)) for title in titles)
     assert feature > 2 * neutral and neutral > max(fix, refactoring)
-    assert len({need(ranking.title_features(title), KINDS - {"title"}) for title in titles}) == 1
 
 
 def test_files() -> None:
