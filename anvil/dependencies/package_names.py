@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from anvil.dependencies.values import ECOSYSTEMS, Dependency, Ecosystem
 from anvil.errors import ConfigError
 
+if TYPE_CHECKING:
+    from packaging.version import Version
+
 _VERSION = re.compile(r"[0-9A-Za-z][0-9A-Za-z.+!_-]{0,99}")
-_WRITTEN = re.compile(
-    r"\s*v?(?:(?P<epoch>[0-9]+)!)?(?P<numbers>[0-9]+(?:\.[0-9]+)*)(?:\.[x*])*(?P<words>[^+]*?)(?:\+.*)?", re.DOTALL
-)
-"""A version in lower case, of PyPI, of npm, or of a documentation series."""
-_SPELLED = {"alpha": "a", "beta": "b", "c": "rc", "pre": "rc", "preview": "rc", "r": "post", "rev": "post"}
-"""The words of PEP 440 for which there are shorter ones."""
+_ANY_NUMBER = re.compile(r"(?:\.[x*])+$")
+"""The end of the name of a series, such as ``1.x``."""
+MAX_VERSION_CHARS = 100
 _REQUEST = re.compile(rf"(?:(?P<ecosystem>{'|'.join(ECOSYSTEMS)}):)?(?P<name>@?[^@=\s]+)(?:(?:==|@)(?P<version>\S+))?")
 
 
@@ -30,10 +31,10 @@ def is_version(version: object) -> bool:
 def is_same_version(stated: str, version: str) -> bool:
     """Whether an index that says that it is of ``stated`` is of exactly ``version``, in whatever way both are written:
     ``v2024.01`` is 2024.1. With fewer numbers it may be of a series: ``1`` is not exactly 1.0.0."""
-    parts = _parts(stated)
-    if parts is None:
+    here, there = parsed(stated), parsed(version)
+    if here is None or there is None:
         return stated == version
-    return parts == _parts(version) and len(_numbers(stated)) >= len(_numbers(version))
+    return here == there and len(here.release) >= len(there.release)
 
 
 def is_other_version(stated: str, version: str) -> bool:
@@ -43,48 +44,25 @@ def is_other_version(stated: str, version: str) -> bool:
     documentation of its release. A prerelease is in no series: it must be named exactly. ``latest`` and other words say
     nothing.
     """
-    here, there = _parts(stated), _parts(version)
-    if here is None or there is None:
-        return here is not None
-    if here == there:
-        return False
-    width = len(_numbers(stated))
-    is_in_series = here[0] == there[0] and _padded(there[1], width)[:width] == _padded(here[1], width)
-    return bool(here[2]) or not is_in_series or any(word != "post" for word, _ in there[2])
+    here, there = parsed(stated), parsed(version)
+    if here is None:  # also a prerelease of npm with a word of its own
+        return stated != version and re.match(r"v?\d", stated) is not None
+    if there is None or here == there:
+        return here != there
+    width = len(here.release)
+    is_in_series = here.epoch == there.epoch and (*there.release, *[0] * width)[:width] == here.release
+    return here.is_prerelease or here.is_postrelease or there.is_prerelease or not is_in_series
 
 
-_Parts = tuple[str, tuple[str, ...], tuple[tuple[str, str], ...]]
+def parsed(text: str) -> Version | None:
+    """A version of PyPI or npm, or the first of a series, without what is behind ``+``, which says how it was built;
+    None for another text."""
+    from packaging.version import InvalidVersion, Version  # commands that read anvil.lock alone do without
 
-
-def _parts(text: str) -> _Parts | None:
-    """The epoch, the numbers without zeros at the end, and the words with their numbers that follow; None for what is
-    not the name of a version. What is behind ``+`` says how a version was built. Numbers stay text without zeros at the
-    front: they come from files that are not trusted, and may be of any length."""
-    match = _WRITTEN.fullmatch(text.lower())
-    if match is None:
+    try:
+        return Version(Version(_ANY_NUMBER.sub("", text[:MAX_VERSION_CHARS].lower())).public)
+    except InvalidVersion:
         return None
-    numbers = _numbers(text)
-    while len(numbers) > 1 and numbers[-1] == "0":
-        numbers.pop()
-    words = re.findall(r"(?=[a-z0-9])([a-z]*)[._-]?([0-9]*)", match["words"])
-    return (
-        _number(match["epoch"] or ""),
-        tuple(numbers),
-        tuple((_SPELLED.get(word, word), _number(number)) for word, number in words),
-    )
-
-
-def _numbers(text: str) -> list[str]:
-    match = _WRITTEN.fullmatch(text.lower())
-    return [_number(each) for each in match["numbers"].split(".")] if match else []
-
-
-def _number(text: str) -> str:
-    return text.lstrip("0") or "0"
-
-
-def _padded(numbers: tuple[str, ...], width: int) -> tuple[str, ...]:
-    return numbers + ("0",) * (width - len(numbers))
 
 
 def normalized(ecosystem: Ecosystem, name: str) -> str:

@@ -15,6 +15,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from packaging.utils import InvalidWheelFilename, canonicalize_version, parse_wheel_filename
+
 from anvil.dependencies import ecosystems, package_registry
 from anvil.dependencies.package_names import is_name, is_version, normalized
 from anvil.dependencies.package_registry import PackageArchive, Registry, Release
@@ -145,8 +147,6 @@ def other_lockfile(name: str) -> Callable[[str], NamedPackages] | None:
 
 MAX_METADATA_CHARS = 5_000_000
 _ACCEPT = "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.1"
-# NAME-VERSION(-BUILD)-PYTHON-ABI-PLATFORM.whl; "any" is the platform of a wheel for all
-_WHEEL = re.compile(r"([^-]+)-([^-]+)(?:-\d[^-]*)?-([^-]+)-([^-]+)-([^-]+)\.whl")
 
 
 def release(http: HttpClient, registry: Registry, name: str, version: str) -> Release:
@@ -158,15 +158,20 @@ def release(http: HttpClient, registry: Registry, name: str, version: str) -> Re
         raise NotFound(
             f"{urllib.parse.urlsplit(final_url).netloc} lists no file of {name}. Check that it is a package index."
         )
-    wheels = []
+    wheels, wanted = [], canonicalize_version(version)
     has_version = False
     for file, has_metadata in files:
-        match = _WHEEL.fullmatch(file.name)
-        sdist = file.name.endswith((".tar.gz", ".zip")) and f"-{version}." in file.name
-        if match and _is_same_version(match[2], version):  # one for all platforms comes first, then the smallest
-            wheels.append((match[5] != "any", file.size or 0, file.name, file, has_metadata))
-        has_version = has_version or sdist or bool(wheels)
-    if not has_version:
+        if file.name.endswith(".whl"):
+            try:
+                _, wheel_version, _, tags = parse_wheel_filename(file.name)
+            except InvalidWheelFilename:
+                continue
+            if canonicalize_version(wheel_version) == wanted:  # one for all platforms comes first, then the smallest
+                is_for_all = any(tag.platform == "any" for tag in tags)
+                wheels.append((not is_for_all, file.size or 0, file.name, file, has_metadata))
+        elif file.name.endswith((".tar.gz", ".zip")) and f"-{version}." in file.name:
+            has_version = True
+    if not wheels and not has_version:
         raise NotFound(f"{urllib.parse.urlsplit(final_url).netloc} has no version {version} of {name}.")
     if not wheels:
         return Release(ProjectUrls(), None)
@@ -214,12 +219,6 @@ def _of_html(text: str, place: str) -> Iterator[tuple[PackageArchive, bool]]:
         digest = fragment.replace("=", ":", 1) if fragment.startswith("sha256=") else None
         has_metadata = "data-core-metadata" in link.attributes or "data-dist-info-metadata" in link.attributes
         yield PackageArchive(address, link.text().strip(), digest), has_metadata
-
-
-def _is_same_version(written: str, version: str) -> bool:
-    """Whether the version in a file name is this one. File names have ``_`` for ``-``, so the signs between numbers are
-    not told apart."""
-    return re.sub(r"[-_.]+", ".", written).lower() == re.sub(r"[-_.]+", ".", version).lower()
 
 
 # --- a virtual environment ------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from anvil.errors import ConfigError
@@ -32,13 +32,14 @@ _KEY = "metadata."
 BEYOND = "A"
 """Sorts after every stored time: the end of a span after the year 9999."""
 
-# "(?!\d)": 20260131 is a day of January, and not day 013 of the year with a rest.
+# "(?!\d)": 20260131 is a day of January, and not day 013 of the year with a rest. Hour 24 ends a day, second 60 leaps.
 _SPELLED = re.compile(
     r"(?P<year>\d{4})"
     r"(?:-?W(?P<week>\d\d)(?:-?(?P<weekday>[1-7]))?|-?(?P<day_of_year>\d{3})(?!\d)"
     r"|(?:-(?P<month>\d\d)(?:-(?P<day>\d\d))?|(?P<basic_month>\d\d)(?P<basic_day>\d\d)))?"
-    r"(?:[Tt ](?P<hour>\d\d)(?::?(?P<minute>\d\d)(?::?(?P<second>\d\d)(?:[.,]\d{1,30})?)?)?"
-    r" ?(?P<zone>[Zz]|[+-]\d\d(?::?\d\d)?)?)?",
+    r"(?:[Tt ](?P<hour>[01]\d|2[0-3]|24(?![:\d]*[1-9]))"
+    r"(?::?(?P<minute>[0-5]\d)(?::?(?P<second>[0-5]\d|60)(?:[.,]\d{1,30})?)?)?"
+    r" ?(?:[Zz]|(?P<sign>[+-])(?P<zone_hour>[01]\d|2[0-3])(?::?(?P<zone_minute>[0-5]\d))?)?)?",
     re.ASCII,
 )
 
@@ -244,63 +245,41 @@ def time_span(text: str) -> tuple[str, str]:
     match = _SPELLED.fullmatch(text.strip())
     if match is None:
         raise ValueError("not ISO 8601")
-    numbers = {name: int(value) for name, value in match.groupdict().items() if value and name != "zone"}
+    numbers = {name: int(value) for name, value in match.groupdict().items() if value and name != "sign"}
     part = {name.removeprefix("basic_"): value for name, value in numbers.items()}
     try:
-        return _span_of(part, match["zone"])
+        start, days = _date(part)
+        length = timedelta(days=days)
+        if "hour" in part:
+            if days != 1:
+                raise ValueError("a time needs a day")
+            start += timedelta(hours=part["hour"], minutes=part.get("minute", 0), seconds=part.get("second", 0))
+            length = timedelta(seconds=1 if "second" in part else 60 if "minute" in part else 3600)
+            offset = timedelta(hours=part.get("zone_hour", 0), minutes=part.get("zone_minute", 0))
+            start += offset if match["sign"] == "-" else -offset
     except OverflowError:
         raise ValueError("not in any calendar") from None
-
-
-def _span_of(part: dict[str, int], zone: str | None) -> tuple[str, str]:
-    start, length = _date(part)
-    if "hour" in part:
-        if not part.keys() & {"day", "weekday", "day_of_year"}:
-            raise ValueError("a time needs a day")
-        if part["hour"] == 24 and part.get("minute", 0) == part.get("second", 0) == 0:  # midnight at the end of a day
-            start, part["hour"] = start + timedelta(days=1), 0
-        # second 60 is a leap second, which datetime does not have
-        start = start.replace(hour=part["hour"], minute=part.get("minute", 0), second=min(part.get("second", 0), 59))
-        if part.get("second", 0) > 60:
-            raise ValueError("not a second")
-        length = timedelta(seconds=1 if "second" in part else 60 if "minute" in part else 3600)
-        start -= _offset(zone)
-    return _stored(start), _end(start, length, part)
-
-
-def _date(part: dict[str, int]) -> tuple[datetime, timedelta]:
-    """The start of a date and its length; zero for a month or a year, whose end :func:`_end` looks up."""
-    year, day = part["year"], timedelta(days=1)
-    if "week" in part:
-        monday = datetime.fromisocalendar(year, part["week"], part.get("weekday", 1))
-        return monday.replace(tzinfo=timezone.utc), day if "weekday" in part else 7 * day
-    if "day_of_year" in part:
-        start = datetime(year, 1, 1, tzinfo=timezone.utc) + (part["day_of_year"] - 1) * day
-        if start.year != year or not part["day_of_year"]:
-            raise ValueError("no such day")
-        return start, day
-    start = datetime(year, part.get("month", 1), part.get("day", 1), tzinfo=timezone.utc)
-    return start, day if "day" in part else timedelta(0)
-
-
-def _end(start: datetime, length: timedelta, part: dict[str, int]) -> str:
     try:
-        if length:
-            return _stored(start + length)
-        year, month = (start.year, start.month + 1) if "month" in part else (start.year + 1, 1)
-        return _stored(start.replace(year=year + month // 13, month=(month - 1) % 12 + 1))
-    except (OverflowError, ValueError):  # beyond the year 9999
-        return BEYOND
+        end = start + length
+    except OverflowError:  # beyond the year 9999
+        return _stored(start), BEYOND
+    # of a month or a year, whose last days the sum may pass over, it is the first day of the next
+    return _stored(start), _stored(end.replace(day=1) if days > 7 else end)
 
 
-def _offset(zone: str | None) -> timedelta:
-    if zone is None or zone in "Zz":
-        return timedelta(0)
-    hours, minutes = int(zone[1:3]), int(zone[-2:]) if len(zone) > 3 else 0
-    if hours > 23 or minutes > 59:
-        raise ValueError("no such zone")
-    return timedelta(hours=hours, minutes=minutes) * (-1 if zone[0] == "-" else 1)
+def _date(part: dict[str, int]) -> tuple[datetime, int]:
+    """The start of a date and its days; of a month and of a year those of the longest one."""
+    year = part["year"]
+    if "week" in part:
+        return datetime.fromisocalendar(year, part["week"], part.get("weekday", 1)), 1 if "weekday" in part else 7
+    if "day_of_year" in part:
+        start = datetime(year, 1, 1) + timedelta(days=part["day_of_year"] - 1)
+        if start.year != year:
+            raise ValueError("no such day")
+        return start, 1
+    start = datetime(year, part.get("month", 1), part.get("day", 1))
+    return start, 1 if "day" in part else 31 if "month" in part else 366
 
 
 def _stored(moment: datetime) -> str:
-    return moment.replace(tzinfo=None).isoformat(timespec="seconds") + "Z"
+    return moment.isoformat(timespec="seconds") + "Z"

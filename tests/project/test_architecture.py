@@ -108,6 +108,7 @@ DOORS = {
         "anvil.doc_tests.question_log",
     ),
     "jwt": ("anvil.server.oauth",),
+    "packaging": ("anvil.dependencies.package_names", "anvil.dependencies.python_packages"),
     "re2": ("anvil.search.grep",),
     "sigstore": ("anvil.fetch.attestation",),
     "lancedb": ("anvil.library.lancedb_import",),
