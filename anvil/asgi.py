@@ -66,15 +66,10 @@ class AsgiSettings:
         if level not in logs.LEVELS:
             raise ConfigError(f"ANVIL_LOG_LEVEL is {level!r}. Use one of {', '.join(logs.LEVELS)}.")
         public = environment.get("ANVIL_PUBLIC", "").casefold() in ("1", "true", "yes", "on")
-        access = Access(
+        access = Access.from_environment(
+            environment,
             host=BEHIND_PROXY_HOST,
-            token=environment.get("ANVIL_TOKEN"),
-            token_file=environment.get("ANVIL_TOKEN_FILE"),
-            oauth_issuer=environment.get("ANVIL_OAUTH_ISSUER"),
-            oauth_resource=environment.get("ANVIL_OAUTH_RESOURCE"),
-            oauth_scope=tuple(environment.get("ANVIL_OAUTH_SCOPES", "").split()),
             insecure=True,  # whether all may read is decided below
-            allowed_host=tuple(environment.get("ANVIL_ALLOWED_HOST", "").split()),
             allowed_origins=origins,
         )
         if access.token is None and access.oauth is None and not public:

@@ -10,10 +10,10 @@ import hmac
 import ipaddress
 import json
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from anvil.errors import ConfigError
@@ -38,14 +38,14 @@ class Access:
 
     host: str = "127.0.0.1"
     port: int = 8000
-    token: str | None = field(default=None, repr=False)
+    token: str | None = field(default=None, repr=False, metadata={"variable": "ANVIL_TOKEN"})
     """The token; that of the file, if there is one."""
-    token_file: str | None = None
-    oauth_issuer: str | None = None
-    oauth_resource: str | None = None
-    oauth_scope: tuple[str, ...] = ()
+    token_file: str | None = field(default=None, metadata={"variable": "ANVIL_TOKEN_FILE"})
+    oauth_issuer: str | None = field(default=None, metadata={"variable": "ANVIL_OAUTH_ISSUER"})
+    oauth_resource: str | None = field(default=None, metadata={"variable": "ANVIL_OAUTH_RESOURCE"})
+    oauth_scope: tuple[str, ...] = field(default=(), metadata={"variable": "ANVIL_OAUTH_SCOPES"})
     insecure: bool = False
-    allowed_host: tuple[str, ...] = ()
+    allowed_host: tuple[str, ...] = field(default=(), metadata={"variable": "ANVIL_ALLOWED_HOST"})
     allowed_origins: tuple[str, ...] = ()
     """Origins of web pages that may send requests besides those of the hosts, in lower case: ``https://example.org``."""
     oauth: OAuthSettings | None = field(init=False)
@@ -70,6 +70,16 @@ class Access:
                 "or an identity provider with --oauth-issuer, or add --insecure if everyone who can reach it may read "
                 "the documents."
             )
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str], **more: Any) -> Access:
+        """The options by their variables, as the command reads them (several words: separated by spaces), and
+        ``more``."""
+        for each in fields(cls):
+            text = environment.get(each.metadata.get("variable", ""))
+            if text is not None:
+                more[each.name] = tuple(text.split()) if each.default == () else text
+        return cls(**more)
 
     def allows_origin(self, origin: str) -> bool:
         """Whether pages of this origin may send requests."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import json
 import socket
 import subprocess
@@ -21,7 +22,9 @@ import anvil
 from anvil.asgi import AnvilApplication, AsgiSettings
 from anvil.doc_tests import question_log
 from anvil.errors import ConfigError
+from anvil.server.cli import command
 from anvil.server.rate_limit import MAX_CLIENTS, Rate, RateLimitMiddleware
+from anvil.server.security import Access
 from tests.conftest import PAGES, write
 from tests.support import mcp_servers
 
@@ -187,6 +190,21 @@ def test_requests_come_back_one_by_one_and_the_memory_is_bounded() -> None:
 def test_a_wrong_variable_is_named(name: str, value: str, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         AsgiSettings.from_environment({"ANVIL_PUBLIC": "1", name: value})
+
+
+def test_the_variables_are_those_of_the_command() -> None:
+    of_command = {each.name: each.envvar for each in command.params}
+    of_fields = {each.name: each.metadata.get("variable") for each in dataclasses.fields(Access)}
+    assert {name: of_command[name] for name, variable in of_fields.items() if variable} == {
+        "token": "ANVIL_TOKEN",
+        "token_file": "ANVIL_TOKEN_FILE",
+        "oauth_issuer": "ANVIL_OAUTH_ISSUER",
+        "oauth_resource": "ANVIL_OAUTH_RESOURCE",
+        "oauth_scope": "ANVIL_OAUTH_SCOPES",
+        "allowed_host": "ANVIL_ALLOWED_HOST",
+    }
+    given = {"ANVIL_ALLOWED_HOST": "a.example b.example"}
+    assert Access.from_environment(given, insecure=True).allowed_host == ("a.example", "b.example")
 
 
 def test_after_a_failure_the_next_request_tries_again(tmp_path: Path, index: Path) -> None:
