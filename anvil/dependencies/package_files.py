@@ -20,9 +20,9 @@ from anvil.dependencies.project_urls import ProjectUrls, github_slug
 from anvil.dependencies.python_packages import MAX_METADATA_CHARS, urls_of
 from anvil.dependencies.settings import DepsOptions
 from anvil.dependencies.values import ECOSYSTEMS, LockedDocs
-from anvil.errors import AnvilError, ArtifactRejected, FetchError, NotFound, Unreachable
+from anvil.errors import AnvilError, ArtifactRejected, FetchError, NotFound
 from anvil.fetch.zip_archive import DAMAGED, WrongArchive
-from anvil.http.client import HttpClient, Limits, body_errors
+from anvil.http.client import HttpClient, Limits
 from anvil.system import safe_files
 from anvil.values import Progress, silent
 
@@ -224,16 +224,12 @@ def download(
     with http.get(archive.url) as reply, target.open("wb") as file:
         if reply.status != 200:
             raise FetchError(f"{reply.host} answered with status {reply.status} when asked for {archive.name}.")
-        try:
-            for chunk in reply.chunks():
-                size += len(chunk)
-                if size > max_bytes:
-                    raise FetchError(f"{archive.name} has more than {max_bytes:,} bytes (deps.max_package_bytes).")
-                digest.update(chunk)
-                file.write(chunk)
-                progress(STAGE, size // 1000, (archive.size or size) // 1000)
-        except body_errors() as error:
-            raise Unreachable(f"{reply.host} broke off ({type(error).__name__}). Try again.") from None
+        too_large = FetchError(f"{archive.name} has more than {max_bytes:,} bytes (deps.max_package_bytes).")
+        for chunk in reply.chunks(max_bytes, too_large):
+            size += len(chunk)
+            digest.update(chunk)
+            file.write(chunk)
+            progress(STAGE, size // 1000, (archive.size or size) // 1000)
     if archive.digest is not None and digest.hexdigest() != wanted:
         raise ArtifactRejected(f"{archive.name} is refused: its bytes are not those that the registry names.")
 

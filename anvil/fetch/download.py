@@ -16,7 +16,7 @@ from pathlib import Path
 
 from anvil.errors import ArtifactRejected, FetchError, Unreachable
 from anvil.fetch.fetched_cache import CacheState
-from anvil.http.client import HttpClient, Reply, body_errors
+from anvil.http.client import BrokenOff, HttpClient, Reply
 from anvil.index_file import manifest
 from anvil.index_file.manifest import Manifest
 from anvil.settings import index_url
@@ -100,7 +100,7 @@ def download(http: HttpClient, candidate: Candidate, part: Path, progress: Progr
     for attempt in range(MAX_ATTEMPTS):
         try:
             return _attempt(http, candidate, part, progress)
-        except _Broken as error:
+        except BrokenOff as error:
             if attempt + 1 == MAX_ATTEMPTS:
                 raise Unreachable(f"{error} What came is kept; the next attempt goes on from there.") from None
             time.sleep(RETRY_DELAY_S * (attempt + 1))
@@ -108,10 +108,6 @@ def download(http: HttpClient, candidate: Candidate, part: Path, progress: Progr
             forget(part)
             raise
     raise AssertionError
-
-
-class _Broken(Exception):
-    """A body that ended before its end."""
 
 
 def _attempt(http: HttpClient, candidate: Candidate, part: Path, progress: Progress) -> Validators | None:
@@ -127,7 +123,7 @@ def _attempt(http: HttpClient, candidate: Candidate, part: Path, progress: Progr
             return None
         if reply.status == 416 and have:  # the file of the server ends before the part that is here
             forget(part)
-            raise _Broken(f"{reply.host} cannot continue a download.")
+            raise BrokenOff(f"{reply.host} cannot continue a download.")
         if reply.status == 206 and have:
             have, total = _continued(reply, have, candidate, before, part)
         else:
@@ -162,7 +158,7 @@ def _continued(reply: Reply, have: int, candidate: Candidate, before: Validators
     other = before.strong and Validators.of(reply).etag not in (None, before.etag)
     if not range_ or int(range_[1]) != have or (other and not candidate.sha256):
         forget(part)
-        raise _Broken(f"{reply.host} sent another part of the file than requested.")
+        raise BrokenOff(f"{reply.host} sent another part of the file than requested.")
     return have, int(range_[3]) if range_[3] != "*" else None
 
 
@@ -186,17 +182,14 @@ def _write(
     with part.open("r+b" if have else "wb") as file:
         file.seek(have)
         file.truncate()
-        try:
-            for chunk in reply.chunks():
-                have += len(chunk)
-                if have > min(limit, expected if expected is not None else limit):
-                    raise ArtifactRejected(f"{reply.host} sends more than the {expected or limit:,} bytes it should.")
-                file.write(chunk)
-                progress(STAGE, have // 1000, (expected or have) // 1000)
-        except body_errors() as error:
-            raise _Broken(f"{reply.host} broke off after {have:,} bytes ({type(error).__name__}).") from None
+        most = min(limit, limit if expected is None else expected)
+        too_large = ArtifactRejected(f"{reply.host} sends more than the {expected or limit:,} bytes it should.")
+        for chunk in reply.chunks(most - have, too_large):
+            have += len(chunk)
+            file.write(chunk)
+            progress(STAGE, have // 1000, (expected or have) // 1000)
     if expected is not None and have != expected:
-        raise _Broken(f"{reply.host} sent {have:,} of {expected:,} bytes.")
+        raise BrokenOff(f"{reply.host} sent {have:,} of {expected:,} bytes.")
 
 
 def forget(part: Path) -> None:

@@ -77,6 +77,10 @@ class TimedOut(Unreachable):
     """A request took longer than :attr:`Limits.total`."""
 
 
+class BrokenOff(Unreachable):
+    """A body that ended before its end."""
+
+
 class Reply:
     """A response; its body is read by :meth:`chunks` or :meth:`text`. ``url``: its address, after redirects."""
 
@@ -97,29 +101,36 @@ class Reply:
         header = self.headers.get("content-length", "")
         return int(header) if header.isdigit() else None
 
-    def chunks(self) -> Iterator[bytes]:
-        """The body in chunks. Raises :class:`Unreachable` when it ends early or is too slow."""
+    def chunks(self, limit: int, too_large: Exception) -> Iterator[bytes]:
+        """The body in chunks. Raises ``too_large`` for more than ``limit`` bytes, :class:`BrokenOff` if it ends early,
+        and :class:`Unreachable` if it is too slow."""
+        import httpx2
+
         if is_packed(self.headers):
             raise FetchError(f"{self.host} sent a compressed answer although none was asked for. Tell its owner.")
         began, received = time.monotonic(), 0
-        for chunk in self._response.iter_raw():
-            received += len(chunk)
-            passed = time.monotonic() - began
-            late = passed > self._limits.grace and received < (passed - self._limits.grace) * self._limits.rate
-            if late or passed > self._limits.whole:
-                raise Unreachable(f"{self.host} is too slow: {received:,} bytes in {passed:.0f} s. Try again later.")
-            yield chunk
+        try:
+            for chunk in self._response.iter_raw():
+                received += len(chunk)
+                passed = time.monotonic() - began
+                late = passed > self._limits.grace and received < (passed - self._limits.grace) * self._limits.rate
+                if late or passed > self._limits.whole:
+                    raise Unreachable(
+                        f"{self.host} is too slow: {received:,} bytes in {passed:.0f} s. Try again later."
+                    )
+                if received > limit:
+                    raise too_large
+                yield chunk
+        except httpx2.TransportError as error:
+            broken = f"{self.host} broke off after {received:,} bytes ({type(error).__name__}). Try again later."
+            raise BrokenOff(broken) from None
         if self._deadline.expired:  # a body without a length ends with its socket, as if complete
             raise Unreachable(f"{self.host} is too slow. Try again later.")
 
     def body(self, limit: int) -> bytes:
         """The body. Raises :class:`FetchError` when it has more bytes than ``limit``."""
-        body = bytearray()
-        for chunk in self.chunks():
-            body += chunk
-            if len(body) > limit:
-                raise FetchError(f"{index_url.without_secrets(self.url)} is longer than {limit:,} bytes.")
-        return bytes(body)
+        too_large = FetchError(f"{index_url.without_secrets(self.url)} is longer than {limit:,} bytes.")
+        return b"".join(self.chunks(limit, too_large))
 
     def text(self, limit: int | None = None) -> str:
         """The body as text, with at most ``limit`` bytes, by default ``Limits.small``. Raises as :meth:`body`."""
@@ -282,13 +293,6 @@ def reason(error: Exception) -> str:
     """The message of an error, or its type if the message contains a URL."""
     message = re.sub(r"^\[[^]]*\] ?", "", str(error).strip()).rstrip(".")
     return message if message and "://" not in message else type(error).__name__
-
-
-def body_errors() -> tuple[type[Exception], ...]:
-    """The exceptions for a body that ends early."""
-    import httpx2
-
-    return (httpx2.TransportError,)
 
 
 class SocketDeadline:

@@ -93,13 +93,9 @@ def _saved(reply: Reply, target: Path, max_bytes: int) -> Download:
         raise DocumentTooLarge(
             f"{reply.host} sends {reply.length:,} bytes; the limit is {max_bytes:,} (library.max_file_bytes)."
         )
-    size = 0
+    too_large = DocumentTooLarge(f"{reply.host} sends more than {max_bytes:,} bytes (library.max_file_bytes).")
     with target.open("wb") as file:
-        for chunk in reply.chunks():
-            size += len(chunk)
-            if size > max_bytes:
-                raise DocumentTooLarge(f"{reply.host} sends more than {max_bytes:,} bytes (library.max_file_bytes).")
-            file.write(chunk)
+        file.writelines(reply.chunks(max_bytes, too_large))
     # The header names an encoding that the file itself may not, and later only the file is there: stored as UTF-8.
     codec = characters.known_encoding(charset) if charset else None
     if file_type in _TEXT and codec and codec != "utf-8":
