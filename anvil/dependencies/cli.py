@@ -49,7 +49,7 @@ def command(ctx: click.Context, config: str | None, everything: bool, as_json: b
     if not listed:
         output.say("No lockfile of Python or npm, and no environment, names a package here.")
         return
-    names = [f"{row.name} {row.version or '(no version)'}" for row in shown]
+    names = [f"{row.name} {row.version or ('(from an address)' if row.elsewhere else '(no version)')}" for row in shown]
     width = max(map(len, names), default=0)
     for name, row in zip(names, shown, strict=True):
         state = (

@@ -2,7 +2,7 @@
 documentation. Only files of this machine are read.
 
 Lockfiles come with a checkout and are not trusted: size, nesting, types, names and versions are checked, and what is
-wrong is one error. Packages without a version of a registry (a folder, a workspace, a git address) are left out.
+wrong is one error. Packages of the project itself (a folder, a workspace) are left out.
 """
 
 from __future__ import annotations
@@ -17,7 +17,15 @@ from anvil.dependencies import anvil_lock, docs_cache, ecosystems, package_files
 from anvil.dependencies.ecosystems import InstalledPackages
 from anvil.dependencies.package_names import is_name, is_version, normalized
 from anvil.dependencies.project_urls import ProjectUrls
-from anvil.dependencies.values import ECOSYSTEMS, Dependency, DirectPackages, Ecosystem, LockedDocs, NamedPackages
+from anvil.dependencies.values import (
+    ECOSYSTEMS,
+    ELSEWHERE,
+    Dependency,
+    DirectPackages,
+    Ecosystem,
+    LockedDocs,
+    NamedPackages,
+)
 from anvil.errors import ConfigError
 from anvil.wording import counted
 
@@ -26,19 +34,15 @@ MAX_CHARACTERS = 50_000_000
 MAX_PACKAGES = 100_000
 
 
-def parse(name: str, text: str, place: str) -> list[Dependency]:
-    """The packages of a lockfile, each version once, sorted. ``name``: the file's name, which tells the format.
+def parse(ecosystem: Ecosystem, name: str, text: str, place: str, project: str = ".") -> list[Dependency]:
+    """The packages of a lockfile, each version once, sorted; also those without a version of a registry. ``name``: the
+    file's name, which tells the format.
 
-    Packages that the file itself marks as the project's own wishes are ``direct``. ``place``: its name in errors.
-    Raises :class:`ConfigError`.
+    Packages that the file itself marks as the wishes of ``project``, a path in its workspace, are ``direct``; none is
+    there where the file is not for it. ``place``: its name in errors. Raises :class:`ConfigError`.
     """
-    return [each for each in _parsed(name, text, place) if each.version is not None]
-
-
-def _parsed(name: str, text: str, place: str, project: str = ".") -> list[Dependency]:
-    """The same, and members of the workspace and the like, without a version. ``project``: whose wishes are direct, by
-    its path; none is there where the file is not for it."""
-    ecosystem, read = formats(name)[0]
+    read = reader(ecosystem, name)
+    assert read is not None
     with _refusing(text, place, "Write it again with its tool."):
         packages, projects = read(text)
         if project != "." and projects and project not in projects:
@@ -53,12 +57,17 @@ def _parsed(name: str, text: str, place: str, project: str = ".") -> list[Depend
         return _checked(ecosystem, packages, direct, name)
 
 
-def direct_names(name: str, text: str, place: str) -> tuple[Ecosystem, list[str]]:
+def reader(ecosystem: Ecosystem, name: str) -> Callable[[str], NamedPackages] | None:
+    """The reader of a lockfile of an ecosystem, by the file's name; None for another file."""
+    module = ecosystems.of(ecosystem)
+    return module.LOCKFILES.get(name) or module.other_lockfile(name)
+
+
+def direct_names(ecosystem: Ecosystem, text: str, place: str) -> set[str]:
     """The dependencies that ``pyproject.toml`` or ``package.json`` names, normalized. Raises :class:`ConfigError`."""
-    ecosystem = next(each for each in ECOSYSTEMS if name == ecosystems.of(each).PROJECT_FILE)
     with _refusing(text, place, "Correct the file."):
         names = ecosystems.of(ecosystem).direct_names(text)
-        return ecosystem, sorted({normalized(ecosystem, each) for each in names if is_name(ecosystem, each)})
+        return {normalized(ecosystem, each) for each in names if is_name(ecosystem, each)}
 
 
 @contextmanager
@@ -73,13 +82,6 @@ def _refusing(text: str, place: str, advice: str) -> Iterator[None]:
         raise ConfigError(f"{place} cannot be read: {reason[:200]}. {advice}") from None
 
 
-def formats(name: str) -> list[tuple[Ecosystem, Callable[[str], NamedPackages]]]:
-    """The ecosystem and the reader of a lockfile, by its name; none for another file."""
-    modules = ((each, ecosystems.of(each)) for each in ECOSYSTEMS)
-    readers = ((each, module.LOCKFILES.get(name) or module.other_lockfile(name)) for each, module in modules)
-    return [(each, read) for each, read in readers if read is not None]
-
-
 def _checked(
     ecosystem: Ecosystem, packages: list[tuple[str, object]], direct: DirectPackages, origin: str
 ) -> list[Dependency]:
@@ -91,11 +93,14 @@ def _checked(
     for name, version in packages:
         if not is_name(ecosystem, name):
             raise ValueError(f"{str(name)[:80]!r} is not the name of {shown}")
+        is_elsewhere = version is ELSEWHERE
+        version = None if is_elsewhere else version
         if version is not None and not is_version(version):
             raise ValueError(f"{str(version)[:80]!r} is not the version of {shown}")
         plain = normalized(ecosystem, name)
         is_direct = plain in wanted and (not wanted[plain] or str(version) in wanted[plain])
-        dependencies.add(Dependency(ecosystem, plain, None if version is None else str(version), is_direct, origin))
+        shown_version = None if version is None else str(version)
+        dependencies.add(Dependency(ecosystem, plain, shown_version, is_direct, origin, is_elsewhere))
     return sorted(dependencies, key=_order)
 
 
@@ -116,8 +121,7 @@ def _of_ecosystem(base: Path, ecosystem: Ecosystem) -> set[Dependency]:
     module = ecosystems.of(ecosystem)
     files = _files(base)
     project = anvil_lock.project_text(base / module.PROJECT_FILE)
-    place = str(base / module.PROJECT_FILE)
-    direct = set() if project is None else set(direct_names(module.PROJECT_FILE, project, place)[1])
+    direct = set() if project is None else direct_names(ecosystem, project, str(base / module.PROJECT_FILE))
     lockfiles = [base / name for name in module.LOCKFILES if name in files][:1]
     lockfiles = lockfiles or [base / name for name in files if module.other_lockfile(name) is not None]
     if not lockfiles and project is not None:  # that of its workspace
@@ -127,14 +131,15 @@ def _of_ecosystem(base: Path, ecosystem: Ecosystem) -> set[Dependency]:
     for path in lockfiles:
         text = anvil_lock.project_text(path)
         if text is not None:
-            packages += _parsed(path.name, text, str(path), base.relative_to(path.parent).as_posix())
-    direct -= {each.name for each in packages if each.version is None}
+            packages += parse(ecosystem, path.name, text, str(path), base.relative_to(path.parent).as_posix())
+    elsewhere = {each.name for each in packages if each.elsewhere}
+    direct -= {each.name for each in packages if each.version is None} - elsewhere
     packages = [each for each in packages if each.version is not None]
     installed = module.installed(base)
     if installed is not None:
         packages += installed.unlocked(direct, {each.name for each in packages})
     named = direct - {each.name for each in packages}
-    packages += [Dependency(ecosystem, name, None, True, module.PROJECT_FILE) for name in named]
+    packages += [Dependency(ecosystem, name, None, True, module.PROJECT_FILE, name in elsewhere) for name in named]
     unmarked = direct - {each.name for each in packages if each.direct}  # the lockfile does not say which version
     return {replace(each, direct=each.direct or each.name in unmarked) for each in packages}
 

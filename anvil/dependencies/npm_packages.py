@@ -18,8 +18,8 @@ from typing import Any
 from anvil.dependencies import ecosystems, package_registry
 from anvil.dependencies.package_names import is_version
 from anvil.dependencies.package_registry import PackageArchive, Registry, Release
-from anvil.dependencies.project_urls import ProjectUrls, of_npm
-from anvil.dependencies.values import Dependency, DirectPackages, NamedPackages
+from anvil.dependencies.project_urls import HOSTS, ProjectUrls, of_npm
+from anvil.dependencies.values import ELSEWHERE, Dependency, DirectPackages, NamedPackages
 from anvil.errors import FetchError, NotFound
 from anvil.formats import data_formats
 from anvil.formats.data_formats import json_object
@@ -30,6 +30,7 @@ PROJECT_FILE = "package.json"
 MAX_NESTING = 200
 """Levels of ``dependencies`` in an old ``package-lock.json``."""
 _YARN_HEAD = re.compile(r'"?(@?[^@"\s,]+)@[^\n]*:\s*')
+_BERRY = re.compile(r"(@?[^@]+)@(npm:|workspace:|(?:https?|git|ssh):)([^\s:]+)")
 _YARN_VERSION = re.compile(r'  version "([^"\n]*)"\s*')
 # "/name/1.2.0_peer", "/name@1.2.0(peer)" and "name@1.2.0(peer)", as pnpm wrote them one after the other
 _PNPM_KEY = re.compile(r"/?(@[^/]+/[^/@]+|[^/@]+)[/@]([^/(_]+)(?:[(_].*)?", re.DOTALL)
@@ -52,8 +53,8 @@ def _package_lock(text: str) -> NamedPackages:
                 projects[path or "."] = {name: set(_installed_version(rows, path, name)) for name in _named(row)}
             elif row.get("link"):
                 packages.append((str(row.get("name", inside[2])), None))
-            elif _is_registered(row):
-                packages.append((str(row.get("name", inside[2])), row.get("version")))
+            else:
+                packages.append((str(row.get("name", inside[2])), _version(row)))
         return packages, projects
     pending = [(table.get("dependencies"), 0)]  # before npm 7: packages inside the packages that need them
     while pending:
@@ -78,9 +79,9 @@ def _installed_version(rows: Mapping[str, Any], project: str, name: str) -> Iter
         yield row["version"]
 
 
-def _is_registered(row: Mapping[str, Any]) -> bool:
-    resolved = row.get("resolved")
-    return not isinstance(resolved, str) or not resolved.startswith(("git", "file:"))
+def _version(row: Mapping[str, Any]) -> object:
+    resolved = str(row.get("resolved"))
+    return None if resolved.startswith("file:") else ELSEWHERE if resolved.startswith("git") else row.get("version")
 
 
 def _named(table: Mapping[str, Any]) -> Iterator[str]:
@@ -107,8 +108,10 @@ def _pnpm(text: str) -> NamedPackages:
             for name, locked in _named_versions(importer):
                 version = locked.get("version") if isinstance(locked, dict) else locked  # since pnpm 8, and before
                 plain = re.split(r"[(_]", version)[0] if isinstance(version, str) else ""
-                if plain.startswith("link:"):
+                if plain.startswith(("link:", "file:")):
                     packages.append((name, None))
+                elif "://" in plain or plain.startswith(HOSTS):
+                    packages.append((name, ELSEWHERE))
                 direct.setdefault(name, set()).update([plain] if is_version(plain) else ())
     return packages, projects
 
@@ -137,11 +140,9 @@ def _berry(text: str) -> list[tuple[str, object]]:
         if not isinstance(row, dict):
             raise ValueError("one of its entries is not a mapping")
         resolution = row.get("resolution")
-        match = (
-            re.fullmatch(r"(@?[^@]+)@(npm|workspace):([^\s:]+)", resolution) if isinstance(resolution, str) else None
-        )
+        match = _BERRY.fullmatch(resolution) if isinstance(resolution, str) else None
         if match:
-            packages.append((match[1], match[3] if match[2] == "npm" else None))
+            packages.append((match[1], {"npm:": match[3], "workspace:": None}.get(match[2], ELSEWHERE)))
     return packages
 
 

@@ -115,6 +115,11 @@ def matching(dependencies: list[Dependency], text: str) -> Dependency:
     if len({each.version for each in chosen}) > 1:
         versions = ", ".join(sorted({each.version or "" for each in chosen}))
         raise ConfigError(f"{name} is locked at several versions: {versions}. Name one, such as {name}@VERSION.")
+    if not chosen and named[0].elsewhere:
+        raise ConfigError(
+            f"The lockfile has {name} from an address, such as one of git, not from a registry. Name its repository: "
+            f"anvil deps add {name}{ECOSYSTEMS[named[0].ecosystem].pin}VERSION --repository URL"
+        )
     if not chosen:
         raise ConfigError(f"No lockfile has the version of {name}. Lock it, install it, or name it: {name}==VERSION.")
     return chosen[0]

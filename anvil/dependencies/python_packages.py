@@ -21,7 +21,7 @@ from anvil.dependencies import ecosystems, package_registry
 from anvil.dependencies.package_names import is_name, is_version, normalized
 from anvil.dependencies.package_registry import PackageArchive, Registry, Release
 from anvil.dependencies.project_urls import ProjectUrls, of_python
-from anvil.dependencies.values import Dependency, DirectPackages, NamedPackages
+from anvil.dependencies.values import ELSEWHERE, Dependency, DirectPackages, NamedPackages
 from anvil.errors import FetchError, NotFound
 from anvil.formats import data_formats
 from anvil.http.client import HttpClient
@@ -51,26 +51,29 @@ def _uv(text: str) -> NamedPackages:
                     if isinstance(each, dict) and isinstance(each.get("name"), str):
                         version = each.get("version")  # written where the file has several
                         direct.setdefault(each["name"], set()).update([version] if isinstance(version, str) else ())
-        elif not kinds or kinds & {"registry", "url"}:
-            packages.append((_name(row), row.get("version")))
+        else:
+            packages.append(
+                (_name(row), None if "path" in kinds else ELSEWHERE if "git" in kinds else row.get("version"))
+            )
     return packages, projects
 
 
 def _package_tables(text: str) -> NamedPackages:
     """``poetry.lock`` and ``pdm.lock``."""
-    packages: list[tuple[str, object]] = []
-    for row in _rows(data_formats.read_toml(text), "package"):
-        source = row.get("source")
-        is_elsewhere = isinstance(source, dict) and source.get("type") in ("git", "directory", "file")
-        if not is_elsewhere and not row.keys() & {"git", "path"}:
-            packages.append((_name(row), row.get("version")))
-    return packages, {}
+    return [(_name(row), _version(row)) for row in _rows(data_formats.read_toml(text), "package")], {}
 
 
 def _pylock(text: str) -> NamedPackages:
     """PEP 751."""
-    rows = _rows(data_formats.read_toml(text), "packages")
-    return [(_name(row), row.get("version")) for row in rows if not row.keys() & {"vcs", "directory"}], {}
+    return [(_name(row), _version(row)) for row in _rows(data_formats.read_toml(text), "packages")], {}
+
+
+def _version(row: Mapping[str, Any]) -> object:
+    source = row.get("source")
+    kinds = {*row, str(source.get("type")) if isinstance(source, dict) else ""}
+    if kinds & {"directory", "file", "path"}:
+        return None
+    return ELSEWHERE if kinds & {"git", "vcs"} else row.get("version")
 
 
 def _requirements(text: str) -> NamedPackages:

@@ -47,9 +47,12 @@ ECOSYSTEMS: Mapping[Ecosystem, EcosystemEntry] = {
 }
 DirectPackages = dict[str, set[str]]
 """Name of a package that the project itself names -> the versions that it gets; empty if the lockfile does not say."""
+ELSEWHERE = object()
+"""In place of a version: the package is at an address, such as one of git, and in no registry."""
 NamedPackages = tuple[list[tuple[str, object]], dict[str, DirectPackages]]
 """What a lockfile names, not checked yet: (name, version) of each package, and the direct ones of each project of its
-workspace, by its path from the file's folder; ``.`` is that folder. No project: the file does not tell."""
+workspace, by its path from the file's folder; ``.`` is that folder. The version is None for what is in the project
+itself. No project: the file does not tell."""
 DocsSource = Literal["package", "release", "repository", "site"]
 """Where documentation comes from: the package itself, a release asset, the repository at a tag (built here), or the
 documentation site."""
@@ -61,13 +64,15 @@ Outcome = Literal["added", "current", "fetched", "updated", "removed", "failed"]
 @dataclass(frozen=True, slots=True, order=True)
 class Dependency:
     """A package that the project uses. ``version``: None when nothing locks it. ``direct``: whether the project names
-    it itself. ``origin``: the file that says so."""
+    it itself. ``origin``: the file that says so. ``elsewhere``: it is locked at an address, such as one of git, so no
+    registry has it."""
 
     ecosystem: Ecosystem
     name: str
     version: str | None
     direct: bool = False
     origin: str = ""
+    elsewhere: bool = False
 
     @property
     def shown(self) -> str:

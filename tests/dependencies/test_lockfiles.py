@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anvil.dependencies import lockfiles
+from anvil.dependencies.values import ECOSYSTEMS, Dependency
 from anvil.errors import ConfigError
 from tests.conftest import write
 
@@ -62,13 +63,19 @@ packages:
 """
 
 
+def of_file(name: str, text: str) -> list[Dependency]:
+    """The packages with a version."""
+    ecosystem = next(each for each in ECOSYSTEMS if lockfiles.reader(each, name))
+    return [each for each in lockfiles.parse(ecosystem, name, text, f"/x/{name}") if each.version is not None]
+
+
 def shown(file: str) -> list[str]:
     path = DATA / file
-    return [each.shown for each in lockfiles.parse(path.name, path.read_text(encoding="utf-8"), file)]
+    return [each.shown for each in of_file(path.name, path.read_text(encoding="utf-8"))]
 
 
 def parsed(name: str, text: str) -> list[tuple[str, str | None, bool]]:
-    return [(each.name, each.version, each.direct) for each in lockfiles.parse(name, text, name)]
+    return [(each.name, each.version, each.direct) for each in of_file(name, text)]
 
 
 @pytest.mark.parametrize("file", ["uv.lock", "pylock.toml", "requirements.txt"])
@@ -110,6 +117,35 @@ def test_sources_of_uv() -> None:
         for name, kind in zip("abcd", kinds, strict=True)
     )
     assert parsed("uv.lock", text) == [("a", "1.0", False), ("b", "1.0", False)]
+
+
+AT_ADDRESSES = {
+    "uv.lock": '[[package]]\nname = "ours"\nversion = "1.0"\nsource = { git = "https://example.org/ours#00" }\n'
+    '[[package]]\nname = "beside"\nversion = "1.0"\nsource = { path = "beside.whl" }\n',
+    "poetry.lock": POETRY + '[[package]]\nname = "beside"\nversion = "1"\n[package.source]\ntype = "directory"\n',
+    "pdm.lock": '[[package]]\nname = "ours"\nversion = "1.0"\ngit = "https://example.org/ours"\n'
+    '[[package]]\nname = "beside"\nversion = "1.0"\npath = "./beside"\n',
+    "pylock.toml": '[[packages]]\nname = "ours"\nvcs = { type = "git" }\n'
+    '[[packages]]\nname = "beside"\ndirectory = { path = "beside" }\n',
+    "package-lock.json": '{"packages": {"node_modules/ours": {"version": "1.0.0", "resolved": "git+ssh://x"}, '
+    '"node_modules/beside": {"version": "1.0.0", "resolved": "file:beside.tgz"}}}',
+    "pnpm-lock.yaml": "dependencies:\n  ours: {specifier: x, version: https://codeload.github.com/a/ours/tar.gz/00}\n"
+    "  beside: {specifier: x, version: 'link:../beside'}\n  other: {specifier: 'npm:debug@4', version: debug@4.4.3}\n",
+    "yarn.lock": '__metadata: {version: 8}\n"a": {resolution: "ours@https://example.org/ours.git#commit=00"}\n'
+    '"b": {resolution: "beside@workspace:beside"}\n',
+}
+
+
+@pytest.mark.parametrize("name", AT_ADDRESSES)
+def test_a_package_at_an_address_is_told_from_one_that_nothing_locks(name: str, tmp_path: Path) -> None:
+    names = ["beside", "other", "ours"]
+    project = json.dumps({"dependencies": dict.fromkeys(names, "*")})
+    write(tmp_path, {name: AT_ADDRESSES[name], "package.json": project})
+    write(tmp_path, {"pyproject.toml": f"[project]\nname = 'x'\ndependencies = {names}\n"})
+    tool = "npm" if name[0] == "y" or name.startswith(("package", "pn")) else "pypi"
+    listed = {each.name: each for each in lockfiles.dependencies(tmp_path) if each.ecosystem == tool and each.direct}
+    assert {each: listed[each].elsewhere for each in sorted(listed)} == {"other": False, "ours": True}
+    assert listed["ours"].version is None
 
 
 def test_of_several_versions_the_one_that_the_project_gets_is_direct() -> None:
@@ -198,18 +234,18 @@ def test_a_member_has_its_own_version(tmp_path: Path) -> None:
 
 
 def test_direct_dependencies() -> None:
-    uv = lockfiles.parse("uv.lock", (DATA / "uv.lock").read_text(), "uv.lock")
+    uv = of_file("uv.lock", (DATA / "uv.lock").read_text())
     assert {each.name for each in uv if each.direct} == {"click", "iniconfig", "markdown-it-py"}
-    npm = lockfiles.parse("pnpm-lock.yaml", (DATA / "pnpm-lock.yaml").read_text(), "p")
+    npm = of_file("pnpm-lock.yaml", (DATA / "pnpm-lock.yaml").read_text())
     assert {each.name for each in npm if each.direct} == {"@types/ms", "debug", "once"}
-    named = lockfiles.direct_names("pyproject.toml", (DATA / "pyproject.toml").read_text(), "p")
-    assert named == ("pypi", ["click", "iniconfig", "markdown-it-py"])
+    named = lockfiles.direct_names("pypi", (DATA / "pyproject.toml").read_text(), "p")
+    assert named == {"click", "iniconfig", "markdown-it-py"}
     poetry = (
         '[tool.poetry.dependencies]\npython = "^3.10"\nClick = "^8"\n[tool.poetry.group.dev.dependencies]\nruff = "*"\n'
     )
-    assert lockfiles.direct_names("pyproject.toml", poetry, "p") == ("pypi", ["click", "ruff"])
-    package = lockfiles.direct_names("package.json", (DATA / "package.json").read_text(), "p")
-    assert package == ("npm", ["@types/ms", "debug", "once"])
+    assert lockfiles.direct_names("pypi", poetry, "p") == {"click", "ruff"}
+    package = lockfiles.direct_names("npm", (DATA / "package.json").read_text(), "p")
+    assert package == {"@types/ms", "debug", "once"}
 
 
 def test_requirements_with_markers_hashes_and_other_lines() -> None:
@@ -262,7 +298,7 @@ NESTED = "[" * 100_000
 )
 def test_hostile_lockfiles_are_one_message(name: str, text: str, reason: str) -> None:
     with pytest.raises(ConfigError, match=reason) as error:
-        lockfiles.parse(name, text, f"/x/{name}")
+        of_file(name, text)
     assert str(error.value).startswith(f"/x/{name} cannot be read: ")
     assert str(error.value).isprintable() and len(str(error.value)) < 400
 
@@ -270,30 +306,32 @@ def test_hostile_lockfiles_are_one_message(name: str, text: str, reason: str) ->
 def test_the_size_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lockfiles, "MAX_CHARACTERS", 100)
     with pytest.raises(ConfigError, match="more than 100 characters"):
-        lockfiles.parse("uv.lock", "#" * 101, "uv.lock")
+        of_file("uv.lock", "#" * 101)
     with pytest.raises(ConfigError, match="more than 100 characters"):
-        lockfiles.direct_names("package.json", " " * 101, "package.json")
+        lockfiles.direct_names("npm", " " * 101, "package.json")
 
 
 def test_old_npm_lockfiles_nest_to_a_limit() -> None:
     inner: dict[str, object] = {}
     for _ in range(200):
         inner = {"a": {"version": "1.0.0", "dependencies": inner}}
-    assert lockfiles.parse("package-lock.json", json.dumps({"dependencies": inner}), "package-lock.json")
+    assert of_file("package-lock.json", json.dumps({"dependencies": inner}))
     inner = {"a": {"version": "1.0.0", "dependencies": inner}}
     with pytest.raises(ConfigError, match="nested too deeply"):
-        lockfiles.parse("package-lock.json", json.dumps({"dependencies": inner}), "package-lock.json")
+        of_file("package-lock.json", json.dumps({"dependencies": inner}))
 
 
 @given(st.sampled_from(["uv.lock", "package-lock.json", "pnpm-lock.yaml", "yarn.lock", "requirements.txt"]), st.text())
 def test_any_text_is_packages_or_one_error(name: str, text: str) -> None:
     try:
-        found = lockfiles.parse(name, text, name)
+        found = of_file(name, text)
     except ConfigError:
         return
     assert found == sorted(found)
 
 
 def test_which_files_are_lockfiles() -> None:
-    assert all(map(lockfiles.formats, ["uv.lock", "requirements.txt", "requirements-dev.txt", "pylock.dev.toml"]))
-    assert not any(map(lockfiles.formats, ["Cargo.lock", "requirements.in", "notes.txt"]))
+    names = ["uv.lock", "requirements.txt", "requirements-dev.txt", "pylock.dev.toml"]
+    assert all(lockfiles.reader("pypi", name) for name in names) and lockfiles.reader("npm", "yarn.lock")
+    others = ["Cargo.lock", "requirements.in", "notes.txt"]
+    assert not any(lockfiles.reader(ecosystem, name) for ecosystem in ECOSYSTEMS for name in others)
