@@ -257,10 +257,9 @@ class PageQueries:
             ranked = several_collections.search([copy.searcher for _, copy in opened], request, question)
             not_by_meaning = [*obstacles, *collection_notes.without_meaning(opened, request.mode)]
             notes = [*collection_notes.cannot_answer(problems), *not_by_meaning, *ranked.notes]
-            freshness = collection_notes.freshness(opened, frozenset(ranked.places), notes)
-        origins = (opened[place][0] for place in ranked.places)
-        labelled = (self._labelled(hit, member) for hit, member in zip(ranked.hits, origins, strict=True))
-        return replace(ranked, hits=tuple(labelled)).explained(freshness, started_at)
+            freshness = collection_notes.freshness(opened, frozenset(each.place for each in ranked.ranked), notes)
+        labelled = (each._replace(hit=self._labelled(each.hit, opened[each.place][0])) for each in ranked.ranked)
+        return replace(ranked, ranked=tuple(labelled)).explained(freshness, started_at)
 
     def grep(
         self,

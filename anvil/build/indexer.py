@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from itertools import chain
 
 from anvil.documents import document_source
@@ -62,6 +63,22 @@ class Tally:
     failed: list[Skipped] = field(default_factory=list)
 
 
+class StoredVectors:
+    """The vectors of some indexes, by the text that they were made of."""
+
+    def __init__(self, indexes: Sequence[Reader]) -> None:
+        self._indexes = indexes
+
+    @cached_property
+    def _windows(self) -> list[tuple[Reader, dict[bytes, int]]]:
+        """Each index, and hash of a window's text -> window. Read at the first use: many updates need none."""
+        return [(index, index.window_keys()) for index in self._indexes]
+
+    def get(self, key: bytes) -> bytes | None:
+        """The int8 vector of the text with this :func:`window_key`, of the first index that has one."""
+        return next((index.vector(windows[key]) for index, windows in self._windows if key in windows), None)
+
+
 class Indexer:
     """Updates one working copy from a source.
 
@@ -81,7 +98,11 @@ class Indexer:
         spare: Reader | None = None,
     ) -> None:
         self._executor = executor or LocalExecutor(provider)
-        self._spare = spare if spare and spare.meta()["embedding_model_digest"] == provider.digest else None
+        fitting = [
+            each for each in (*caches, spare) if each and each.meta()["embedding_model_digest"] == provider.digest
+        ]
+        self._caches = StoredVectors([each for each in fitting if each is not spare])
+        self._spare = StoredVectors([each for each in fitting if each is spare])
         self.writer = writer
         self.provider = provider
         self.options = options
@@ -90,10 +111,6 @@ class Indexer:
         self.unfit: dict[str, str] = {}
         """Path -> identity of pages that were read and are too large for the index; see :func:`without`."""
         self._site = SiteOptions()
-        self._caches = [cache for cache in caches if cache.meta()["embedding_model_digest"] == provider.digest]
-        self._keys: list[dict[bytes, int]] | None = None
-        """For each of the caches: hash of a window's text -> window."""
-        self._spare_keys: dict[bytes, int] | None = None
 
     # --- text -------------------------------------------------------------------------------------------
 
@@ -172,7 +189,7 @@ class Indexer:
             reused: list[tuple[int, bytes]] = []
             missing: dict[str, list[int]] = {}
             for window, text in batch:
-                vector = self._cached(window_key(text))
+                vector = self._caches.get(window_key(text))
                 if vector is None:
                     missing.setdefault(text, []).append(window)
                 else:
@@ -220,7 +237,7 @@ class Indexer:
         for number, (vector, (text, windows)) in enumerate(
             zip(quantized(embedded.vectors), missing.items(), strict=True)
         ):
-            if number in embedded.failed and (old := self._spared(text)) is not None:
+            if number in embedded.failed and (old := self._spare.get(window_key(text))) is not None:
                 vectors += [(window, old) for window in windows]
                 self.tally.kept += len(windows)
                 self.tally.refusal = embedded.failed[number]
@@ -233,22 +250,6 @@ class Indexer:
                 else:
                     self.tally.embedded += 1
         self.writer.put_vectors(sorted(vectors))
-
-    def _cached(self, key: bytes) -> bytes | None:
-        if self._keys is None:  # read late: many builds do not need them
-            self._keys = [cache.window_keys() for cache in self._caches]
-        for cache, keys in zip(self._caches, self._keys, strict=True):
-            if key in keys:
-                return cache.vector(keys[key])
-        return None
-
-    def _spared(self, text: str) -> bytes | None:
-        if self._spare is None:
-            return None
-        if self._spare_keys is None:
-            self._spare_keys = self._spare.window_keys()
-        window = self._spare_keys.get(window_key(text))
-        return None if window is None else self._spare.vector(window)
 
     def _fail(self, windows: Sequence[int], reason: str) -> None:
         for chunk in self.writer.reader.chunks_of(windows):

@@ -13,7 +13,7 @@ from anvil.values import labelled
 from anvil.wording import counted
 
 if TYPE_CHECKING:
-    from anvil.status import CollectionStatus, EmbeddingStatus, Status
+    from anvil.status import CollectionStatus, EmbeddingStatus, StaleCounts, Status
 
 
 @click.command("status", epilog="Example: anvil status --docs docs --json")
@@ -39,15 +39,10 @@ def command(given: OpenRequest, as_json: bool) -> None:
 def _rows(status: Status, origin: str | None, advice: str) -> list[tuple[str, str]]:
     """(name, text) of each line on one index. ``origin``: the address of a published one. ``advice``: how to update
     it."""
-    stale, index_ = status.index.stale, status.index
+    index_ = status.index
     contents = f"{counted(index_.total_pages, 'page')}, {counted(index_.total_chunks, 'chunk')}"
     root, place = status.server.docs_root, index_.db_path if origin else output.relative(index_.db_path)
-    if not root:
-        fresh = "not known: there are no documents to compare with"
-    elif stale.changed or stale.added or stale.removed:
-        fresh = f"no: {stale.changed} changed, {stale.added} added, {stale.removed} removed.{advice}"
-    else:
-        fresh = "yes"
+    fresh = _fresh(index_.stale, advice) if root else "not known: there are no documents to compare with"
     rows = [
         ("docs", output.relative(root) if root else "none: answers come from the index only"),
         ("index", f"{place} ({index_.db_size_bytes / 1e6:.1f} MB)"),
@@ -89,15 +84,20 @@ def _print_collections(collections: Sequence[CollectionStatus], embedding: Embed
         if collection.total_pages is not None and collection.total_chunks is not None:
             counts = counted(collection.total_pages, "page"), counted(collection.total_chunks, "chunk")
             rows.append(("holds", ", ".join(counts)))
-        if (stale := collection.stale) and collection.docs_root:
-            differs = f"no: {stale.changed} changed, {stale.added} added, {stale.removed} removed. Run: anvil build"
-            rows.append(("fresh", differs if stale.changed or stale.added or stale.removed else "yes"))
+        if collection.stale and collection.docs_root:
+            rows.append(("fresh", _fresh(collection.stale, " Run: anvil build")))
         if collection.total_pages is not None and collection.model != embedding.model:
             rows.append(("embedding", collection.model or "none: keyword search only"))
         if collection.note:
             rows.append(("note", collection.note))
         for row, text in rows:
             output.say(f"{row:>10}  {text}")
+
+
+def _fresh(stale: StaleCounts, advice: str) -> str:
+    if stale.changed or stale.added or stale.removed:
+        return f"no: {stale.changed} changed, {stale.added} added, {stale.removed} removed.{advice}"
+    return "yes"
 
 
 def _model(status: EmbeddingStatus) -> str:

@@ -199,22 +199,22 @@ class Context:
             artifacts = contents.artifacts
             paths = None if type is None else [path for path, artifact in artifacts.items() if artifact.type == type]
             result = copy.searcher.search(replace(request, paths=paths), question)
-            keys = copy.reader.chunk_keys(result.rows)
+            keys = copy.reader.chunk_keys(each.row for each in result.ranked)
             matches = tuple(
                 Match(
-                    chunkId=f"chunk-{keys[row].hex()}",
-                    artifactPath=hit.metadata.file_path,
-                    score=hit.score,
-                    content=hit.content,
-                    type=artifacts[hit.metadata.file_path].type,
-                    heading=hit.metadata.heading_path,
-                    startLine=_first_line(hit, span),
-                    truncated=hit.truncated,
-                    title=artifacts[hit.metadata.file_path].title,
+                    chunkId=f"chunk-{keys[each.row].hex()}",
+                    artifactPath=each.hit.metadata.file_path,
+                    score=each.hit.score,
+                    content=each.hit.content,
+                    type=artifacts[each.hit.metadata.file_path].type,
+                    heading=each.hit.metadata.heading_path,
+                    startLine=_first_line(each.hit, each.span),
+                    truncated=each.hit.truncated,
+                    title=artifacts[each.hit.metadata.file_path].title,
                 )
-                for row, hit, span in zip(result.rows, result.hits, result.spans, strict=True)
+                for each in result.ranked
             )
-            return matches, result.spans
+            return matches, tuple(each.span for each in result.ranked)
 
     def tasks(
         self, status: str = "open", path: str | None = None, limit: int | None = None, offset: int = 0

@@ -148,10 +148,7 @@ class Asker:
         request = SearchRequest(question.ask, count, question.filter, MAX_CHARS, question.mode)
         results = self._searcher.search(request, vector)
         targets = [target for page in question.expect if (target := self._targets.get(page)) is not None]
-        fitting = [
-            [target for target in targets if self._fits(target, hit, row)]
-            for hit, row in zip(results.hits, results.rows, strict=True)
-        ]
+        fitting = [[target for target in targets if self._fits(target, each.hit, each.row)] for each in results.ranked]
         outcome = judge(
             question,
             [self._answer(hit) for hit in results.hits],

@@ -13,6 +13,8 @@ from anvil.values import Scan
 
 MAX_SHARDS = 999
 """Shards that one index can be built in."""
+NOT_WHOLE = "{} is shard {} of an index, not a whole one. Join all with 'anvil merge'."
+"""A message, with the path of the index and its shard."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import apsw
 
 from anvil._version import __version__
-from anvil.documents.shards import Shard
+from anvil.documents.shards import NOT_WHOLE, Shard
 from anvil.errors import AnvilError, ArtifactMissing, ArtifactRejected, ConfigError, FormatTooNew, OlderIndex
 from anvil.formats.data_formats import canonical, is_deep
 from anvil.formats.patterns import OBJECT_ID, SHA256, lazy_pattern
@@ -117,7 +117,7 @@ def refuse_part(reader: Reader, path: Path) -> None:
     """Raise :class:`ArtifactRejected` when an index is a shard: the other shards have the rest."""
     shard = reader.meta().get("shard")
     if shard is not None:
-        raise ArtifactRejected(f"{path} is shard {shard} of an index, not a whole one. Join all with 'anvil merge'.")
+        raise ArtifactRejected(NOT_WHOLE.format(path, shard))
 
 
 def check(path: Path, thorough: bool = False) -> None:

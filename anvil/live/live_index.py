@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from anvil.documents import document_source
 from anvil.documents.document_source import DocumentSource
+from anvil.documents.shards import NOT_WHOLE
 from anvil.errors import AnvilError, ArtifactError, BuildError, ConfigError, NotFound, OlderIndex
 from anvil.live.background_work import IndexSaver, InitialBuild, VectorWorker, join
 from anvil.live.location import CLOSED, IndexLocation
@@ -523,6 +524,4 @@ class LiveIndex:
 
 def _shard_notes(copy: WorkingCopy) -> list[str]:
     shard = (copy.artifact_meta or {}).get("shard")
-    return (
-        [f"{copy.index} is shard {shard} of an index, not a whole one. Join all with 'anvil merge'."] if shard else []
-    )
+    return [NOT_WHOLE.format(copy.index, shard)] if shard else []

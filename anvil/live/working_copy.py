@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from anvil.build.indexer import Indexer, settings, without
+from anvil.build.indexer import Indexer, StoredVectors, settings, without
 from anvil.documents import document_source
 from anvil.documents.document_source import DocumentSource
 from anvil.embedding.provider import EmbeddingProvider
@@ -90,8 +90,8 @@ class WorkingCopy:
         self._link_cache: LinkCache = {}
         """It outlives a searcher: after an edit only the links of that page are read again."""
         self._pending: int | None = None
-        self._keys: dict[bytes, int] | None = None
-        """Hashes of the artifact's windows -> windows; read when a vector is missing."""
+        self._stored: StoredVectors | None = None
+        """The vectors of the artifact."""
 
     # --- the index for queries ---------------------------------------------------------------------------
 
@@ -301,7 +301,7 @@ class WorkingCopy:
             self._refused, self.refused = current, f"The index was replaced by one that is not used: {error}"
             return
         self.close()
-        self._artifact, self._signature = artifact, current
+        self._artifact, self._stored, self._signature = artifact, StoredVectors([artifact]), current
         self._indexed = artifact.blob_ids()
         self.source = self._tree and site_view.view_of(self._tree, artifact)
 
@@ -380,16 +380,15 @@ class WorkingCopy:
         if search is None or not self.pending or not self.searcher.semantic:
             return []
         by_words = SearchRequest(search.query, limit, search.file_filter, max_chars=1, mode="keyword")
-        results = self.searcher.search(by_words)
-        return self._writable().chunks_lacking_vectors(results.rows)
+        rows = [each.row for each in self.searcher.search(by_words).ranked]
+        return self._writable().chunks_lacking_vectors(rows)
 
     def artifact_vectors(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:
         """Reuse key -> int8 vector, of the keys that the artifact has vectors for."""
-        if self._artifact is None or not self.matched:
+        if self._stored is None or not self.matched:
             return {}
-        if self._keys is None:
-            self._keys = self._artifact.window_keys()
-        return {key: self._artifact.vector(self._keys[key]) for key in keys if key in self._keys}
+        vectors = {key: self._stored.get(key) for key in keys}
+        return {key: vector for key, vector in vectors.items() if vector is not None}
 
     def save_vectors(self, embedded: Sequence[ChunkVectors]) -> None:
         """Save the vectors of chunks from :meth:`pending_chunks`. A chunk that has changed since is left alone."""
@@ -406,7 +405,7 @@ class WorkingCopy:
             if reader is not None:
                 reader.close()
         self._artifact = self._copy = self._searcher = self._signature = self._options = None
-        self._same = self._pending = self._keys = self._refused = self.refused = self.failure = None
+        self._same = self._pending = self._stored = self._refused = self.refused = self.failure = None
         self._unfit = {}
 
 

@@ -154,10 +154,6 @@ class MilvusWorkingCopy(WorkingCopy):
             self._copy = Overlay(self._artifact)
         return self._copy
 
-    def artifact_vectors(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:
-        """Empty: the vectors of changed pages are made here."""
-        return {}
-
     def close(self) -> None:
         super().close()
         self._overlaid = None

@@ -12,7 +12,7 @@ import itertools
 import posixpath
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PureWindowsPath
 from typing import Any, NamedTuple, TypeVar
@@ -22,6 +22,7 @@ from anvil.formats import patterns
 from anvil.formats.characters import is_unicode, line_ends
 from anvil.index_file.reader import IndexReader
 from anvil.index_file.table_rows import StoredDocument, edition, is_parallel, section_url, speaks
+from anvil.requests import SearchRequest
 from anvil.results import Page, PageList, PageSection, PageSummary, SectionText
 from anvil.settings.collection_choice import version_order
 from anvil.values import MAX_PATH_CHARS, ROOT, SEPARATOR, ChunkMetadata, PageChunk, Section
@@ -265,8 +266,12 @@ def closest_headings(heading_path: str, sections: tuple[Section, ...]) -> list[s
     return list(dict.fromkeys(ranked))[:3]
 
 
-def of_edition(index: IndexReader, version: str | None, language: str | None) -> frozenset[str]:
-    """The paths of a site's pages of a version, in a language; None for any. ``en`` is ``en-GB`` too."""
+def chosen(index: IndexReader, request: SearchRequest) -> Collection[str] | None:
+    """The paths of the pages that a search is about, besides its glob; None where only that decides. The language
+    ``en`` is ``en-GB`` too."""
+    version, language = request.version, request.language
+    if request.paths is not None or (version is None and language is None):
+        return request.paths
     return frozenset(
         page.file_path
         for page in index.documents()
@@ -275,16 +280,15 @@ def of_edition(index: IndexReader, version: str | None, language: str | None) ->
     )
 
 
-def none_chosen(
-    indexes: Iterable[IndexReader], file_filter: str | None, version: str | None = None, language: str | None = None
-) -> tuple[str, ...]:
+def none_chosen(indexes: Iterable[IndexReader], request: SearchRequest) -> tuple[str, ...]:
     """Notes for a search that covered no page: which filter no page fits. Without a filter there are none."""
+    file_filter = request.file_filter
     if file_filter:
         paths = [path for index in indexes for path in index.identities()]
         if not any(map(patterns.selects(file_filter), paths)):
             near = closest_paths(file_filter, paths)
             return (f"No page matches {_shown(file_filter)}." + (f" Closest: {', '.join(near)}." if near else ""),)
-    given = {"version": version, "language": language}
+    given = {"version": request.version, "language": request.language}
     named = " and ".join(f"the {key} {_shown(value)}" for key, value in given.items() if value is not None)
     return (f"No page {'in the filter ' if file_filter else ''}has {named}.",) if named else ()
 

@@ -161,7 +161,7 @@ def within_budget(
     further: Sequence[tuple[Hit, SectionSpan]],
     query: str,
     max_chars: int,
-) -> tuple[tuple[Hit, ...], tuple[SectionSpan, ...]]:
+) -> list[tuple[Hit, SectionSpan]]:
     """The hits, with contents of at most ``max_chars`` together, each with the ``further`` sections of its page.
 
     What is cut is cut to the passage of the named section that matches. Metadata and the number of hits stay.
@@ -186,7 +186,7 @@ def within_budget(
     return _shortened(entries, beside, sought)
 
 
-def lines(hits: Sequence[tuple[Hit, SectionSpan]], query: str) -> tuple[tuple[Hit, ...], tuple[SectionSpan, ...]]:
+def lines(hits: Sequence[tuple[Hit, SectionSpan]], query: str) -> list[tuple[Hit, SectionSpan]]:
     """The hits with a line of text each: the reply to a question that nothing answers."""
     entries = [_Entry(hit, span, 0.0, LINE_CHARS) for hit, span in hits]
     return _shortened(entries, {}, excerpts.sought(query))
@@ -194,15 +194,14 @@ def lines(hits: Sequence[tuple[Hit, SectionSpan]], query: str) -> tuple[tuple[Hi
 
 def _shortened(
     entries: Sequence[_Entry], beside: dict[tuple[str, ...], list[_Entry]], sought: Sought
-) -> tuple[tuple[Hit, ...], tuple[SectionSpan, ...]]:
+) -> list[tuple[Hit, SectionSpan]]:
     """The hits of some entries with texts of their sizes, the first of a page with the sections ``beside`` it."""
-    cut, spans = [], []
+    shortened = []
     for entry in entries:
         hit, span = _cut(entry, sought)
         also = tuple(_place(each, sought) for each in beside.pop(_section(hit)[:-1], ()))
-        cut.append(replace(hit, also=also) if also else hit)
-        spans.append(span)
-    return tuple(cut), tuple(spans)
+        shortened.append((replace(hit, also=also) if also else hit, span))
+    return shortened
 
 
 def _is_heading_alone(hit: Hit, span: SectionSpan) -> bool:

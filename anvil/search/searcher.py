@@ -73,26 +73,41 @@ class SearchableIndex(CandidateIndex, Protocol):
         """Read the vectors again when they are needed."""
 
 
+class RankedHit(NamedTuple):
+    """A hit, the span of the section that it names, the parts of its score, the evidence for its confidence, the row of
+    its chunk, and the place of its index among those that were searched."""
+
+    hit: Hit
+    span: SectionSpan
+    parts: ScoreParts
+    evidence: MatchEvidence
+    row: int
+    place: int
+
+
 @dataclass(frozen=True, slots=True)
 class RankedHits:
-    """Hits in descending score, the number of chunks that pass the filter, and notes on the search. For each hit: the
-    row of its chunk, the parts of its score, the span of the section that it names, the evidence for its confidence,
-    and the place of its index among those that were searched."""
+    """Hits in descending score, the number of chunks that pass the filter, and notes on the search."""
 
-    hits: tuple[Hit, ...]
+    ranked: tuple[RankedHit, ...]
     total_chunks: int
     notes: tuple[str, ...]
-    rows: tuple[int, ...]
-    parts: tuple[ScoreParts, ...]
-    spans: tuple[SectionSpan, ...]
-    evidence: tuple[MatchEvidence, ...]
-    places: tuple[int, ...]
+
+    @property
+    def hits(self) -> tuple[Hit, ...]:
+        """The hits alone."""
+        return tuple(each.hit for each in self.ranked)
 
     def explained(self, freshness: Freshness, started_at: float) -> Explained:
         """The answer. ``started_at``: as :func:`time.perf_counter`."""
         query_ms = round((time.perf_counter() - started_at) * 1000, 3)
         result = SearchResult(freshness, self.hits, self.total_chunks, query_ms)
-        return Explained(result, self.parts, self.spans, self.evidence)
+        return Explained(
+            result,
+            tuple(each.parts for each in self.ranked),
+            tuple(each.span for each in self.ranked),
+            tuple(each.evidence for each in self.ranked),
+        )
 
 
 class Candidates(NamedTuple):
@@ -200,10 +215,7 @@ class Searcher:
 
     def select(self, request: SearchRequest) -> Any:
         """The chunks that a request is about; None for all."""
-        paths = request.paths
-        if paths is None and (request.version is not None or request.language is not None):
-            paths = pages.of_edition(self.index.reader, request.version, request.language)
-        return self.index.select(request.file_filter, paths)
+        return self.index.select(request.file_filter, pages.chosen(self.index.reader, request))
 
     def candidates(self, request: SearchRequest, question: QueryVector | None = None) -> Candidates:
         """The candidates of :meth:`search`, without its limits; in semantic mode ``top_k`` of them."""
@@ -379,7 +391,7 @@ def answer(
     warning = confidence.note(map(confidence_of, shown or results), least)
     if not total:
         readers = [searcher.index.reader for searcher in searchers]
-        notes += pages.none_chosen(readers, request.file_filter, request.version, request.language)
+        notes += pages.none_chosen(readers, request)
     texts = _hits(searchers, [*shown, *_further(shown, likely)], request.query, candidates)
     own, further = texts[: len(shown)], texts[len(shown) :]
     is_covered = not shown or confidence.is_covered(map(confidence_of, shown), shown[0].ranked.evidence)
@@ -387,21 +399,16 @@ def answer(
         budget = request.max_chars
         if budget is None:
             budget = request.more_chars + result_texts.BASE_CHARS + result_texts.CHARS_PER_RESULT * len(own)
-        hits, spans = result_texts.within_budget(own, further, request.query, budget)
+        own = result_texts.within_budget(own, further, request.query, budget)
     else:
-        hits, spans = result_texts.lines(own, request.query)
+        own = result_texts.lines(own, request.query)
     if warning is not None:
-        notes.append(warning if is_covered else f"{warning} The nearest page is {_named(hits[0])}.")
-    return RankedHits(
-        hits,
-        total_chunks=total,
-        notes=tuple(notes),
-        rows=tuple(result.ranked.row for result in shown),
-        parts=tuple(map(_parts, shown)),
-        spans=spans,
-        evidence=tuple(result.ranked.evidence for result in shown),
-        places=tuple(result.place for result in shown),
+        notes.append(warning if is_covered else f"{warning} The nearest page is {_named(own[0][0])}.")
+    ranked = (
+        RankedHit(hit, span, _parts(each), each.ranked.evidence, each.ranked.row, each.place)
+        for each, (hit, span) in zip(shown, own, strict=True)
     )
+    return RankedHits(tuple(ranked), total, tuple(notes))
 
 
 def _one_version_each(searchers: Sequence[Searcher], results: Sequence[Result], query: str) -> list[Result]:

@@ -29,6 +29,7 @@ from anvil.results import Hit, Mode
 from anvil.search import confidence, ranking, result_texts
 from anvil.search.candidates import FileIndex
 from anvil.search.confidence import UNLIKELY
+from anvil.search.ranking import ScoreParts
 from anvil.search.result_texts import SectionSpan
 from anvil.search.searcher import RankedHits, Searcher, embed_query
 from anvil.settings.schema import ChunkingOptions
@@ -88,20 +89,25 @@ def paths(found: RankedHits) -> list[str]:
     return [hit.metadata.file_path for hit in found.hits]
 
 
+def parts_of(found: RankedHits) -> list[ScoreParts]:
+    return [each.parts for each in found.ranked]
+
+
 # --- what a score is made of ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("mode", MODES)
 def test_the_parts_of_a_score_are_its_sum(lighthouse: Searcher, mode: Mode) -> None:
     found = ask(lighthouse, "who is told when a check fails?", top_k=20, mode=mode)
-    assert len(found.parts) == len(found.hits) > 3
-    for hit, parts in zip(found.hits, found.parts, strict=True):
-        assert sum(astuple(parts)) == pytest.approx(hit.score, abs=3e-6)
+    assert len(found.ranked) > 3
+    for each in found.ranked:
+        parts = each.parts
+        assert sum(astuple(parts)) == pytest.approx(each.hit.score, abs=3e-6)
         assert mode == "semantic" or min(astuple(parts)) >= 0
         assert mode == "hybrid" or (parts.vectors == 0) == (mode == "keyword")
         assert mode != "semantic" or (parts.words, parts.heading, parts.links, parts.page) == (0, 0, 0, 0)
     if mode == "hybrid":
-        assert any(parts.page for parts in found.parts) and any(parts.heading for parts in found.parts)
+        assert any(parts.page for parts in parts_of(found)) and any(parts.heading for parts in parts_of(found))
 
 
 # --- passages that are read again ----------------------------------------------------------------------
@@ -110,10 +116,10 @@ def test_the_parts_of_a_score_are_its_sum(lighthouse: Searcher, mode: Mode) -> N
 def test_passages_are_read_again_in_hybrid_mode_alone(lighthouse: Searcher) -> None:
     query = "who is told when a check fails?"
     for mode in MODES:
-        parts = ask(lighthouse, query, mode=mode).parts
+        parts = parts_of(ask(lighthouse, query, mode=mode))
         assert any(each.passage > 0 for each in parts) == (mode == "hybrid")
     without = lighthouse.search(SearchRequest(query, read_passages=False))
-    assert not any(each.passage for each in without.parts)
+    assert not any(each.passage for each in parts_of(without))
 
 
 def test_at_most_10_passages_are_read(opened: Opener, local: EmbeddingProvider) -> None:
@@ -129,9 +135,11 @@ def test_at_most_10_passages_are_read(opened: Opener, local: EmbeddingProvider) 
     pages = {f"{number}.md": f"# Lamp {number}\n\nHow the lamp {number} is cleaned.\n" for number in range(40)}
     found = ask(opened(pages, local, provider), "clean the lamp", 20)
     assert read == [10]
-    best = found.parts[0]
-    assert best.passage == max(parts.passage for parts in found.parts)  # the last that was read has the highest score
-    assert sum(parts.passage > 0 for parts in found.parts) == 9  # the lowest counts as 0
+    best = found.ranked[0].parts
+    assert best.passage == max(
+        parts.passage for parts in parts_of(found)
+    )  # the last that was read has the highest score
+    assert sum(parts.passage > 0 for parts in parts_of(found)) == 9  # the lowest counts as 0
 
 
 def test_a_passage_that_stands_out_keeps_the_other_pages_among_the_five(
@@ -150,7 +158,7 @@ def test_a_passage_that_stands_out_keeps_the_other_pages_among_the_five(
     pages["lamps.md"] = f"# Lamps\n{sections}"
     monkeypatch.setattr(ranking, "PASSAGE_WEIGHT", 5.0)  # the best has more than 1 / 0.35 of the score of all others
     found = ask(opened(pages, local, provider), "clean the lamp", 5)
-    assert found.parts[0].passage > 0.8
+    assert found.ranked[0].parts.passage > 0.8
     assert len({hit.metadata.file_path for hit in found.hits}) == 5
 
 
@@ -185,7 +193,7 @@ def test_of_two_equal_pages_the_one_that_others_call_what_the_question_says_come
     found = ask(opened(pages, local), "environment to preview a branch", top_k=20, mode=mode)
     places = paths(found)
     assert places.index("b.md") < places.index("a.md")
-    named, other = found.parts[places.index("b.md")], found.parts[places.index("a.md")]
+    named, other = parts_of(found)[places.index("b.md")], parts_of(found)[places.index("a.md")]
     assert named.links > other.links == 0 and named.words == other.words
 
 
@@ -253,7 +261,7 @@ def test_a_heading_alone_is_no_further_section(lighthouse: Searcher) -> None:
         other = replace(hit, content=text, metadata=replace(hit.metadata, heading_path="Alerts > Other"))
         further = [(other, SectionSpan(0, len(text), 1, True))]
         own = [(hit, SectionSpan(0, len(hit.content), 1, True))]
-        (first,), _ = result_texts.within_budget(own, further, "alert", 1000)
+        ((first, _),) = result_texts.within_budget(own, further, "alert", 1000)
         return [place.heading_path for place in first.also or ()]
 
     assert named("## Other\n\nAn alert.\n") == ["Alerts > Other"] and named("## Other\n\n") == []
@@ -378,7 +386,7 @@ def test_words_alone_decide_for_a_question_in_a_script_that_the_model_does_not_r
     assert any("reads Latin script only: words alone decided." in note for note in found.notes)
     by_vectors = ask(searcher, query, mode="semantic")
     assert len(by_vectors.hits) == 4, "who asks for vectors gets them"
-    assert all(evidence.cosine is None for evidence in by_vectors.evidence), "as evidence they say nothing"
+    assert all(each.evidence.cosine is None for each in by_vectors.ranked), "as evidence they say nothing"
     assert any("its vectors say little" in note for note in by_vectors.notes)
 
 
@@ -389,7 +397,7 @@ def test_vectors_count_for_a_question_in_a_script_that_the_model_reads(
     opened: Opener, local: EmbeddingProvider, query: str
 ) -> None:
     found = ask(opened(FOREIGN, local), query)
-    assert all(evidence.cosine is not None for evidence in found.evidence) and len(found.hits) == 4
+    assert all(each.evidence.cosine is not None for each in found.ranked) and len(found.hits) == 4
     assert not any("script" in note for note in found.notes)
 
 
@@ -581,7 +589,8 @@ def test_filters_are_globs_over_paths(lighthouse: Searcher, glob: str, wanted: s
 def test_a_choice_of_paths_narrows_like_a_filter(lighthouse: Searcher) -> None:
     def paths(*chosen: str, glob: str | None = None) -> set[str]:
         found = lighthouse.search(SearchRequest("server alert", 20, glob, 12_000, "keyword", paths=chosen))
-        assert len(found.rows) == len(found.hits) and found.rows == tuple(dict.fromkeys(found.rows))
+        rows = [each.row for each in found.ranked]
+        assert rows == list(dict.fromkeys(rows))
         return {hit.metadata.file_path for hit in found.hits}
 
     assert paths("guides/alerts.md", "none.md") == {"guides/alerts.md"}
@@ -732,7 +741,7 @@ def test_words_alone_have_a_confidence_too(opened: Opener, keywords: EmbeddingPr
     searcher = opened(PAGES, keywords)
     found = ask(searcher, "silence alerts at night", mode="keyword")
     assert found.hits[0].confidence is not None and found.hits[0].confidence > 0.5
-    assert found.evidence[0].cosine is None and 0 < found.evidence[0].words <= 1
+    assert found.ranked[0].evidence.cosine is None and 0 < found.ranked[0].evidence.words <= 1
 
 
 # --- the budget ----------------------------------------------------------------------------------------
