@@ -9,14 +9,13 @@ from __future__ import annotations
 import posixpath
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
 from anvil.documents.repository_files import FileTree
 from anvil.formats import data_formats
 from anvil.lint.link_targets import Generator, SiteRules, join
-from anvil.lint.linted_page import LintPage
 from anvil.settings.schema import Rule, SiteOptions
 
 _GENERATORS: Mapping[Rule, Generator] = {
@@ -195,15 +194,14 @@ def _mkdocs_rules(files: FileTree, folder: str, content: str, whole: list[dict[s
     def first(key: str) -> Any:
         return next((config[key] for config in whole if config.get(key) is not None), None)
 
-    plugins = _named(entry for config in whole for entry in _entries(config.get("plugins")))
-    extensions = _named(entry for config in whole for entry in _entries(config.get("markdown_extensions")))
+    plugins, extensions = _named(whole, "plugins"), _named(whole, "markdown_extensions")
     hooks = any(config.get("hooks") for config in whole)
     has_autorefs = bool(plugins.keys() & _AUTOREFS)
     dynamic = [_MACROS, *([_IDENTIFIERS] if has_autorefs else []), *([_COMMENT] if hooks else [])]
     if "slugify" in extensions.get("pymdownx.tabbed", {}):
         dynamic.append(_TABS)
     redirects = plugins.get("redirects", {}).get("redirect_maps")
-    url = first("site_url")
+    address = re.fullmatch(r"https?://[^/]+/?([^?#]*)", str(first("site_url")).strip())
     validation = first("validation")
     links = (validation.get("links") or validation) if isinstance(validation, dict) else {}
     toc = extensions.get("toc", {})
@@ -218,11 +216,11 @@ def _mkdocs_rules(files: FileTree, folder: str, content: str, whole: list[dict[s
         rule="html" if first("use_directory_urls") is False else "directory",
         slugs=("mkdocs", "github") if "slugify" in toc or "permalink_slugify" in toc else ("mkdocs",),
         content=content,
-        base=_path(url) if isinstance(url, str) else "",
+        base=address[1].strip("/") if address else "",
         strict_absolute=docs_relative,
         generates=bool(hooks or any(name not in _MAKES_NO_PAGES for name in plugins)),
         dynamic=_any(*dynamic),
-        nav=_mkdocs_nav(files, content, whole, plugins),
+        nav=_mkdocs_nav(content, whole, plugins),
         redirects={str(old): str(new) for old, new in redirects.items()} if isinstance(redirects, dict) else {},
         snippets=_include_folders(folder, content, extensions, hooks),
         excluded=(*_ignore_lines(whole, "exclude_docs"), *_strings(plugins.get("exclude", {}).get("glob"))),
@@ -261,22 +259,14 @@ def _with_parents(loaded: Mapping[str, dict[str, Any]], main: str) -> list[dict[
     return [loaded[name] for name in chain]
 
 
-def _entries(listed: Any) -> Iterator[tuple[str, dict[str, Any]]]:
-    """(name, options) of plugins or extensions, which are a list or a mapping."""
-    if isinstance(listed, dict):
-        listed = [{name: options} for name, options in listed.items()]
-    for entry in listed if isinstance(listed, list) else ():
-        if isinstance(entry, str):
-            yield entry, {}
-        elif isinstance(entry, dict):
-            for name, options in entry.items():
-                yield str(name), options if isinstance(options, dict) else {}
-
-
-def _named(entries: Iterable[tuple[str, dict[str, Any]]]) -> dict[str, dict[str, Any]]:
+def _named(configs: list[dict[str, Any]], key: str) -> dict[str, dict[str, Any]]:
+    """Name -> options of the plugins or extensions, which are a list or a mapping, of all configurations."""
     merged: dict[str, dict[str, Any]] = {}
-    for name, options in entries:
-        merged.setdefault(name, {}).update(options)
+    for listed in (config.get(key) for config in configs):
+        for entry in listed if isinstance(listed, list) else [listed]:
+            named = entry if isinstance(entry, dict) else {entry: None} if isinstance(entry, str) else {}
+            for name, options in named.items():
+                merged.setdefault(str(name), {}).update(options if isinstance(options, dict) else {})
     return merged
 
 
@@ -284,14 +274,9 @@ def _include_folders(
     folder: str, content: str, extensions: Mapping[str, dict[str, Any]], hooks: bool
 ) -> tuple[str, ...] | None:
     """The folders of included files; None where no extension includes files, or some folders are unknown."""
-    snippets = extensions.get("pymdownx.snippets")
-    if snippets is not None and not hooks:
-        return _snippet_folders(folder, snippets)
-    return (folder, content) if extensions.keys() & {"markdown_include.include", "mdx_include"} else None
-
-
-def _snippet_folders(folder: str, options: Mapping[str, Any]) -> tuple[str, ...] | None:
-    """The folders in which pymdownx searches snippets; None if some are unknown."""
+    options = extensions.get("pymdownx.snippets")
+    if options is None or hooks:
+        return (folder, content) if extensions.keys() & {"markdown_include.include", "mdx_include"} else None
     bases = options.get("base_path", ["."])
     bases = bases if isinstance(bases, list) else [bases]
     if options.get("url_download") or not all(isinstance(base, str) and not re.search(r"[!$]", base) for base in bases):
@@ -300,8 +285,8 @@ def _snippet_folders(folder: str, options: Mapping[str, Any]) -> tuple[str, ...]
 
 
 def _mkdocs_nav(
-    files: FileTree, content: str, configs: list[dict[str, Any]], plugins: Mapping[str, Any]
-) -> Callable[[LintPage, str | None], bool] | None:
+    content: str, configs: list[dict[str, Any]], plugins: Mapping[str, Any]
+) -> Callable[[str], bool] | None:
     navs = [config["nav"] for config in configs if config.get("nav")]
     if not navs or {"literate-nav", "awesome-pages", "awesome-nav", "section-index"} & plugins.keys():
         return None
@@ -318,8 +303,8 @@ def _mkdocs_nav(
         if name.endswith("blog")
     ]
 
-    def is_shown(page: LintPage, address: str | None) -> bool:
-        path = posixpath.relpath(posixpath.join(files.docs, page.path), content or ".")
+    def is_shown(file: str) -> bool:
+        path = posixpath.relpath(file, content or ".")
         return (
             path in shown
             or any(path.startswith(folder) for folder in (*folders, *blogs))
@@ -339,12 +324,6 @@ def _strings(value: Any) -> Iterator[str]:
     elif isinstance(value, dict):
         for item in value.values():
             yield from _strings(item)
-
-
-def _path(url: str) -> str:
-    """The path of an address, without slashes at its ends."""
-    match = re.fullmatch(r"https?://[^/]+/?([^?#]*)", url.strip())
-    return match[1].strip("/") if match else ""
 
 
 # --- Docusaurus ----------------------------------------------------------------------------------------------------

@@ -43,16 +43,16 @@ class SiteRules:
     ``base`` path. ``starts``: folders from the root at which a link to a file without ``./`` may also begin.
     ``assets``: folders from the root whose files the site has at its top. ``strict_absolute``: whether links that begin
     with ``/`` lead into the content and nowhere else. ``generates``: whether pages may exist that no file holds.
-    ``dynamic``: matches the text of a page whose anchors only a build knows. ``nav``: whether the navigation shows a
-    page; None where it shows all, or that is unknown. ``redirects``: former page -> new page. ``snippets``: folders
-    from the root for included files; None where no extension includes files. ``excluded``: globs of pages, from the
-    content, that the site leaves out. ``filled``: pages, from the content, that the generator fills. ``wiki``: whether
-    ``[[Page]]`` is a link. ``beside``: whether a link to a page's file becomes one to HTML that need not come from this
-    content: a redirect, or a page of another book beside this one. ``by_name``: whether a link to a page's file names
-    it in any folder. ``labels``: whether a link that is an anchor alone may name a target of any page, or an object
-    that only a build knows, as in MyST. ``inner``: the configuration of a site inside the documentation folder, from
-    that folder; ``""`` without one. ``silent``: rules that do not apply to this site. ``doubtful``: rules
-    whose findings only a build of the site can confirm, so they are notes.
+    ``dynamic``: matches the text of a page whose anchors only a build knows. ``nav``: whether the navigation shows the
+    page at a path from the root; None where it shows all, or that is unknown. ``redirects``: former page -> new page.
+    ``snippets``: folders from the root for included files; None where no extension includes files. ``excluded``: globs
+    of pages, from the content, that the site leaves out. ``filled``: pages, from the content, that the generator fills.
+    ``wiki``: whether ``[[Page]]`` is a link. ``beside``: whether a link to a page's file becomes one to HTML that need
+    not come from this content: a redirect, or a page of another book beside this one. ``by_name``: whether a link to a
+    page's file names it in any folder. ``labels``: whether a link that is an anchor alone may name a target of any
+    page, or an object that only a build knows, as in MyST. ``inner``: the configuration of a site inside the
+    documentation folder, from that folder; ``""`` without one. ``silent``: rules that do not apply to this site.
+    ``doubtful``: rules whose findings only a build of the site can confirm, so they are notes.
     """
 
     generator: Generator = "github"
@@ -65,7 +65,7 @@ class SiteRules:
     strict_absolute: bool = False
     generates: bool = False
     dynamic: re.Pattern[str] | None = None
-    nav: Callable[[LintPage, str | None], bool] | None = None
+    nav: Callable[[str], bool] | None = None
     redirects: Mapping[str, str] = field(default_factory=dict)
     snippets: tuple[str, ...] | None = None
     excluded: tuple[str, ...] = ()
@@ -127,10 +127,6 @@ class Site:
             return None
         address = page_urls.address(SiteOptions(_BASE, self.rules.rule), inside, page.metadata)
         return None if address is None else unquote(address.removeprefix(_BASE))
-
-    def address(self, path: str) -> str | None:
-        """The path that a page has below the site's top; None where it has none."""
-        return self._own.get(path)
 
     def _canonical(self, address: str) -> str:
         """One spelling of an address: without slashes at its ends, ``index`` and ``.html``; Hugo's in small letters."""
@@ -282,7 +278,7 @@ class Site:
 
     def _by_address(self, page: LintPage, path: str, file: str, fragment: str) -> LinkTarget | None:
         """The target of a link without a page's ending: by addresses, as in a browser, or by file names."""
-        if self.rules.generator != "github" and (address := self.address(page.path)) is not None:
+        if self.rules.generator != "github" and (address := self._own.get(page.path)) is not None:
             forms = {address, address.rstrip("/"), address.rstrip("/") + "/"}
             for form in sorted(forms):
                 joined = unquote(urljoin(_BASE + form, path)).removeprefix(_BASE).partition("#")[0]

@@ -13,7 +13,6 @@ from anvil.documents import document_source
 from anvil.documents.document_source import DocumentSource
 from anvil.documents.repository_files import FileTree
 from anvil.errors import ConfigError, GitError
-from anvil.formats.characters import LINE_END
 from anvil.git.repository import Repository
 from anvil.index_file.reader import Reader
 from anvil.index_file.table_rows import StoredDocument
@@ -157,7 +156,7 @@ def _page(document: Document, row: StoredDocument | None, reader: Reader | None)
     metadata: Mapping[str, object]
     if row is not None and sections and sections[0].start_line:
         first_line, metadata = sections[0].start_line, row.metadata
-        text = _from_line(document.text, first_line)
+        text = document.text[front_matter.end(document.text) :] if first_line > 1 else document.text
     else:
         page = markdown_parser.parse(document.text)
         sections, metadata, first_line, text = page.sections, page.metadata, page.first_line, page.text
@@ -177,15 +176,6 @@ def _page(document: Document, row: StoredDocument | None, reader: Reader | None)
         tuple(file for file, blob in (includes.files(document.fingerprint) or {}).items() if blob),
         document.missing,
     )
-
-
-def _from_line(text: str, line: int) -> str:
-    if line <= 1:
-        return text
-    for number, end in enumerate(LINE_END.finditer(text), 2):
-        if number == line:
-            return text[end.end() :]
-    return ""
 
 
 def _similar(reader: Reader | None, fresh: set[str], pages: int, notes: list[str]) -> tuple[Pair, ...]:

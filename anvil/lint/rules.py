@@ -23,6 +23,8 @@ from anvil.text.references import Link
 from anvil.values import MIN_DUPLICATE_CHARS, PAGE_ENDINGS
 from anvil.wording import counted
 
+MAX_QUOTED_CHARS = 120
+"""Characters of a text that a message repeats."""
 MAX_PLACES = 3
 """Places of equal text in a message."""
 MIN_ORPHANS = 10
@@ -414,7 +416,7 @@ def _orphans(documentation: Documentation) -> Iterator[Issue]:
             continue
         if path in documentation.incoming or posixpath.join(site.files.docs, path) in included:
             continue
-        if site.rules.nav is not None and site.rules.nav(page, site.address(path)):
+        if site.rules.nav is not None and site.rules.nav(posixpath.join(site.files.docs, path)):
             continue
         shown = "" if site.rules.nav is None else ", and the navigation does not show it"
         yield Issue(path, 1, f"No page links to this page{shown}.", whole=True)
@@ -558,8 +560,8 @@ def _at(page: LintPage, line: int, message: str) -> Iterator[Issue]:
         yield Issue(page.path, source, message)
 
 
-def _code(text: str, longest: int = 120) -> str:
-    return f"'{text if len(text) <= longest else text[:longest] + '…'}'"
+def _code(text: str) -> str:
+    return f"'{text if len(text) <= MAX_QUOTED_CHARS else text[:MAX_QUOTED_CHARS] + '…'}'"
 
 
 RULES: dict[str, Rule] = {
