@@ -278,7 +278,7 @@ class AnvilPlugin(BasePlugin[options.AnvilConfig]):  # type: ignore[no-untyped-c
             placed_pages(),
             twins.TwinLinks(layout, site),
             link_html=self.config.link_markdown,
-            partial=bool(self._unread),  # the lists would lack the pages that a dirty build skipped
+            is_whole=not self._unread,  # the lists would lack the pages that a dirty build skipped
         )
         for note in report.notes:
             log.warning(f"llms_txt: {note}")

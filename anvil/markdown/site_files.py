@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial as partial_function
+from functools import partial
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -79,19 +79,20 @@ def write(
     links: TwinLinks,
     *,
     link_html: bool = False,
-    partial: bool = False,
+    is_whole: bool = True,
     progress: Progress = silent,
 ) -> MarkdownReport:
     """Write the Markdown of all pages, in the order of ``llms.txt``.
 
     ``link_html``: each HTML file gets a link to its Markdown; links of an earlier build are removed otherwise.
-    ``partial``: the pages are not all of the site: nothing is removed, and no list of them is written.
+    ``is_whole``: otherwise the pages are not all of the site, so nothing is removed, and no list of them is written.
     Raises :class:`BuildError` when nothing can be written.
     """
     layout = links.layout
     files = _Files(folder)
     listed: list[MarkdownPage] = []
-    full = None if partial else _FullText(site)
+    all_pages = [llms.head(site)]
+    size_of_all = 0
     linked: list[tuple[SitePlace, str]] = []
     for done, (place, page) in enumerate(pages):
         progress("writing Markdown", done, len(layout.files))
@@ -103,44 +104,24 @@ def write(
                 by_folder[above] = render(page, links.of(place.base, path), spans)
             files.want(path, by_folder[above])
         listed.append(replace(page, text=""))
-        if full is not None:
-            full.add(page, references.with_targets(page.text, spans, links.of(place.base, llms.FULL)))
+        if size_of_all <= llms.MAX_FULL_BYTES:
+            text = references.with_targets(page.text, spans, links.of(place.base, llms.FULL))
+            all_pages.append(llms.part_of_full(page, text))
+            size_of_all += len(all_pages[-1].encode(errors="replace"))
         linked.append((place, page.path))
     notes = [*_collisions(layout), *_unnamed(layout)]
-    if full is not None:
-        all_pages = full.text
-        if all_pages:
-            files.want(llms.FULL, all_pages)
+    if is_whole:
+        has_full = size_of_all <= llms.MAX_FULL_BYTES
+        if has_full:
+            files.want(llms.FULL, "".join(all_pages))
         else:
             size = f"{llms.MAX_FULL_BYTES // 1_000_000} MB"
             notes.append(f"{llms.FULL} is not written: the text of all pages is larger than {size}.")
-        files.want(llms.LIST, llms.list_file(site, listed, bool(all_pages)))
-    files.finish(partial)
-    html = files.link_html([each for each in linked if each[1] in files.own] if link_html else [], partial)
-    files.save(html)
+        files.want(llms.LIST, llms.list_file(site, listed, has_full))
+    files.finish(is_whole)
+    files.save(files.link_html([each for each in linked if each[1] in files.own] if link_html else [], is_whole))
     notes += files.notes()
     return MarkdownReport(len(listed), len(files.own), files.written, files.removed, tuple(notes))
-
-
-class _FullText:
-    """The text of ``llms-full.txt``, page by page. Once it is too large, none of it is kept."""
-
-    def __init__(self, site: PublishedSite) -> None:
-        self._parts = [llms.head(site)]
-        self._size = 0
-
-    def add(self, page: MarkdownPage, text: str) -> None:
-        part = llms.part_of_full(page, text)
-        self._size += len(part.encode(errors="replace"))
-        if self._size > llms.MAX_FULL_BYTES:
-            self._parts.clear()  # and not filled again, because the size only grows
-        else:
-            self._parts.append(part)
-
-    @property
-    def text(self) -> str:
-        """All of it; empty if it is too large."""
-        return "".join(self._parts)
 
 
 def _collisions(layout: Layout) -> list[str]:
@@ -223,8 +204,8 @@ class _Files:
                 self.written += 1
         self._waiting, self._size = {}, 0
 
-    def finish(self, partial: bool) -> None:
-        """Write what waits, and remove the files of pages that are gone. ``partial``: they stay."""
+    def finish(self, is_whole: bool) -> None:
+        """Write what waits, and, of a whole site, remove the files of pages that are gone."""
         self._write_waiting()
         for path in sorted({*self._record.files, *self._record.unfinished} - self.own.keys()):
             try:
@@ -233,7 +214,7 @@ class _Files:
                 continue  # it is another file now
             if digest is None or not self._record.is_own(path, digest):
                 continue
-            if partial or path in self._kept:
+            if not is_whole or path in self._kept:
                 self.own[path] = digest
                 continue
             try:
@@ -246,18 +227,18 @@ class _Files:
             with suppress(OSError):  # it has other files
                 (self._folder / path).parent.rmdir()
 
-    def link_html(self, wanted: Sequence[tuple[SitePlace, str]], partial: bool) -> list[str]:
-        """Put a link to its Markdown into the HTML of each page, and remove it from others; the files that have one."""
-        linked = []
-        for place, path in wanted:
-            if self._edit(place.html, partial_function(_with_link, target=_link_target(place, path))):
-                linked.append(place.html)
-        for html in sorted(set(self._record.linked) - set(linked)):
-            if partial:
-                linked.append(html)
-            else:
-                self._edit(html, _without_link)
-        return sorted(linked)
+    def link_html(self, wanted: Sequence[tuple[SitePlace, str]], is_whole: bool) -> list[str]:
+        """Put a link to its Markdown into the HTML of each page, and, of a whole site, remove it from others; the files
+        that have one."""
+        linked = {
+            place.html
+            for place, path in wanted
+            if self._edit(place.html, partial(_with_link, target=_link_target(place, path)))
+        }
+        others = set(self._record.linked) - linked
+        for html in sorted(others) if is_whole else ():
+            self._edit(html, _without_link)
+        return sorted(linked if is_whole else linked | others)
 
     def _edit(self, html: str, change: Callable[[bytes], bytes | None]) -> bool:
         """Change an HTML file. Its time stays: it tells which pages are older than their source. Returns whether it

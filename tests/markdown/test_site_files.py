@@ -24,7 +24,7 @@ HEAD = "<html><head><title>x</title></head><body>"
 
 
 def publish(
-    folder: Path, pages: Mapping[str, str], *, link_html: bool = False, partial: bool = False
+    folder: Path, pages: Mapping[str, str], *, link_html: bool = False, is_whole: bool = True
 ) -> MarkdownReport:
     """Write pages: path of the HTML -> text."""
     write(folder, {html: HEAD for html in pages if not (folder / html).exists() and len(html) < 200})
@@ -40,7 +40,7 @@ def publish(
         ),
         TwinLinks(layout, SiteLinks(places.values(), "https://x.test/")),
         link_html=link_html,
-        partial=partial,
+        is_whole=is_whole,
     )
 
 
@@ -138,7 +138,7 @@ def test_a_build_that_was_interrupted_is_continued(tmp_path: Path, monkeypatch: 
 def test_a_part_of_a_site_removes_nothing_and_writes_no_list(tmp_path: Path) -> None:
     publish(tmp_path, PAGES)
     before = contents(tmp_path)
-    report = publish(tmp_path, {"b.html": "# B\n\nNew.\n"}, partial=True)
+    report = publish(tmp_path, {"b.html": "# B\n\nNew.\n"}, is_whole=False)
     assert (report.files, report.written, report.removed) == (7, 2, 0)
     found = contents(tmp_path)
     assert {path for path in before if found[path] != before[path]} == {"b.md", "b.html.md", "anvil/markdown.json"}
