@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 from anvil.context.settings import ArtifactTypes, TaskMarks
 from anvil.documents.document_source import SourceWrapper
@@ -25,7 +25,14 @@ Kind = Literal["spec", "plan", "tasks", "checklist", "template", "decision", "ge
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
 _LOSSY = re.compile(r"[^\w-]+")
-_FEATURE = ("spec", "plan", "tasks")
+_USUAL: Mapping[Kind, str] = {
+    "spec": "specs/*/spec.md",
+    "plan": "specs/*/plan.md",
+    "tasks": "specs/*/tasks.md",
+    "checklist": "specs/*/checklists/*.md",
+    "template": ".specify/templates/*.md",
+}
+"""Where artifacts of a type usually are. The id of one that is there has only what the stars stand for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,44 +102,25 @@ def id_of(path: str, kind: Kind) -> str:
     It depends on the path and its type only. If another path could have the same readable part, a hash of the path is
     added.
     """
-    readable = _readable(path, kind)
-    if _path_of(readable, kind) == path:
-        return f"{kind}-{readable}"
-    return f"{kind}-{readable}-{hashlib.sha256(path.encode()).hexdigest()[:8]}"
-
-
-def _readable(path: str, kind: Kind) -> str:
-    folders, _, name = path.removesuffix(".md").rpartition("/")
-    names = folders.split("/") if folders else []
-    if kind in _FEATURE and len(names) == 2 and names[0] == "specs" and name == kind:
-        names = names[1:]
-    elif kind == "checklist" and len(names) == 3 and names[0] == "specs" and names[2] == "checklists":
-        names = [names[1], name]
-    elif kind == "template" and names == [".specify", "templates"]:
-        names = [name]
+    usual = _USUAL.get(kind, "")
+    match = re.fullmatch(re.escape(usual).replace(r"\*", "([^/]+)"), path)
+    names = match.groups() if match else path.removesuffix(".md").split("/")
+    kept = [_LOSSY.sub("-", name).strip("-") for name in names]
+    readable = ".".join(kept)
+    again = readable.split(".")  # from the readable part back to a path: an id without a hash must tell one path alone
+    pieces = usual.split("*")
+    if len(pieces) == len(again) + 1:
+        told = "".join(f"{name}{piece}" for name, piece in zip(["", *again], pieces, strict=True))
     else:
-        names = [*names, name]
-    return ".".join(_LOSSY.sub("-", part).strip("-") for part in names)
-
-
-def _path_of(readable: str, kind: Kind) -> str:
-    """The path of a readable part, with the folders and suffixes that :func:`_readable` leaves out."""
-    names = readable.split(".")
-    if kind in _FEATURE and len(names) == 1:
-        return f"specs/{names[0]}/{kind}.md"
-    if kind == "checklist" and len(names) == 2:
-        return f"specs/{names[0]}/checklists/{names[1]}.md"
-    if kind == "template" and len(names) == 1:
-        return f".specify/templates/{names[0]}.md"
-    return "/".join(names) + ".md"
+        told = "/".join(again) + ".md"
+    digest = "" if told == path else f"-{hashlib.sha256(path.encode()).hexdigest()[:8]}"
+    return f"{kind}-{readable}{digest}"
 
 
 # --- check boxes as tasks: read when a document is parsed, and stored in its metadata -------------------------------
 
 TASKS_KEY = "anvil.tasks"
 """The key of the tasks in a document's metadata."""
-LINE, TEXT, MARK, HEADING, NUMBER, GROUP = range(6)
-"""The places of a stored task's values, which are a list in JSON."""
 
 _NUMBERED = re.compile(r"[\s>*+-]*(\d+)[.)]\s+\[")
 _MARK = re.compile(r"\s*(?:\[(?P<label>[A-Za-z][\w-]{0,15})\]|(?P<id>[A-Z]{1,6}-?\d+(?:\.\d+)*)(?=$|[\s:.)]))[:.)]?")
@@ -155,36 +143,45 @@ class TaskedDocuments(SourceWrapper):
 
         page = markdown_parser.parse(document.text)
         lines = LINE_END.split(page.text) if page.tasks else []
-        tasks = [stored(task, lines[task.line - page.first_line] if task.mark else "") for task in page.tasks]
-        return replace(document, page=page, metadata={**document.metadata, TASKS_KEY: tasks})
+        boxes = [_stored(task, lines[task.line - page.first_line] if task.mark else "") for task in page.tasks]
+        return replace(document, page=page, metadata={**document.metadata, TASKS_KEY: [list(box) for box in boxes]})
 
     def plain(self, path: str) -> Document | Skipped:
         """The document without parsing it."""
         return super().read(path)
 
 
-def stored(task: Task, line: str) -> list[Any]:
-    """A task as JSON. ``line``: its first line in the source, which may have its number in an ordered list."""
+class StoredTask(NamedTuple):
+    """An item of a task list, as it is in the metadata of its document. ``number``: that of an ordered list. The other
+    values are as in :class:`anvil.values.Task`."""
+
+    line: int
+    text: str
+    mark: str
+    heading_path: str
+    number: str | None
+    group: int
+
+
+def _stored(task: Task, line: str) -> StoredTask:
+    """``line``: the first line of a task in the source, which may have its number in an ordered list."""
     number = _NUMBERED.match(line)
-    return [task.line, task.text, task.mark, task.heading_path, number[1] if number else None, task.group]
+    return StoredTask(task.line, task.text, task.mark, task.heading_path, number[1] if number else None, task.group)
 
 
-def parted(stored: list[Any], known: TaskMarks) -> tuple[list[Any], list[int]]:
-    """The stored items with a known mark; and the line numbers of the other items in the same lists."""
-    groups = {box[GROUP] for box in stored if known.status(box[MARK])}
-    return (
-        [box for box in stored if known.status(box[MARK])],
-        [box[LINE] for box in stored if box[GROUP] in groups and not known.status(box[MARK])],
-    )
-
-
-def items(path: str, boxes: list[Any], known: TaskMarks) -> Iterator[TaskItem]:
-    """The tasks among the stored items of a document, in its order."""
-    for line, text, mark, heading, number, _ in boxes:
-        status = known.status(mark)
-        if status is not None:
-            id_, labels = marks(text)
-            yield TaskItem(path, line, text, status, id_ or number, labels, heading, mark)
+def tasks_of(path: str, stored: list[Any], known: TaskMarks) -> tuple[tuple[TaskItem, ...], tuple[int, ...]]:
+    """The tasks of a document by the metadata :data:`TASKS_KEY`; and the lines of items in the same lists that have no
+    known mark."""
+    boxes = [StoredTask(*box) for box in stored]
+    tasks, groups = [], set()
+    for box in boxes:
+        if (status := known.status(box.mark)) is not None:
+            id_, labels = marks(box.text)
+            tasks.append(
+                TaskItem(path, box.line, box.text, status, id_ or box.number, labels, box.heading_path, box.mark)
+            )
+            groups.add(box.group)
+    return tuple(tasks), tuple(box.line for box in boxes if box.group in groups and not known.status(box.mark))
 
 
 def marks(text: str) -> tuple[str | None, tuple[str, ...]]:
@@ -209,17 +206,14 @@ MAX_NAMED_LINES = 5
 
 @dataclass(frozen=True, slots=True)
 class StoredArtifacts:
-    """The artifacts by path, the stored check boxes of each, and the numbers of chunks and vectors."""
+    """The artifacts by path, the tasks of each, and the numbers of chunks and vectors. ``unmarked``: path -> lines of
+    items in task lists with an unknown mark."""
 
     artifacts: dict[str, Artifact]
-    boxes: dict[str, list[Any]]
+    tasks_by_path: dict[str, tuple[TaskItem, ...]]
+    unmarked: dict[str, tuple[int, ...]]
     chunks: int
     embeddings: int
-    marks: TaskMarks = field(default_factory=TaskMarks)
-    unmarked: dict[str, list[int]] = field(default_factory=dict)
-    """Path -> lines of items in task lists with an unknown mark."""
-    known: dict[str, tuple[TaskItem, ...]] = field(default_factory=dict)
-    """A cache: path -> its tasks."""
 
     @property
     def counts(self) -> TaskCounts:
@@ -229,11 +223,9 @@ class StoredArtifacts:
 
     def tasks(self, status: str, within: str) -> Iterator[TaskItem]:
         """The tasks that are ``open``, ``done`` or ``all``, in the file or folder ``within`` (empty: anywhere)."""
-        for path, boxes in self.boxes.items():
-            if boxes and (not within or f"{path}/".startswith(f"{within}/")):
-                if path not in self.known:
-                    self.known[path] = tuple(items(path, boxes, self.marks))
-                yield from (task for task in self.known[path] if status in ("all", task.status))
+        for path, tasks in self.tasks_by_path.items():
+            if not within or f"{path}/".startswith(f"{within}/"):
+                yield from (task for task in tasks if status in ("all", task.status))
 
     def note(self, within: str = "") -> str | None:
         """A note on items of task lists with an unknown mark, in the file or folder ``within``; None without any."""
@@ -259,24 +251,24 @@ class StoredArtifacts:
 def stored_artifacts(reader: Reader, types: ArtifactTypes, marks: TaskMarks) -> StoredArtifacts:
     """The contents of an index. The check boxes of a template are not tasks."""
     artifacts: dict[str, Artifact] = {}
-    boxes: dict[str, list[Any]] = {}
-    unmarked: dict[str, list[int]] = {}
+    tasks: dict[str, tuple[TaskItem, ...]] = {}
+    unmarked: dict[str, tuple[int, ...]] = {}
     for document in reader.documents():
         path = document.file_path
         kind = kind_of(path, types)
         stored = [] if kind == "template" else document.metadata.get(TASKS_KEY, [])
-        boxes[path], unmarked[path] = parted(stored, marks)
-        done = sum(marks.status(box[MARK]) == "done" for box in boxes[path])
+        tasks[path], unmarked[path] = tasks_of(path, stored, marks)
+        done = sum(task.status == "done" for task in tasks[path])
         artifacts[path] = Artifact(
             id_of(path, kind),
             path,
             kind,
             _title(reader, document),
             document.last_modified,
-            TaskCounts(len(boxes[path]) - done, done),
+            TaskCounts(len(tasks[path]) - done, done),
         )
     counts = reader.counts()
-    return StoredArtifacts(artifacts, boxes, counts["chunks"], counts["vectors"], marks, unmarked)
+    return StoredArtifacts(artifacts, tasks, unmarked, counts["chunks"], counts["vectors"])
 
 
 def _title(reader: Reader, document: StoredDocument) -> str:

@@ -46,7 +46,7 @@ def test_documents_bring_their_boxes_along(tmp_path: Path) -> None:
     path = "specs/001-booking/tasks.md"
     found = documents.read(path)
     assert isinstance(found, Document) and found.page is not None
-    tasks = list(boxes.items(path, found.metadata[boxes.TASKS_KEY], TaskMarks()))
+    tasks, _ = boxes.tasks_of(path, found.metadata[boxes.TASKS_KEY], TaskMarks())
     assert [(task.line, task.status, task.id) for task in tasks] == [
         (5, "done", "T001"),
         (6, "open", "T002"),
