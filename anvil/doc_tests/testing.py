@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from anvil.doc_tests import comparing
 from anvil.doc_tests.judging import (
@@ -18,7 +18,6 @@ from anvil.doc_tests.judging import (
     mean_reciprocal_rank,
 )
 from anvil.doc_tests.values import Comparison, Outcome, Suite, TestReport
-from anvil.documents.document_source import decoded, refusal
 from anvil.documents.git_tree import CommitTree
 from anvil.errors import AnvilError, ConfigError, SourceError
 from anvil.git.repository import Repository
@@ -106,7 +105,7 @@ def _renamed(suite: Suite, reader: Reader, folder: Path | None, moved: Mapping[s
     """Page in the suite -> page in the index, of renamed pages. ``moved``: new path -> old path."""
     missing = _named(suite) - reader.identities().keys()
     renamed = {old: new for new, old in moved.items() if old in missing}
-    return renamed | from_history(folder, missing - renamed.keys(), reader)
+    return renamed | _in_history(folder, missing - renamed.keys(), reader)
 
 
 def _earlier(suite: Suite, before: Reader, moved: Mapping[str, str], renamed: Mapping[str, str]) -> dict[str, str]:
@@ -135,39 +134,20 @@ def _passed(suite: Suite, hit: float, mrr: float | None, comparison: Comparison 
     return high_enough and ranked_enough and not (comparison and comparison.lost)
 
 
-MAX_COMMITS = 5000
-"""Commits that are searched, from HEAD down its first parents."""
-
-
-def from_history(folder: Path | None, missing: Collection[str], reader: IndexReader) -> dict[str, str]:
-    """Old path -> path in the index, of pages in ``missing`` that were renamed.
-
-    A page was renamed when a commit from HEAD down held it, and a page that is in the index and not in that commit has
-    the same text or most of it. Empty outside a repository, and for pages that git never knew.
-    """
+def _in_history(folder: Path | None, missing: Collection[str], reader: Reader) -> dict[str, str]:
+    """Old path -> path in the index, of pages in ``missing`` that git knows as renamed. Empty outside a repository."""
     if folder is None or not missing:
         return {}
     try:
         repository = Repository.discover(folder)
         if repository is None:
             return {}
-        root = repository.relative(folder)
-        prefix = "" if root == "." else f"{root}/"
-        last = repository.last_with([prefix + path for path in missing], MAX_COMMITS)
+        root = PurePosixPath(repository.relative(folder))
+        moves = repository.successors([str(root / path) for path in missing])
     except AnvilError:
         return {}
-    renamed: dict[str, str] = {}
-    for commit in sorted({commit for commit, _ in last.values()}):  # pages may have been renamed one after the other
-        before = repository.tree(commit, root)
-        old = {}
-        for path, (last_commit, blob) in last.items():
-            if last_commit == commit:
-                data = repository.read_blob(blob)
-                if refusal(data, len(data)) is None:
-                    old[path.removeprefix(prefix)] = _body(decoded(data))
-        added = {path: _text(reader, path) for path in reader.identities() if path not in before}
-        renamed |= {was: path for path, was in comparing.moved(old, added).items()}
-    return renamed
+    present = {str(root / path): path for path in reader.identities()}
+    return {path: present[new] for path in missing if (new := moves.get(str(root / path))) in present}
 
 
 def between(before: IndexReader, after: IndexReader) -> dict[str, str]:
@@ -181,13 +161,6 @@ def between(before: IndexReader, after: IndexReader) -> dict[str, str]:
 def _text(reader: IndexReader, path: str) -> str:
     document = reader.document(path)
     return page_text(reader.page_chunks(document.id)) if document else ""
-
-
-def _body(source: str) -> str:
-    """The text of a page without its front matter, as an index holds it."""
-    from anvil.text import markdown_parser
-
-    return markdown_parser.parse(source).text
 
 
 @dataclass(frozen=True, slots=True)

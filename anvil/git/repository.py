@@ -24,6 +24,7 @@ from anvil.settings.schema import INDEX_FOLDER
 
 if TYPE_CHECKING:
     import pygit2
+    from pygit2.enums import DiffFind
 
     from anvil.status import GitStatus
 
@@ -189,21 +190,6 @@ class Repository:
             base = self._git.merge_base(first, second)
             return None if base is None else str(base)
 
-    def last_with(self, paths: Collection[str], limit: int) -> dict[str, tuple[str, str]]:
-        """Path -> (newest commit that contains it, its blob there), along the first parents of HEAD, ``limit`` commits
-        at most. ``paths`` are relative to ``root``; paths in none of these commits are left out."""
-        missing = set(paths)
-        last: dict[str, tuple[str, str]] = {}
-        with failures("The history cannot be read"):
-            for commit in self._first_parents(self.head(), limit):
-                for path, entry in self._trees.entries(str(commit.tree_id), missing).items():
-                    if entry is not None and entry.kind == "file":
-                        last[path] = (str(commit.id), entry.id)
-                missing -= last.keys()
-                if not missing:
-                    break
-        return last
-
     def steps(self, start: str, limit: int, paths: Sequence[str]) -> Iterator[tuple[str, tuple[object, ...]]]:
         """(root tree, what is at each of ``paths`` in it) of commits along the first parents from ``start`` back,
         ``limit`` at most. What is at a path is its object's id, None for nothing; ``""`` is the root itself.
@@ -340,7 +326,8 @@ class Repository:
         return {path: timestamp(seconds) for path, seconds in times.items()}
 
     def successors(self, paths: Collection[str]) -> dict[str, str]:
-        """Path -> where its file is in HEAD, renamed as ``git log --follow`` sees it; ``""`` where it was deleted.
+        """Path -> where its file is in the work tree, renamed as ``git log --follow`` sees it; ``""`` where it was
+        deleted. New files count before they are added to git.
 
         Paths that the last :data:`MAX_COMMITS` commits did not have are left out. ``paths`` start from ``root``.
         """
@@ -352,15 +339,25 @@ class Repository:
             present: dict[str, str] = {}
             for path, new in moves.items():
                 for _ in range(MAX_RENAMES):  # the new file may have been renamed since
-                    if not new or self.entry(new, head) is not None:
+                    if not new or os.path.lexists(self.root / new):
                         break
                     new = self._last_moves(head, {new}).get(new, "")
-                present[path] = new if new and self.entry(new, head) is not None else ""
+                present[path] = new if new and os.path.lexists(self.root / new) else ""
             return present
 
     def _last_moves(self, head: str, paths: set[str]) -> dict[str, str]:
-        """Path -> the file that the commit which removed it has instead, ``""`` for none."""
+        """Path -> the file that the change which removed it has instead, ``""`` for none. The first change is that of
+        the work tree."""
+        from pygit2.enums import DiffFind, DiffOption
+
+        entries = self._trees.entries(self._commit(head)[2], paths)
+        gone = {path for path, entry in entries.items() if entry and not os.path.lexists(self.root / path)}
         moves: dict[str, str] = {}
+        if gone:  # only then: to find renames, git compares the texts of all files that came and went
+            new_files = DiffOption.INCLUDE_UNTRACKED | DiffOption.RECURSE_UNTRACKED_DIRS
+            diff = self._git.diff(head, flags=new_files)
+            moves |= _renamed(gone, diff, DiffFind.FIND_RENAMES | DiffFind.FIND_FOR_UNTRACKED)
+        paths = paths - gone
         for number, commit in enumerate(self._git.walk(head)):
             if number >= MAX_COMMITS or not paths:
                 break
@@ -369,14 +366,8 @@ class Repository:
             before, after = str(commit.parents[0].tree_id), str(commit.tree_id)
             old, new = self._trees.entries(before, paths), self._trees.entries(after, paths)
             gone = {path for path in paths if old[path] and not new[path]}
-            if gone:  # only then: to find renames, git compares the texts of all files that came and went
-                diff = self._git.diff(commit.parents[0], commit)
-                diff.find_similar()
-                renames = [delta for delta in diff.deltas if delta.status_char() == "R"]
-                moves |= dict.fromkeys(gone, "")
-                moves |= {
-                    rename.old_file.path: rename.new_file.path for rename in renames if rename.old_file.path in gone
-                }
+            if gone:
+                moves |= _renamed(gone, self._git.diff(commit.parents[0], commit), DiffFind.FIND_RENAMES)
                 paths = paths - gone
         return moves
 
@@ -548,6 +539,13 @@ class Repository:
         commit_object = self._git[commit].peel(pygit2.Commit)
         parents = tuple(map(str, commit_object.parent_ids))
         return commit_object.commit_time, parents, str(commit_object.tree_id)
+
+
+def _renamed(gone: Collection[str], diff: pygit2.Diff, how: DiffFind) -> dict[str, str]:
+    """Path of ``gone`` -> the file that a change has instead, ``""`` for none."""
+    diff.find_similar(how)
+    renames = {each.old_file.path: each.new_file.path for each in diff.deltas if each.status_char() == "R"}
+    return {path: renames.get(path, "") for path in gone}
 
 
 def _at(tree: pygit2.Tree, path: str) -> object:

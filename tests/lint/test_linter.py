@@ -569,6 +569,9 @@ def test_a_page_that_was_renamed_in_git_is_named(root: Path) -> None:
         "Broken link 'b.md': there is no file b.md. It was removed.",
         "Broken link 'never.md': there is no file never.md.",
     ]
+    (root / "docs/guide/second.md").rename(root / "docs/guide/third.md")  # neither staged nor committed
+    report = linted(root, {"index.md": "[a](a.md) [now](guide/second.md)"}, "broken-link")
+    assert [found.message.partition(".md. ")[2] for found in report.findings] == ["It moved to guide/third.md."] * 2
 
 
 def test_sections_that_nearly_say_the_same_are_found_by_the_vectors_of_the_index(tmp_path: Path) -> None:

@@ -145,7 +145,7 @@ def test_a_removed_page_is_blamed_and_what_got_better_is_said(root: Path) -> Non
 
 
 def test_a_renamed_page_keeps_its_expectations(root: Path) -> None:
-    run(root, "mv", "docs/install.md", "docs/setup.md")
+    (root / "docs/install.md").rename(root / "docs/setup.md")  # not staged
     edit(root, "setup.md", "## Linux", "## On Linux")
     done = in_process.program("test", cwd=root)
     assert "anvil: install.md is setup.md now. Write the new name into the suite." in done.stderr
@@ -153,7 +153,8 @@ def test_a_renamed_page_keeps_its_expectations(root: Path) -> None:
     assert report["comparison"]["differences"] == []
     (page,) = report["comparison"]["changed_pages"]
     assert (page["kind"], page["file_path"], page["old_path"]) == ("moved", "setup.md", "install.md")
-    run(root, "commit", "-q", "-a", "-m", "moved")
+    run(root, "add", "-A")
+    run(root, "commit", "-q", "-m", "moved")
     run(root, "mv", "docs/setup.md", "docs/begin.md")
     run(root, "commit", "-q", "-a", "-m", "moved again")
     assert "install.md is begin.md now" in in_process.program("test", cwd=root).stderr
