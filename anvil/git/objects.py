@@ -16,6 +16,8 @@ from typing import Literal, NamedTuple
 
 # Mode, name, and the 20 bytes of a SHA-1 id.
 _ENTRY = re.compile(rb"(\d+) ([^\0]+)\0(.{20})", re.DOTALL)
+_WHOLE_ENTRY = re.compile(rb"\d+ [^\0]+\0.{20}", re.DOTALL)
+_ID_BYTES = 20
 _FOLDER = b"40000"
 LINK_OUT = "a symlink that leads out of the repository, or of the documents' folder where there is none"
 LINK_ABSOLUTE = "an absolute symlink; make it relative, so that it leads to the same file in every clone"
@@ -24,7 +26,6 @@ _NOTHING = (b"", b"")
 _MAX_CACHED_TREES = 512  # of a walk through the history: neighbouring commits share nearly all of their folders
 _MAX_LINKS = 40  # as on Linux
 
-_Raw = tuple[bytes, bytes, bytes]
 Kind = Literal["file", "symlink", "submodule", "conflict"]
 
 
@@ -87,13 +88,14 @@ class Trees:
 
     def __init__(self, read: Callable[[str], bytes]) -> None:
         @lru_cache(_MAX_CACHED_TREES)
-        def entries(tree: str) -> frozenset[_Raw]:
-            return frozenset(_ENTRY.findall(read(tree)))
+        def entries(tree: str) -> frozenset[bytes]:
+            # Not taken apart: most are the same in the tree of the next commit, and folders may have thousands.
+            return frozenset(_WHOLE_ENTRY.findall(read(tree)))
 
         @lru_cache(_MAX_CACHED_TREES)
         def children(tree: str) -> dict[bytes, tuple[bytes, bytes]]:
             """Name -> (mode, binary id) of the entries of a folder."""
-            return {name: (mode, id_) for mode, name, id_ in entries(tree)}
+            return {name: (mode, id_) for mode, name, id_ in _ENTRY.findall(read(tree))}
 
         self._entries, self._children = entries, children
 
@@ -132,13 +134,17 @@ class Trees:
 
     def _differing(self, old: str | None, new: str, head: bytes) -> Iterator[tuple[bytes, bytes, bytes]]:
         before = self._entries(old) if old else frozenset()
-        differing = self._entries(new) - before  # a folder with the same id has the same files, and is not entered
-        for mode, name, id_ in differing:
+        after = self._entries(new)
+        replaced: dict[bytes, str] | None = None  # mode and name of a folder -> its id before
+        for entry in after - before:  # a folder with the same id has the same files, and is not entered
+            begin, id_ = entry[:-_ID_BYTES], entry[-_ID_BYTES:]
+            mode, _, name = begin[:-1].partition(b" ")
             if mode != _FOLDER:
                 yield head + name, mode, id_
-            else:
-                counterpart = self.folder(old, name.decode("utf-8", "surrogateescape")) if old else None
-                yield from self._differing(counterpart, id_.hex(), head + name + b"/")
+                continue
+            if replaced is None:
+                replaced = {gone[:-_ID_BYTES]: gone[-_ID_BYTES:].hex() for gone in before - after}
+            yield from self._differing(replaced.get(begin), id_.hex(), head + name + b"/")
 
 
 class Commit(NamedTuple):
