@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import textwrap
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from anvil.clients.known_clients import Format
@@ -111,9 +111,11 @@ def _put_member(text: str, start: int, key: str, value: Any) -> str:
 
 # --- TOML ------------------------------------------------------------------------------------------------------------
 
-MAX_STATEMENT_LINES = 500
-"""Lines of a value that spans several lines."""
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
+_TABLE = re.compile(r"^[ \t]*\[|\Z", re.MULTILINE)
+"""Where a table can begin, and the end of the file."""
+_REST = re.compile(r"(?:^[ \t\r]*(?:#.*)?(?:\n|\Z))*\Z", re.MULTILINE)
+"""Blank lines and comments at the end of a table, which are of the next one."""
 
 
 def _loads_toml(text: str) -> Any:
@@ -121,30 +123,37 @@ def _loads_toml(text: str) -> Any:
 
 
 def _dumps_toml(key: str, name: str, value: Mapping[str, Any]) -> str:
-    lines = (f"{_key(part)} = {_value(item)}\n" for part, item in value.items())
-    return f"[{_key(key)}.{_key(name)}]\n{''.join(lines)}"
+    return f"[{_key(key)}.{_key(name)}]\n{_statements(value)}"
 
 
 def _put_toml(text: str, key: str, name: str, value: Mapping[str, Any]) -> str:
-    """An entry is a table of its own, ``[key.name]``: its keys are set there, or it is added at the end."""
+    """An entry is a table of its own, ``[key.name]``: what it holds is written again, or it is added at the end."""
     newline = "\r\n" if "\r\n" in text else "\n"
-    if name not in (_loads_toml(text).get(key) or {}):
+    whole = _loads_toml(text)
+    servers = whole.get(key) or {}
+    if name not in servers:
         gap = "" if not text else newline if text.endswith("\n") else newline * 2
         return text + gap + _dumps_toml(key, name, value).replace("\n", newline)
-    positions = _positions(text, key, name)
-    if positions is None:
-        raise ValueError(f"{key}.{name} is not in a table [{_key(key)}.{_key(name)}] of its own")
-    end, statements = positions
-    missing = [part for part in value if part not in statements]
-    added = "".join(f"{_key(part)} = {_value(value[part])}{newline}" for part in missing)
-    if added and not text[:end].endswith("\n"):
-        added = newline + added
-    edits = [(end, end, added)]
-    for part in value.keys() - set(missing):
-        edits.append((*_value_span(text, *statements[part]), _value(value[part])))
-    for start, stop, new in sorted(edits, reverse=True):
-        text = text[:start] + new + text[stop:]
-    return text
+    entry = {**servers[name], **value}
+    whole[key] = {**servers, name: entry}
+    names = [f"(?:{re.escape(part)}|{re.escape(_value(part))})" for part in (key, name)]
+    head = re.compile(
+        "^" + r"[ \t]*".join(["", r"\[", names[0], r"\.", names[1], r"\]"]) + r".*(?:\n|\Z)", re.MULTILINE
+    )
+    # A text or list of several lines can look like a table: of all that can be this one, one is right.
+    for begin in head.finditer(text):
+        for end in _TABLE.finditer(text, begin.end()):
+            rest = _REST.search(text[begin.end() : end.start()])
+            start = text[: begin.end()] + ("" if begin[0].endswith("\n") else newline)
+            new = start + _statements(entry).replace("\n", newline) + (rest[0] if rest else "") + text[end.start() :]
+            if _reads_as(new, whole):
+                return new
+    raise ValueError(f"{key}.{name} is not in a table [{_key(key)}.{_key(name)}] of its own")
+
+
+def _statements(entry: Mapping[str, Any]) -> str:
+    """The keys and values of a table, without those that are tables of their own."""
+    return "".join(f"{_key(part)} = {_value(value)}\n" for part, value in entry.items() if not isinstance(value, dict))
 
 
 def _key(text: str) -> str:
@@ -158,55 +167,9 @@ def _value(value: Any) -> str:
     return data_formats.toml_string(value) if isinstance(value, str) else json.dumps(value)
 
 
-def _positions(text: str, key: str, name: str) -> tuple[int, dict[str, tuple[int, int]]] | None:
-    """The end of the last statement of the table, and the span of the statement of each of its keys; None without the
-    table."""
-    end: int | None = None
-    statements: dict[str, tuple[int, int]] = {}
-    for start, stop in _statements(text):
-        table = _loads_toml(text[start:stop])
-        if text[start:stop].lstrip().startswith("["):
-            if end is not None:
-                break
-            if table == {key: {name: {}}}:
-                end = stop
-        elif end is not None and table:
-            end = stop
-            statements[next(iter(table))] = start, stop
-    return None if end is None else (end, statements)
-
-
-def _statements(text: str) -> Iterator[tuple[int, int]]:
-    """The spans of the statements, each with its line end; blank lines and comments are statements, too."""
-    start, at, lines = 0, 0, 0
-    while at < len(text):
-        newline = text.find("\n", at)
-        at = len(text) if newline < 0 else newline + 1
-        lines += 1
-        try:
-            _loads_toml(text[start:at])
-        except ValueError:
-            if lines == MAX_STATEMENT_LINES:
-                raise ValueError("a value is too long") from None
-            continue
-        yield start, at
-        start, lines = at, 0
-
-
-def _value_span(text: str, start: int, stop: int) -> tuple[int, int]:
-    """The span of the value in a statement with a bare key, without the comment behind it."""
-    value = next(iter(_loads_toml(text[start:stop]).values()))
-    begin = text.index("=", start) + 1
-    begin += len(text[begin:stop]) - len(text[begin:stop].lstrip(" \t"))
-    # a comment may hold quotes and brackets, so the parser is asked: the value ends where one character less is another
-    ends = (at for at in range(stop, begin, -1) if not text[at - 1].isspace())
-    end = next(at for at in ends if _reads_as(text[begin:at], value) and not _reads_as(text[begin : at - 1], value))
-    return begin, end
-
-
-def _reads_as(source: str, value: Any) -> bool:
+def _reads_as(text: str, value: Any) -> bool:
     try:
-        return bool(_loads_toml(f"a = {source}") == {"a": value})
+        return bool(_loads_toml(text) == value)
     except ValueError:
         return False
 

@@ -41,7 +41,10 @@ name = "x"
 
 def test_an_entry_is_changed_in_its_place() -> None:
     new = put(CONFIG, KEY, "docs", ENTRY)
-    assert new == CONFIG.replace('["serve", "--docs", "old # folder"]', '["serve", "--docs", "docs"]')
+    start, _, rest = CONFIG.partition("# it is old\n")
+    _, _, rest = rest.partition("startup_timeout_sec = 20\n")
+    own = 'command = "anvil"\nargs = ["serve", "--docs", "docs"]\nstartup_timeout_sec = 20\n'
+    assert new == start + own + rest
 
 
 def test_missing_keys_are_added_to_the_table() -> None:
@@ -55,6 +58,12 @@ def test_a_new_entry_goes_to_the_end(text: str) -> None:
     new = put(text, KEY, "docs", ENTRY)
     assert new.startswith(text) and loads(new)[KEY]["docs"] == ENTRY
     assert "\r\n" not in text or new.count("\r\n") == new.count("\n")
+
+
+def test_lines_that_look_like_tables_and_comments_before_the_next_one_stay() -> None:
+    text = '[ "mcp_servers" . docs ] # ours\nargs = [\n["a"],\n[1]]\n\n# of other\n[other]\r\nx = 1\n'
+    new = put(text, KEY, "docs", {"args": ["b"]})
+    assert new == '[ "mcp_servers" . docs ] # ours\nargs = ["b"]\r\n\n# of other\n[other]\r\nx = 1\n'
 
 
 @pytest.mark.parametrize(
