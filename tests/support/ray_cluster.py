@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -141,10 +142,16 @@ def stop(process: subprocess.Popen[bytes]) -> None:
 
 
 def free_ports(count: int) -> list[int]:
-    """Free ports."""
-    with contextlib.ExitStack() as opened:
-        sockets = [opened.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
-        return [each.getsockname()[1] for each in sockets]
+    """Free ports below those that the system itself gives to connections and servers: one of these could be given away
+    before Ray takes it."""
+    first_given = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    free: list[int] = []
+    while len(free) < count:
+        port = random.randrange(10_000, max(first_given, 20_000))
+        with contextlib.suppress(OSError):
+            socket.create_server(("127.0.0.1", port)).close()
+            free.append(port)
+    return free
 
 
 def listening(port: int, process: subprocess.Popen[bytes]) -> bool:
