@@ -13,7 +13,7 @@ import json
 import logging
 import socket
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import FrameType
 from typing import Any
 
@@ -72,15 +72,18 @@ async def serve(
     async with contextlib.AsyncExitStack() as stack:
         sock = stack.enter_context(listening(access))
         app = await stack.enter_async_context(running_app(served, reporter, standing=sse))
-        stop_request = await stack.enter_async_context(stop_on_signal())
-        server = _Server(_uvicorn_config(application(app, access, stop_request, sse)))
+        server = _Server(_uvicorn_config(application(app, access, sse)))
+        loop = asyncio.get_running_loop()
 
-        async def stop() -> None:
-            await stop_request.requested.wait()
+        def stop() -> None:
             app.close()
             server.should_exit = True
 
-        waiting = asyncio.ensure_future(stop())
+        def on_signal(number: int, _: FrameType | None) -> None:
+            if not is_repeated(number):
+                loop.call_soon_threadsafe(stop)
+
+        stack.enter_context(handling(on_signal))
         name = f"[{access.host}]" if ":" in access.host else access.host
         base = f"http://{name}:{sock.getsockname()[1]}"
 
@@ -94,10 +97,7 @@ async def serve(
                 ready(base)
 
         server.started_up = started
-        try:
-            await server.serve([sock])
-        finally:
-            waiting.cancel()
+        await server.serve([sock])
 
 
 def _uvicorn_config(app: ASGIApp) -> uvicorn.Config:
@@ -136,40 +136,6 @@ def listening(access: Access) -> Iterator[socket.socket]:
         yield sock
 
 
-class StopRequest:
-    """The request to stop, as an event of the running loop."""
-
-    def __init__(self) -> None:
-        self.requested = asyncio.Event()
-
-    async def run_until(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run ``work`` to its end, or cancel it when the process is asked to stop."""
-        task, requested = asyncio.ensure_future(work), asyncio.ensure_future(self.requested.wait())
-        try:
-            await asyncio.wait([task, requested], return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            task.cancel()
-            requested.cancel()
-        await asyncio.gather(requested, return_exceptions=True)
-        try:
-            await task
-        except asyncio.CancelledError:
-            event(logging.DEBUG, "stopped")
-
-
-@contextlib.asynccontextmanager
-async def stop_on_signal() -> AsyncIterator[StopRequest]:
-    """A context in which a signal sets :attr:`StopRequest.requested`."""
-    stop, loop = StopRequest(), asyncio.get_running_loop()
-
-    def on_signal(number: int, _: FrameType | None) -> None:
-        if not is_repeated(number):
-            loop.call_soon_threadsafe(stop.requested.set)
-
-    with handling(on_signal):
-        yield stop
-
-
 class _Server(uvicorn.Server):
     """uvicorn without its signal handling, which raises the signal again at its end: the exit code would not be 0."""
 
@@ -185,10 +151,10 @@ class _Server(uvicorn.Server):
         yield
 
 
-def application(app: App, access: Access, stop_request: StopRequest, sse: bool = False) -> AccessMiddleware:
-    """The whole ASGI application; standing streams end when ``stop_request`` is asked for."""
+def application(app: App, access: Access, sse: bool = False) -> AccessMiddleware:
+    """The whole ASGI application."""
     if sse:
-        streams = _Streams(app, stop_request)
+        streams = _Streams(app)
         routes = [
             *_own_routes(app, access),
             Route("/sse", streams, methods=["GET"]),  # clients of both transports try POST first, and go by its status
@@ -274,8 +240,8 @@ def _reworded(body: bytes) -> bytes:
 class _Streams:
     """The SSE streams of older clients, as an ASGI application."""
 
-    def __init__(self, app: App, stop_request: StopRequest) -> None:
-        self._app, self._stop_request = app, stop_request
+    def __init__(self, app: App) -> None:
+        self._app = app
         self._open = 0
         self.transport = SseServerTransport("/messages/", NO_SDK_CHECKS, MAX_REQUEST_BYTES)
 
@@ -286,7 +252,7 @@ class _Streams:
         self._open += 1
         try:
             async with self.transport.connect_sse(scope, receive, send) as (read, write):
-                await self._stop_request.run_until(self._app.serve(read, write))
+                await self._app.serve(read, write)
         finally:
             self._open -= 1
 

@@ -146,6 +146,7 @@ class App:
         self._bridge = ThreadBridge(self.answers)
         self._connections: dict[Connection, Unread | None] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        self._standing: set[asyncio.Future[None]] = set()
         self._bus = InMemorySubscriptionBus()
         self._listening = ListenHandler(self._bus, max_subscriptions=MAX_STREAMS)
         self.server: Server[Connection] = Server(
@@ -177,15 +178,26 @@ class App:
         self.server.instructions = self.answers.instructions
 
     def close(self) -> None:
-        """End the streams of changes."""
+        """End the streams of changes, and standing connections."""
         self._listening.close()
+        for standing in list(self._standing):
+            standing.cancel()
 
     async def serve(self, read: Any, write: Any) -> None:
-        """Answer the client of a standing connection until it leaves. ``read`` and ``write``: the SDK's streams."""
+        """Answer the client of a standing connection until it leaves or the app is closed. ``read`` and ``write``: the
+        SDK's streams."""
         client = Unread(write)
         _CLIENT.set(client)
         changes = NotificationOptions(resources_changed=self.answers.resources is not None)
-        await self.server.run(read, client, self.server.create_initialization_options(changes))
+        options = self.server.create_initialization_options(changes)
+        standing = asyncio.ensure_future(self.server.run(read, client, options))
+        self._standing.add(standing)
+        try:
+            await standing
+        except asyncio.CancelledError:
+            event(logging.DEBUG, "stopped")
+        finally:
+            self._standing.discard(standing)
 
     async def changed(self, changes: Changes) -> None:
         """Tell the subscribers of pages that changed."""

@@ -330,7 +330,7 @@ def test_streams_leave_room_for_the_messages_to_them() -> None:
                 refused.append(message["status"])
 
         app = SimpleNamespace(serve=lambda *_: left.wait())
-        streams = http_transport._Streams(cast(Any, app), http_transport.StopRequest())
+        streams = http_transport._Streams(cast(Any, app))
         streams.transport = cast(Any, SimpleNamespace(connect_sse=connect_sse))
         running = [asyncio.create_task(streams({}, None, send)) for _ in range(224 + 3)]
         await asyncio.sleep(0.05)
