@@ -38,9 +38,8 @@ class LibraryFileOptions:
     def open(self) -> Library:
         """The library."""
         import anvil
-        from anvil.library.library import COMMAND_LINE
 
-        return anvil.open_library(self.index, self.provider, self.config, transport=COMMAND_LINE)
+        return anvil.open_library(self.index, self.provider, self.config)
 
 
 _index = click.option("--index", metavar="FILE", help="The library's file (default: in the user's data folder).")

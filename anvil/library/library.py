@@ -71,8 +71,6 @@ MIN_CONVERTER_PROCESSES = 2
 MAX_NAMED = 5
 """Libraries that one sentence names."""
 MAX_LISTED_DOCUMENTS = 1000
-COMMAND_LINE = "command line"
-"""The transport of a library that a command opened: its errors name commands."""
 
 
 @checked
@@ -513,8 +511,7 @@ class Library:
         return ingestion.prune(documents(), self.delete_document if delete else None)
 
     def _not_found(self, doc_id: str) -> NotFound:
-        where = "'anvil library list' names" if self.transport == COMMAND_LINE else "list_documents and search name"
-        return NotFound(f"No document has the id {doc_id[:60]!r}. {where} the ids there are.")
+        return NotFound(f"No document has the id {doc_id[:60]!r}. list_documents and search name the ids there are.")
 
     # --- life --------------------------------------------------------------------------------------------
 
