@@ -87,19 +87,22 @@ def write(out: Path, bundle: Bundle, progress: Progress = silent) -> Written:
     _ensure_plain_folders(out, {*bundle.files, *own, MANIFEST})
     kept: dict[str, str] = {}
     waiting: dict[str, bytes] = {}
-    for path, data in bundle.files.items():
-        problem = _state(out / path, {_digest(data)}, own.get(path, frozenset()))
-        if problem is None:
-            waiting[path] = data
-        elif problem:
-            kept[path] = problem
     gone = []
-    for path in sorted(own.keys() - bundle.files.keys()):
-        problem = _state(out / path, frozenset(), own[path])
-        if problem is None and os.path.lexists(out / path):
+    for path in sorted({*bundle.files, *own}):
+        wanted = bundle.files.get(path)
+        try:
+            digest = _digest_of(out / path)
+        except BuildError as error:
+            kept[path] = str(error)
+            continue
+        if digest == (None if wanted is None else _digest(wanted)):
+            continue
+        if digest is not None and digest not in own.get(path, ()):
+            kept[path] = "it was changed since" if path in own else "somebody else put it there"
+        elif wanted is None:
             gone.append(path)
-        elif problem:
-            kept[path] = problem
+        else:
+            waiting[path] = wanted
     final = manifest_text(bundle)
     with _writing(out):
         # The manifest goes first, with the digests of the old files too: if this write is interrupted, the next one
@@ -166,21 +169,19 @@ def _ensure_plain_folders(out: Path, paths: set[str]) -> None:
                 raise BuildError(f"{out / folder} is {kind}, so nothing is written there. Remove it, and try again.")
 
 
-def _state(path: Path, same: set[str] | frozenset[str], own: frozenset[str]) -> str | None:
-    """None: the path is free, or holds a file of the bundle; ``""``: it holds what it should; else why it stays."""
+def _digest_of(path: Path) -> str | None:
+    """The digest of the file that is there; None without one. Raises :class:`BuildError` with the reason why what is
+    there stays."""
     try:
         mode = os.lstat(path).st_mode
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        return f"it cannot be read: {safe_files.reason(error)}"
+        raise BuildError(f"it cannot be read: {safe_files.reason(error)}") from None
     if not stat.S_ISREG(mode):
-        return "it is a link" if stat.S_ISLNK(mode) else "it is no regular file"
+        raise BuildError("it is a link" if stat.S_ISLNK(mode) else "it is no regular file")
     data = _content(path)
-    digest = None if data is None else _digest(data)
-    if digest in same:
-        return ""
-    return None if digest in own else "it was changed since" if own else "somebody else put it there"
+    return "" if data is None else _digest(data)  # one that cannot be read has no digest that is known
 
 
 def _content(path: Path) -> bytes | None:

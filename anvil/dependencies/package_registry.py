@@ -40,12 +40,13 @@ class Registry:
 @dataclass(frozen=True, slots=True)
 class PackageArchive:
     """A wheel or an npm tarball. ``digest``: what the registry says of its bytes, such as ``sha256:...``; None when it
-    says nothing."""
+    says nothing. ``has_metadata``: whether a wheel's metadata can be requested alone."""
 
     url: str
     name: str
     digest: str | None
     size: int | None = None
+    has_metadata: bool = False
 
 
 @dataclass(frozen=True, slots=True)

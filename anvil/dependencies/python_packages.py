@@ -163,7 +163,7 @@ def release(http: HttpClient, registry: Registry, name: str, version: str) -> Re
         )
     wheels, wanted = [], canonicalize_version(version)
     has_version = False
-    for file, has_metadata in files:
+    for file in files:
         if file.name.endswith(".whl"):
             try:
                 _, wheel_version, _, tags = parse_wheel_filename(file.name)
@@ -171,15 +171,15 @@ def release(http: HttpClient, registry: Registry, name: str, version: str) -> Re
                 continue
             if canonicalize_version(wheel_version) == wanted:  # one for all platforms comes first, then the smallest
                 is_for_all = any(tag.platform == "any" for tag in tags)
-                wheels.append((not is_for_all, file.size or 0, file.name, file, has_metadata))
+                wheels.append((not is_for_all, file.size or 0, file.name, file))
         elif file.name.endswith((".tar.gz", ".zip")) and f"-{version}." in file.name:
             has_version = True
     if not wheels and not has_version:
         raise NotFound(f"{urllib.parse.urlsplit(final_url).netloc} has no version {version} of {name}.")
     if not wheels:
         return Release(ProjectUrls(), None)
-    _, _, _, wheel, has_metadata = min(wheels, key=lambda each: each[:3])
-    if not has_metadata:
+    *_, wheel = min(wheels, key=lambda each: each[:3])
+    if not wheel.has_metadata:
         return Release(None, wheel)
     text, _, _ = package_registry.get(http, f"{wheel.url}.metadata", f"metadata of {wheel.name}", "*/*")
     return Release(urls_of(text), wheel)
@@ -194,23 +194,23 @@ def urls_of(metadata: str) -> ProjectUrls:
     return of_python((label, address) for label, address in labelled)
 
 
-def _of_json(text: str, place: str) -> Iterator[tuple[PackageArchive, bool]]:
+def _of_json(text: str, place: str) -> Iterator[PackageArchive]:
     files = package_registry.object_of(text, place).get("files")
     for row in files if isinstance(files, list) else ():
         if not isinstance(row, dict) or not isinstance(row.get("url"), str) or not isinstance(row.get("filename"), str):
             raise FetchError(f"{urllib.parse.urlsplit(place).netloc} sent a list of files with errors.")
         hashes, size = row.get("hashes"), row.get("size")
         sha256 = hashes.get("sha256") if isinstance(hashes, dict) else None
-        file = PackageArchive(
+        yield PackageArchive(
             url=urllib.parse.urljoin(place, row["url"]),
             name=row["filename"],
             digest=f"sha256:{sha256}" if isinstance(sha256, str) else None,
             size=size if type(size) is int else None,
+            has_metadata=bool(row.get("core-metadata") or row.get("dist-info-metadata")),
         )
-        yield file, bool(row.get("core-metadata") or row.get("dist-info-metadata"))
 
 
-def _of_html(text: str, place: str) -> Iterator[tuple[PackageArchive, bool]]:
+def _of_html(text: str, place: str) -> Iterator[PackageArchive]:
     from anvil.sites import html_tree  # few indexes have no JSON
 
     try:
@@ -221,7 +221,7 @@ def _of_html(text: str, place: str) -> Iterator[tuple[PackageArchive, bool]]:
         address, _, fragment = urllib.parse.urljoin(place, link.attributes.get("href") or "").partition("#")
         digest = fragment.replace("=", ":", 1) if fragment.startswith("sha256=") else None
         has_metadata = "data-core-metadata" in link.attributes or "data-dist-info-metadata" in link.attributes
-        yield PackageArchive(address, link.text().strip(), digest), has_metadata
+        yield PackageArchive(address, link.text().strip(), digest, has_metadata=has_metadata)
 
 
 # --- a virtual environment ------------------------------------------------------------------------------
