@@ -208,69 +208,23 @@ def _excerpt(text: str, wanted: Sought, size: int) -> tuple[Excerpt, int | None]
             blocks = blocks[1:]
     if not blocks:
         return Excerpt("", 0, size), None
-    if has_definitions:
-        passages = _Passages(text, blocks, spots, heading, size)
-        own = passages.best_definition(wanted)
-        if own is not None:
-            return own
-    else:
-        passages = _best_passages(text, blocks, spots, heading, size)
+    passages = _Passages(text, blocks, spots, heading, size)
+    if has_definitions and (own := passages.best_definition(wanted)) is not None:
+        return own
     return passages.best_excerpt() if passages else Excerpt("", 0, size), None
-
-
-def _best_passages(
-    text: str, blocks: Sequence[_Block], spots: Sequence[Spot], heading: frozenset[str], size: int
-) -> _Passages:
-    """The passages near those spots from which on an excerpt can have the most different stems."""
-    most = _most_stems(spots, heading, size)
-    least = max(most, default=0)
-    while True:
-        near = [at for (at, _), stems in zip(spots, most, strict=True) if stems >= least]
-        passages = _Passages(text, blocks, spots, heading, size, near)
-        if passages.best_rank[0] >= least:  # else the end of a piece is between them
-            return passages
-        least = passages.best_rank[0]
-
-
-def _most_stems(spots: Sequence[Spot], heading: frozenset[str], size: int) -> list[int]:
-    """For each spot, how many different stems are in the ``size`` characters from there on, but for those of the
-    heading: no excerpt that begins with it has more."""
-    most, last = [], 0
-    counts: dict[str, int] = {}
-    for at, stem in spots:
-        while last < len(spots) and spots[last][0] < at + size:
-            following = spots[last][1]
-            if following not in heading:
-                counts[following] = counts.get(following, 0) + 1
-            last += 1
-        most.append(len(counts))
-        if stem not in heading:
-            counts[stem] -= 1
-            if not counts[stem]:
-                del counts[stem]
-    return most
 
 
 class _Passages:
     """The pieces of a text, and the excerpts of one size that begin with them.
 
-    ``spots``: where the stems of the query are. ``heading``: the stems that the text's heading has. ``near``: the text
-    is cut around these places and at its beginning, and the rest left out; None: it is cut around all spots, and the
-    rest is whole.
+    ``spots``: where the stems of the query are. ``heading``: the stems that the text's heading has.
     """
 
     def __init__(
-        self,
-        text: str,
-        blocks: Sequence[_Block],
-        spots: Sequence[Spot],
-        heading: frozenset[str],
-        size: int,
-        near: Sequence[int] | None = None,
+        self, text: str, blocks: Sequence[_Block], spots: Sequence[Spot], heading: frozenset[str], size: int
     ) -> None:
         self._text, self._blocks, self._spots, self._heading, self._size = text, blocks, spots, heading, size
-        places = [at for at, _ in spots] if near is None else near
-        self._pieces = _pieces(text, blocks, size, places, is_whole=near is None)
+        self._pieces = _pieces(text, blocks, size, [at for at, _ in spots])
         if len(self._pieces) > 1 and self._pieces[0].block.is_heading and not _last(self._pieces, 0, size):
             del self._pieces[0]  # a heading alone says nothing
         self._found = _matched(self._pieces, spots)
@@ -312,7 +266,7 @@ class _Passages:
         if own is None:
             return None
         start, end = self._pieces[own.start].start, self._pieces[own.stop - 1].end
-        pieces = _pieces(self._text, self._blocks, self._size, [start], is_whole=True)
+        pieces = _pieces(self._text, self._blocks, self._size, [start])
         first = next(place for place, piece in enumerate(pieces) if piece.start == start)
         last, found = _last(pieces, first, self._size), _matched(pieces, self._spots)
         while pieces[last].start >= end and self._heading.issuperset(found[last]):
@@ -519,9 +473,9 @@ def _squeezed(padding: re.Match[str]) -> str:
     return " " if padding[0].isspace() else ""
 
 
-def _pieces(text: str, blocks: Sequence[_Block], size: int, near: Sequence[int], *, is_whole: bool) -> list[_Piece]:
-    """The pieces of some blocks, near the beginning and the places ``near``: no excerpt of this size reaches from there
-    to other lines. ``is_whole``: those are pieces, too, and all lines of fences are cut."""
+def _pieces(text: str, blocks: Sequence[_Block], size: int, near: Sequence[int]) -> list[_Piece]:
+    """The pieces of some blocks. A line that is too long is cut near the beginning, near the places ``near``, and in a
+    fence: no excerpt of this size reaches from there to others."""
     beginnings: list[int] = []
     for block in blocks:
         content = text[block.start + len(block.opening) : block.end].lstrip()
@@ -537,8 +491,6 @@ def _pieces(text: str, blocks: Sequence[_Block], size: int, near: Sequence[int],
     pieces: list[_Piece] = []
     for block in blocks:
         start, end, opening = block.start, block.end, block.opening
-        if not is_whole and not is_near(start, end):
-            continue
         is_short = end - start <= size or len(text[start:end].rstrip()) <= size
         if is_short and not (opening and _has_options(text, block)):
             pieces.append(_Piece(start, end, block))
@@ -556,9 +508,9 @@ def _pieces(text: str, blocks: Sequence[_Block], size: int, near: Sequence[int],
                 continue  # the end of a fence is put behind its last line
             if length <= room:
                 pieces.append(_Piece(start, line_end, block, inside))
-            elif is_near(start, line_end) or (is_whole and inside):
+            elif inside or is_near(start, line_end):
                 pieces += _cut(text, _Piece(start, line_end, block, inside), room)
-            elif is_whole:
+            else:
                 begin = next(_cut(text, _Piece(start, line_end, block), room))
                 pieces += begin, _Piece(begin.end, line_end, block)
     return pieces
