@@ -25,7 +25,7 @@ from anvil.requests import OpenRequest
 from anvil.settings.schema import INDEX_NAME
 from anvil.sites import page_choice
 from anvil.system import safe_files
-from anvil.values import BuildReport
+from anvil.values import BuildReport, Changes
 from anvil.wording import counted
 
 if TYPE_CHECKING:
@@ -70,9 +70,7 @@ def plan(options: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
 
 def build(options: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
     """Build the index, reuse vectors of the kept one, and write the new index and its manifest into that folder."""
-    from anvil.git_drivers import index_diff
     from anvil.index_file import manifest, publish, verify
-    from anvil.search import content_health
 
     with ExitStack() as stack:
         opened = stack.enter_context(_opened(options, runner))
@@ -87,6 +85,8 @@ def build(options: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
         candidates = [*([base] if base else []), opened.index_path, *reused]
         # a copy, since the build may replace it
         old = previous_indexes.first_sound(candidates, options.shard, old_copy)
+        if old is not None:
+            stack.enter_context(old)
         report = opened.index(previous=reused, shard=options.shard)
         _warn(report, opened, runner)
         if report.nothing_embedded:  # such an index must not be kept for the next run, or published
@@ -95,15 +95,7 @@ def build(options: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
         index = opened.index_path
         new = stack.enter_context(verify.open_checked(index))
         sha256 = safe_files.sha256(index)
-        contents = _contents(
-            opened,
-            new,
-            before=_size(stack.enter_context(old), old_copy) if old else None,
-            difference=index_diff.difference(old, new) if old else None,
-            health=content_health.examine(new),
-            report=report,
-            since=pull_request.base_branch() if base else None,
-        )
+        contents = _contents(opened, new, old, base, report=report)
         values = {
             "index-path": str(index.absolute()),
             "digest": report.digest,
@@ -129,9 +121,7 @@ def check(options: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
 
     Returns whether all is fresh, and values about the index.
     """
-    from anvil.git_drivers import index_diff
     from anvil.index_file import verify
-    from anvil.search import content_health
 
     with ExitStack() as stack:
         opened = stack.enter_context(_opened(options, runner))
@@ -140,15 +130,7 @@ def check(options: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
         reader = stack.enter_context(verify.open_checked(opened.index_path))
         base = stack.enter_context(previous_indexes.base_index(opened, None, "", options.shard))
         old = stack.enter_context(verify.open_checked(base)) if base else None
-        contents = _contents(
-            opened,
-            reader,
-            before=_size(old, base) if old and base else None,
-            difference=index_diff.difference(old, reader) if old else None,
-            health=content_health.examine(reader),
-            stale=changes,
-            since=pull_request.base_branch() if base else None,
-        )
+        contents = _contents(opened, reader, old, base, stale=changes)
         counts = reader.counts()
         values = {
             "index-path": str(opened.index_path.absolute()),
@@ -339,7 +321,19 @@ def _name_other_folders(opened: Anvil, options: CiOptions, runner: Runner) -> No
 # --- reports ---------------------------------------------------------------------------------------------------
 
 
-def _contents(opened: Anvil, reader: Reader, **more: object) -> summary.Contents:
+def _contents(
+    opened: Anvil,
+    reader: Reader,
+    old: Reader | None,
+    base: Path | None,
+    report: BuildReport | None = None,
+    stale: Changes | None = None,
+) -> summary.Contents:
+    """What the summary says of an index, and of what it has since ``old``: that of the ``base`` branch or, without one,
+    of the last run."""
+    from anvil.git_drivers import index_diff
+    from anvil.search import content_health
+
     meta, site = reader.meta(), opened.config.site.folder
     return summary.Contents(
         index=relative(opened.index_path),
@@ -349,8 +343,13 @@ def _contents(opened: Anvil, reader: Reader, **more: object) -> summary.Contents
         of_site=reader.excluded_hashes() is not None,
         site_folder=None if site is None else relative(opened.base / site),
         pages_url=_pages_url(opened),
-        after=_size(reader, opened.index_path),
-        **more,  # type: ignore[arg-type]
+        after=_size(reader),
+        before=_size(old) if old else None,
+        difference=index_diff.difference(old, reader) if old else None,
+        since=pull_request.base_branch() if base else None,
+        health=content_health.examine(reader),
+        report=report,
+        stale=stale,
     )
 
 
@@ -364,9 +363,9 @@ def _pages_url(opened: Anvil) -> str | None:
     return f"{server}/{repository}/blob/{commit}/{below}"
 
 
-def _size(reader: Reader, path: Path) -> summary.Size:
-    counts = reader.counts()
-    return summary.Size(counts["documents"], counts["sections"], counts["chunks"], path.stat().st_size)
+def _size(reader: Reader) -> summary.Size:
+    counts, size = reader.counts(), os.path.getsize(reader.connection.filename)
+    return summary.Size(counts["documents"], counts["sections"], counts["chunks"], size)
 
 
 def _write_site_files(opened: Anvil, options: CiOptions, runner: Runner) -> None:

@@ -44,13 +44,10 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class LoggedQuestion:
-    """A question as logged. ``time``: ISO 8601, UTC. ``pages``: the pages of the answer, best first."""
+    """A question as logged. ``time``: ISO 8601, UTC."""
 
     time: str
     question: str
-    index: str
-    confidence: float | None
-    pages: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,20 +93,11 @@ def _now() -> str:
 
 def questions(entries: Iterable[dict[str, Any]]) -> list[LoggedQuestion]:
     """The questions of a log, oldest first. Entries of another form are left out."""
-    logged = []
-    for entry in entries:
-        question, confidence, pages = entry.get("question"), entry.get("confidence"), entry.get("pages")
-        if entry.get("kind") == "question" and isinstance(question, str) and question.strip():
-            logged.append(
-                LoggedQuestion(
-                    _text(entry, "time"),
-                    question[:MAX_ASK_CHARS],
-                    _text(entry, "index"),
-                    confidence if isinstance(confidence, float) else None,
-                    tuple(page for page in pages if isinstance(page, str)) if isinstance(pages, list) else (),
-                )
-            )
-    return logged
+    return [
+        LoggedQuestion(_text(entry, "time"), question[:MAX_ASK_CHARS])
+        for entry in entries
+        if entry.get("kind") == "question" and (question := _text(entry, "question")).strip()
+    ]
 
 
 def reports(entries: Iterable[dict[str, Any]]) -> list[PageReport]:
@@ -320,22 +308,15 @@ def _grouped(keys: Sequence[str], searcher: Searcher, progress: Progress) -> lis
     vectors = _vectors(keys, searcher, progress)
     if vectors is None:
         return [[key] for key in keys]
-    leaders: list[int] = []
-    members: list[list[str]] = []
+    members: dict[int, list[str]] = {}  # number of the first question of a group -> its questions
     for number, key in enumerate(keys):
-        near = vectors[leaders] @ vectors[number] >= MIN_COSINE if leaders else []
-        group = next((place for place, fits in enumerate(near) if fits), None)
-        if group is None:
-            leaders.append(number)
-            members.append([key])
-        else:
-            members[group].append(key)
-    return members
+        cosines = vectors[list(members)] @ vectors[number] if members else ()
+        near = (first for first, cosine in zip(members, cosines, strict=True) if cosine >= MIN_COSINE)
+        members.setdefault(next(near, number), []).append(key)
+    return list(members.values())
 
 
 def _vectors(keys: Sequence[str], searcher: Searcher, progress: Progress) -> NDArray[np.float32] | None:
-    import numpy as np
-
     if not searcher.semantic or not keys:
         return None
     rows = []

@@ -17,7 +17,7 @@ def test_what_no_page_answers_comes_first_and_of_those_what_is_asked_most(docs: 
         "silence at night",
         "silence at night",
     ]
-    log = [LoggedQuestion(f"2026-01-0{day}T00:00:00Z", text, "docs", None, ()) for day, text in enumerate(asked, 1)]
+    log = [LoggedQuestion(f"2026-01-0{day}T00:00:00Z", text) for day, text in enumerate(asked, 1)]
     with anvil.open(docs, provider="none") as opened:
         groups = opened.question_groups(log)
     assert [(group.question, group.count, group.answered) for group in groups] == [
