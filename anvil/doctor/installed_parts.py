@@ -11,6 +11,7 @@ import shlex
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from anvil._version import __version__
 from anvil.doctor.examined_project import ExaminedProject, Finding
@@ -20,6 +21,9 @@ from anvil.settings.schema import EmbeddingSettings
 from anvil.system import installation
 from anvil.text import query
 from anvil.wording import listed
+
+if TYPE_CHECKING:
+    from packaging.requirements import Requirement
 
 NATIVE = ("apsw", "numpy", "onnxruntime", "pygit2", "tokenizers")
 """Packages with compiled code. They can be installed and still fail to load, so each is imported."""
@@ -34,8 +38,6 @@ EXTRAS = {
     "sphinx": "for the Sphinx extension",
 }
 """Optional parts -> what each is for."""
-_REQUIREMENT = re.compile(r"([\w.-]+)(?:\[[^\]]*\])?\s*(?:>=\s*([\d.]+))?[^;]*(?:;\s*(.*))?")
-_EXTRA = re.compile(r"""extra == ['"]([\w-]+)['"]""")
 
 
 def python(project: ExaminedProject) -> Iterator[Finding]:
@@ -75,25 +77,27 @@ def _first_on_path(folder: Path) -> str:
 
 def packages(project: ExaminedProject) -> Iterator[Finding]:
     """Whether the required packages are installed, are new enough, and load."""
-    required = _required().get(None, {})
-    needed, problems = [], []
-    for name, least in required.items():
-        version = _version(name)
+    required = _required(None)
+    problems: dict[str, str] = {}
+    needed = []
+    for requirement in required:
+        version = _version(requirement.name)
         if version is None:
-            problems.append(f"{name} is missing")
-        elif _numbers(version) < _numbers(least):
-            problems.append(f"{name} is {version}, older than {least}")
+            problems[requirement.name] = "is missing"
+        elif not requirement.specifier.contains(version, prereleases=True):
+            problems[requirement.name] = f"is {version}, older than {str(requirement.specifier).removeprefix('>=')}"
         else:
             continue
-        needed.append(f"{name}>={least}")
-    if needed:
-        yield Finding("wrong", f"{listed(problems)}.", installation.line(installation.install(needed)))
+        needed.append(f"{requirement.name}{requirement.specifier}")
+    if problems:
+        named = listed([f"{name} {problem}" for name, problem in problems.items()])
+        yield Finding("wrong", f"{named}.", installation.line(installation.install(needed)))
     elif required:
         yield Finding("ok", f"All {len(required)} required packages are installed and new enough.")
     else:
         yield Finding("note", f"{installation.DISTRIBUTION} is not installed; its code runs from the checkout.")
     for name in NATIVE:
-        if any(requirement.startswith(f"{name}>=") for requirement in needed):
+        if name in problems:
             continue
         try:
             runtime() if name == "onnxruntime" else importlib.import_module(name)
@@ -104,8 +108,8 @@ def packages(project: ExaminedProject) -> Iterator[Finding]:
 
 def extras(project: ExaminedProject) -> Iterator[Finding]:
     """The optional parts."""
-    required = _required()
-    there = [name for name in EXTRAS if name in required and all(map(_version, required[name]))]
+    required = {name: _required(name) for name in EXTRAS}
+    there = [name for name, parts in required.items() if parts and all(_version(part.name) for part in parts)]
     missing = [name for name in EXTRAS if name not in there]
     text = f"{listed(there)} {'is' if len(there) == 1 else 'are'} installed." if there else "None is installed."
     if not missing:
@@ -139,17 +143,15 @@ def sqlite_vec(project: ExaminedProject) -> Iterator[Finding]:
         yield Finding("wrong", text, installation.line(installation.reinstall("sqlite-vec")))
 
 
-def _required() -> dict[str | None, dict[str, str]]:
-    """Extra (None: Anvil itself) -> distribution -> least version; empty when Anvil is not installed."""
-    versions: dict[str | None, dict[str, str]] = {}
-    for line in _fields(installation.DISTRIBUTION, "Requires-Dist"):
-        parts = _REQUIREMENT.fullmatch(line)
-        name, least, marker = parts.groups() if parts else (line, None, None)
-        extra_marker = _EXTRA.search(marker or "")
-        only_old = "python_version <" in (marker or "") and sys.version_info >= (3, 11)
-        if not only_old:
-            versions.setdefault(extra_marker[1] if extra_marker else None, {})[name] = least or "0"
-    return versions
+def _required(extra: str | None) -> list[Requirement]:
+    """What this Python needs for an extra, or for Anvil itself; nothing when Anvil is not installed."""
+    from packaging.requirements import Requirement  # it is one of the packages that may be missing
+
+    requirements = map(Requirement, _fields(installation.DISTRIBUTION, "Requires-Dist"))
+    if extra is None:
+        return [each for each in requirements if each.marker is None or each.marker.evaluate({"extra": ""})]
+    of_extras = (each for each in requirements if each.marker is not None and not each.marker.evaluate({"extra": ""}))
+    return [each for each in of_extras if each.marker is not None and each.marker.evaluate({"extra": extra})]
 
 
 def _version(distribution: str) -> str | None:
@@ -166,15 +168,6 @@ def _fields(distribution: str, name: str) -> list[str]:
     except importlib.metadata.PackageNotFoundError:
         return []
     return re.findall(rf"^{name}: *(.*\S)", text.partition("\n\n")[0], re.MULTILINE)
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    """The leading numbers of a version, without zeros at the end: 2.0 gives (2,)."""
-    match = re.match(r"\d+(?:\.\d+)*", version)
-    numbers = [int(part) for part in match[0].split(".")] if match else []
-    while numbers and not numbers[-1]:
-        numbers.pop()
-    return tuple(numbers)
 
 
 def _brief(error: Exception) -> str:

@@ -108,7 +108,11 @@ DOORS = {
         "anvil.doc_tests.question_log",
     ),
     "jwt": ("anvil.server.oauth",),
-    "packaging": ("anvil.dependencies.package_names", "anvil.dependencies.python_packages"),
+    "packaging": (
+        "anvil.dependencies.package_names",
+        "anvil.dependencies.python_packages",
+        "anvil.doctor.installed_parts",
+    ),
     "re2": ("anvil.search.grep",),
     "sigstore": ("anvil.fetch.attestation",),
     "lancedb": ("anvil.library.lancedb_import",),
