@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
@@ -198,6 +198,11 @@ def marks(text: str) -> tuple[str | None, tuple[str, ...]]:
     return id_, tuple(labels)
 
 
+def is_within(path: str, within: str) -> bool:
+    """Whether an artifact is the file ``within`` or in this folder; ``""``: anywhere."""
+    return not within or f"{path}/".startswith(f"{within}/")
+
+
 # --- the contents of an index ----------------------------------------------------------------------------------------
 
 MAX_NAMED_LINES = 5
@@ -221,19 +226,10 @@ class StoredArtifacts:
         all_counts = [artifact.tasks for artifact in self.artifacts.values()]
         return TaskCounts(sum(counts.open for counts in all_counts), sum(counts.done for counts in all_counts))
 
-    def tasks(self, status: str, within: str) -> Iterator[TaskItem]:
-        """The tasks that are ``open``, ``done`` or ``all``, in the file or folder ``within`` (empty: anywhere)."""
-        for path, tasks in self.tasks_by_path.items():
-            if not within or f"{path}/".startswith(f"{within}/"):
-                yield from (task for task in tasks if status in ("all", task.status))
-
     def note(self, within: str = "") -> str | None:
         """A note on items of task lists with an unknown mark, in the file or folder ``within``; None without any."""
         lines = [
-            f"{path}:{line}"
-            for path, numbers in self.unmarked.items()
-            for line in numbers
-            if not within or f"{path}/".startswith(f"{within}/")
+            f"{path}:{line}" for path, numbers in self.unmarked.items() if is_within(path, within) for line in numbers
         ]
         if not lines:
             return None

@@ -28,6 +28,7 @@ from anvil.context.artifacts import (
     StoredArtifacts,
     TaskCounts,
     TaskItem,
+    is_within,
     stored_artifacts,
 )
 from anvil.context.ingestion import ContextCorpus, Ingestion
@@ -228,12 +229,14 @@ class Context:
             raise ConfigError(f"Unknown status {status!r}. Use open, done or all.")
         within = self._within(path)
         with self._query() as (contents, _):
-            if within and not any(f"{known}/".startswith(f"{within}/") for known in contents.artifacts):
+            paths = [known for known in contents.artifacts if is_within(known, within)]
+            if within and not paths:
                 places = {str(each) for known in contents.artifacts for each in (known, *PurePosixPath(known).parents)}
                 raise NotFound(
                     f"No artifact in {path}. Give a path from the repository's root.{_closest(within, places)}"
                 )
-            return tuple(islice(contents.tasks(status, within), offset, None if limit is None else offset + limit))
+            tasks = (task for path in paths for task in contents.tasks_by_path[path] if status in ("all", task.status))
+            return tuple(islice(tasks, offset, None if limit is None else offset + limit))
 
     def unmarked(self, path: str | None = None) -> str | None:
         """A note on items of task lists with an unknown mark; None without any."""

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from anvil.doc_tests.values import shown_confidence
 from anvil.values import at_line
 from anvil.wording import counted
 
@@ -38,7 +39,7 @@ def table(report: TestReport, style: Style, *, quiet: bool = False) -> str:
 def _row(outcome: Outcome, style: Style) -> str:
     mark, colour = _MARKS[outcome.status]
     rank = "-" if outcome.rank is None else str(outcome.rank)
-    return f"{style(f'{mark:<4}', colour)}  {rank:>4}  {_confidence(outcome.confidence):>5}  {cut(outcome.ask)}"
+    return f"{style(f'{mark:<4}', colour)}  {rank:>4}  {shown_confidence(outcome.confidence):>5}  {cut(outcome.ask)}"
 
 
 def _details(outcome: Outcome, style: Style) -> Iterator[str]:
@@ -46,7 +47,7 @@ def _details(outcome: Outcome, style: Style) -> Iterator[str]:
     location = f" (line {outcome.line})" if outcome.line else ""
     yield f"{style(mark, colour, 'bold')}  {cut(outcome.ask)}{location}"
     if outcome.status == "fail":
-        yield f"      expected  {outcome.expected}{_where(outcome)}"
+        yield f"      expected  {outcome.expected}, {outcome.failure}"
     if outcome.note:
         yield f"      {outcome.note}"
     label = "answered by" if outcome.expected == "nothing" or outcome.status == "new" else "came instead"
@@ -56,22 +57,8 @@ def _details(outcome: Outcome, style: Style) -> Iterator[str]:
         yield "      no result"
 
 
-def _where(outcome: Outcome) -> str:
-    if outcome.expected == "nothing":
-        return ", but something seems to answer"
-    if outcome.rank is None:
-        return ", which is not among the results"
-    if outcome.doubtful:
-        return f", which is result {outcome.rank}, but unlikely to answer ({_confidence(outcome.confidence)})"
-    return f", which is result {outcome.rank}; the first {outcome.within} count"
-
-
 def _answer(answer: Answer) -> str:
-    return f"{at_line(answer.file_path, answer.line)}  {answer.heading}  ({_confidence(answer.confidence)})"
-
-
-def _confidence(value: float | None) -> str:
-    return "-" if value is None else f"{value:.2f}"
+    return f"{at_line(answer.file_path, answer.line)}  {answer.heading}  ({shown_confidence(answer.confidence)})"
 
 
 def _comparison(comparison: Comparison, style: Style) -> Iterator[str]:
@@ -157,7 +144,7 @@ def junit(report: TestReport, file: str) -> str:
         case = xml.SubElement(suite, "testcase", name=_plain(outcome.ask), classname=_plain(outcome.expected or "new"))
         case.attrib |= {"file": _plain(file), "line": str(outcome.line)}
         if outcome.status == "fail":
-            failure = xml.SubElement(case, "failure", message=_plain(f"expected {outcome.expected}{_where(outcome)}"))
+            failure = xml.SubElement(case, "failure", message=_plain(f"expected {outcome.expected}, {outcome.failure}"))
             failure.text = _plain("\n".join(_details(outcome, lambda plain, *_: plain)))
         elif outcome.status != "pass":
             xml.SubElement(case, "skipped", message=_plain(outcome.note or "It has no expect yet."))

@@ -116,7 +116,7 @@ def _earlier(suite: Suite, before: Reader, moved: Mapping[str, str], renamed: Ma
 
 
 def _named(suite: Suite) -> set[str]:
-    return {expectation.page for question in suite.questions for expectation in question.expect}
+    return {page for question in suite.questions for page in question.pages}
 
 
 def _notes(outcomes: Sequence[Outcome]) -> list[str]:

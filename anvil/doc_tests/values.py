@@ -54,6 +54,11 @@ class Question:
         return any(not expectation.section for expectation in self.expect)
 
     @property
+    def pages(self) -> frozenset[str]:
+        """The pages that it names."""
+        return frozenset(expectation.page for expectation in self.expect)
+
+    @property
     def expected(self) -> str:
         """What it expects, as in the file."""
         return "nothing" if self.nothing else " or ".join(map(str, self.expect))
@@ -93,6 +98,11 @@ class Answer:
         return expected_address(self.file_path, self.anchor, self.heading_path)
 
 
+def shown_confidence(value: float | None) -> str:
+    """A confidence as reports show it."""
+    return "-" if value is None else f"{value:.2f}"
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """How a question turned out. ``rank``: 1-based place of the first result that was expected, None when there is none
@@ -119,6 +129,17 @@ class Outcome:
     def doubtful(self) -> bool:
         """Whether the expected page is among the results that count, but unlikely to answer."""
         return self.status == "fail" and self.rank is not None and self.rank <= self.within
+
+    @property
+    def failure(self) -> str:
+        """What became of the expected page, in words that follow it."""
+        if self.expected == "nothing":
+            return "but something seems to answer"
+        if self.rank is None:
+            return "which is not among the results"
+        if self.doubtful:
+            return f"which is result {self.rank}, but unlikely to answer ({shown_confidence(self.confidence)})"
+        return f"which is result {self.rank}; the first {self.within} count"
 
 
 @dataclass(frozen=True, slots=True)
