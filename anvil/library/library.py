@@ -33,7 +33,7 @@ from anvil.library.ingestion import (
 from anvil.library.library_file import default_path, guarded, reading, translated, writing
 from anvil.library.library_file import open_library as open_file
 from anvil.library.settings import LibraryOptions
-from anvil.library.stored_documents import LibraryReader, LibraryWriter, StoredLibraryDocument, utc_now
+from anvil.library.stored_documents import LibraryReader, LibraryWriter, utc_now
 from anvil.library.values import (
     Deleted,
     FileError,
@@ -315,7 +315,8 @@ class Library:
             report("importing", done, len(documents))
             try:
                 data, info = lancedb_import.text_and_info(document, library or document.library)
-                result = self._stored(info) or self._ingest(text_parts(data), info)
+                stored = self._stored(info)
+                result = self._ingest(text_parts(data), info) if stored is None else _skipped(stored, {})
             except AnvilError as error:
                 errors.append(FileError(document.source, str(error)))
                 continue
@@ -332,17 +333,15 @@ class Library:
         if size > limit:
             raise DocumentTooLarge(f"{what} {size:,} bytes; the limit is {limit:,} (library.max_file_bytes).")
 
-    def _stored(self, info: DocumentInfo) -> Ingested | None:
-        """The result for a document whose source is in the library, whatever its text is; None if it is not."""
+    def _stored(self, info: DocumentInfo) -> LibraryDocument | None:
+        """The document of the same source, whatever its text is; None if the library has none."""
         with self._read() as reader:
-            stored = reader.find(info.source, info.library)
-        return stored and Ingested("skipped", stored.doc_id, info.source, info.library, stored.chunk_count)
+            return reader.find(info.source, info.library)
 
     def _ingest(self, parts: Iterable[DocumentPart], info: DocumentInfo) -> Ingested:
-        with self._read() as reader:
-            stored = reader.find(info.source, info.library)
-            if stored is not None and stored.content_hash == info.content_hash:
-                return _skipped(stored, info)
+        stored = self._stored(info)
+        if stored is not None and stored.content_hash == info.content_hash:
+            return _skipped(stored, info.metadata)
         ready = prepared(
             parts,
             info,
@@ -355,11 +354,9 @@ class Library:
         with ready as staged, self._write() as writer:
             result = writer.store(staged)
         if result is None:  # another process stored the same content
-            with self._read() as reader:
-                stored = reader.find(info.source, info.library)
-            if stored is None:
+            if (stored := self._stored(info)) is None:
                 raise DocumentRejected("It was deleted while it was read. Ingest it again.")
-            return _skipped(stored, info)
+            return _skipped(stored, info.metadata)
         return result
 
     def ensure_writable(self) -> dict[str, str]:
@@ -554,12 +551,12 @@ class Library:
         self.close()
 
 
-def _skipped(stored: StoredLibraryDocument, info: DocumentInfo) -> Ingested:
-    """The result for a document that is stored with the same content. Its metadata stays, so a note names the keys
-    that were given other values."""
+def _skipped(stored: LibraryDocument, given: Mapping[str, Any]) -> Ingested:
+    """The result for a document that is stored already. Its metadata stays, so a note names the keys that were
+    ``given`` other values."""
     notes: tuple[str, ...] = ()
-    if keys := metadata_filter.different_keys(stored.metadata, info.metadata):
+    if keys := metadata_filter.different_keys(stored.metadata, given):
         notes = (
             f"The metadata {', '.join(keys)} was not stored, because the content is the same. Use update_document.",
         )
-    return Ingested("skipped", stored.doc_id, info.source, info.library, stored.chunk_count, notes)
+    return Ingested("skipped", stored.doc_id, stored.source, stored.library, stored.chunk_count, notes)

@@ -9,9 +9,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import apsw
 
@@ -44,30 +44,15 @@ _HOLDINGS_COLUMNS = ("doc_id", "created_at")
 _PASSAGE_COLUMNS = {"page": "page", "chunk_index": f"id & {table_rows.most_chunks() - 1}"}
 
 
-class StoredLibraryDocument(NamedTuple):
-    """A document that is in the library, without its chunks. ``head``: its text before the first of them."""
-
-    id: int
-    doc_id: str
-    source: str
-    title: str
-    library: str
-    content_hash: str
-    created_at: str
-    chunk_count: int
-    head: str
-    metadata: Mapping[str, Any]
-
-
 _STORED = (
-    "SELECT h.id, h.doc_id, d.file_path, d.title, d.library, h.content_hash, h.created_at, h.chunk_count, h.head, "
-    "d.metadata FROM documents d JOIN holdings h ON h.id = d.id"
+    "SELECT h.doc_id, d.file_path, d.title, d.library, h.content_hash, h.created_at, d.metadata, h.chunk_count "
+    "FROM documents d JOIN holdings h ON h.id = d.id"
 )
 
 
-def _stored(row: Sequence[Any]) -> StoredLibraryDocument:
-    stored = StoredLibraryDocument(*typed(row, _ENTRY, int, str, str, str, str, str, str, int, str, str))
-    return stored._replace(metadata=metadata(row[-1], stored.source))
+def _stored(row: Sequence[Any]) -> LibraryDocument:
+    document = LibraryDocument(*typed(row, _ENTRY, str, str, str, str, str, str, str, int))
+    return replace(document, metadata=metadata(row[6], document.source))
 
 
 class LibraryReader(Reader):
@@ -75,24 +60,31 @@ class LibraryReader(Reader):
 
     # --- documents ----------------------------------------------------------------------------------------
 
-    def find(self, source: str, library: str) -> StoredLibraryDocument | None:
+    def find(self, source: str, library: str) -> LibraryDocument | None:
         """The document of a source in a library; None when there is none."""
         sql = f"{_STORED} WHERE d.library = ? AND d.file_path = ?"
         return next(map(_stored, self.connection.execute(sql, (library, source))), None)
 
-    def by_id(self, doc_id: str) -> StoredLibraryDocument | None:
+    def by_id(self, doc_id: str) -> LibraryDocument | None:
         """The document with a ``doc_id``; None when there is none."""
         return next(map(_stored, self.connection.execute(f"{_STORED} WHERE h.doc_id = ?", (doc_id,))), None)
+
+    def row_of(self, document: LibraryDocument) -> int:
+        """The row of a document."""
+        (row,) = typed((self._one("SELECT id FROM holdings WHERE doc_id = ?", document.doc_id),), _ENTRY, int)
+        return int(row)
 
     def full_document(self, doc_id: str) -> WholeDocument | None:
         """A document with all its text."""
         stored = self.by_id(doc_id)
         if stored is None:
             return None
+        (head,) = typed((self._one("SELECT head FROM holdings WHERE doc_id = ?", doc_id),), _ENTRY, str)
         chunks = self.connection.execute(
-            "SELECT content, hidden FROM chunks WHERE id BETWEEN ? AND ? ORDER BY id", table_rows.chunk_range(stored.id)
+            "SELECT content, hidden FROM chunks WHERE id BETWEEN ? AND ? ORDER BY id",
+            table_rows.chunk_range(self.row_of(stored)),
         )
-        content = stored.head + "".join(visible_text.restored(*typed(chunk, "a passage", str, str)) for chunk in chunks)
+        content = head + "".join(visible_text.restored(*typed(chunk, "a passage", str, str)) for chunk in chunks)
         return WholeDocument(
             doc_id, stored.source, stored.title, stored.library, content, stored.chunk_count, stored.metadata
         )
@@ -105,8 +97,7 @@ class LibraryReader(Reader):
             "LIMIT ?1 OFFSET ?2) ORDER BY d.library, d.file_path",
             (limit, offset) if library is None else (limit, offset, library),
         )
-        names = [field.name for field in fields(LibraryDocument)]
-        return [LibraryDocument(**{name: getattr(stored, name) for name in names}) for stored in map(_stored, rows)]
+        return list(map(_stored, rows))
 
     def resolve(self, reference: str, library: str | None) -> dict[str, str]:
         """doc_id -> library of up to 20 documents whose doc_id or source is ``reference``, in one library or in all."""
@@ -196,18 +187,13 @@ class LibraryReader(Reader):
             "JOIN holdings h ON h.id = d.id WHERE c.id IN (SELECT value FROM json_each(?))",
             (json.dumps([int(row) for row in rows]),),
         )
-        return {row[0]: _passage(row) for row in chunk_rows}
+        return {id_: _passage(row) for id_, *row in chunk_rows}
 
 
 def _passage(row: Sequence[Any]) -> Passage:
-    kinds = (int, str, str, str, str, str, str, int, str, int, str)
-    _, doc_id, source, title, library, file_type, last_modified, page, content, chunk_index, json_text = typed(
-        row, "a passage", *kinds
-    )
-    content, kept = visible_text.shown(content), metadata(json_text, source)
-    return Passage(
-        doc_id, source, title, library, file_type, last_modified, page, content, chunk_index, kept, score=0.0
-    )
+    kinds = (str, str, str, str, str, str, int, str, int, str)
+    passage = Passage(*typed((*row, 0.0), "a passage", *kinds, float))
+    return replace(passage, content=visible_text.shown(passage.content), metadata=metadata(row[-1], passage.source))
 
 
 def _condition(filter_: Filter) -> tuple[str, list[Any]]:
@@ -273,8 +259,7 @@ class LibraryWriter:
                 changed = [key for key in different_keys(stored.metadata, info.metadata) if key in stored.metadata]
                 info = replace(info, metadata=merged_metadata(stored.metadata, info.metadata))
                 created_at = stored.created_at
-                self._remove(stored)
-            id_ = stored.id if stored else self.rows.new_id(info.library, info.source)
+            id_ = self._remove(stored) if stored else self.rows.new_id(info.library, info.source)
             doc_id = doc_id_for(info.source, info.library)
             chunk_count = self._insert(id_, staged, info)
             self.connection.execute(
@@ -317,8 +302,7 @@ class LibraryWriter:
             stored = self.reader.by_id(doc_id)
             if stored is None:
                 return None
-            self._remove(stored)
-            self._mark_changed(stored.id)
+            self._mark_changed(self._remove(stored))
         return stored.chunk_count
 
     def update(self, doc_id: str, changes: Mapping[str, Any]) -> Updated | None:
@@ -327,11 +311,11 @@ class LibraryWriter:
             stored = self.reader.by_id(doc_id)
             if stored is None:
                 return None
-            merged = merged_metadata(stored.metadata, changes)
-            self.connection.execute("UPDATE documents SET metadata = ? WHERE id = ?", (canonical(merged), stored.id))
-            self.connection.execute("DELETE FROM labels WHERE document_id = ?", (stored.id,))
-            self._add_labels(stored.id, merged)
-            self._mark_changed(stored.id)
+            merged, id_ = merged_metadata(stored.metadata, changes), self.reader.row_of(stored)
+            self.connection.execute("UPDATE documents SET metadata = ? WHERE id = ?", (canonical(merged), id_))
+            self.connection.execute("DELETE FROM labels WHERE document_id = ?", (id_,))
+            self._add_labels(id_, merged)
+            self._mark_changed(id_)
         return Updated("updated", doc_id, stored.source, stored.library, merged)
 
     def _add_labels(self, id_: int, metadata: Mapping[str, Any]) -> None:
@@ -339,10 +323,13 @@ class LibraryWriter:
             "INSERT INTO labels VALUES (?, ?, ?)", ((key, value, id_) for key, value in labels_of(metadata))
         )
 
-    def _remove(self, stored: StoredLibraryDocument) -> None:
+    def _remove(self, stored: LibraryDocument) -> int:
+        """Remove a document; its row, which is free now."""
+        id_ = self.reader.row_of(stored)
         self.rows.remove(stored.source, stored.library)
-        self.connection.execute("DELETE FROM holdings WHERE id = ?", (stored.id,))
-        self.connection.execute("DELETE FROM labels WHERE document_id = ?", (stored.id,))
+        self.connection.execute("DELETE FROM holdings WHERE id = ?", (id_,))
+        self.connection.execute("DELETE FROM labels WHERE document_id = ?", (id_,))
+        return id_
 
     def _insert(self, id_: int, staged: StagedDocument, info: DocumentInfo) -> int:
         """Copy the staged rows to the row numbers of document ``id_``; the number of chunks."""
