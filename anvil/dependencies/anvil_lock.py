@@ -13,7 +13,7 @@ from typing import Any
 
 from anvil.dependencies.package_names import is_name, is_version
 from anvil.dependencies.values import DOCS_SOURCES, ECOSYSTEMS, LockedDocs
-from anvil.errors import BuildError, ConfigError
+from anvil.errors import ConfigError
 from anvil.formats import data_formats
 from anvil.formats.patterns import OBJECT_ID, SHA256
 from anvil.settings.index_url import is_builder
@@ -118,22 +118,19 @@ def _matches(pattern: re.Pattern[str], value: object) -> bool:
 
 # --- files ------------------------------------------------------------------------------------------------------
 
-MAX_BYTES = 100_000_000
+MAX_BYTES = 50_000_000
 """Bytes of the largest file that is read."""
 
 
 def project_text(path: Path) -> str | None:
     """The text of a file; None without one. Raises :class:`ConfigError` for one that cannot be read."""
     try:
-        if safe_files.regular_file(path.resolve()) is None:
-            return None
-        if path.stat().st_size > MAX_BYTES:
-            raise ConfigError(f"{path} has more than {MAX_BYTES:,} bytes. It is not read as a lockfile.")
         return safe_files.text(path, MAX_BYTES)
-    except BuildError:
-        raise ConfigError(f"{path} is not a regular file. Replace it by one.") from None
+    except FileNotFoundError:
+        return None
     except OSError as error:
-        raise ConfigError(f"{path} cannot be read ({error.strerror}). Check its permissions.") from None
+        advice = "Check its permissions." if isinstance(error, PermissionError) else "Replace it by a regular file."
+        raise ConfigError(f"{path} cannot be read ({error.strerror}). {advice}") from None
     except UnicodeDecodeError:
         raise ConfigError(f"{path} is not UTF-8. Write it again with its tool.") from None
 

@@ -29,10 +29,6 @@ from anvil.dependencies.values import (
 from anvil.errors import ConfigError
 from anvil.wording import counted
 
-MAX_CHARACTERS = 50_000_000
-"""Characters of the longest lockfile that is read."""
-MAX_PACKAGES = 100_000
-
 
 def parse(ecosystem: Ecosystem, name: str, text: str, place: str, project: str = ".") -> list[Dependency]:
     """The packages of a lockfile, each version once, sorted; also those without a version of a registry. ``name``: the
@@ -43,7 +39,7 @@ def parse(ecosystem: Ecosystem, name: str, text: str, place: str, project: str =
     """
     read = reader(ecosystem, name)
     assert read is not None
-    with _refusing(text, place, "Write it again with its tool."):
+    with _refusing(place, "Write it again with its tool."):
         packages, projects = read(text)
         if project != "." and projects and project not in projects:
             return []
@@ -65,17 +61,15 @@ def reader(ecosystem: Ecosystem, name: str) -> Callable[[str], NamedPackages] | 
 
 def direct_names(ecosystem: Ecosystem, text: str, place: str) -> set[str]:
     """The dependencies that ``pyproject.toml`` or ``package.json`` names, normalized. Raises :class:`ConfigError`."""
-    with _refusing(text, place, "Correct the file."):
+    with _refusing(place, "Correct the file."):
         names = ecosystems.of(ecosystem).direct_names(text)
         return {normalized(ecosystem, each) for each in names if is_name(ecosystem, each)}
 
 
 @contextmanager
-def _refusing(text: str, place: str, advice: str) -> Iterator[None]:
-    """One error for a text that is too long, and for all that is wrong in it."""
+def _refusing(place: str, advice: str) -> Iterator[None]:
+    """One error for all that is wrong in a text."""
     try:
-        if len(text) > MAX_CHARACTERS:
-            raise ValueError(f"it has more than {MAX_CHARACTERS:,} characters")
         yield
     except (ValueError, RecursionError) as error:
         reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error).partition("\n")[0]
@@ -85,8 +79,6 @@ def _refusing(text: str, place: str, advice: str) -> Iterator[None]:
 def _checked(
     ecosystem: Ecosystem, packages: list[tuple[str, object]], direct: DirectPackages, origin: str
 ) -> list[Dependency]:
-    if len(packages) > MAX_PACKAGES:
-        raise ValueError(f"it has more than {MAX_PACKAGES:,} packages")
     shown = ECOSYSTEMS[ecosystem].shown
     wanted = {normalized(ecosystem, name): versions for name, versions in direct.items()}
     dependencies = set()

@@ -27,8 +27,6 @@ from anvil.http.client import HttpClient
 from anvil.system import safe_files
 
 PROJECT_FILE = "package.json"
-MAX_NESTING = 200
-"""Levels of ``dependencies`` in an old ``package-lock.json``."""
 _YARN_HEAD = re.compile(r'"?(@?[^@"\s,]+)@[^\n]*:\s*')
 _BERRY = re.compile(r"(@?[^@]+)@(npm:|workspace:|(?:https?|git|ssh):)([^\s:]+)")
 _YARN_VERSION = re.compile(r'  version "([^"\n]*)"\s*')
@@ -56,19 +54,17 @@ def _package_lock(text: str) -> NamedPackages:
             else:
                 packages.append((str(row.get("name", inside[2])), _version(row)))
         return packages, projects
-    pending = [(table.get("dependencies"), 0)]  # before npm 7: packages inside the packages that need them
+    pending = [table.get("dependencies") or {}]  # before npm 7: packages inside the packages that need them
     while pending:
-        rows, depth = pending.pop()
-        if rows is None:
-            continue
-        if not isinstance(rows, dict) or depth > MAX_NESTING:
-            raise ValueError("its dependencies are not objects, or nested too deeply")
+        rows = pending.pop()
+        if not isinstance(rows, dict):
+            raise ValueError("its dependencies are not objects")
         for name, row in rows.items():
             if not isinstance(row, dict):
                 raise ValueError(f"the package {name[:80]!r} is not an object")
             if is_version(row.get("version")):  # else an address
                 packages.append((name, row["version"]))
-            pending.append((row.get("dependencies"), depth + 1))
+            pending.append(row.get("dependencies") or {})
     return packages, {}
 
 
@@ -224,9 +220,6 @@ def _npm_digest(dist: Mapping[str, Any]) -> str | None:
 
 # --- node_modules ---------------------------------------------------------------------------------------
 
-MAX_PACKAGE_JSON_BYTES = 2_000_000
-MAX_FILES = 100_000
-
 
 class NodeModules:
     """The packages in the ``node_modules`` of a project, and of the folders above it."""
@@ -248,8 +241,6 @@ class NodeModules:
             for each in names:
                 path = Path(parent, each)
                 files[path.relative_to(folder).as_posix()] = path
-            if len(files) > MAX_FILES:
-                break
         return of_npm(package), files
 
     def unlocked(self, named: Collection[str], locked: Collection[str]) -> list[Dependency]:
@@ -274,6 +265,6 @@ def installed(base: Path) -> NodeModules:
 
 def _package_json(folder: Path) -> dict[str, Any] | None:
     try:
-        return json_object(safe_files.text(folder / "package.json", MAX_PACKAGE_JSON_BYTES))
+        return json_object(safe_files.text(folder / "package.json"))
     except (OSError, ValueError):  # not UTF-8
         return None

@@ -119,13 +119,10 @@ def versioned(site: str, version: str) -> Iterator[str]:
     numbers = version.split(".")
     minor = ".".join(numbers[:2])
     forms = dict.fromkeys([version, f"v{version}", minor, f"v{minor}"])
-    bases = [folders]
     if at is None and parts.hostname and parts.hostname.endswith((".readthedocs.io", ".rtfd.io")):
-        # Read the Docs has the language in front of the version
-        bases = [[*folders[:1], *([] if folders else ["en"])]]
-    for base in bases:
-        for form in forms:
-            yield urllib.parse.urlunsplit((parts.scheme, parts.netloc, "/" + "/".join([*base, form]) + "/", "", ""))
+        folders = folders[:1] or ["en"]  # Read the Docs has the language in front of the version
+    for form in forms:
+        yield urllib.parse.urlunsplit((parts.scheme, parts.netloc, "/" + "/".join([*folders, form]) + "/", "", ""))
 
 
 def _is_site(address: str) -> bool:

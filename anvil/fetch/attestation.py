@@ -490,7 +490,6 @@ def _parsed(text: str, shown: str) -> list[str]:
 
 PUBLIC = "https://tuf-repo-cdn.sigstore.dev"
 """The public Sigstore, by the address of its root of trust."""
-MAX_ROOT_BYTES = 1_000_000
 
 
 def is_installed() -> bool:
@@ -554,8 +553,6 @@ def _root(path: Path) -> TrustedRoot:
     from sigstore.models import TrustedRoot
 
     try:
-        if path.stat().st_size > MAX_ROOT_BYTES:
-            raise ValueError(f"it has more than {MAX_ROOT_BYTES:,} bytes")
         return TrustedRoot.from_file(str(path))
     except Exception as error:  # OSError, and what the parsers raise about a file that is something else
         reason = getattr(error, "strerror", None) or next(iter(str(error).splitlines()), "")

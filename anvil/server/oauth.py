@@ -146,7 +146,6 @@ FETCH_TIMEOUT_S = 10.0
 """Time for the metadata and the keys together."""
 CLOCK_LEEWAY_S = 30
 """Allowed difference between the clocks of the two machines."""
-MAX_KEYS = 100
 
 
 class InvalidToken(AnvilError):
@@ -247,7 +246,7 @@ class IdentityProvider:
         address = self._metadata(deadline).get("jwks_uri")
         entries = _json(address, deadline).get("keys") if isinstance(address, str) else None
         keys = {}
-        for entry in entries[:MAX_KEYS] if isinstance(entries, list) else []:
+        for entry in entries if isinstance(entries, list) else []:
             is_key = isinstance(entry, dict) and entry.get("kty") in ("RSA", "EC", "OKP")
             if is_key and entry.get("use", "sig") == "sig":
                 try:

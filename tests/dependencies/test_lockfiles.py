@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anvil.dependencies import lockfiles
+from anvil.dependencies import anvil_lock, lockfiles
 from anvil.dependencies.values import ECOSYSTEMS, Dependency
 from anvil.errors import ConfigError
 from tests.conftest import write
@@ -303,22 +303,19 @@ def test_hostile_lockfiles_are_one_message(name: str, text: str, reason: str) ->
     assert str(error.value).isprintable() and len(str(error.value)) < 400
 
 
-def test_the_size_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lockfiles, "MAX_CHARACTERS", 100)
-    with pytest.raises(ConfigError, match="more than 100 characters"):
-        of_file("uv.lock", "#" * 101)
-    with pytest.raises(ConfigError, match="more than 100 characters"):
-        lockfiles.direct_names("npm", " " * 101, "package.json")
+def test_the_size_is_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(anvil_lock, "MAX_BYTES", 100)
+    for name in ("uv.lock", "package.json"):
+        project = write(tmp_path / name, {name: "#" * 101})
+        with pytest.raises(ConfigError, match="more than 100 bytes"):
+            lockfiles.dependencies(project)
 
 
-def test_old_npm_lockfiles_nest_to_a_limit() -> None:
+def test_old_npm_lockfiles_nest() -> None:
     inner: dict[str, object] = {}
-    for _ in range(200):
+    for _ in range(300):
         inner = {"a": {"version": "1.0.0", "dependencies": inner}}
-    assert of_file("package-lock.json", json.dumps({"dependencies": inner}))
-    inner = {"a": {"version": "1.0.0", "dependencies": inner}}
-    with pytest.raises(ConfigError, match="nested too deeply"):
-        of_file("package-lock.json", json.dumps({"dependencies": inner}))
+    assert parsed("package-lock.json", json.dumps({"dependencies": inner})) == [("a", "1.0.0", False)]
 
 
 @given(st.sampled_from(["uv.lock", "package-lock.json", "pnpm-lock.yaml", "yarn.lock", "requirements.txt"]), st.text())

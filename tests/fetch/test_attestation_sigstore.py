@@ -196,7 +196,7 @@ def test_a_signed_file_is_not_an_attestation(sigstore: Sigstore, root: str) -> N
 def test_a_trusted_root_that_is_none_is_an_error_of_the_configuration(sigstore: Sigstore, tmp_path: Path) -> None:
     bundle = json.dumps(sigstore.bundle(INDEX))
     file = tmp_path / "root.json"
-    for content in (None, b"", b"{}", b"\xff", b" " * (attestation.MAX_ROOT_BYTES + 1)):
+    for content in (None, b"", b"{}", b"\xff"):
         if content is not None:
             file.write_bytes(content)
         with pytest.raises(ConfigError, match="cannot be used"):
