@@ -17,6 +17,7 @@ from anvil.page_queries import answer
 from anvil.requests import MAX_RESULTS, MODES, SearchRequest
 from anvil.server.toolset import Parameter, ServeRequest, Tool, Toolset
 from anvil.values import Progress, address
+from anvil.wording import first_of
 
 if TYPE_CHECKING:
     from anvil.results import SearchResult
@@ -192,11 +193,10 @@ def _instructions(opened: Anvil) -> str:
     """The instructions; with the names of the collections where there are several."""
     if not opened.is_several:
         return INSTRUCTIONS
-    shown = [_described(opened, name) for name in opened.names[:MAX_NAMED_COLLECTIONS]]
-    more = len(opened.names) - len(shown)
+    names = first_of([_described(opened, name) for name in opened.names], MAX_NAMED_COLLECTIONS)
     return (
         f"{INSTRUCTIONS} One search answers from several collections; each result has its collection, which the other "
-        f"tools take too: {', '.join(shown)}{f' and {more} more' if more else ''}."
+        f"tools take too: {names}."
     )
 
 
