@@ -8,10 +8,12 @@ That is limited, and a caller with a deadline matches a text in :meth:`LineMatch
 from __future__ import annotations
 
 import bisect
+import itertools
 import posixpath
 import time
+from array import array
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Protocol
 
@@ -34,8 +36,6 @@ PART_CHARS = 8_192
 MAX_REGEX_LINE_CHARS = 32_768
 """A longer line is matched in pieces: a match of a regular expression across two of them is not found."""
 
-FOLDED_STEP = 4_096
-"""Characters that are folded at once to find a place."""
 _CONTINUATION_BYTES = bytes(range(0x80, 0xC0))
 
 
@@ -95,30 +95,15 @@ class _FixedText:
 
     def spans(self, line: str) -> Iterator[tuple[int, int]]:
         folded = self._folded(line)
-        place = _folded_places(line) if len(folded) != len(line) else int
+        place: Callable[[int], int] = int
+        if len(folded) != len(line):  # "ß" folds to "ss"
+            ends = array("I", itertools.accumulate(len(character.casefold()) for character in line))
+            place = partial(bisect.bisect_right, ends)
         at = folded.find(self._pattern)
         while at >= 0:
             end = at + len(self._pattern)
             yield place(at), place(end - 1) + 1
             at = folded.find(self._pattern, end)
-
-
-def _folded_places(line: str) -> Callable[[int], int]:
-    """The place in a line of offsets in its folded form, which are asked for in ascending order."""
-    place = folded = 0
-
-    def of(offset: int) -> int:
-        nonlocal place, folded
-        step = FOLDED_STEP
-        while step:
-            size = len(line[place : place + step].casefold())
-            if folded + size > offset:
-                step //= 2
-            else:
-                place, folded = place + step, folded + size
-        return place
-
-    return of
 
 
 class _Regex:

@@ -8,10 +8,10 @@ searches several indexes.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,8 +38,6 @@ from anvil.wording import full_heading
 UNREAD = "The embedding model reads {} script only: {}. A question in English finds more in English documentation."
 """With what follows from it, by mode."""
 UNREAD_SO = {"hybrid": "words alone decided", "semantic": "its vectors say little, use the mode hybrid or keyword"}
-
-T = TypeVar("T")
 
 NEAREST = 60
 """Chunks nearest to a query that a semantic search ranks with their pages."""
@@ -335,6 +333,21 @@ class Result(NamedTuple):
     ranked: Ranked
     passage: float = 0.0
 
+    @property
+    def chunk(self) -> tuple[int, int]:
+        """The place of its index, and the row of its chunk."""
+        return self.place, self.ranked.row
+
+    @property
+    def page(self) -> tuple[int, int]:
+        """The place of its index, and its document."""
+        return self.place, self.ranked.row >> table_rows.CHUNK_BITS
+
+    @property
+    def without_passage(self) -> float:
+        """The score by which results of which only some were read again are compared."""
+        return self.score - self.passage
+
 
 def _read_again(
     searchers: Sequence[Searcher],
@@ -354,9 +367,8 @@ def _read_again(
         values = scorer.score(lexicon.bounded(request.query), passages).tolist()
     except AnvilError as error:
         return results, f"No passage was read again: {error}"
-    read = {(each.place, each.ranked.row) for each in best}
-    others = [each for each in results if (each.place, each.ranked.row) not in read]
-    ordered = [*best, *others]
+    read = {each.chunk for each in best}
+    ordered = [*best, *(each for each in results if each.chunk not in read)]
     scores, summands = ranking.with_passages([each.score for each in ordered], values)
     again = [
         each._replace(score=round(score, SCORE_DIGITS), passage=round(summand, SCORE_DIGITS))
@@ -385,8 +397,7 @@ def answer(
         likely = [result for result in results if confidence_of(result) >= least]
     if request.version is None:
         likely = _one_version_each(searchers, likely, request.query)
-    chosen = best_first(likely, lambda result: (result.place, page_of(result.ranked)), without_passage)
-    shown = sorted(chosen[: request.top_k], key=likely.index)  # still in descending score
+    shown = sorted(_best_first(likely)[: request.top_k], key=likely.index)  # still in descending score
     notes = list(dict.fromkeys(filter(None, (*(found.failure for found in candidates.values()), failure))))
     warning = confidence.note(map(confidence_of, shown or results), least)
     if not total:
@@ -418,7 +429,7 @@ def _one_version_each(searchers: Sequence[Searcher], results: Sequence[Result], 
         if searcher.versions.pages:
             own = [result for result in kept if result.place == place]
             chosen = pages.one_of_each(
-                own, searcher.versions, query, lambda result: page_of(result.ranked), lambda result: result.score
+                own, searcher.versions, query, lambda result: result.page[1], lambda result: result.score
             )
             kept = [result for result in kept if result.place != place or result in chosen]
     return kept
@@ -437,8 +448,8 @@ def _hits(
         texts = searchers[place].hits([result.ranked for result in own], query, candidates[place])
         for result, (hit, span) in zip(own, texts, strict=True):
             own_hit = hit if hit.score == result.score else replace(hit, score=result.score)
-            hits[place, result.ranked.row] = own_hit, span
-    return [hits[result.place, result.ranked.row] for result in results]
+            hits[result.chunk] = own_hit, span
+    return [hits[result.chunk] for result in results]
 
 
 def _further(shown: Sequence[Result], likely: Sequence[Result]) -> list[Result]:
@@ -446,18 +457,16 @@ def _further(shown: Sequence[Result], likely: Sequence[Result]) -> list[Result]:
     of them may be parts of one section."""
     best: dict[tuple[int, int], float] = {}
     for result in shown:
-        best.setdefault((result.place, page_of(result.ranked)), without_passage(result))
-    rows = {(result.place, result.ranked.row) for result in shown}
+        best.setdefault(result.page, result.without_passage)
+    chunks = {result.chunk for result in shown}
     left = dict.fromkeys(best, result_texts.MAX_ALSO + 1)
     further = []
     for result in likely:
-        page = result.place, page_of(result.ranked)
-        if (result.place, result.ranked.row) in rows or not left.get(page):
+        if result.chunk in chunks or not left.get(result.page):
             continue
-        if without_passage(result) < result_texts.NEAR * best[page]:
-            continue
-        left[page] -= 1
-        further.append(result)
+        if result.without_passage >= result_texts.NEAR * best[result.page]:
+            left[result.page] -= 1
+            further.append(result)
     return further
 
 
@@ -471,31 +480,20 @@ def _named(hit: Hit) -> str:
 def _parts(result: Result) -> ScoreParts:
     """The parts of a result's score: those in its own index, as shares of the score on the common scale, and that of
     its passage."""
-    ranked, rest = result.ranked, without_passage(result)
+    ranked, rest = result.ranked, result.without_passage
     share = rest / (ranked.score or 1.0)
     words, heading, vectors, links = (round(part * share, SCORE_DIGITS) for part in ranked.summands)
     page = round(rest - sum(ranked.summands) * share, SCORE_DIGITS) + 0.0  # no -0.0
     return ScoreParts(words, heading, vectors, links, result.passage, page)
 
 
-def best_first(results: Sequence[T], page: Callable[[T], object], score: Callable[[T], float]) -> list[T]:
+def _best_first(results: Sequence[Result]) -> list[Result]:
     """The best of the ranked results of each page, then the others, both in their order: five results are of five
-    pages, where so many match. The best of a page with less than ``MATCHING`` of the best ``score`` is one of the
-    others.
+    pages, where so many match. The best of a page with less than ``MATCHING`` of the best score is one of the others.
     """
-    best: dict[object, T] = {}
-    enough = MATCHING * max(map(score, results), default=0.0)
+    enough = MATCHING * max((result.without_passage for result in results), default=0.0)
+    best: dict[tuple[int, int], Result] = {}
     for result in results:
-        best.setdefault(page(result), result)
-    first = [result for result in best.values() if score(result) >= enough]
-    return [*first, *(result for result in results if best[page(result)] is not result or score(result) < enough)]
-
-
-def without_passage(result: Result) -> float:
-    """The score by which results of which only some were read again are compared."""
-    return result.score - result.passage
-
-
-def page_of(result: Ranked) -> int:
-    """The document of a result."""
-    return result.row >> table_rows.CHUNK_BITS
+        best.setdefault(result.page, result)
+    first = {result.chunk: result for result in best.values() if result.without_passage >= enough}
+    return [*first.values(), *(result for result in results if result.chunk not in first)]
