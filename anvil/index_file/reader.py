@@ -370,20 +370,23 @@ class Reader:
         )
         return next(_page_texts(rows), PageText(document_id, "", ""))
 
-    def vocabulary(self) -> Iterator[tuple[str, int]]:
-        """(token, number of chunks with it) of the keyword index, ascending."""
-        yield from self._vocabulary("row", "term, doc")
+    def vocabulary(self, first: str = "") -> Iterator[tuple[str, int]]:
+        """(token, number of chunks with it) of the tokens that begin with ``first``, ascending."""
+        yield from self._vocabulary("row", "term, doc", first)
 
     def instances(self) -> Generator[tuple[str, int, str, int], None, None]:
         """(token, chunk row, column, position) of all tokens in the keyword index, in its order."""
         yield from self._vocabulary("instance", "term, doc, col, offset")
 
-    def _vocabulary(self, kind: str, columns: str) -> Iterator[Any]:
+    def _vocabulary(self, kind: str, columns: str, first: str = "") -> Iterator[Any]:
         # A table for the time of the query: in the file it would be one more definition that the check must know.
         self.connection.pragma("query_only", False)  # for the connection; the file itself stays read-only
         self.connection.execute(f"CREATE VIRTUAL TABLE temp.vocabulary USING fts5vocab('main', 'chunks_fts', '{kind}')")
         try:
-            yield from self.connection.execute(f"SELECT {columns} FROM temp.vocabulary")
+            bounds = (first, first + chr(0x10FFFF))
+            yield from self.connection.execute(
+                f"SELECT {columns} FROM temp.vocabulary WHERE term BETWEEN ? AND ?", bounds
+            )
         finally:
             self.connection.execute("DROP TABLE temp.vocabulary")
             self.connection.pragma("query_only", True)

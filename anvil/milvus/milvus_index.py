@@ -283,6 +283,9 @@ class MilvusIndex:
         total = reader.below.average_length() * reader.below.counts()["chunks"] - sum(w.length for w in words.values())
         self.average_length = (total + reader.above.average_length() * chunks) / max(self.count(), 1)
 
+    def words_from(self, first: str) -> tuple[tuple[str, int], ...]:
+        return ()
+
     def phrase_holders(self, phrases: Iterable[str]) -> Mapping[str, RowSet]:
         self._holders = {phrase: self._phrase_holders(phrase) for phrase in phrases}
         return self._holders

@@ -272,6 +272,9 @@ class KeywordTables:
             self._frequencies[word] = self._reader.frequency(lexicon.literal(word))
         return self._frequencies[word]
 
+    def words_from(self, first: str) -> Iterable[tuple[str, int]]:
+        return self._reader.vocabulary(first)
+
     def forget_frequencies(self) -> None:
         self._frequencies.clear()
 

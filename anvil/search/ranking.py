@@ -268,6 +268,9 @@ class CandidateIndex(Protocol):
     def frequencies(self, words: Mapping[str, str]) -> dict[str, int]:
         """Token -> how many chunks hold it. ``words``: token -> the word it came from."""
 
+    def words_from(self, first: str) -> Iterable[tuple[str, int]]:
+        """(token, number of chunks with it) of the tokens that begin with ``first``; none where they are not known."""
+
     def phrase_holders(self, phrases: Iterable[str]) -> Mapping[str, RowSet]:
         """Phrase -> the chunks that hold it."""
 

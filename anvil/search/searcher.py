@@ -25,7 +25,7 @@ from anvil.index_file.reader import IndexReader
 from anvil.index_file.table_rows import SectionPlace, StoredChunk
 from anvil.requests import SearchRequest
 from anvil.results import Freshness, Hit, SearchResult
-from anvil.search import confidence, pages, ranking, result_texts
+from anvil.search import confidence, pages, ranking, result_texts, spelling
 from anvil.search.confidence import MatchEvidence
 from anvil.search.pages import Versions
 from anvil.search.ranking import CANDIDATES, ENOUGH, SCORE_DIGITS, CandidateIndex, Near, Ranked, ScoreParts, Weights
@@ -204,12 +204,13 @@ class Searcher:
     def search(self, request: SearchRequest, question: QueryVector | None = None) -> RankedHits:
         """The best chunks of this index. ``question``: the embedded query; None: it is embedded here. Raises
         :class:`ConfigError` for semantic search where there is none."""
+        request, question, notes = without_slips([self], request, question)
         found = self.candidates(request, question)
         results = [Result(0, ranked.score, ranked) for ranked in found.results]
         hits = answer([self], request, {0: found}, found.total, results)
         if self.obstacle and request.mode == "hybrid":
-            return replace(hits, notes=(self.obstacle, *hits.notes))
-        return hits
+            notes = (*notes, self.obstacle)
+        return replace(hits, notes=(*notes, *hits.notes))
 
     def select(self, request: SearchRequest) -> Any:
         """The chunks that a request is about; None for all."""
@@ -323,6 +324,14 @@ class Searcher:
             if cosine > highest:
                 best, highest = (start, end), cosine
         return best
+
+
+def without_slips(
+    searchers: Sequence[Searcher], request: SearchRequest, question: QueryVector | None
+) -> tuple[SearchRequest, QueryVector | None, tuple[str, ...]]:
+    """A request without slips of spelling, its embedded query where it is still that, and a note on them."""
+    query, note = spelling.corrected(request.query, [each.index for each in searchers], searchers[0].provider)
+    return (request, question, ()) if note is None else (replace(request, query=query), None, (note,))
 
 
 class Result(NamedTuple):

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -21,7 +22,16 @@ from anvil.errors import ConfigError
 from anvil.requests import SearchRequest
 from anvil.search import ranking
 from anvil.search.confidence import logistic
-from anvil.search.searcher import Candidates, QueryVector, RankedHits, Result, Searcher, answer, embed_query
+from anvil.search.searcher import (
+    Candidates,
+    QueryVector,
+    RankedHits,
+    Result,
+    Searcher,
+    answer,
+    embed_query,
+    without_slips,
+)
 from anvil.text import query as lexicon
 
 SHORTLIST = 5
@@ -50,6 +60,7 @@ def search(searchers: Sequence[Searcher], request: SearchRequest, question: Quer
     """
     if request.mode == "semantic" and not any(searcher.semantic for searcher in searchers):
         raise ConfigError(searchers[0].obstacle or "Semantic search is off.")
+    request, question, notes = without_slips(searchers, request, question)
     semantic = [searcher for searcher in searchers if searcher.semantic]
     if request.mode != "keyword" and semantic and question is None:
         question = embed_query(request.query, semantic[0].provider)
@@ -70,7 +81,8 @@ def search(searchers: Sequence[Searcher], request: SearchRequest, question: Quer
             candidates[place] = searchers[place].candidates(request, question)
         results = _on_one_scale(searchers, candidates, shares)
     results.sort(key=lambda result: (-result.score, result.place))
-    return answer(searchers, request, candidates, sum(totals), results)
+    hits = answer(searchers, request, candidates, sum(totals), results)
+    return replace(hits, notes=(*notes, *hits.notes))
 
 
 def _most_promising(
