@@ -113,11 +113,12 @@ def tasks(given: RepositoryOptions, status: str, as_json: bool, path: str | None
     """List the check boxes of all artifacts, or of those in PATH."""
     with output.progress() as progress, given.open(progress) as context:
         listed, note = context.tasks(status, path), context.unmarked(path)
+        reasons = _reasons(context, listed or path)
     if as_json:
         output.print_json(listed)
         return
-    if note is not None:
-        output.warn(note)
+    for each in [note] if note is not None else reasons:
+        output.warn(each)
     if not listed:
         output.say(
             f"There is no {'task' if status == 'all' else f'{status} task'} in {path or 'the artifacts'}.", err=True
@@ -139,9 +140,12 @@ def search(given: RepositoryOptions, top_k: int, type_: str | None, as_json: boo
 
     with output.progress() as progress, given.open(progress) as context:
         hits, spans = context.search_with_spans(query, top_k, type_)
+        reasons = _reasons(context, hits)
     if as_json:
         output.print_json(hits)
         return
+    for reason in reasons:
+        output.warn(reason)
     if not hits:
         output.say("Nothing found.")
     sought = excerpts.sought(query)
@@ -152,6 +156,11 @@ def search(given: RepositoryOptions, top_k: int, type_: str | None, as_json: boo
         output.say(f"{number}. {hit.artifactPath}:{line}  {hit.score:.3f}")
         output.say(f"   {full_heading(hit.title, hit.heading)}")
         output.say_lines(part.of(section))
+
+
+def _reasons(context: Context, answer: object) -> tuple[str, ...]:
+    """Why an answer may be empty, such as folders that are missing; nothing for another one."""
+    return () if answer else context.health().notes
 
 
 @command.command("script", epilog="Example: anvil context script")
