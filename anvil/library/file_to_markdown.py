@@ -19,6 +19,7 @@ from typing import Any, BinaryIO
 
 from anvil.errors import DocumentRejected, DocumentTooLarge
 from anvil.formats import characters
+from anvil.library.document_formats import AUDIO, BY_ENDING, FORMATS
 from anvil.system.child_process import take_over_pipes, write_message
 
 MAX_UNPACKED_BYTES = 500_000_000
@@ -31,7 +32,6 @@ MAX_ARCHIVE_DEPTH = 6
 CPU_TIME_FACTOR, EXTRA_CPU_TIME_S = 8, 60
 """Processor time of a file, on several processors, by the seconds it may take."""
 _ZIP = b"PK\x03\x04"
-_ZIPPED_TYPES = ("docx", "xlsx", "pptx", "epub", "zip")
 
 
 def main() -> None:
@@ -91,7 +91,7 @@ def _pieces(request: dict[str, Any]) -> Iterator[tuple[str, int]]:
     file."""
     characters_left = request["max_characters"]
     with open(request["path"], "rb") as file:
-        if request["type"] in _ZIPPED_TYPES:  # by its directory, before a converter unpacks anything
+        if BY_ENDING[request["type"]].content == "zip":  # by its directory, before a converter unpacks anything
             _check_zip(file, MAX_ARCHIVE_DEPTH if request["type"] == "zip" else None)
         for text, page in _READERS.get(request["type"], _by_markitdown)(file, request):
             characters_left -= len(text)
@@ -150,15 +150,13 @@ def _damaged(file_type: str, error: Exception) -> str:
 
 _SLIDE = re.compile(r"^<!-- Slide number: (\d+) -->$", re.M)
 _BLANK_LINES = re.compile(r"\n{3,}")
-_TEXT_TYPES = ("html", "htm", "csv", "json", "jsonl", "xml", "rss", "atom", "ipynb")
-"""Text: decoded here, because MarkItDown guesses encodings by letter frequencies."""
 
 
 def _by_markitdown(file: BinaryIO, request: dict[str, Any]) -> Iterator[tuple[str, int]]:
     from markitdown import StreamInfo
 
     ending, charset = request["type"], None
-    if ending in _TEXT_TYPES:
+    if BY_ENDING[ending].content == "text":
         file, charset = io.BytesIO(decoded(file.read()).encode("utf-8", "replace")), "utf-8"
     kind = "text/xml" if ending == "xml" else None  # systems do not agree on it
     info = StreamInfo(extension=f".{ending}", filename=request["name"], mimetype=kind, charset=charset)
@@ -215,33 +213,6 @@ _READERS: dict[str, Callable[[BinaryIO, dict[str, Any]], Iterator[tuple[str, int
     "pdf": _pdf_pages,
     "pptx": _slides,
 }
-_CONVERTERS = {
-    "docx": "DocxConverter",
-    "pptx": "PptxConverter",
-    "xlsx": "XlsxConverter",
-    "xls": "XlsConverter",
-    "epub": "EpubConverter",
-    "ipynb": "IpynbConverter",
-    "msg": "OutlookMsgConverter",
-    "csv": "CsvConverter",
-    "html": "HtmlConverter",
-    "htm": "HtmlConverter",
-    "json": "PlainTextConverter",
-    "jsonl": "PlainTextConverter",
-    "jpg": "ImageConverter",
-    "jpeg": "ImageConverter",
-    "png": "ImageConverter",
-    "wav": "AudioConverter",
-    "mp3": "AudioConverter",
-    "m4a": "AudioConverter",
-    "rss": "RssConverter",
-    "atom": "RssConverter",
-    "xml": "RssConverter PlainTextConverter",
-}
-"""MarkItDown's converters for a type, in the order to try. Its own choice would read a damaged DOCX as a ZIP."""
-
-_AUDIO = "AudioConverter"
-"""Sends recordings to a speech service; no other converter uses the network."""
 _GENERIC = ("PlainTextConverter", "ZipConverter", "HtmlConverter")
 """Converters that take what no other takes. The last one is tried first."""
 
@@ -252,7 +223,7 @@ def _result(file: BinaryIO, info: Any, request: dict[str, Any]) -> Any:
 
     if request["type"] == "zip":
         return _archives(request["transcribe_audio"]).convert_stream(file, stream_info=info)
-    for name in _CONVERTERS[request["type"]].split():
+    for name in BY_ENDING[request["type"]].converters.split():
         converter = getattr(converters, name)()
         if converter.accepts(file, info):
             return converter.convert(file, info, exiftool_path=shutil.which("exiftool"))
@@ -269,8 +240,8 @@ def _archives(recordings: bool) -> Any:
     for name in _GENERIC:
         converter = getattr(converters, name)(**({"markitdown": reader} if name == "ZipConverter" else {}))
         reader.register_converter(converter, priority=PRIORITY_GENERIC_FILE_FORMAT)
-    special = {"PdfConverter", *" ".join(_CONVERTERS.values()).split()}.difference(_GENERIC)
-    for name in sorted(special if recordings else special - {_AUDIO}):
+    special = {name for format_ in FORMATS for name in format_.converters.split()}.difference(_GENERIC)
+    for name in sorted(special if recordings else special - {AUDIO}):
         converter = getattr(converters, name)()
         # MarkItDown 0.1.5 does not pass the path to its converters.
         converter.convert = partial(converter.convert, exiftool_path=shutil.which("exiftool"))

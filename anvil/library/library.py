@@ -196,7 +196,8 @@ class Library:
     ) -> Ingested:
         """Ingest a file under another source than its path. ``file_type`` and ``last_modified`` replace what the
         source's ending and the file's time stamp say."""
-        from anvil.library.converter import format_of, unreadable
+        from anvil.library.converter import unreadable
+        from anvil.library.document_formats import format_of
 
         kind, options = file_type or type_of(source), self._options
         try:
@@ -228,14 +229,15 @@ class Library:
         metadata: Mapping[str, Any] | None = None,
     ) -> Ingested:
         """Ingest Markdown or plain text that the caller sends. Raises as :meth:`ingest_file` does."""
-        from anvil.library.converter import TEXT
+        from anvil.library.document_formats import BY_ENDING
 
         if not content.strip():
             raise ConfigError("content is empty. Send the document's text, or delete it with delete_document.")
         data = content.encode("utf-8", "replace")
         self._ensure_size(len(data), "The content has")
-        file_type = type_of(source)
-        info = described(source, library, metadata, data, file_type if file_type in TEXT.endings else "md")
+        format_ = BY_ENDING.get(type_of(source))
+        is_text = format_ is not None and not format_.converters
+        info = described(source, library, metadata, data, type_of(source) if is_text else "md")
         return self._ingest(text_parts(data), info)
 
     def ingest_url(
@@ -272,14 +274,14 @@ class Library:
         Raises :class:`ConfigError` for arguments that are not valid, such as a path that is no folder, and what
         :meth:`ensure_writable` raises.
         """
-        from anvil.library import converter
+        from anvil.library.document_formats import looked_for
 
         if max_concurrency < 1:
             raise ConfigError("max_concurrency must be 1 or more.")
         # once for the folder: ingest_file would report them for each of its files
         metadata_filter.library_name(library), metadata_filter.checked_metadata(metadata)
         root = ingestion.existing_folder(folder)
-        files = sorted(ingestion.files_in(root, recursive, converter.looked_for(self._options)))
+        files = sorted(ingestion.files_in(root, recursive, looked_for(self._options)))
         if files:
             self.ensure_writable()  # one error for the library, and not one for each file
         return ingestion.ingest_files(

@@ -12,7 +12,7 @@ from pathlib import Path
 from anvil._version import __version__
 from anvil.embedding.provider import EmbeddingProvider
 from anvil.errors import AnvilError
-from anvil.library import converter
+from anvil.library import document_formats
 from anvil.library.settings import LibraryOptions
 from anvil.library.values import Libraries, LibraryInfo, LibrarySummary, PathCheck
 from anvil.settings.schema import Config
@@ -45,8 +45,8 @@ def library_info(
         note=_note(transport),
         version=__version__,
         user=_user(),
-        formats=converter.available(options),
-        missing_formats=converter.unavailable(options),
+        formats=document_formats.available(options),
+        missing_formats=document_formats.unavailable(options),
         documents=sum(summary.document_count for summary in summaries),
         chunks=sum(summary.chunk_count for summary in summaries),
         notes=notes,

@@ -18,37 +18,15 @@ from anvil.errors import DocumentRejected, DocumentTooLarge, FetchError, Unsuppo
 from anvil.formats import characters
 from anvil.http.allowed_servers import Allowed, DocumentPolicy, anything, is_public
 from anvil.http.client import HttpClient, Limits, Reply, TimedOut, content_type, http_date
+from anvil.library.document_formats import BY_CONTENT_TYPE, BY_ENDING
 from anvil.library.settings import LibraryOptions
 from anvil.settings import index_url
 
-TYPES = {
-    "text/html": "html",
-    "application/xhtml+xml": "html",
-    "text/markdown": "md",
-    "text/plain": "txt",
-    "application/pdf": "pdf",
-    "text/csv": "csv",
-    "application/json": "json",
-    "application/xml": "xml",
-    "text/xml": "xml",
-    "application/rss+xml": "rss",
-    "application/atom+xml": "atom",
-    "application/epub+zip": "epub",
-    "application/zip": "zip",
-    "image/png": "png",
-    "image/jpeg": "jpg",
-    "audio/mpeg": "mp3",
-    "audio/wav": "wav",
-    "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "docx",
-    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": "xlsx",
-    "application/vnd.openxmlformats-officedocument.presentationml.presentation": "pptx",
-}
 MAX_SHOWN_CHARS = 200
 """Characters of a URL in a message."""
 VAGUE = ("", "text/plain", "application/octet-stream", "binary/octet-stream")
 """Content types of servers that do not know the type. Then the ending of the name decides."""
 _ENDING = re.compile(r"\.([A-Za-z0-9]{1,8})$")
-_TEXT = ("html", "md", "txt", "csv", "json", "xml", "rss", "atom")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +76,8 @@ def _saved(reply: Reply, target: Path, max_bytes: int) -> Download:
         file.writelines(reply.chunks(max_bytes, too_large))
     # The header names an encoding that the file itself may not, and later only the file is there: stored as UTF-8.
     codec = characters.known_encoding(charset) if charset else None
-    if file_type in _TEXT and codec and codec != "utf-8":
+    format_ = BY_ENDING.get(file_type)
+    if format_ is not None and format_.content == "text" and codec and codec != "utf-8":
         with contextlib.suppress(UnicodeDecodeError):  # the server named the wrong encoding
             target.write_text(target.read_bytes().decode(codec), encoding="utf-8", newline="")
     return Download(target, file_type, http_date(reply.headers.get("last-modified")))
@@ -108,8 +87,8 @@ def _type(media_type: str, path: str) -> str:
     ending = _ENDING.search(path)
     if media_type in VAGUE and ending:
         return ending[1].lower()
-    if media_type in TYPES:
-        return TYPES[media_type]
+    if media_type in BY_CONTENT_TYPE:
+        return BY_CONTENT_TYPE[media_type]
     raise UnsupportedFormat(
         f"Content of type {media_type or 'unknown'} is not supported. Supported are web pages, text and documents."
     )

@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from anvil.errors import DocumentRejected, DocumentTooLarge, UnsupportedFormat
-from anvil.library.converter import TEXT, Converter, available, format_of, looked_for
+from anvil.library.converter import Converter
+from anvil.library.document_formats import available, format_of, looked_for
 from anvil.library.file_to_markdown import decoded
 from anvil.library.settings import LibraryOptions
 from tests.support import documents, fork_server
@@ -99,7 +100,7 @@ def test_text_needs_nothing_and_is_not_changed(tmp_path: Path, monkeypatch: pyte
     assert converted(converter, tmp_path / "a.md") == text
     with pytest.raises(UnsupportedFormat, match=r"pip install 'anvil-docs\[library\]'"):
         converter.parts(tmp_path / "a.pdf", "pdf", "a.pdf")
-    assert available(OPTIONS) == TEXT.endings
+    assert available(OPTIONS) == ("md", "markdown", "mdx", "txt", "text", "rst", "adoc", "org", "log")
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,8 @@ import pytest
 
 import anvil
 from anvil.errors import ConfigError, DocumentRejected, NotFound, SourceError
-from anvil.library import converter, lancedb_import
+from anvil.library import lancedb_import
+from anvil.library.document_formats import Format
 from anvil.library.library import Library
 from anvil.library.settings import LibraryOptions
 from anvil.library.values import Ingested
@@ -109,7 +110,7 @@ def test_what_cannot_be_read_is_answered_with_what_to_do(tmp_path: Path) -> None
 def test_a_format_that_needs_more_names_what_to_run(
     library: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str, told: str
 ) -> None:
-    monkeypatch.setattr(converter, "_is_available", lambda *_: False)
+    monkeypatch.setattr(Format, "is_available", lambda *_: False)
     (tmp_path / f"a.{ending}").write_bytes(b"x")
     with pytest.raises(DocumentRejected, match=told):
         library.ingest_file(str(tmp_path / f"a.{ending}"))
