@@ -348,25 +348,21 @@ MAX_NAMED = 3
 """Tags that an error names."""
 
 
+_TAGS = (
+    *("v{}", "{}"),
+    *(f"{{name}}{between}{{}}" for between in ("@", "@v", "-", "-v", "/", "/v", "==", "_")),
+    *("release-{}", "release/{}", "release_{}", "rel_{}", "rel-{}", "r{}", "V{}", "version-{}"),
+)
+"""The forms of tags, most usual first."""
+
+
 def candidates(name: str, version: str) -> list[str]:
     """The tags that can mark this version of the package, most usual first."""
     short = name.rpartition("/")[2]  # @scope/pkg
-    names = list(dict.fromkeys([name, short, name.replace("-", "_"), name.replace("-", ".")]))
-    versions = list(dict.fromkeys([version, *([padded] if (padded := _padded(version)) else [])]))
-    tags = [form for each in versions for form in (f"v{each}", each)]
-    tags += [
-        f"{own}{between}{each}"
-        for each in versions
-        for own in names
-        for between in ("@", "@v", "-", "-v", "/", "/v", "==", "_")
-    ]
-    tags += [
-        form.format(each)
-        for each in versions
-        for form in ("release-{}", "release/{}", "rel_{}", "rel-{}", "r{}", "V{}", "version-{}")
-    ]
-    tags += [form.format(each.replace(".", "_")) for each in versions for form in ("rel_{}", "v{}", "release_{}", "{}")]
-    return list(dict.fromkeys(tags))
+    names = [name, short, name.replace("-", "_"), name.replace("-", ".")]
+    versions = [version, *([padded] if (padded := _padded(version)) else [])]
+    versions += [each.replace(".", "_") for each in versions]
+    return list(dict.fromkeys(tag.format(each, name=own) for each in versions for tag in _TAGS for own in names))
 
 
 def find(tags: Iterable[str], name: str, version: str) -> str | None:
