@@ -18,7 +18,7 @@ from pathlib import Path
 
 from anvil._version import __version__
 from anvil.dependencies import anvil_lock
-from anvil.dependencies.values import LockedDocs
+from anvil.dependencies.values import ECOSYSTEMS, LockedDocs
 from anvil.errors import ArtifactError, BuildError, ConfigError
 from anvil.fetch.fetched_cache import FetchedCache
 from anvil.fetch.settings import FetchOptions
@@ -188,20 +188,21 @@ def locked_collections(base: Path, config: Config | None = None, taken: Containe
     """The documentation of a project's dependencies, as ``anvil.lock`` in ``base`` names it; empty without the file.
 
     Nothing is fetched: an entry that is not in the cache leads to a file that does not exist, until ``anvil deps sync``
-    puts it there. So does one whose attestation ``config`` demands, if it was not verified. A name that is in both
-    ecosystems has the ecosystem in front for npm. So has one of ``taken``, in both: a package must not stand for the
-    project's own documentation because it has the same name.
+    puts it there. So does one whose attestation ``config`` demands, if it was not verified. A name that is in several
+    ecosystems has the ecosystem in front in all but the last of :data:`ECOSYSTEMS`. So has one of ``taken``, in all: a
+    package must not stand for the project's own documentation because it has the same name.
     """
     options = (config or Config()).table(FetchOptions)
     entries = anvil_lock.read_lock(base)
     docs = cache()
-    labels = {(entry.name, entry.version) for entry in entries if entry.ecosystem == "pypi"}
+    by_ecosystem = sorted(entries, key=lambda entry: [*ECOSYSTEMS].index(entry.ecosystem))
+    last = {(entry.name, entry.version): entry.ecosystem for entry in by_ecosystem}
     collections = []
     for entry in entries:
         file = path(docs, entry)
         if not is_attested(docs, entry, options, base):
             file = file.with_suffix(".not-attested")
-        is_taken = entry.name in taken or (entry.ecosystem == "npm" and (entry.name, entry.version) in labels)
+        is_taken = entry.name in taken or last[entry.name, entry.version] != entry.ecosystem
         label = f"{entry.ecosystem}-{entry.name}" if is_taken else entry.name
         missing = f"The documentation of {entry.name} {entry.version} is not on this machine. Run 'anvil deps sync'."
         collections.append(Collection(name=label, missing=missing, index=str(file), version=entry.version))

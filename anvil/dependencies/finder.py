@@ -13,7 +13,7 @@ import hashlib
 import tempfile
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Literal
 
@@ -103,11 +103,8 @@ class DocsFinder:
             dependency.ecosystem,
             dependency.name,
             dependency.version,
-            hints.repository,
-            hints.tag,
-            hints.folder,
-            self._options.npm_url,
-            self._options.pypi_url,
+            asdict(hints),
+            asdict(self._options),
             self.provider.digest,
             attestation.is_installed(),
             self._fetch.require_attestation,

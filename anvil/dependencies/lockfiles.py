@@ -8,7 +8,7 @@ wrong is one error. Packages of the project itself (a folder, a workspace) are l
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -16,7 +16,6 @@ from pathlib import Path
 from anvil.dependencies import anvil_lock, docs_cache, ecosystems, package_files
 from anvil.dependencies.ecosystems import InstalledPackages
 from anvil.dependencies.package_names import is_name, is_version, normalized
-from anvil.dependencies.project_urls import ProjectUrls
 from anvil.dependencies.values import (
     ECOSYSTEMS,
     ELSEWHERE,
@@ -177,13 +176,11 @@ def _state(dependency: Dependency, locked: LockedDocs | None, installed: Install
 
 
 def _documentation(dependency: Dependency, installed: InstalledPackages | None) -> str | None:
-    if dependency.version is None or installed is None:
+    version = dependency.version
+    package = None if installed is None or version is None else installed.find(dependency.name, version)
+    if package is None:
         return None
-    package = installed.find(dependency.name, dependency.version)
-    return None if package is None else _described(*package)
-
-
-def _described(urls: ProjectUrls, files: Mapping[str, Path]) -> str:
+    urls, files = package
     there = package_files.carried_docs(files.keys())
     if there.index is not None:
         return f"carries {there.index}"

@@ -103,7 +103,8 @@ def matching(dependencies: list[Dependency], text: str) -> Dependency:
     if len(ecosystems) > 1:
         raise ConfigError(f"{name} is a package of {' and '.join(ecosystems)} here. Write {ecosystems[0]}:{name}.")
     if version is not None:
-        kind = ecosystems[0] if ecosystems else ecosystem or ("pypi" if "==" in text else "npm")  # as pip and npm write
+        written = [each for each in ECOSYSTEMS if text.strip().endswith(f"{name}{ECOSYSTEMS[each].pin}{version}")]
+        kind = ecosystems[0] if ecosystems else ecosystem or written[0]
         if not is_name(kind, name):
             raise ConfigError(f"{name[:100]!r} is not the name of a package of {kind}.")
         is_direct = any(each.direct for each in named)
