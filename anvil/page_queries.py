@@ -287,37 +287,24 @@ class PageQueries:
 
         request = GrepRequest(pattern, path, regex, ignore_case, context, max_matches, offset, max_chars)
         matcher = grep.compile(pattern, regex=regex, ignore_case=ignore_case)
-        matches: list[GrepMatch] = []
-        skipped, is_full = request.offset, False
 
         def of(member: OpenedIndex) -> GrepResult:
-            """The matches in one index, within what the ones before have left of the limits."""
-            nonlocal skipped, is_full
-            left, chars_left = request.max_matches - len(matches), request.max_chars
-            if chars_left is not None:
-                chars_left -= sum(len(match.text) + len(match.heading_path) for match in matches)
-            is_full = is_full or left <= 0 or (chars_left is not None and chars_left <= 0)
-            limit = 1 if is_full else left  # the matches of the others are only counted
-            own = replace(request, max_matches=limit, offset=skipped, max_chars=chars_left)
             with member.live.query(page=member.path_of(path) if path else None) as copy:
-                result = grep.grep(copy.reader, matcher, own, member.docs_root)
-                notes = (*member.live.missing_pages(copy), *(result.notes or ()))
-            if not is_full:
-                matches.extend(self._labelled(match, member) for match in result.matches)
-                is_full = result.next_offset is not None
-            skipped = max(0, skipped - result.total_matches)
-            return replace(result, notes=notes)
+                result = grep.grep(copy.reader, matcher, request, member.docs_root)
+                return replace(result, notes=(*member.live.missing_pages(copy), *(result.notes or ())))
 
         results, problems = _call_each(self.selected(collection, version), of)
+        matches = [self._labelled(match, member) for member, result in results for match in result.matches]
+        shown = grep.bounded(matches, request)
         reasons = [problem for problem in problems if not isinstance(problem[1], NotFound)]  # no such path there
         notes = [note for member, result in results for note in self._notes(member, result.notes)]
         total = sum(result.total_matches for _, result in results)
-        end = request.offset + len(matches)
+        end = request.offset + len(shown)
         return GrepResult(
-            tuple(matches),
+            tuple(shown),
             total,
             sum(result.total_pages for _, result in results),
-            end if matches and end < total else None,
+            end if shown and end < total else None,
             tuple([*collection_notes.cannot_answer(reasons), *notes]) or None,
         )
 

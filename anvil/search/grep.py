@@ -175,13 +175,15 @@ CUT = "…"
 
 
 def grep(reader: IndexReader, matcher: LineMatcher, request: GrepRequest, docs_root: Path | None = None) -> GrepResult:
-    """The matching lines of the requested pages, by path and line.
+    """The matching lines of the requested pages, by path and line: the first ones, up to the last that :func:`bounded`
+    may leave.
 
     Matches are counted in all these pages, also after the limit. Raises :class:`NotFound` when no page is in the path.
     ``matcher``: of the request's pattern.
     """
     stop_at = time.monotonic() + TIME_LIMIT_S
-    collected = _Collected(request, stop_at)
+    matches: list[GrepMatch] = []
+    total = total_pages = 0
     documents = _documents(reader, request.path, docs_root)
     chunks_of_pages = reader.chunks_of_pages(document.id for document in documents)
     notes: tuple[str, ...] | None = None
@@ -191,8 +193,10 @@ def grep(reader: IndexReader, matcher: LineMatcher, request: GrepRequest, docs_r
         for line in _matching_lines(matcher, with_line_feeds(text), stop_at):
             if page is None:
                 page = _PageLines(document, text, reader)
-                collected.total_pages += 1
-            collected.add(page, line, matcher)
+                total_pages += 1
+            total += 1
+            if len(matches) < request.offset + request.max_matches:
+                matches.append(page.match(line, matcher, request, stop_at))
         if time.monotonic() > stop_at and number + 1 < len(documents):
             left = counted(len(documents) - number - 1, "page")
             notes = (
@@ -200,7 +204,19 @@ def grep(reader: IndexReader, matcher: LineMatcher, request: GrepRequest, docs_r
                 "Give a folder as path, or a simpler pattern.",
             )
             break
-    return collected.result(notes)
+    return GrepResult(tuple(matches), total, total_pages, notes=notes)
+
+
+def bounded(matches: Sequence[GrepMatch], request: GrepRequest) -> list[GrepMatch]:
+    """Those of the first matches that the answer has: after ``offset``, and within the limits, but at least one."""
+    shown: list[GrepMatch] = []
+    chars = 0
+    for match in matches[request.offset : request.offset + request.max_matches]:
+        chars += sum(map(len, (match.text, *(match.before or ()), *(match.after or ()))))
+        if shown and request.max_chars is not None and chars > request.max_chars:
+            break
+        shown.append(match)
+    return shown
 
 
 def _documents(reader: IndexReader, path: str | None, docs_root: Path | None) -> Sequence[StoredDocument]:
@@ -263,67 +279,39 @@ class _PageLines:
             return section.heading_path, first if first == last else None
         return section.heading_path, min(first + number - self._first_lines[section.ordinal], last)
 
-
-class _Collected:
-    """The matches so far, within limits, and the numbers of all."""
-
-    def __init__(self, request: GrepRequest, stop_at: float) -> None:
-        self._request, self._stop_at = request, stop_at
-        self._matches: list[GrepMatch] = []
-        self._chars = 0
-        self._is_full = False
-        self._total = self.total_pages = 0
-
-    def add(self, page: _PageLines, number: int, matcher: LineMatcher) -> None:
-        """Count a match, and keep it unless a limit is reached."""
-        self._total += 1
-        if self._total <= self._request.offset or self._is_full:
-            return
-        match = self._match(page, number, matcher)
-        self._chars += sum(map(len, (match.text, *(match.before or ()), *(match.after or ()))))
-        over = self._request.max_chars is not None and self._chars > self._request.max_chars and self._matches
-        self._is_full = bool(over) or len(self._matches) == self._request.max_matches
-        if not self._is_full:
-            self._matches.append(match)
-
-    def result(self, notes: tuple[str, ...] | None) -> GrepResult:
-        """The answer."""
-        return GrepResult(
-            matches=tuple(self._matches),
-            total_matches=self._total,
-            total_pages=self.total_pages,
-            next_offset=self._request.offset + len(self._matches) if self._is_full else None,
-            notes=notes,
-        )
-
-    def _match(self, page: _PageLines, number: int, matcher: LineMatcher) -> GrepMatch:
-        heading_path, source_line = page.place(number)
-        context = self._request.context
+    def match(self, number: int, matcher: LineMatcher, request: GrepRequest, stop_at: float) -> GrepMatch:
+        """A 0-based line as a match."""
+        heading_path, source_line = self.place(number)
+        is_cut, context = request.max_chars is not None, request.context
+        text = self.lines[number]
+        start = max(0, _first_match(text, matcher, stop_at) - CHARS_BEFORE_MATCH) if is_cut else 0
+        before, after = self.lines[max(0, number - context) : number], self.lines[number + 1 : number + 1 + context]
         return GrepMatch(
-            file_path=page.document.file_path,
+            file_path=self.document.file_path,
             line=source_line,
-            text=self._shown(page.lines[number], matcher),
+            text=_cut(text, start) if is_cut else text,
             heading_path=heading_path,
-            before=tuple(map(self._shown, page.lines[max(0, number - context) : number])) if context else None,
-            after=tuple(map(self._shown, page.lines[number + 1 : number + 1 + context])) if context else None,
+            before=tuple(map(_cut, before) if is_cut else before) if context else None,
+            after=tuple(map(_cut, after) if is_cut else after) if context else None,
         )
 
-    def _shown(self, line: str, matcher: LineMatcher | None = None) -> str:
-        """A line, cut in a bounded answer: around its first match, or at its end."""
-        if self._request.max_chars is None or len(line) <= MAX_LINE_CHARS:
-            return line
-        start = 0 if matcher is None else max(0, self._first_match(line, matcher) - CHARS_BEFORE_MATCH)
-        end = start + MAX_LINE_CHARS
-        return (CUT if start else "") + line[start:end] + (CUT if end < len(line) else "")
 
-    def _first_match(self, line: str, matcher: LineMatcher) -> int:
-        """Where a long line matches first; 0 when the time is up."""
-        start = 0
-        for _, part in matcher.parts(line):
-            still_wanted()
-            if time.monotonic() > self._stop_at:
-                break
-            for first, _ in matcher.spans(part):
-                return start + first
-            start += len(part)
-        return 0
+def _cut(line: str, start: int = 0) -> str:
+    """A line that is not too long; of another one, the part from ``start`` on."""
+    if len(line) <= MAX_LINE_CHARS:
+        return line
+    end = start + MAX_LINE_CHARS
+    return (CUT if start else "") + line[start:end] + (CUT if end < len(line) else "")
+
+
+def _first_match(line: str, matcher: LineMatcher, stop_at: float) -> int:
+    """Where a long line matches first; 0 for another one, and when the time is up."""
+    start = 0
+    for _, part in matcher.parts(line) if len(line) > MAX_LINE_CHARS else ():
+        still_wanted()
+        if time.monotonic() > stop_at:
+            break
+        for first, _ in matcher.spans(part):
+            return start + first
+        start += len(part)
+    return 0
