@@ -58,7 +58,6 @@ def command(
     FILE is by default the anvil-tests.toml in the documentation folder, or in a folder above it up to the repository's
     root. --quiet prints what failed only.
     """
-    from anvil.doc_tests import suite_report
     from anvil.doc_tests.testing import RECORDING_ADVICE
 
     if suggest and (update or as_json or baseline is not None or junit is not None or mode is not None):
@@ -152,7 +151,6 @@ def questions_command(given: OpenRequest, everything: bool, to_tests: bool, log:
     """
     from anvil.doc_tests import question_log
     from anvil.doc_tests.question_log import QuestionLog
-    from anvil.errors import ConfigError
 
     if to_tests and as_json:
         raise click.UsageError("--to-tests and --json cannot be combined. Give one of them.")

@@ -76,13 +76,13 @@ def _candidates(docs: Path | None, base: Path) -> Iterator[Path]:
 def read(path: Path) -> str:
     """The text of a suite. Raises :class:`ConfigError`."""
     try:
-        if path.is_file() and path.stat().st_size > MAX_FILE_BYTES:
-            raise ConfigError(f"{path} has {path.stat().st_size:,} bytes. A suite has at most {MAX_FILE_BYTES:,}.")
-        return safe_files.data(path, MAX_FILE_BYTES + 1).decode("utf-8-sig")
+        return safe_files.data(path, MAX_FILE_BYTES).decode("utf-8-sig")
     except FileNotFoundError:
         raise ConfigError(f"There is no {path}. Name the file of a suite, or none for {FILE_NAME}.") from None
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path} cannot be read: {error}. Correct the file, or name another.") from None
+        raise ConfigError(
+            f"{path} cannot be read: {safe_files.reason(error)}. Correct the file, or name another."
+        ) from None
 
 
 def parse(text: str, origin: str = FILE_NAME) -> Suite:
