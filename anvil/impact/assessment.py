@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from anvil.documents.document_source import Selection
 from anvil.errors import AnvilError, ConfigError, GitError
 from anvil.formats import patterns
 from anvil.git.repository import Repository
@@ -15,8 +17,11 @@ from anvil.impact.change import FileChange, FileKind, diff_title, file_kind, par
 from anvil.impact.evidence import IndexedPages
 from anvil.impact.names import Name
 from anvil.impact.settings import ImpactOptions
-from anvil.impact.values import ChangeFeature, Evidence, Feature, Impact, Undocumented
-from anvil.requests import still_wanted
+from anvil.impact.values import ChangeFeature, Evidence, Impact, Undocumented
+from anvil.index_file.reader import Reader
+from anvil.requests import SearchRequest
+from anvil.results import Hit
+from anvil.search.ranking import is_record
 from anvil.wording import counted
 
 if TYPE_CHECKING:
@@ -27,10 +32,6 @@ MAX_TITLE_CHARS = 300
 """Characters of a title that are searched."""
 MAX_HITS = 10
 """Results of a search that are evidence."""
-MAX_PROSE_SEARCHES = 5
-"""Sentences of a change that are searched."""
-RANK_STEP = 0.15
-"""How much less each further result of a search says."""
 FEW_STEPS = 50
 """With fewer commits, the history says little."""
 
@@ -60,8 +61,6 @@ def assess(
     change = _Change(files, docs_folder, anvil_)
     notes += change.notes()
     with anvil_.only.live.query(by_meaning=True) as copy:
-        from anvil.index_file.reader import Reader
-
         if not isinstance(copy.reader, Reader):
             raise ConfigError("The impact of a change needs an index file. Name one with --index.")
         docs = IndexedPages(copy.reader)
@@ -69,14 +68,15 @@ def assess(
         collected: list[Evidence] = []
         features: dict[ChangeFeature, float] = {}
         if change.code:
-            title = title or diff_title(diff_text)
-            collected += _collect(change, named, docs, copy, title[:MAX_TITLE_CHARS])
-            features |= _features(change, named, title[:MAX_TITLE_CHARS])
+            title = (title or diff_title(diff_text))[:MAX_TITLE_CHARS]
+            search = partial(_hits, copy)
+            collected += evidence.collect(named, change.code_paths, change.test_paths, title, docs, search)
+            features |= _features(change, named, title)
             if git is not None:
                 collected += evidence.of_history(_history(git, change, before, notes), docs)
         relevant = tuple(each for each in collected if not change.is_left_out(each.path))
         features |= ranking.evidence_features(relevant)
-        new = tuple(additions(named.names, docs, change.added_prose)) if change.code else ()
+        new = tuple(additions(named.names, docs, change.added_prose))
         findings, done = ranking.findings(relevant, features, docs, change.edited(docs))
         return Impact(findings, new, done, tuple(dict.fromkeys(notes)), len(change.code), relevant, features)
 
@@ -85,47 +85,20 @@ def _features(change: _Change, named: names.Named, title: str) -> dict[ChangeFea
     """What the change itself says about how much it concerns users, whatever the pages have."""
     return {
         **ranking.title_features(title),
-        **ranking.file_features([file.path for file in change.code], len(change.all_paths) - len(change.code_paths)),
+        **ranking.file_features([file.path for file in change.code], len(change.test_paths)),
         **ranking.name_features(named.names),
     }
 
 
-def _collect(
-    change: _Change, named: names.Named, docs: IndexedPages, copy: WorkingCopy, title: str
-) -> Iterator[Evidence]:
-    """The evidence that needs no history."""
-    yield from evidence.of_names(named.names, docs)
-    yield from evidence.of_texts(named.texts, docs)
-    yield from evidence.of_paths(change.code_paths, docs)
-    yield from evidence.of_links(change.all_paths, docs)
-    yield from evidence.of_title(title, docs)
-    yield from _searched("title search", title, "answers the title of the change", copy)
-    for sentence in named.prose[:MAX_PROSE_SEARCHES]:
-        still_wanted()
-        reason = f'is about "{evidence.quoted(sentence)}", which the change adds'
-        yield from _searched("prose", sentence, reason, copy)
-
-
-def _searched(feature: Feature, query: str, reason: str, copy: WorkingCopy) -> Iterator[Evidence]:
-    """The sections that a search finds for a text, with their confidence."""
-    from anvil.requests import SearchRequest
-
-    if not any(character.isalnum() for character in query):
-        return
-    # max_chars: only the places of the results are used, and no text
-    result = copy.searcher.search(SearchRequest(query, top_k=MAX_HITS, max_chars=1, read_passages=False))
-    for rank, hit in enumerate(result.hits):
-        strength = (hit.confidence or 0.0) / (1.0 + RANK_STEP * rank)
-        place = hit.metadata
-        yield Evidence(feature, place.file_path, place.heading_path, strength, reason, place.start_line, query)
+def _hits(copy: WorkingCopy, query: str) -> Sequence[Hit]:
+    """The results of a search, of which only the places are used, and no text."""
+    return copy.searcher.search(SearchRequest(query, top_k=MAX_HITS, max_chars=1, read_passages=False)).hits
 
 
 class _Change:
     """The changed files, each by its kind."""
 
     def __init__(self, files: Sequence[FileChange], docs: str, anvil_: Anvil) -> None:
-        from anvil.documents.document_source import Selection
-
         options = anvil_.config.table(ImpactOptions)
         self._ignored_pages = [patterns.glob(pattern) for pattern in options.ignore]
         self._ignored_code = [patterns.glob(pattern) for pattern in options.ignore_code]
@@ -139,8 +112,7 @@ class _Change:
         self.code.sort(key=lambda file: (-len(file.added) - len(file.removed), file.path))
         both = [path for file in self.code for path in (file.old_path, file.path)]
         self.code_paths = list(dict.fromkeys(both))
-        others = [file.path for file in changed if self._kind(file.path) == "test"]
-        self.all_paths = list(dict.fromkeys([*self.code_paths, *others]))
+        self.test_paths = [file.path for file in changed if self._kind(file.path) == "test"]
         self.added_prose = "\n".join(
             line.text for file in files if self._kind(file.path) in ("page", "other") for line in file.added
         )
@@ -160,8 +132,6 @@ class _Change:
 
     def is_left_out(self, path: str) -> bool:
         """Whether nothing is said of a page, such as of a changelog: each change may stand in it."""
-        from anvil.search.ranking import is_record
-
         return is_record(path) or any(glob.matches(path) for glob in self._ignored_pages)
 
     def edited(self, docs: IndexedPages) -> dict[str, frozenset[str]]:
@@ -191,8 +161,6 @@ class _Change:
 
 def _repository(folder: Path | None) -> tuple[Repository | None, list[str]]:
     """The repository of a folder, and a sentence where there is none."""
-    from anvil.git.repository import Repository
-
     if folder is None:
         return None, []
     try:

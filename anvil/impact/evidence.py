@@ -7,18 +7,19 @@ import math
 import posixpath
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
 from typing import NamedTuple
 
 from anvil.impact import names as naming
 from anvil.impact.co_change import History
-from anvil.impact.names import How, Name, Text
+from anvil.impact.names import How, Name, Named, Text
 from anvil.impact.values import Evidence, Feature
 from anvil.index_file.reader import Reader
 from anvil.index_file.table_rows import StoredChunk, is_parallel
 from anvil.requests import still_wanted
+from anvil.results import Hit
 from anvil.text import query as lexicon
 from anvil.values import Section
 
@@ -112,10 +113,42 @@ MAX_TEXT_WORDS = 12
 """Words of a message that are looked for: a page may quote its beginning alone."""
 FULL_TEXT_WORDS = 6
 """Words from which on a message counts whole; a shorter one may be in a page by chance."""
+MAX_PROSE_SEARCHES = 5
+"""Sentences of a change that are searched."""
+RANK_STEP = 0.15
+"""How much less each further result of a search says."""
 MAX_QUOTED_CHARS = 60
 """Characters of a text of the change that a reason quotes."""
 
 _BESIDE_CODE, _BEHIND_CODE = frozenset("`'\"./-_<[(:=$@#"), frozenset("`('\"=:")
+
+
+def collect(
+    named: Named,
+    code: Sequence[str],
+    tests: Sequence[str],
+    title: str,
+    docs: IndexedPages,
+    search: Callable[[str], Sequence[Hit]],
+) -> Iterator[Evidence]:
+    """The evidence that needs no history. ``code`` and ``tests``: the changed paths, those with the most changed lines
+    first."""
+    yield from of_names(named.names, docs)
+    yield from of_texts(named.texts, docs)
+    yield from of_paths(code, docs)
+    yield from of_links([*code, *tests], docs)
+    yield from of_title(title, docs)
+    yield from _searched("title search", title, "answers the title of the change", search)
+    for sentence in named.prose[:MAX_PROSE_SEARCHES]:
+        still_wanted()
+        yield from _searched("prose", sentence, f'is about "{quoted(sentence)}", which the change adds', search)
+
+
+def _searched(feature: Feature, query: str, reason: str, search: Callable[[str], Sequence[Hit]]) -> Iterator[Evidence]:
+    """The sections that a search finds for a text, with their confidence."""
+    for rank, hit in enumerate(search(query) if any(map(str.isalnum, query)) else ()):
+        strength, place = (hit.confidence or 0.0) / (1.0 + RANK_STEP * rank), hit.metadata
+        yield Evidence(feature, place.file_path, place.heading_path, strength, reason, place.start_line, query)
 
 
 class _Match(NamedTuple):

@@ -27,15 +27,6 @@ if TYPE_CHECKING:
     from anvil.lint.rules import LintFinding, LintReport
 
 _COLOURS = {"error": "red", "warning": "yellow", "note": "magenta"}
-_GENERATORS = {
-    "mkdocs": "MkDocs",
-    "docusaurus": "Docusaurus",
-    "vitepress": "VitePress",
-    "hugo": "Hugo",
-    "github": "GitHub",
-    "unknown": "a generator whose links are not known: only links to files were examined",
-}
-
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _HOME = "https://anvil-docs.github.io/anvil/"
 
@@ -191,6 +182,8 @@ def _print(examined: Examined, label: str | None, quiet: bool) -> None:
 
 
 def _summary(report: LintReport, hidden: int) -> str:
+    from anvil.lint.link_targets import GENERATORS
+
     counts = [(level, sum(finding.level == level for finding in report.findings)) for level in reversed(LEVELS)]
     totals = ", ".join(counted(count, level) for level, count in counts if count) or "nothing found"
     silent = f"; {report.suppressed:,} silenced by comments" if report.suppressed else ""
@@ -198,7 +191,7 @@ def _summary(report: LintReport, hidden: int) -> str:
     if hidden:
         lines.append(f"{counted(hidden, 'finding', 'are')} not shown. To see all, add: --level note")
     elsewhere = "Links were looked up in the built site. Those that it does not show" if report.looked_up else "Links"
-    return "\n".join([*lines, f"{elsewhere} were resolved as for {_GENERATORS[report.generator]}.", *report.notes])
+    return "\n".join([*lines, f"{elsewhere} were resolved as for {GENERATORS[report.generator]}.", *report.notes])
 
 
 def sarif(examined: Sequence[tuple[Sequence[LintFinding], str]]) -> dict[str, Any]:

@@ -21,6 +21,15 @@ from anvil.text.references import Link
 from anvil.values import PAGE_ENDINGS
 
 Generator = Literal["mkdocs", "docusaurus", "vitepress", "hugo", "github", "unknown"]
+GENERATORS: Mapping[Generator, str] = {
+    "mkdocs": "MkDocs",
+    "docusaurus": "Docusaurus",
+    "vitepress": "VitePress",
+    "hugo": "Hugo",
+    "github": "GitHub",
+    "unknown": "a generator whose links are not known: only links to files were examined",
+}
+"""Name of a generator -> what reports call it."""
 MAX_TARGET_CHARS = 1000
 """A longer link is not examined."""
 ALIAS_KEYS = ("aliases", "redirect_from", "permalink")

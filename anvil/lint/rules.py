@@ -14,7 +14,7 @@ from typing import NamedTuple
 from anvil.formats import patterns
 from anvil.lint import linted_page
 from anvil.lint.built_site import BuiltSite, Lookup
-from anvil.lint.link_targets import LinkTarget, Site
+from anvil.lint.link_targets import Generator, LinkTarget, Site
 from anvil.lint.linted_page import LintPage
 from anvil.lint.settings import LEVELS, Level, LintOptions
 from anvil.search.content_health import Pair
@@ -77,7 +77,7 @@ class LintReport:
     findings: tuple[LintFinding, ...]
     pages: int
     suppressed: int
-    generator: str
+    generator: Generator
     folder: str = ""
     notes: tuple[str, ...] = ()
     looked_up: bool = False
