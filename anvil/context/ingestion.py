@@ -21,7 +21,7 @@ from anvil.context.artifacts import ContextFiles, TaskCounts, TaskedDocuments, s
 from anvil.context.settings import ContextOptions
 from anvil.documents.document_source import is_failure
 from anvil.errors import ArtifactError, BuildError, ConfigError, IndexBusy
-from anvil.formats.data_formats import canonical
+from anvil.formats.data_formats import canonical, json_object
 from anvil.index_file import publish, verify
 from anvil.live.location import IndexLocation
 from anvil.requests import BuildRequest
@@ -92,7 +92,6 @@ class Records:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._seen: tuple[tuple[int, int] | None, State] = (None, State())
 
     @property
     def index(self) -> Path:
@@ -111,21 +110,14 @@ class Records:
             ) from error
 
     def state(self) -> State:
-        """The state of the last run; an empty one if the file is missing or damaged. It is cached until it changes."""
-        path = self.folder / STATE
+        """The state of the last run; an empty one if the file is missing or damaged: the next run writes it again."""
         try:
-            status = safe_files.regular_file(path)
-            if status is None:
-                return State()
-            # Each run writes a new file: another inode tells two of them apart within one tick of the clock.
-            if self._seen[0] != (status.st_mtime_ns, status.st_ino):
-                fields = json.loads(safe_files.text(path, MAX_STATE_BYTES))
-                fields["errors"] = tuple(Skipped(**error) for error in fields["errors"])
-                state = State(**{**fields, "notes": tuple(fields["notes"]), "tasks": TaskCounts(**fields["tasks"])})
-                self._seen = (status.st_mtime_ns, status.st_ino), state
-        except (BuildError, OSError, ValueError, KeyError, TypeError):  # the next run writes it again
+            fields = json_object(safe_files.text(self.folder / STATE, MAX_STATE_BYTES)) or {}
+            errors = tuple(Skipped(**error) for error in fields["errors"])
+            tasks = TaskCounts(**fields["tasks"])
+            return State(**{**fields, "errors": errors, "notes": tuple(fields["notes"]), "tasks": tasks})
+        except (OSError, ValueError, KeyError, TypeError):
             return State()
-        return self._seen[1]
 
     def write(self, run: Ingestion, state: State) -> None:
         """Write a run: a line in the log, its state, and a line for each error that the last run did not have."""
