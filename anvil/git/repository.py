@@ -339,11 +339,17 @@ class Repository:
             present: dict[str, str] = {}
             for path, new in moves.items():
                 for _ in range(MAX_RENAMES):  # the new file may have been renamed since
-                    if not new or os.path.lexists(self.root / new):
+                    if not new or self._has(new):
                         break
                     new = self._last_moves(head, {new}).get(new, "")
-                present[path] = new if new and os.path.lexists(self.root / new) else ""
+                present[path] = new if new and self._has(new) else ""
             return present
+
+    def _has(self, path: str) -> bool:
+        """Whether the work tree has a file, or would have it if it were no sparse checkout."""
+        return os.path.lexists(self.root / path) or (
+            self._is_set("core.sparsecheckout") and self.entry(path) is not None
+        )
 
     def _last_moves(self, head: str, paths: set[str]) -> dict[str, str]:
         """Path -> the file that the change which removed it has instead, ``""`` for none. The first change is that of
@@ -351,7 +357,7 @@ class Repository:
         from pygit2.enums import DiffFind, DiffOption
 
         entries = self._trees.entries(self._commit(head)[2], paths)
-        gone = {path for path, entry in entries.items() if entry and not os.path.lexists(self.root / path)}
+        gone = {path for path, entry in entries.items() if entry and not self._has(path)}
         moves: dict[str, str] = {}
         if gone:  # only then: to find renames, git compares the texts of all files that came and went
             new_files = DiffOption.INCLUDE_UNTRACKED | DiffOption.RECURSE_UNTRACKED_DIRS

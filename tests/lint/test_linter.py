@@ -572,6 +572,11 @@ def test_a_page_that_was_renamed_in_git_is_named(root: Path) -> None:
     (root / "docs/guide/second.md").rename(root / "docs/guide/third.md")  # neither staged nor committed
     report = linted(root, {"index.md": "[a](a.md) [now](guide/second.md)"}, "broken-link")
     assert [found.message.partition(".md. ")[2] for found in report.findings] == ["It moved to guide/third.md."] * 2
+    write(root / "docs/left/out.md", "text")
+    commit(root, "fifth", at=1_700_000_400)
+    run(root, "sparse-checkout", "set", "src")
+    report = linted(root, {"index.md": "[out](left/out.md)"}, "broken-link")
+    assert [found.message for found in report.findings] == ["Broken link 'left/out.md': there is no file left/out.md."]
 
 
 def test_sections_that_nearly_say_the_same_are_found_by_the_vectors_of_the_index(tmp_path: Path) -> None:
