@@ -380,6 +380,7 @@ class Reader:
 
     def _vocabulary(self, kind: str, columns: str, first: str = "") -> Iterator[Any]:
         # A table for the time of the query: in the file it would be one more definition that the check must know.
+        is_read_only = self.connection.pragma("query_only")
         self.connection.pragma("query_only", False)  # for the connection; the file itself stays read-only
         self.connection.execute(f"CREATE VIRTUAL TABLE temp.vocabulary USING fts5vocab('main', 'chunks_fts', '{kind}')")
         try:
@@ -389,7 +390,7 @@ class Reader:
             )
         finally:
             self.connection.execute("DROP TABLE temp.vocabulary")
-            self.connection.pragma("query_only", True)
+            self.connection.pragma("query_only", is_read_only)
 
     def average_length(self) -> float:
         """Mean number of words in a chunk, over all indexed columns. FTS5 stores it: rows, then tokens of each

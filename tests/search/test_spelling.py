@@ -57,6 +57,15 @@ def test_a_word_with_a_slip_is_searched_as_the_most_frequent_one_that_may_be_mea
             assert not any("instead" in note for note in notes), query
 
 
+def test_a_page_that_is_edited_after_a_slip_is_read_again(docs: Path, tmp_path: Path) -> None:
+    with anvil.open(docs, tmp_path / "i.db", provider="none") as opened:
+        opened.index()
+        for text in ("zebra", "walrus"):  # the first edit makes a copy in memory, in which words are looked up
+            write(docs, {"server.md": f"# Server\n\nA {text}, and a shutdown.\n"})
+            assert any("instead" in note for note in opened.search(f"shutdwon {text}").freshness.notes)
+            assert text in opened.search(text).results[0].content
+
+
 def test_the_vector_is_that_of_the_word_that_was_meant(docs: Path, tmp_path: Path) -> None:
     with anvil.open(docs, tmp_path / "i.db") as opened:
         typed, meant = opened.search("graceful shutdwon"), opened.search("graceful shutdown")
