@@ -7,7 +7,8 @@ can be fetched.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -28,19 +29,31 @@ _URL = re.compile(r"(?:https?|ssh|file|github):[^\x00-\x20\x7f]{1,1000}")
 _TAG = re.compile(r"(?!-)[^\x00-\x20\x7f~^:?*\[\\]{1,200}")
 _CONFLICT = re.compile(r"^(?:<{7}|>{7}) ", re.MULTILINE)
 _PATH = re.compile(r"(?!/)[^\x00-\x1f\x7f]{1,500}")
-_KEYS = tuple(
-    "name ecosystem version source url tag commit folder digest sha256 anvil_version attested_by".split()  # noqa: SIM905
-)
+_CHECKS: Mapping[str, Callable[[str], object]] = {
+    "name": bool,  # compared with the names of its ecosystem, see below
+    "ecosystem": lambda text: text in ECOSYSTEMS,
+    "version": is_version,
+    "source": lambda text: text in DOCS_SOURCES,
+    "url": _URL.fullmatch,
+    "tag": _TAG.fullmatch,
+    "commit": OBJECT_ID.fullmatch,
+    "folder": lambda text: _PATH.fullmatch(text) and ".." not in text.split("/"),
+    "digest": SHA256.fullmatch,
+    "sha256": SHA256.fullmatch,
+    "anvil_version": is_version,
+    "attested_by": is_builder,
+}
+"""Key, in the order of the file -> whether a text can be its value."""
 NAMED = ("repository", "tag", "folder")
 """What a user can say about a place."""
-_OPTIONAL = ("tag", "commit", "folder", "anvil_version", "attested_by")
+_OPTIONAL = [each.name for each in fields(LockedDocs) if each.default is None]
 
 
 def render(entries: Iterable[LockedDocs]) -> str:
     """The file's text: sorted by ecosystem, name and version, the same for the same entries."""
     parts = [f"{_HEAD}\nversion = {LOCK_VERSION}\n"]
     for entry in sorted(entries, key=lambda entry: entry.key):
-        values = ((key, getattr(entry, key)) for key in _KEYS)
+        values = ((key, getattr(entry, key)) for key in _CHECKS)
         lines = [f"{key} = {data_formats.toml_string(value)}" for key, value in values if value is not None]
         if entry.named:
             lines.append(f"named = [{', '.join(map(data_formats.toml_string, entry.named))}]")
@@ -81,25 +94,13 @@ def parse(text: str, place: str) -> list[LockedDocs]:
 def _entry(row: Any, number: int) -> LockedDocs:
     if not isinstance(row, dict):
         raise ValueError(f"entry {number} is not a table")
-    values: dict[str, Any] = {key: row.get(key) for key in _KEYS}
-    name = values["name"]
-    checks = {
-        "ecosystem": values["ecosystem"] in ECOSYSTEMS,
-        "name": values["ecosystem"] in ECOSYSTEMS and is_name(values["ecosystem"], name),
-        "version": is_version(values["version"]),
-        "source": values["source"] in DOCS_SOURCES,
-        "url": _matches(_URL, values["url"]),
-        "digest": _matches(SHA256, values["digest"]),
-        "sha256": _matches(SHA256, values["sha256"]),
-        "tag": _matches(_TAG, values["tag"]),
-        "commit": _matches(OBJECT_ID, values["commit"]),
-        "folder": _matches(_PATH, values["folder"]) and ".." not in str(values["folder"]).split("/"),
-        "anvil_version": is_version(values["anvil_version"]),
-        "attested_by": is_builder(values["attested_by"]),
-    }
-    for key, is_valid in checks.items():
-        if not is_valid and not (key in _OPTIONAL and values[key] is None):
+    values: dict[str, Any] = {key: row.get(key) for key in _CHECKS}
+    for key, is_valid in _CHECKS.items():
+        value = values[key]
+        if not (isinstance(value, str) and is_valid(value)) and not (value is None and key in _OPTIONAL):
             raise ValueError(f"{key!r} of entry {number} is missing or wrong")
+    if not is_name(values["ecosystem"], values["name"]):
+        raise ValueError(f"'name' of entry {number} is missing or wrong")
     if values["source"] == "repository" and None in (values["tag"], values["commit"], values["folder"]):
         raise ValueError(f"entry {number} has no tag, no commit or no folder, which a repository needs")
     if values["source"] == "repository" and values["anvil_version"] is None:
@@ -110,10 +111,6 @@ def _entry(row: Any, number: int) -> LockedDocs:
     if not isinstance(named, list) or any(each not in NAMED for each in named):
         raise ValueError(f"'named' of entry {number} is wrong")
     return LockedDocs(**values, named=tuple(named))
-
-
-def _matches(pattern: re.Pattern[str], value: object) -> bool:
-    return isinstance(value, str) and bool(pattern.fullmatch(value))
 
 
 # --- files ------------------------------------------------------------------------------------------------------

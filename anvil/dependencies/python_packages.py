@@ -47,7 +47,7 @@ def _uv(text: str) -> NamedPackages:
             direct = projects.setdefault(posixpath.normpath(str(next(iter(source.values())))), {})
             groups = _values(row.get("optional-dependencies")) + _values(row.get("dev-dependencies"))
             for names in [row.get("dependencies"), *groups]:
-                for each in names or ():
+                for each in names if isinstance(names, list) else ():
                     if isinstance(each, dict) and isinstance(each.get("name"), str):
                         version = each.get("version")  # written where the file has several
                         direct.setdefault(each["name"], set()).update([version] if isinstance(version, str) else ())

@@ -363,7 +363,7 @@ class Resources:
         those that contain it."""
         reference, argument = member(params, "ref", dict), member(params, "argument", dict)
         member(
-            reference, {"ref/resource": "uri", "ref/prompt": "name"}.get(reference.get("type", ""), "type of ref"), str
+            reference, {"ref/resource": "uri", "ref/prompt": "name"}.get(str(reference.get("type")), "type of ref"), str
         )
         name, typed = member(argument, "name", str), member(argument, "value", str)
         context = member(params, "context", dict, optional=True) or {}

@@ -53,6 +53,8 @@ def test_any_folder_comes_back(folder: str) -> None:
         (("version = 1", ""), "it has no version"),
         (("[[docs]]", "[docs]"), "not a list of tables|cannot"),
         (('"pypi"', '"cargo"'), "'ecosystem' of entry 1"),
+        (('"pypi"', '["pypi"]'), "'ecosystem' of entry 1"),
+        (('"repository"', "{}"), "'source' of entry 1"),
         (('"fastapi"', '"../x"'), "'name' of entry 1"),
         (("b" * 64, "b" * 63), "'sha256' of entry 1"),
         (("https://github.com/fastapi/fastapi", "ext::sh"), "'url' of entry 1"),

@@ -104,6 +104,11 @@ def test_what_has_no_version_of_a_registry_is_left_out() -> None:
     assert parsed("package-lock.json", json.dumps(git)) == []
 
 
+def test_dependencies_of_uv_that_are_no_list_are_none() -> None:
+    text = '[[package]]\nname = "a"\nversion = "1"\nsource = { virtual = "." }\ndependencies = 1\n'
+    assert parsed("uv.lock", text) == []
+
+
 def test_sources_of_uv() -> None:
     """A package of a registry and one of a URL have a version to look up; those of git and of a folder have none."""
     kinds = (
