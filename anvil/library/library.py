@@ -433,7 +433,8 @@ class Library:
 
     def list_documents(self, library: str | None = None, limit: int = 20, offset: int = 0) -> LibraryDocumentList:
         """Documents by library and source; ``limit`` is clamped to 1..1000."""
-        limit, offset = min(max(limit, 1), MAX_LISTED_DOCUMENTS), max(offset, 0)
+        limit = min(max(limit, 1), MAX_LISTED_DOCUMENTS)
+        offset = min(max(offset, 0), metadata_filter.MAX_INTEGER)
         library = None if library is None else metadata_filter.library_name(library)
         with self._read() as reader:
             documents = reader.list_documents(library, limit, offset)
@@ -457,6 +458,7 @@ class Library:
     def doc_id_of(self, reference: str, library: str | None = None) -> str:
         """The doc_id of the document that a doc_id, a source or a path of this machine names. Raises
         :class:`NotFound`, or :class:`ConfigError` when several libraries have it."""
+        library = None if library is None else metadata_filter.library_name(library)
         with self._read() as reader:
             matches = reader.resolve(reference, library) or reader.resolve(os.path.abspath(reference), library)
         if not matches:

@@ -90,18 +90,18 @@ def document_filter(conditions: Mapping[str, Any] | None, library: str | None = 
         elif not isinstance(value, str):
             raise ConfigError(f"filter.{name} must be a string.")
         else:
-            fields.append(Condition(name, "=", _valid_unicode(value)))
+            fields.append(Condition(name, "=", valid_unicode(value)))
     return Filter(tuple(fields), tuple(labels), tuple(passages))
 
 
 def _of_metadata(name: str, value: Any) -> Iterator[Condition]:
-    key = _valid_unicode(name[len(_KEY) :])
+    key = valid_unicode(name[len(_KEY) :])
     if isinstance(value, (str, int)):  # true and false are numbers of Python's
         yield Condition(key, "=", _as_json(value))
         return
     for operator, bound in _range(name, value, "a string, a whole number, true or false"):
         if isinstance(bound, str):
-            yield Condition(key, operator, _valid_unicode(bound))
+            yield Condition(key, operator, valid_unicode(bound))
         else:
             yield Condition(key, operator, _number(name, bound, "a string or a whole number"))
 
@@ -220,10 +220,10 @@ _EXAMPLES = {
 
 
 def _as_json(value: str | int) -> str:
-    return json.dumps(_valid_unicode(value) if isinstance(value, str) else value, ensure_ascii=False)
+    return json.dumps(valid_unicode(value) if isinstance(value, str) else value, ensure_ascii=False)
 
 
-def _valid_unicode(text: str) -> str:
+def valid_unicode(text: str) -> str:
     """Replace lone surrogates, which cannot be stored."""
     return text.encode("utf-8", "replace").decode("utf-8")
 

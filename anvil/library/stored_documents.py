@@ -23,7 +23,7 @@ from anvil.index_file.table_rows import SearchedText
 from anvil.index_file.writer import SETTINGS, Writer, copy_rows
 from anvil.library.ingestion import DocumentInfo, StagedDocument
 from anvil.library.library_file import Damage, metadata, typed, writing
-from anvil.library.metadata_filter import OPERATORS, Filter, different_keys, labels_of, merged_metadata
+from anvil.library.metadata_filter import OPERATORS, Filter, different_keys, labels_of, merged_metadata, valid_unicode
 from anvil.library.values import Ingested, LibraryDocument, LibrarySummary, Passage, Updated, WholeDocument
 from anvil.text import visible_text
 
@@ -67,7 +67,9 @@ class LibraryReader(Reader):
 
     def by_id(self, doc_id: str) -> LibraryDocument | None:
         """The document with a ``doc_id``; None when there is none."""
-        return next(map(_stored, self.connection.execute(f"{_STORED} WHERE h.doc_id = ?", (doc_id,))), None)
+        return next(
+            map(_stored, self.connection.execute(f"{_STORED} WHERE h.doc_id = ?", (valid_unicode(doc_id),))), None
+        )
 
     def row_of(self, document: LibraryDocument) -> int:
         """The row of a document."""
@@ -105,7 +107,7 @@ class LibraryReader(Reader):
             "SELECT h.doc_id, d.library FROM holdings h JOIN documents d ON d.id = h.id "
             "WHERE (h.doc_id = ?1 OR d.file_path = ?1) AND (?2 IS NULL OR d.library = ?2) "
             "ORDER BY d.library LIMIT 20",
-            (reference, library),
+            (valid_unicode(reference), library),
         )
         return dict(rows)
 

@@ -93,9 +93,11 @@ def test_index_skip_replace_delete(library: Library) -> None:
     deleted = library.delete_document(first.doc_id)
     assert (deleted.status, deleted.doc_id, deleted.deleted_chunks) == ("deleted", first.doc_id, 2)
     assert sources(library, "dusk") == []
-    for gone in (library.delete_document, library.get_document):
-        with pytest.raises(NotFound, match="No document has the id"):
-            gone(first.doc_id)
+    for gone in (library.delete_document, library.get_document, library.doc_id_of):
+        for doc_id in (first.doc_id, "\udcff"):  # what a byte of a command line is that is not UTF-8
+            with pytest.raises(NotFound, match="No document has the id"):
+                gone(doc_id)
+    assert library.list_documents(offset=10**30).documents == ()
     assert rows(library) == {"documents": 0, "chunks": 0, "holdings": 0, "labels": 0, "windows": 0}
 
 
