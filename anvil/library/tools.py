@@ -143,7 +143,7 @@ TOOLS: tuple[Tool, ...] = (
         (_DOC_ID, Parameter("metadata", "A JSON object of the keys to change.", "object", required=True)),
         Updated,
     ),
-    Tool("get_document", "Read a document", "A document's whole Markdown.", (_DOC_ID,), WholeDocument),
+    Tool("get_document", "Read a document", "A document's whole Markdown.", (_DOC_ID,), WholeDocument, in_parts=True),
     Tool(
         "server_info",
         "Where the server runs",

@@ -35,11 +35,9 @@ MAX_LIST_CHARS = 16_000
 MORE_IN_MARKDOWN = 500
 """Characters of text that a reply in Markdown has more. It is shorter all the same, and agents ask again less often."""
 MAX_TEXT_CHARS = 30_000
-"""Characters of one answer of the tools :data:`IN_PARTS` in Markdown: one page of forty has more. Some clients keep an
+"""Characters of one answer in Markdown of tools that answer in parts: one page of forty has more. Some clients keep an
 answer of more than 25,000 tokens, or of 50,000 characters, from the model. In JSON the text is whole, as clients that
 join the chunks expect."""
-IN_PARTS = ("get_page", "get_section", "get_document")
-"""The tools with that limit."""
 NO_LIMIT = 1_000_000_000
 """The largest value of a budget in characters: more than any index has."""
 MAX_REFRESHED = 20
@@ -96,7 +94,12 @@ TOOLS: tuple[Tool, ...] = (
         _search,
     ),
     Tool(
-        "get_page", "Read a page", "A whole page: its chunks, joined, are its text.", (_FILE_PATH,), lambda: anvil.Page
+        "get_page",
+        "Read a page",
+        "A whole page: its chunks, joined, are its text.",
+        (_FILE_PATH,),
+        lambda: anvil.Page,
+        in_parts=True,
     ),
     Tool(
         "get_section",
@@ -108,6 +111,7 @@ TOOLS: tuple[Tool, ...] = (
             Parameter("include_children", "And the headings below it.", "boolean", False),
         ),
         lambda: anvil.SectionText,
+        in_parts=True,
     ),
     Tool(
         "grep_docs",
@@ -216,7 +220,7 @@ def in_markdown(toolset: Toolset) -> Toolset:
     def bounded(tool: Tool) -> Tool:
         if tool.call is not None and tool.name == "search_docs":
             return replace(tool, call=partial(tool.call, more_chars=MORE_IN_MARKDOWN))
-        if tool.name not in IN_PARTS:
+        if not tool.in_parts:
             return tool
         description = "A page or a part of it." if tool.name == "get_page" else tool.description
         offset = Parameter("offset", "", "integer", 0)  # an answer says "next_offset 29995" where there is more

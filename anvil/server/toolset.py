@@ -133,7 +133,8 @@ class Tool:
     it, so that it is imported when the tool is described. ``call`` gets the toolset's
     object and the validated arguments by name; None for the object's method of the tool's name. ``writes``: it changes
     something. ``destructive``: it may delete or replace. ``idempotent``: repeating the call changes nothing more.
-    ``open_world``: it uses the network.
+    ``open_world``: it uses the network. ``in_parts``: its method takes ``offset`` and ``max_chars``, which answers in
+    Markdown have.
     """
 
     name: str
@@ -146,6 +147,7 @@ class Tool:
     destructive: bool = False
     idempotent: bool = False
     open_world: bool = False
+    in_parts: bool = False
 
     @property
     def result_type(self) -> Any:
