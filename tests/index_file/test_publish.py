@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import random
 from pathlib import Path
 
@@ -79,6 +80,25 @@ def rows(handle: apsw.Connection, table: str) -> list[tuple[object, ...]]:
 
 
 # --- what a checkout brings --------------------------------------------------------------------------------------
+
+
+def test_an_index_is_on_the_disk_before_it_takes_its_place(docs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file is flushed, then renamed, and then the folder is flushed, which has its name."""
+    steps: list[tuple[str, int]] = []
+    replace = os.replace
+    monkeypatch.setattr(os, "fsync", lambda descriptor: steps.append(("flushed", os.fstat(descriptor).st_ino)))
+
+    def replacing(source: Path, target: Path) -> None:
+        steps.append(("renamed", os.stat(source).st_ino))
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", replacing)
+    with anvil.open(docs, provider="none") as opened:
+        opened.index()
+    index = (docs / ".anvil/index.db").stat().st_ino
+    of_index = [step for step in steps if step[1] in (index, (docs / ".anvil").stat().st_ino)]
+    folder = [("flushed", (docs / ".anvil").stat().st_ino)] if hasattr(os, "O_DIRECTORY") else []
+    assert of_index == [("flushed", index), ("renamed", index), *folder]
 
 
 def test_links_beside_an_index_are_not_written_through(tmp_path: Path) -> None:

@@ -190,13 +190,19 @@ def cold() -> Iterator[None]:
 def install(tests: Sequence[str]) -> None:
     """Let ``subprocess`` start known programs by forking. On Linux only; elsewhere nothing changes.
 
-    ``tests`` are what pytest was asked to run.
+    Neither this process nor what is forked waits for the disk: no test takes its power away. ``tests`` are what pytest
+    was asked to run.
     """
     global _tests
+    os.fsync = _not_waiting
     if sys.platform == "linux" and "ANVIL_TESTS_COLD" not in os.environ:
         _tests = tuple(str(Path(each.partition("::")[0]).resolve()) for each in tests)
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         subprocess.Popen = _ForkingPopen  # type: ignore[misc]
+
+
+def _not_waiting(fd: object) -> None:
+    """What ``os.fsync`` is in tests: thousands of new files would take 2 ms each."""
 
 
 def command_line(name: str) -> list[str]:
@@ -317,6 +323,7 @@ def _sockets(address: str) -> tuple[socket.socket, socket.socket, socket.socket]
 
 def main(name: str, connection: int, listener: int, tests: Sequence[str]) -> None:
     """Be a fork server until the test process ends. ``tests`` are those that processes of pytest-xdist run."""
+    os.fsync = _not_waiting
     atexit.register(_leave)  # before any module's, so that it is the last to be called
     program = name
     with _tests_imported(tests) if name == WORKER else contextlib.nullcontext():
