@@ -97,6 +97,9 @@ class Installation:
         self.site = Path(done.stdout.strip())
         for name in closure(["anvil-docs", "pip"]) - {"anvil-docs"}:
             for source, path in _files(name):
+                if path.name == "METADATA":  # pip parses all of it several times, and nobody asks for these extras
+                    _write_metadata(source, self.site / path)
+                    continue
                 _link(source, self.site / path)
                 compiled = Path(importlib.util.cache_from_source(str(source)))
                 if path.suffix == ".py" and compiled.exists():
@@ -115,6 +118,7 @@ class Installation:
             "PIP_FIND_LINKS": str(self.wheels),
             "PIP_QUIET": "1",
             "PIP_NO_COMPILE": "0",  # pip compiles with "1": the value is that of "compile"
+            "PIP_NO_WARN_CONFLICTS": "0",  # it looks for none: that is a quarter of its time
         }
         return {**kept, **own, "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_ROOT_USER_ACTION": "ignore", **more}
 
@@ -196,6 +200,12 @@ def _files(name: str) -> list[tuple[Path, Path]]:
     noted = importlib.metadata.distribution(name)
     listed = [path for path in noted.files or () if ".." not in path.parts and "__pycache__" not in path.parts]
     return [(Path(str(noted.locate_file(path))), Path(*path.parts)) for path in listed]
+
+
+def _write_metadata(source: Path, target: Path) -> None:
+    """Copy the metadata of a distribution without the requirements of its extras."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_bytes(re.sub(rb"(?m)^Requires-Dist:.*\bextra ==.*\n", b"", source.read_bytes()))
 
 
 def _link(source: Path, target: Path) -> None:
