@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from tests.support.browser import BROWSER, DRIVER, FLAGS
+from tests.support.browser import started
 
 T = TypeVar("T")
 PATIENCE = 15.0
@@ -48,15 +48,11 @@ class Visitor:
 
     def __init__(self, profile: Path) -> None:
         from selenium import webdriver
-        from selenium.webdriver.chrome.service import Service
 
         options = webdriver.ChromeOptions()
-        options.binary_location = str(BROWSER)
         options.set_capability("goog:loggingPrefs", {"performance": "ALL", "browser": "ALL"})
         options.add_experimental_option("perfLoggingPrefs", {"enableNetwork": True, "enablePage": False})
-        for flag in (*FLAGS, f"--user-data-dir={profile}"):
-            options.add_argument(flag)
-        self.driver = webdriver.Chrome(options=options, service=Service(DRIVER))
+        self.driver = started(profile, options)
         self.screen()
         self.driver.get("about:blank")
         self.requests(), self.complaints()  # those of the browser's own first page
