@@ -121,21 +121,20 @@ class AgentFiles:
     def _options(self) -> tuple[str, ...]:
         """The options by which a command in the root uses these documents: none if the configuration there, or the
         default, names them."""
-        with suppress(AnvilError):
-            config, base = load_config(None, {}, {}, start=self.root)
-            # without a file there, base is the folder of this process, and not the one of a later command
-            if (base / config.docs).resolve() == self._docs and nearest_config(self.root) is not None:
-                return ()
-        if self.docs == "docs" and nearest_config(self.root) is None:
+        of_root, of_docs = nearest_config(self.root), nearest_config(self._docs)
+        if self.docs == "docs" if of_root is None else self._is_configured_by(of_root):
             return ()
-        named = nearest_config(self._docs)
-        if named is not None and Path(os.path.realpath(named.parent)) != self.root:
-            with suppress(AnvilError):
-                config, base = load_config(named, {}, {})
-                if (base / config.docs).resolve() == self._docs:
-                    file = Path(os.path.realpath(named.parent)) / named.name
-                    return (shlex.join(["--config", file.relative_to(self.root).as_posix()]),)
+        if of_docs is not None and self._is_configured_by(of_docs):
+            file = Path(os.path.realpath(of_docs.parent)) / of_docs.name
+            return (shlex.join(["--config", file.relative_to(self.root).as_posix()]),)
         return (shlex.join(["--docs", self.docs]),)
+
+    def _is_configured_by(self, file: Path) -> bool:
+        """Whether a configuration names these documents."""
+        with suppress(AnvilError):
+            config, base = load_config(file, {}, {})
+            return (base / config.docs).resolve() == self._docs
+        return False
 
     # --- which files -----------------------------------------------------------------------------------------------
 
