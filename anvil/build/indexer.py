@@ -24,6 +24,7 @@ from anvil.settings.schema import OPTIONAL_SETTINGS, Chunking, SiteOptions, reca
 from anvil.text import chunker, page_urls
 from anvil.text.chunker import cut_windows, window_header, window_text
 from anvil.text.includes import source_line
+from anvil.text.query import readable
 from anvil.values import Changes, Chunk, ParsedPage, Progress, Skipped, Window, silent
 from anvil.wording import full_heading
 
@@ -211,8 +212,8 @@ class Indexer:
             batch = []
             for window in part:
                 chunk = chunks[window.chunk_row]
-                header = window_header(chunk.title, chunk.metadata.heading_path)
-                batch.append((window.id, window_text(header, chunk.content[window.start : window.end])))
+                header, content = _embedded(self.provider, chunk.title, chunk.metadata.heading_path, chunk.content)
+                batch.append((window.id, window_text(header, content[window.start : window.end])))
             yield 0, batch
 
     def _new_windows(self) -> Iterator[tuple[int, list[tuple[int, str]]]]:
@@ -283,13 +284,22 @@ def without(unfit: Mapping[str, str], entries: Mapping[str, str]) -> Mapping[str
 
 def cut(chunks: Sequence[ChunkText], provider: EmbeddingProvider) -> list[tuple[Window, ...]]:
     """The windows of each chunk: the texts that the model embeds."""
-    headers = [window_header(chunk.title, chunk.heading_path) for chunk in chunks]
-    header_spans = provider.token_spans(headers)
-    spans = provider.token_spans([chunk.content for chunk in chunks])
+    texts = [_embedded(provider, chunk.title, chunk.heading_path, chunk.content) for chunk in chunks]
+    header_spans = provider.token_spans([header for header, _ in texts])
+    spans = provider.token_spans([content for _, content in texts])
     return [
-        tuple(cut_windows(chunk.content, header, own_spans, len(of_header), provider.max_tokens, OVERLAP_TOKENS))
-        for chunk, header, of_header, own_spans in zip(chunks, headers, header_spans, spans, strict=True)
+        tuple(cut_windows(content, header, own_spans, len(of_header), provider.max_tokens, OVERLAP_TOKENS))
+        for (header, content), of_header, own_spans in zip(texts, header_spans, spans, strict=True)
     ]
+
+
+def _embedded(provider: EmbeddingProvider, title: str, heading_path: str, content: str) -> tuple[str, str]:
+    """The header of a chunk's windows, and its text as the model reads it. The tokens of a script that the model does
+    not know are single letters: they say nothing, and a Korean page would have five times as many windows."""
+    header = window_header(title, heading_path)
+    if header.isascii() and content.isascii():  # which scripts a model reads takes a look at its whole vocabulary
+        return header, content
+    return readable(header, provider.scripts), readable(content, provider.scripts)
 
 
 def adapt(writer: Writer, wanted: Mapping[str, str]) -> list[str]:

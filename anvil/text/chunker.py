@@ -17,7 +17,7 @@ from anvil.settings.schema import Chunking, ChunkingOptions, FixedChunks
 from anvil.text import markdown_parser, visible_text
 from anvil.values import ROOT, SEPARATOR, Block, Chunk, ParsedPage, Section, Window
 
-CHUNKER_VERSION = 8
+CHUNKER_VERSION = 9
 """Increase it when the same page and options give other chunks, terms or windows. Then indexes are built again."""
 
 

@@ -31,6 +31,9 @@ MAX_HEADINGS = 50_000
 half a million of them fit into a megabyte."""
 _FIRST_HEADING = lazy_pattern(r"(?:[ \t]*(?:\r\n?|\n))* {0,3}(#[ \t][^\[\r\n]*)(?:[\r\n]|\Z)")
 """A heading of the first level above all other text. Without brackets, its text depends on nothing else."""
+_HTML_H1 = lazy_pattern(r"<h1[\s>]", re.I)
+_HTML_H1_END = lazy_pattern(r"</h1\s*>", re.I)
+_ALTERNATIVE_TEXT = lazy_pattern(r"""\salt=(?:"([^"]*)"|'([^']*)')""", re.I)
 _HEADING_SIGNS = {
     1: re.compile(r"(?:\A|[\r\n])[ \t]*(?:#(?!#)|=+[ \t]*(?:[\r\n]|\Z))"),
     2: re.compile(r"(?:\A|[\r\n])[ \t]*(?:##(?!#)|-+[ \t]*(?:[\r\n]|\Z))"),
@@ -77,7 +80,7 @@ def _parsed(text: str, options: Chunking) -> ParsedPage:
     return ParsedPage(
         text=text,
         first_line=first_line,
-        title=_title(metadata.get("title"), sections),
+        title=_title(metadata.get("title"), text, sections, structure.labels),
         metadata=metadata,
         sections=sections,
         blocks=_blocks(structure, lines),
@@ -148,12 +151,31 @@ def _name(source: str, setext: bool, labels: Container[str]) -> tuple[str, str]:
     return plain(bare, labels), anchor
 
 
-def _title(declared: Any, sections: Sequence[Section]) -> str | None:
-    """The front matter's title if it is text or a number, else the text of the first h1 that has any."""
+def _title(declared: Any, text: str, sections: Sequence[Section], labels: Container[str]) -> str | None:
+    """The front matter's title if it is text or a number, else the text of the first h1 that has any. Above the first
+    heading of Markdown it can be one of HTML, as in many READMEs."""
     if isinstance(declared, (str, int, float)) and not isinstance(declared, bool) and str(declared).strip():
         return str(declared)
+    above = text[: sections[0].end] if sections and not sections[0].heading_level else ""
     titles = (section.title for section in sections if section.heading_level == 1 and section.title != UNTITLED)
-    return next(titles, None)
+    return _html_title(above, labels) or next(titles, None)
+
+
+def _html_title(text: str, labels: Container[str]) -> str:
+    """The text of the first ``<h1>``, else the alternative text of its image; empty without one."""
+    if not _HTML_H1.search(text):
+        return ""
+    from anvil.text import visible_text  # which tags are neither code nor in a comment
+
+    tags = (span for span in visible_text.spans(text) if span.kind == "block tag")
+    opening = next((span for span in tags if _HTML_H1.match(text, span.start)), None)
+    closing = opening and _HTML_H1_END.search(text, opening.end)
+    if not opening or not closing:
+        return ""
+    inside = text[opening.end : closing.start()]
+    image = _ALTERNATIVE_TEXT.search(inside)
+    text = visible_text.shown(visible_text.masked(inside))  # without the addresses of a dozen badges
+    return plain(text, labels) or (plain(image[1] or image[2] or "") if image else "")
 
 
 def _tasks(structure: BlockStructure, lines: _Lines, sections: Sequence[Section]) -> tuple[Task, ...]:

@@ -239,6 +239,24 @@ def is_unread(text: str, known: Collection[str] | None) -> bool:
     return unread > 0 and unread >= MIN_UNREAD * len(letters)
 
 
+def readable(text: str, known: frozenset[str] | None) -> str:
+    """A text for a model that reads the ``known`` scripts: of one that :func:`is_unread`, each character of another
+    script, and its punctuation, is a space. So places in one are places in the other."""
+    return text.translate(_spaces_for_unread(known)) if known is not None and is_unread(text, known) else text
+
+
+@lru_cache(8)
+def _spaces_for_unread(known: frozenset[str]) -> dict[int, int]:
+    """What :meth:`str.translate` puts in place of each character, filled as texts have them."""
+
+    class Characters(dict[int, int]):
+        def __missing__(self, code: int) -> int:
+            self[code] = code if code < 128 or script(chr(code)) in known else ord(" ")
+            return self[code]
+
+    return Characters()
+
+
 def script_names(scripts: Collection[str]) -> str:
     """Scripts for people: ``Cyrillic, Latin``; ``CJK``, the Chinese characters, stays as it is."""
     return ", ".join(sorted(name if name == "CJK" else name.capitalize() for name in scripts))

@@ -608,3 +608,15 @@ def test_windows_of_a_long_chunk_share_32_tokens(tmp_path: Path) -> None:
     assert len(spans) >= 3
     shared = [end - start for (_, end), (start, _) in itertools.pairwise(spans)]
     assert {(characters + 1) // len("anchor ") for characters in shared} == {32}, shared
+
+
+def test_text_in_a_script_that_the_model_does_not_read_makes_no_windows(tmp_path: Path) -> None:
+    """Its tokens are single letters, which say nothing: 700 Korean words would be 2,100 tokens."""
+    korean = "상태를 " * 700
+    write(tmp_path / "docs", {"a.md": f"# 상태\n\n{korean}\n", "b.md": f"# useId\n\n{korean} `useId` makes a key.\n"})
+    with anvil.open(tmp_path / "docs", tmp_path / "index.db") as opened:
+        opened.index()
+        assert opened.search("a unique key", mode="semantic").results[0].metadata.file_path == "b.md"
+        assert opened.search("상태를", top_k=2).results, "words find it"
+    with contextlib.closing(sqlite3.connect(tmp_path / "index.db")) as connection:
+        assert connection.execute("SELECT count(*) FROM windows").fetchone() == (2,)

@@ -125,6 +125,13 @@ def test_tabs_marks_and_a_missing_last_line_end() -> None:
         ("## H2\n\n#\n\n# `H1`\n", "H1"),
         ("## H2\n", None),
         ("", None),
+        ("<div>\n<h1 align=center><code>just</code> &amp; more</h1>\n</div>\n\n## H2\n\n# H1\n", "just & more"),
+        ("<h1\nid='x'>\n<img src=a.svg alt='Fiber'>\n</h1>\n\n## H2\n", "Fiber"),
+        (f"<H1><img src={'a' * 3000}>Long</H1>", "Long"),
+        ("<h1><img alt></h1>\n\n# H1\n", "H1"),
+        ("<!-- <h1>Not shown</h1> -->\n`<h1>code</h1>`\n\n```html\n<h1>code</h1>\n```\n\n# H1\n", "H1"),
+        ("## H2\n\n<h1>Below</h1>\n", None),
+        ("<h1>Open\n\n# H1\n", "H1"),
     ],
 )
 def test_the_title(source: str, title: str | None) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from anvil.text.query import is_unread, known_scripts, script, script_names
+from anvil.text.query import is_unread, known_scripts, readable, script, script_names
 
 
 def test_a_script_is_known_by_pieces_of_several_letters() -> None:
@@ -39,3 +39,11 @@ def test_a_question_is_unread_if_a_quarter_of_its_letters_are(text: str, unread:
 def test_names_of_scripts() -> None:
     assert [script(letter) for letter in "aéя文カ한"] == ["LATIN", "LATIN", "CYRILLIC", "CJK", "KATAKANA", "HANGUL"]
     assert script_names({"LATIN", "CJK", "CYRILLIC"}) == "CJK, Cyrillic, Latin"
+
+
+def test_a_text_that_is_unread_keeps_what_a_model_reads_and_all_places() -> None:
+    latin = frozenset({"LATIN"})
+    assert readable("`useId`는 naïve하게 “key”를 만듭니다。", latin) == "`useId`  naïve    key        "
+    mostly_latin = "what does 依赖 mean in this page"
+    assert readable(mostly_latin, latin) == mostly_latin
+    assert readable("문서", None) == "문서", "nobody knows what a remote model reads"
