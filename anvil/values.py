@@ -213,7 +213,8 @@ UNKNOWN_TIME = "1970-01-01T00:00:00Z"
 class Document:
     """A source document: its text and its metadata.
 
-    ``last_modified`` is ISO 8601 in UTC (``2026-01-31T09:30:00Z``). ``metadata`` is merged over the front matter.
+    ``last_modified`` is ISO 8601 in UTC (``2026-01-31T09:30:00Z``); most sources give it apart from the text.
+    ``metadata`` is merged over the front matter.
     ``headings`` (level, id, text) of the published page decide the anchors; None without a published page.
     ``blob_id`` is empty for a page without a source file, ``fingerprint`` for a plain file. ``inserted``: (source line,
     number of lines from another file after it). ``missing``: (source line, path, candidates) of included files that do
@@ -227,7 +228,7 @@ class Document:
     blob_id: str
     text: str
     size: int
-    last_modified: str
+    last_modified: str = UNKNOWN_TIME
     title: str | None = None
     url: str | None = None
     nav_path: str | None = None

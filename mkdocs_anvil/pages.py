@@ -92,7 +92,6 @@ def document(page: Page, headings: tuple[Heading, ...], text: str, in_nav: bool,
         blob_id="",
         text=text,
         size=0,
-        last_modified="",
         title=title,
         url=page.canonical_url,
         nav_path=SEPARATOR.join([*above, title]) if in_nav else None,
@@ -179,7 +178,6 @@ class PagesSource(SourceWrapper):
     ) -> None:
         super().__init__(tree)
         self._unread = frozenset(unread)
-        self._times: dict[str, str] = {}
         self._pages: dict[str, Document] = {}
         self._skipped: list[Skipped] = []
         blobs = self._files = tree.scan().entries
@@ -210,9 +208,7 @@ class PagesSource(SourceWrapper):
     def read(self, path: str) -> Document | Skipped:
         if path not in self._pages:
             return Skipped(path, "not a page of the site")
-        if path not in self._times:  # one walk through the history for all pages
-            self.last_modified(tuple(self._pages), {}, None)
-        return replace(self._pages[path], last_modified=self._times[path])
+        return self._pages[path]
 
     def last_modified(
         self, paths: Collection[str], known: Mapping[str, tuple[str, str]], since: str | None
@@ -221,5 +217,4 @@ class PagesSource(SourceWrapper):
         with_file = [path for path in paths if path in self._files]
         times = super().last_modified(with_file, known, since)
         newest = max(times.values(), default=UNKNOWN_TIME)
-        self._times |= {path: times.get(path, newest) for path in paths}
-        return {path: self._times[path] for path in paths}
+        return {path: times.get(path, newest) for path in paths}

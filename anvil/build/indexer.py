@@ -117,12 +117,12 @@ class Indexer:
 
     def update(self, source: DocumentSource, entries: Mapping[str, str], changes: Changes) -> None:
         """Read the changed and added pages, and remove the others. It updates the text and the keyword index, and the
-        times of ``entries``."""
+        times of these pages and of ``entries``."""
         work = sorted((*changes.changed, *changes.added))
         commit = source.commit()  # before the times: the next comparison then notices a commit in between
         meta = self.writer.reader.meta()
         self._site = recalled_site(meta.get("site"))
-        times = source.last_modified(sorted(entries), self.writer.reader.times(), meta.get("commit"))
+        times = source.last_modified(sorted({*entries, *work}), self.writer.reader.times(), meta.get("commit"))
         with self.writer.atomic():
             for path in changes.removed:
                 self.writer.remove(path)

@@ -61,13 +61,8 @@ class DocumentSource(Protocol):
         """
 
     def read(self, path: str) -> Document | Skipped:
-        """A document, with the id of the bytes that were read; Skipped when it is not a document any more.
-
-        ``last_modified`` is from the last call of that method, else one walk finds it for all documents.
-        """
-
-    def text(self, path: str) -> Document | Skipped:
-        """A document with its included text and without ``last_modified``, so no history is read."""
+        """A document with its included text, and with the id of the bytes that were read; Skipped when it is not a
+        document any more. Its time is apart, in :meth:`last_modified`, because that may read the history."""
 
     def last_modified(
         self, paths: Collection[str], known: Mapping[str, tuple[str, str]], since: str | None
@@ -103,9 +98,6 @@ class SourceWrapper:
     def read(self, path: str) -> Document | Skipped:
         return self._source.read(path)
 
-    def text(self, path: str) -> Document | Skipped:
-        return self._source.text(path)
-
     def last_modified(
         self, paths: Collection[str], known: Mapping[str, tuple[str, str]], since: str | None
     ) -> dict[str, str]:
@@ -133,9 +125,6 @@ class GivenDocuments:
 
     def read(self, path: str) -> Document | Skipped:
         return self._documents.get(path) or Skipped(printable(path), f"not in the {self.name}")
-
-    def text(self, path: str) -> Document | Skipped:
-        return self.read(path)
 
     def last_modified(
         self, paths: Collection[str], known: Mapping[str, tuple[str, str]], since: str | None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import replace
 from pathlib import Path
 from threading import RLock
 
@@ -49,7 +48,6 @@ class _Tree:
         self._links: dict[str, str] = {}
         self._entry_cache: dict[str, Entry | None] = {}
         """Path from the repository's root -> what is there, of links and included files; of one scan."""
-        self._times: dict[str, str] = {}
 
     def _listing(self) -> dict[str, Entry]:
         """All entries, by path relative to the folder."""
@@ -132,15 +130,6 @@ class _Tree:
 
     def read(self, path: str) -> Document | Skipped:
         with self._lock:
-            document = self.text(path)
-            if isinstance(document, Skipped):
-                return document
-            if path not in self._times:  # for all pages at once, because each walk goes through the history
-                self.last_modified(tuple(self._entries or ()), {}, None)
-            return replace(document, last_modified=self._times[path])
-
-    def text(self, path: str) -> Document | Skipped:
-        with self._lock:
             if self._entries is None:
                 self.scan()
             identity = (self._entries or {}).get(path)
@@ -154,9 +143,7 @@ class _Tree:
             text = decoded(data)
             if not self._options.includes or not includes.may_include(data):
                 fingerprint = includes.NOT_FOLLOWED if includes.may_include(data) else ""
-                return Document(
-                    path=path, blob_id=blob, text=text, size=len(data), last_modified="", fingerprint=fingerprint
-                )
+                return Document(path=path, blob_id=blob, text=text, size=len(data), fingerprint=fingerprint)
             return expanded_document(path, blob, len(data), self._expanded(path, text))
 
     def last_modified(
@@ -168,7 +155,6 @@ class _Tree:
             for path in paths:
                 if path not in times:
                     times[path] = self._uncommitted_time(path, head)
-            self._times.update(times)
             return times
 
     def _uncommitted_time(self, path: str, head: str | None) -> str:

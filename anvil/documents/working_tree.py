@@ -10,8 +10,7 @@ import os
 import sys
 import time
 import unicodedata
-from collections.abc import Collection, Mapping
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from threading import RLock
 from typing import NamedTuple
@@ -173,12 +172,6 @@ class WorkingTree:
     def read(self, path: str) -> Document | Skipped:
         """The document, with the id of the bytes that were read."""
         with self._lock:
-            document = self.text(path)
-            return replace(document, last_modified=self._time(path)) if isinstance(document, Document) else document
-
-    def text(self, path: str) -> Document | Skipped:
-        """As :meth:`read`, without its time."""
-        with self._lock:
             # The path may be from a client of a server.
             if not self._selection.wants(path) or any(part in ("", ".", "..") for part in path.split("/")):
                 return Skipped(printable(path), "not a document of this folder")
@@ -192,9 +185,7 @@ class WorkingTree:
             blob, fingerprint = document_source.parts(cached.result)
             text, size = decoded(data), len(data)
             if not cached.files:
-                return Document(
-                    path=path, blob_id=blob, text=text, size=size, last_modified="", fingerprint=fingerprint
-                )
+                return Document(path=path, blob_id=blob, text=text, size=size, fingerprint=fingerprint)
             expanded = self._expanded(path, text)  # included files can have changed since; the new ones are used
             fingerprint = includes.fingerprint(expanded.files)
             self._files[path] = cached._replace(
@@ -214,11 +205,16 @@ class WorkingTree:
             links = {path: cached.target for path, cached in self._files.items() if cached.target}
             committed = self._times[1]
             is_known = self._around.problem is None  # else the repository is tried again
-            asked = [
-                path
-                for path in paths
-                if not is_known or path not in committed or committed[path].target != links.get(path, "")
-            ]
+
+            def unknown(some: Iterable[str]) -> list[str]:
+                return [
+                    path
+                    for path in some
+                    if not is_known or path not in committed or committed[path].target != links.get(path, "")
+                ]
+
+            # One walk for all documents: pages that are read a few at a time would need one for each few.
+            asked = unknown(dict.fromkeys((*paths, *self._last.entries))) if unknown(paths) else []
             times: dict[str, str] = {}
             blobs: dict[str, str] = {}
             if (git := self._around.git) is not None and head is not None and asked:
@@ -418,13 +414,6 @@ class WorkingTree:
     def _ignored(self, path: str) -> bool:
         return self._around.is_ignored(self._in_repository(path))
 
-    def _time(self, path: str) -> str:
-        head = self.commit()
-        if head is not None and (self._times[0] != head or path not in self._times[1]):
-            self.last_modified({*self._last.entries, path}, {}, None)  # one walk for all documents
-        committed = self._times[1].get(path) if head is not None else None
-        return self._time_in(path, committed or _Committed()) or timestamp(0)
-
     def _time_in(self, path: str, committed: _Committed) -> str | None:
         """The time of a file: of the last commit that changed it, unless it was edited since; None without the file."""
         if committed.time and not self._is_edited(path, committed.blob):
@@ -465,13 +454,12 @@ def _clock_ns() -> int:
 
 
 def expanded_document(path: str, blob: str, size: int, expanded: includes.Expanded) -> Document:
-    """A page with the text that it includes, without its time. ``size``: of its own file."""
+    """A page with the text that it includes. ``size``: of its own file."""
     return Document(
         path=path,
         blob_id=blob,
         text=expanded.text,
         size=size,
-        last_modified="",
         fingerprint=includes.fingerprint(expanded.files),
         inserted=expanded.inserted,
         missing=expanded.missing,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from anvil.build.builder import build
@@ -92,10 +91,6 @@ class _Merged:
         return Scan(dict(sorted(self._identities.items())))
 
     def read(self, path: str) -> Document | Skipped:
-        document = self.text(path)
-        return replace(document, last_modified=self._time(path)) if isinstance(document, Document) else document
-
-    def text(self, path: str) -> Document | Skipped:
         blob = self._entries.get(path)
         if blob is None:  # it must be cut again, and no file has its text
             del self._identities[path]
@@ -109,7 +104,6 @@ class _Merged:
             blob_id=blob,
             text=decoded(data),
             size=len(data),
-            last_modified="",
             fingerprint=includes.NOT_FOLLOWED if includes.may_include(data) else "",  # so the next check says: stale
         )
 

@@ -139,7 +139,7 @@ def _pages(
     pages: dict[str, LintPage] = {}
     skipped: list[Skipped] = []
     for path in paths:
-        document = source.text(path)
+        document = source.read(path)
         if isinstance(document, Skipped):
             skipped.append(document)
             continue

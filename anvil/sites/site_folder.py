@@ -106,7 +106,6 @@ class SiteFolder:
         self._pages: dict[str, SitePage] = {}
         self._entries: dict[str, tuple[str, str]] = {}
         self._scan = Scan({})
-        self._times: dict[str, str] = {}
         self._used_tree: DocumentSource | None = None
         self._excluded: frozenset[str] = frozenset()
         self._aliases: dict[str, dict[str, str]] = {}
@@ -172,16 +171,6 @@ class SiteFolder:
             time.sleep(QUIET_S / 5)
 
     def read(self, path: str) -> Document | Skipped:
-        document = self.text(path)
-        if isinstance(document, Skipped):
-            return document
-        if path not in self._times:  # one page is read and nobody asked for the times of all, as after an edit
-            self.last_modified(tuple(self._pages), {}, None)
-        document = replace(document, last_modified=self._times[path], source="")
-        file = self._used_tree.text(path) if self._used_tree and document.blob_id else None
-        return replace(document, source=file.text, inserted=file.inserted) if isinstance(file, Document) else document
-
-    def text(self, path: str) -> Document | Skipped:
         with self._lock:
             page = self._pages.get(path)
             if page is None:
@@ -191,18 +180,20 @@ class SiteFolder:
                 return Skipped(path, "the site was built again while it was read")
             markdown, headings = stored
             blob, fingerprint = self._entries[path]
-            return Document(
+            document = Document(
                 path=path,
                 blob_id=blob,
                 text=markdown,
                 size=len(markdown.encode("utf-8", "surrogatepass")),
-                last_modified="",
                 title=page.facts.title or None,
                 url=page.url,
                 metadata=self._metadata(page),
                 headings=headings,
                 fingerprint=fingerprint,
+                source="",
             )
+        file = self._used_tree.read(path) if self._used_tree and blob else None
+        return replace(document, source=file.text, inserted=file.inserted) if isinstance(file, Document) else document
 
     def last_modified(
         self, paths: Collection[str], known: Mapping[str, tuple[str, str]], since: str | None
@@ -213,8 +204,7 @@ class SiteFolder:
             with_file = [path for path in paths if self._entries.get(path, ("", ""))[0]]
             times = self._used_tree.last_modified(with_file, known, since)
         newest = max(times.values(), default=UNKNOWN_TIME)
-        self._times |= {path: times.get(path, newest) for path in paths}
-        return {path: self._times[path] for path in paths}
+        return {path: times.get(path, newest) for path in paths}
 
     # --- files -----------------------------------------------------------------------------------------------
 
@@ -496,7 +486,7 @@ def _title(tree: DocumentSource, path: str) -> str:
     """The title that a file gives its page."""
     from anvil.text import markdown_parser
 
-    document = tree.text(path)
+    document = tree.read(path)
     if isinstance(document, Skipped):
         return ""
     if path.lower().endswith(".adoc"):

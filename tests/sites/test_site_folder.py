@@ -39,7 +39,7 @@ def scanned(folder: Path) -> Mapping[str, str]:
 
 def texts(folder: Path) -> dict[str, str]:
     with closing(SiteFolder(folder, SiteOptions())) as source:
-        documents = [source.text(path) for path in source.scan().entries]
+        documents = [source.read(path) for path in source.scan().entries]
     return {document.path: document.text for document in documents if isinstance(document, Document)}
 
 
