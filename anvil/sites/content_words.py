@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Container, Iterable, Sequence
 
 from anvil.sites import html_tree
-from anvil.sites.generators import Content, is_note_reference
 from anvil.sites.html_tree import Element
+from anvil.sites.page_content import Content, is_note_reference
 from anvil.text.visible_text import APART
 
 _WORD = re.compile(r"[^\W_]+")

@@ -1,20 +1,14 @@
-"""The site generators that Anvil knows, and the content of a page by their rules.
+"""The site generators that Anvil knows: how their pages are recognized, and what is particular about them.
 
-A generator says how its pages are recognized, where their content is, and what in it is left out: navigation, links to
-edit, buttons, twins. To add one, add a row to :data:`GENERATORS`. A page of an unknown generator gets :data:`GENERIC`
-alone.
+To add one, add a row to :data:`GENERATORS`. A page of an unknown generator gets the rules for all pages and a few more.
 """
 
 from __future__ import annotations
 
-import functools
-import re
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 from anvil.sites import html_tree
-from anvil.sites.html_tree import Element, Tree
+from anvil.sites.html_tree import Tree
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +40,14 @@ class Generator:
 
 _CONTENT = ".content:not(td, [class*=block] > *)"
 """Not that of a block or a cell in pages of Asciidoctor."""
+_NO_SECTION = ":not(.section, [class*=level])"
+"""No section below a heading such as "Content", whose id is made of the heading."""
 GENERIC = Generator(
-    "unknown",
+    "all",
     content=(
         *("main article", "main", "[role=main]", "article"),
-        # no heading or entry with the name "content", and no section below one
-        ":is(div, section, td):not(.section, [class*=level]):is(#content, #main-content)",
-        *(_CONTENT, "body"),
+        f":is(div, section, td){_NO_SECTION}:is(#content, #main-content, #page-content)",
+        *("body article", _CONTENT, "body"),
     ),
     ignore="""
         nav, [role=navigation], [role=search], [role=banner], [role=contentinfo], [hidden]:not([role=tabpanel]),
@@ -79,7 +74,8 @@ GENERIC = Generator(
     edit=("a[rel~=edit]", "link[rel=edit]", "a.edit-page-link", "a[href*='/edit/']", "a[href*='/-/edit/']"),
 )
 """The rules for all pages. Those of the page's generator come first."""
-
+UNKNOWN = Generator("unknown", ignore=".footer, #footer, .site-footer")
+"""The rules for pages of a generator that is not known."""
 _IGNORED_OF_MATERIAL = """
     .md-content__button, .md-source-file, .md-feedback, .md-tags, .md-clipboard, .md-nav, .md-header, .md-tabs,
     .md-footer
@@ -223,7 +219,13 @@ GENERATORS = (
         ignore="#copy-path, .rustdoc-breadcrumbs, .rightside, a.src, a.anchor, a.doc-anchor, .hideme, .test-arrow, "
         ".tooltip",
     ),
-    Generator("doxygen", meta="doxygen", content=("div.contents",), ignore=".dynheader, .dyncontent, #SRIndex"),
+    Generator(
+        "doxygen",
+        meta="doxygen",
+        content=("div.contents",),
+        ignore=".dynheader, .dyncontent, #SRIndex, .title > .ingroups",
+        title=".headertitle .title",
+    ),
     Generator("odoc", meta="odoc", content=(".odoc-preamble, .odoc-content",)),
     Generator(
         "pdoc",
@@ -311,57 +313,45 @@ GENERATORS = (
     ),
     Generator("myst", meta="mystmd", content=("main article",), ignore=".myst-footer-links, .myst-keywords > a"),
     Generator("mandoc", markup="table.head .head-ltitle", title=".head-ltitle"),
+    Generator(
+        "docfx",
+        meta="docfx",
+        content=("article",),
+        ignore=".pull-right.mobile-hide, .contribution, .actionbar, .header-action, .next-article",
+        edit=(".contribution a", ".contribution-link"),
+    ),
+    Generator(
+        "mediawiki",
+        meta="mediawiki",
+        content=("#content",),
+        ignore="""
+            .mw-editsection, .mw-jump-link, .mw-indicators, .vector-page-toolbar, .navbox, .t-navbar, .printfooter,
+            .catlinks, #siteSub, #siteNotice, #contentSub, #jump-to-nav
+        """,
+    ),
+    Generator("nodejs", markup="#apicontent", content=("#apicontent",)),
+    Generator(
+        "scribble",
+        markup="link[href$='scribble.css']",
+        content=(".main",),
+        ignore=".navsettop, .navsetbottom, .versionbox, .versionNoNav",
+    ),
+    Generator(
+        "gi-docgen",
+        markup="nav.devhelp-hidden",
+        content=("#main",),
+        ignore=".srclink",
+        title="head > title",
+    ),
+    Generator("gapdoc", meta="gapdoc", ignore="[class^=chlink], #mathjaxlink"),
+    Generator("ldoc", markup="link[href*=ldoc][href$='.css']", content=("#content",), entries="dl.function > dt"),
     Generator("docsify", markup="script[src*='docsify']", content=("article.markdown-section",)),
 )
 """Checked in this order. A row matches by ``meta``, and by ``markup`` where it has one."""
 
 
-# --- the content of a page ------------------------------------------------------------------------------------------
-
-INERT = frozenset(
-    """
-    script style noscript iframe svg canvas object embed audio video select textarea datalist dialog xmp
-    """.split()  # noqa: SIM905 - a list of quoted words is not read
-)
-"""Elements whose content is not text of the page."""
-_LINKS_TO_ITSELF = ", ".join(
-    f"{tag} a[href^='#']:not(pre *, code *)"
-    for tag in ("h1", "h2", "h3", "h4", "h5", "h6", "dt", "caption", "figcaption", "summary")
-)
-_ANCHOR_SIGN = re.compile(r"[\W_]*", re.S)
-_IN_REPOSITORY = "a[href*='/edit/']"
-_EDITED_FILE = re.compile(r"/edit/[^/]+/.*\.\w+$")
-"""A file behind a branch, as GitHub and GitLab have it in their addresses."""
-
-
-class PageRules(NamedTuple):
-    """A user's CSS selectors: of the content element, where the generator's is wrong, and of what is left out."""
-
-    content: tuple[str, ...] = ()
-    ignore: tuple[str, ...] = ()
-
-
-NO_RULES = PageRules()
-
-
-class Content(NamedTuple):
-    """The content elements of a page, in order; the elements in them that are left out (see :func:`html_tree.ids`),
-    and those that begin an entry of an API."""
-
-    roots: tuple[Element, ...]
-    skipped: frozenset[int]
-    entries: frozenset[int] = frozenset()
-
-
-def validate(selectors: Iterable[str]) -> None:
-    """Raises :class:`ConfigError` for a selector that cannot be read."""
-    tree = html_tree.parse("")
-    for selector in selectors:
-        html_tree.select(tree, selector)
-
-
 def generator_of(tree: Tree) -> Generator:
-    """The generator that made a page; :data:`GENERIC` for an unknown one."""
+    """The generator that made a page. An unknown one has the name "unknown"."""
     metas = [
         (element.attributes.get("content") or "").strip().lower()
         for element in html_tree.select(tree, "meta[name=generator i]")
@@ -375,102 +365,4 @@ def generator_of(tree: Tree) -> Generator:
         # the markup of a theme alone: not of a page that names another generator here, which may have the same theme
         elif generator.markup and not is_known and html_tree.first(tree, generator.markup) is not None:
             return generator
-    return GENERIC
-
-
-def content_of(tree: Tree, rules: PageRules = NO_RULES, generator: Generator | None = None) -> Content:
-    """The content of a page. Elements with ``data-pagefind-body`` come first, then the user's selectors, then those of
-    the generator, then :data:`GENERIC`'s."""
-    generator = generator or generator_of(tree)
-    selectors = (*rules.content, "[data-pagefind-body]", *generator.content, *GENERIC.content)
-    roots: Sequence[Element] = ()
-    for selector in selectors:
-        roots = _outermost(html_tree.select(tree, selector))
-        if roots:
-            break
-    if generator.landing and not any(map(_has_text, roots)):
-        roots = _outermost(html_tree.select(tree, generator.landing)) or roots
-    for element in html_tree.select(tree, generator.blocks) if generator.blocks else ():
-        element.insert_after(" ")
-    ignored = _ignored(rules.ignore, generator)
-    left_out = [element for root in roots for element in html_tree.select(root, ignored)]
-    with_content = around(roots)  # never left out
-    skipped = html_tree.ids([element for element in left_out if element.mem_id not in with_content])
-    begun = [each for root in roots for each in html_tree.select(root, generator.entries)] if generator.entries else []
-    tops = html_tree.ids(roots)
-    entries = html_tree.ids([each for each in begun if each.parent is not None and each.parent.mem_id not in tops])
-    return Content(tuple(roots), skipped | _anchor_links(roots) | _edit_links(roots), entries)
-
-
-@functools.lru_cache(maxsize=64)
-def _ignored(own: tuple[str, ...], generator: Generator) -> str:
-    lists = (*own, "[data-pagefind-ignore]:not(.nextra-code)", *sorted(INERT), generator.ignore, GENERIC.ignore)
-    return ", ".join(filter(None, lists))
-
-
-def is_note_reference(link: Element) -> bool:
-    """Whether a link leads to a footnote."""
-    attributes = link.attributes
-    names = (attributes.get("class") or "").split()
-    return (
-        "footnote-ref" in names
-        or "footnote-reference" in names
-        or attributes.get("role") == "doc-noteref"
-        or "data-footnote-ref" in attributes
-        or (attributes.get("rel") == "footnote" and "footnote" in names)
-        or (link.parent is not None and "footnote-ref" in html_tree.classes(link.parent))
-    )
-
-
-def _outermost(elements: Sequence[Element]) -> list[Element]:
-    """The elements that are in none of the others."""
-    if len(elements) < 2:
-        return list(elements)
-    chosen: list[Element] = []
-    element_ids = html_tree.ids(elements)
-    for element in elements:
-        above = element.parent
-        while above is not None and above.mem_id not in element_ids:
-            above = above.parent
-        if above is None:
-            chosen.append(element)
-    return chosen
-
-
-def around(elements: Iterable[Element]) -> frozenset[int]:
-    """The elements and those that contain them (see :func:`html_tree.ids`)."""
-    found: set[int] = set()
-    for element in elements:
-        above: Element | None = element
-        while above is not None and above.mem_id not in found:
-            found.add(above.mem_id)
-            above = above.parent
-    return frozenset(found)
-
-
-def _anchor_links(roots: Sequence[Element]) -> frozenset[int]:
-    """The links of headings to themselves that are only a sign, such as "#", "¶" or a picture."""
-    links = (link for root in roots for link in html_tree.select(root, _LINKS_TO_ITSELF))
-    return html_tree.ids([link for link in links if _ANCHOR_SIGN.fullmatch(link.text())])
-
-
-def _edit_links(roots: Sequence[Element]) -> frozenset[int]:
-    """The links to edit a file in a repository that are all the text of a paragraph."""
-    links = [link for root in roots for link in html_tree.select(root, _IN_REPOSITORY)]
-    with_text: dict[int, int] = {}  # a paragraph -> its nodes with text, counted once: it may have thousands of links
-    alone = []
-    for link in links:
-        around_it = link.parent
-        if around_it is None or around_it.tag not in ("p", "div"):
-            continue
-        if _EDITED_FILE.search(link.attributes.get("href") or ""):
-            if around_it.mem_id not in with_text:
-                with_text[around_it.mem_id] = sum(map(_has_text, around_it.iter(include_text=True)))
-            if with_text[around_it.mem_id] == _has_text(link):
-                alone.append(link)
-    return html_tree.ids(alone)
-
-
-def _has_text(node: Element) -> bool:
-    text = node.text_content if node.is_text_node else node.text() if node.is_element_node else ""
-    return bool((text or "").strip())
+    return UNKNOWN

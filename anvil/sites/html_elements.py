@@ -10,8 +10,8 @@ from collections.abc import Container, Iterable
 
 from anvil.sites import html_tree
 from anvil.sites.content_words import spaced_text
-from anvil.sites.generators import Content
 from anvil.sites.html_tree import Element, classes
+from anvil.sites.page_content import Content
 from anvil.text.rendered_sections import Heading
 
 LEVELS = {f"h{level}": level for level in range(1, 7)}
@@ -140,8 +140,8 @@ _TITLE_TEMPLATE = '<template #title="">'
 def entry_of(node: Element, skipped: Container[int]) -> tuple[str, str]:
     """The name and the id of an entry of an API that begins with an element, in pages of pdoc, RDoc and Documenter."""
     named = html_tree.first(node, _ENTRY_NAME)
-    with_id = (node, html_tree.first(node, "[id]"), node.parent)
-    ids = [each.attributes.get("id") for each in with_id if each is not None]
+    with_id = (node, html_tree.first(node, "[id], a[name]"), node.parent)
+    ids = [_id(each) for each in with_id if each is not None]
     return _plain(spaced_text(named if named is not None else node, skipped)), next(filter(None, ids), None) or ""
 
 

@@ -16,18 +16,20 @@ from anvil.formats.data_formats import canonical
 from anvil.sites import content_words as word_lists
 from anvil.sites import html_to_markdown as markdown
 from anvil.sites import html_tree, page_addresses, page_choice
-from anvil.sites.generators import GENERIC, INERT, NO_RULES, Content, PageRules, content_of, generator_of
+from anvil.sites.generators import GENERIC, Generator, generator_of
 from anvil.sites.html_elements import headings_of
 from anvil.sites.html_tree import Element, Tree
 from anvil.sites.page_choice import PageFacts
+from anvil.sites.page_content import INERT, NO_RULES, Content, PageRules, content_of
 from anvil.text import front_matter
 from anvil.text.headings import says_nothing
-from anvil.text.rendered_sections import Heading
+from anvil.text.rendered_sections import Heading, bare
 
 # "0; url=/new/"
 _REFRESH = re.compile(r"\s*[\d.]*\s*[;,]?\s*(?:url\s*=\s*)?[\"']?([^\"']*)", re.I)
 # "Page | Site", "Page - Site" and the like
 _TITLE_SEPARATOR = re.compile("\\s+[|\u2013\u2014\u00b7\u2022\u00bb\u00ab:-]\\s+")
+_FIRST_CHAPTER = re.compile(r"1[. ]")
 _LINK_OR_HEADING = re.compile(r"\[[^\]\n]*\]\([^()\s]*\)|^#.*", re.M)
 _CURRENT = "nav a[aria-current=page], .md-nav__link--active .md-ellipsis, li.current > a.current"
 """What the navigation calls the page that is shown."""
@@ -54,7 +56,7 @@ def read_page(html: bytes | str, rules: PageRules = NO_RULES) -> PageContent:
     word_count = len(word_lists.words(converted.markdown))
     metas = [element.attributes for element in html_tree.select(tree, "meta")]
     facts = PageFacts(
-        title=_title(tree, converted.headings, generator.title),
+        title=_title(tree, converted.headings, generator),
         generator=generator.name,
         language=_attribute(tree, "html", "lang") or "",
         description=_meta(metas, "description"),
@@ -121,19 +123,31 @@ def _meta(metas: Iterable[Mapping[str, str | None]], name: str, key: str = "name
     return ""
 
 
-def _title(tree: Tree, headings: tuple[Heading, ...], selector: str) -> str:
-    """What ``selector`` gives, if it is one. Else the h1 of the content that ``<title>`` is, or the first; else
-    ``<title>`` without the name of the site, else what the navigation calls the page: the first that says something."""
-    if selector and (given := _text(html_tree.first(tree, selector))):
-        return given
+def _title(tree: Tree, headings: tuple[Heading, ...], generator: Generator) -> str:
+    """What the generator's ``title`` selects, if it has one. Else the h1 of the content that ``<title>`` is, or the
+    first; else ``<title>`` without the name of the site, else what the navigation calls the page: the first that says
+    something."""
+    if generator.title and (element := html_tree.first(tree, generator.title)) is not None:
+        ignored = html_tree.ids(html_tree.select(element, generator.ignore)) if generator.ignore else frozenset()
+        if given := " ".join(word_lists.spaced_text(element, ignored).split()):
+            return given
     title = _text(html_tree.first(tree, "head > title") or html_tree.first(tree, "title"))
-    short = _TITLE_SEPARATOR.split(title)[0] or title
+    parts = [part for part in _TITLE_SEPARATOR.split(title) if part] or [title]
     top = [heading.text for heading in headings if heading.level == 1 and heading.text]
-    first = next((text for text in top if text == short), top[0] if top else "")
-    if not says_nothing(first):
+    first = next((text for text in top if text == parts[0]), top[0] if top else "")
+    is_chapter = len(top) > 1 and _FIRST_CHAPTER.match(first) is not None
+    if not says_nothing(first) and not (is_chapter and title):
         return first
+    short = _part_with(headings[0].text, parts) if headings and not top else parts[0]
     candidates = (short, _text(html_tree.first(tree, _CURRENT)))
     return next((each for each in candidates if not says_nothing(each)), first or short)
+
+
+def _part_with(heading: str, parts: Sequence[str]) -> str:
+    """The part of ``<title>`` that has the first heading of the content, else the first part: the name of the site may
+    stand in front."""
+    letters = bare(heading)
+    return next((part for part in parts if letters and letters in bare(part)), parts[0])
 
 
 def _text(element: Element | None) -> str:

@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 from anvil.sites import html_tree
 from anvil.sites.content_words import spaced_text
-from anvil.sites.generators import Content, around, is_note_reference
 from anvil.sites.html_elements import (
     HEADINGS,
     LEVELS,
@@ -34,6 +33,7 @@ from anvil.sites.html_elements import (
 from anvil.sites.html_tree import Element, classes
 from anvil.sites.markdown_writer import MarkdownWriter, Table, is_layout
 from anvil.sites.page_choice import PageImage
+from anvil.sites.page_content import Content, around, is_note_reference
 from anvil.text.rendered_sections import Heading
 from anvil.text.visible_text import APART
 
@@ -133,10 +133,11 @@ class _Converter:
 
     def _begin(self, node: Element) -> Element | None:
         """Write the begin of a node. Returns its first child if that is to be written too."""
+        if node.mem_id in self._skipped:
+            return None
         if node.is_text_node:
             self.writer.text(node.text_content or "")
-            return None
-        if not node.is_element_node or node.mem_id in self._skipped:
+        if not node.is_element_node:
             return None
         if node.mem_id in self._entries and self.writer.at_top:
             self._entry(node)

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from anvil.sites import page_addresses
-from anvil.sites.generators import PageRules
 from anvil.sites.html_page import linked_twins, read_with_twin
 from anvil.sites.page_choice import PageFacts
+from anvil.sites.page_content import PageRules
 from anvil.sites.site_listing import recorded_paths
 from anvil.system.child_process import ChildProcess, take_over_pipes, write_message
 from anvil.text.rendered_sections import Heading

@@ -37,7 +37,7 @@ from anvil.wording import counted
 
 if TYPE_CHECKING:
     from anvil.sites import reader_processes
-    from anvil.sites.generators import PageRules
+    from anvil.sites.page_content import PageRules
     from anvil.text.rendered_sections import Heading
 
 MAX_ROUNDS = 3
@@ -84,7 +84,7 @@ class SiteFolder:
                 "such as site, build, public or _build/html."
             )
         if options.content or options.ignore:
-            from anvil.sites.generators import validate
+            from anvil.sites.page_content import validate
 
             validate((*options.content, *options.ignore))
         self.folder, self._options = folder, options
@@ -253,7 +253,7 @@ class SiteFolder:
 
     def rules(self) -> PageRules:
         """The user's selectors of the content."""
-        from anvil.sites.generators import PageRules
+        from anvil.sites.page_content import PageRules
 
         return PageRules(self._options.content, self._options.ignore)
 

@@ -63,6 +63,7 @@ PURE_NAMES = (
     "anvil.sites.markdown_writer",
     "anvil.sites.page_addresses",
     "anvil.sites.page_choice",
+    "anvil.sites.page_content",
     "anvil.sites.source_files",
     "anvil.status",
     "anvil.text",

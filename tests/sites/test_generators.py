@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from anvil.sites.html_page import read_page
+from anvil.sites.page_content import PageRules
 
 
 @pytest.mark.parametrize(
@@ -147,6 +148,44 @@ from anvil.sites.html_page import read_page
             <table><tr><td class="content">Cell.</td></tr></table></article></main>""",
             "# Lamps\n\n```\ntrim\n```\n\nCell.\n",
         ),
+        (
+            "docfx",
+            """<meta name="generator" content="docfx 2.59"><div role="main"><a href="#toc">Show Table of Contents</a>
+            <article><h1>Class Lamp</h1><span class="small pull-right mobile-hide"><a href="x">Improve this Doc</a>
+            </span><p>Text.</p></article></div>""",
+            "# Class Lamp\n\nText.\n",
+        ),
+        (
+            "mediawiki",
+            """<meta name="generator" content="MediaWiki 1.43"><div id="content"><h1 id="firstHeading">Lamp</h1>
+            <div id="siteSub">From Wiki</div><h2><span id="Wick">Wick</span><span class="mw-editsection">[edit]
+            </span></h2><p>Text.</p><div class="printfooter">Retrieved</div></div><div>Main page</div>""",
+            "# Lamp\n\n## Wick\n\nText.\n",
+        ),
+        (
+            "nodejs",
+            """<div id="content"><div id="column2">Index</div><header><h1>Node.js v18 documentation</h1></header>
+            <div id="apicontent"><h2>Buffer<span><a class="mark" href="#buffer" id="buffer">#</a></span></h2></div>""",
+            "## Buffer\n",
+        ),
+        (
+            "scribble",
+            """<link href="../scribble.css" rel="stylesheet"><div class="tocset">Lamps</div><div class="main"><div
+            class="navsettop">top</div><h3>1 Lamps</h3><p>Text.</p></div>""",
+            "### 1 Lamps\n\nText.\n",
+        ),
+        (
+            "gi-docgen",
+            """<title>Lamp.trim</title><nav class="devhelp-hidden"></nav><section id="main"><h4>Description
+            <a class="srclink" href="x">[src]</a></h4></section>""",
+            "#### Description\n",
+        ),
+        (
+            "gapdoc",
+            """<meta name="generator" content="GAPDoc2HTML"><body><div class="chlinktop">Goto Chapter: 1 2</div>
+            <h3>1 Lamps</h3>""",
+            "### 1 Lamps\n",
+        ),
     ],
 )
 def test_a_page_without_what_surrounds_its_text(generator: str, html: str, expected: str) -> None:
@@ -178,6 +217,8 @@ def test_a_page_without_what_surrounds_its_text(generator: str, html: str, expec
         """<meta name="generator" content="Crystal Docs 1"><div class="main-content"><h1>A</h1><div class="entry-detail"
         id="lamp"><div class="signature">def <strong>lamp</strong>(on)<a class="method-permalink">#</a></div><p>Text.
         <h6>Note</h6></div><dl><dt class="entry-const" id="rope"><strong>rope</strong></dt></dl></div>""",
+        """<link href="../ldoc_fixed.css"><div id="content"><h1>A</h1><dl class="function"><dt><a name="lamp"></a>def
+        <strong>lamp</strong>(on)</dt><dd>Text.<h6>Note</h6></dd><dt id="rope"><strong>rope</strong></dl></div>""",
     ],
 )
 def test_entries_of_an_api_are_sections(html: str) -> None:
@@ -206,6 +247,14 @@ def test_an_operator_in_code_of_a_heading_is_its_name() -> None:
             "std/lamps",
         ),
         ('<header id="title-block-header"><h1 class="title">Lamps</h1></header><h1 id="wicks">Wicks</h1>', "Lamps"),
+        ("<title>Manual - Chapter 1: Lamps</title><body><h3>1: Lamps</h3>", "Chapter 1: Lamps"),
+        ("<title>Lamps</title><body><h1>1. Oil</h1><h1>2. Wick</h1>", "Lamps"),
+        ("<title>Lamps - Manual</title><body><h3>About</h3>", "Lamps"),
+        (
+            """<meta name="generator" content="Doxygen 1.9.4"><title>Harbour: Member List</title><div
+            class="headertitle"><div class="title">Lamp&lt; T &gt; Member List <div class="ingroups">Light</div>""",
+            "Lamp< T > Member List",
+        ),
     ],
 )
 def test_the_title_of_a_page_with_several_headings_at_its_top(html: str, title: str) -> None:
@@ -236,3 +285,56 @@ def test_the_id_of_a_section_is_the_anchor_of_its_heading(html: str) -> None:
 def test_a_page_that_scripts_make_may_say_that_it_is_loading(text: str, is_shell: bool) -> None:
     html = f'<body><div id="app">{text}</div><script src="app.js"></script>'
     assert read_page(html).facts.shell == is_shell
+
+
+ARTICLES = "<h1>Lamp</h1><section><header><p>About.</p></header><article><h2>Wick</h2><p>Text.</p></article></section>"
+
+
+@pytest.mark.parametrize(
+    ("html", "expected"),
+    [
+        (f'<div id="main">{ARTICLES}</div><nav>Home</nav>', "# Lamp\n\nAbout.\n\n## Wick\n\nText.\n"),
+        (f'<div id="content">{ARTICLES}</div>', "# Lamp\n\nAbout.\n\n## Wick\n\nText.\n"),
+        (f"<main>{ARTICLES}</main>", "# Lamp\n\nAbout.\n\n## Wick\n\nText.\n"),
+        ("<header><h1>Site</h1></header><div id=content><p>Menu</p><article><h1>Lamp</h1></article></div>", "# Lamp\n"),
+        ("<main><h2>Site</h2><article><h2>Lamp</h2></article></main>", "## Lamp\n"),
+    ],
+)
+def test_an_article_is_the_content_if_the_title_is_not_outside(html: str, expected: str) -> None:
+    """As JSDoc and Erlang write it."""
+    assert read_page(f"<body>{html}").markdown == expected
+
+
+def test_a_selector_of_articles_by_the_user_is_followed() -> None:
+    assert read_page(f"<main>{ARTICLES}", PageRules(("article",))).markdown == "## Wick\n\nText.\n"
+
+
+@pytest.mark.parametrize(
+    ("html", "expected"),
+    [
+        ('<div id="sidebar"><h1>Site</h1><a href="a">All lamps</a></div><p>Text.</p>', "Text.\n"),
+        ('<ul class="site navbar"><li><a href="a">Lamps</a> <li>News</ul><p>Text.</p>', "Text.\n"),
+        ('<div class="navigation"><a href="a">Lamps</a> burn oil.</div>', "[Lamps](a) burn oil.\n"),
+        ('<div class="with-sidebar"><div class="sidebar"><a href="a">Lamps</a></div><p>Text.</p></div>', "Text.\n"),
+        ('<div class="section" id="navigation"><h2>Navigation</h2><p>Text.</p></div>', "## Navigation\n\nText.\n"),
+        ('<p>Text.</p><div class="footer">Made by us</div>', "Text.\n"),
+    ],
+)
+def test_navigation_by_name_is_left_out_of_a_page_of_an_unknown_generator(html: str, expected: str) -> None:
+    assert read_page(f"<body>{html}").markdown == expected
+
+
+@pytest.mark.parametrize(
+    ("html", "expected"),
+    [
+        ('<a href="b">Next</a> | <a href="c">Table of Contents</a><hr><p>Text.</p>', "Text.\n"),
+        ('<p>Text.</p><ul><li><a href="a">« Previous</a><li><a href="b">Next page »</a></ul>', "Text.\n"),
+        ('<p>Text.</p><table><tr><td><a href="a">Prev</a><td><a href="a">Up</a></table>', "Text.\n"),
+        ('<p>Press <a href="a">Next</a>, <a href="b">Back</a></p>', "Press [Next](a), [Back](b)\n"),
+        ('<p><a href="a">Next</a> and <a href="b">Back</a></p>', "[Next](a) and [Back](b)\n"),
+        ('<p><a href="a">Index</a> <a href="b">Contents</a></p>', "[Index](a) [Contents](b)\n"),
+        ('<p><a href="a">Next</a></p><p>Text.</p>', "[Next](a)\n\nText.\n"),
+    ],
+)
+def test_a_row_of_links_to_the_neighbours_of_a_page_is_no_text(html: str, expected: str) -> None:
+    assert read_page(f"<main>{html}</main>").markdown == expected

@@ -333,7 +333,7 @@ def test_no_word_is_lost_in_any_html(html: str) -> None:
     root = html_tree.first(tree, "main")
     if root is None:
         return
-    from anvil.sites.generators import content_of
+    from anvil.sites.page_content import content_of
 
     seen = content_words.of_content(content_of(tree))
     rendered = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])

@@ -6,8 +6,8 @@ import pytest
 
 from anvil.settings.schema import SiteOptions
 from anvil.sites import html_page, page_choice
-from anvil.sites.generators import NO_RULES
 from anvil.sites.page_choice import PageFacts, SitePage
+from anvil.sites.page_content import NO_RULES
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from anvil.sites import content_words, html_elements, html_to_markdown, html_tree
-from anvil.sites.generators import content_of
+from anvil.sites.page_content import content_of
 
 
 def lost_and_invented(html: bytes | str) -> tuple[Counter[str], Counter[str]]:

@@ -1,0 +1,284 @@
+"""The content of a page: the elements with its text, and what in them is none, such as navigation.
+
+Where it is and what is left out are the rules of the page's generator, of all pages, and of the user.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterable, Sequence
+from typing import Literal, NamedTuple
+
+from anvil.sites import html_tree
+from anvil.sites.generators import GENERIC, UNKNOWN, Generator, generator_of
+from anvil.sites.html_tree import Element, Tree
+from anvil.text.visible_text import APART
+
+_TITLE = "h1:not(article *, nav *, aside *, body > header *, [role=banner] *)"
+"""A title outside of articles. They are parts of the content then, as in pages of JSDoc."""
+INERT = frozenset(
+    """
+    script style noscript iframe svg canvas object embed audio video select textarea datalist dialog xmp
+    """.split()  # noqa: SIM905 - a list of quoted words is not read
+)
+"""Elements whose content is not text of the page."""
+_LINKS_TO_ITSELF = ", ".join(
+    f"{tag} a[href^='#']:not(pre *, code *)"
+    for tag in ("h1", "h2", "h3", "h4", "h5", "h6", "dt", "caption", "figcaption", "summary")
+)
+_ANCHOR_SIGN = re.compile(r"[\W_]*", re.S)
+_IN_REPOSITORY = "a[href*='/edit/']"
+_EDITED_FILE = re.compile(r"/edit/[^/]+/.*\.\w+$")
+"""A file behind a branch, as GitHub and GitLab have it in their addresses."""
+_MAX_NEIGHBOUR_CHARACTERS = 60
+"""Of a link such as "« Previous chapter"."""
+_NEIGHBOUR = re.compile(
+    r"[\W_]*(?:(?:go )?to )?(?:previous|prev|next|up|top|home|back|index|contents|table of contents|first|last)"
+    r"(?: (?:page|chapter|section|topic|part|of (?:the )?book))?[\W_]*",
+    re.I,
+)
+_AROUND_A_LINK = frozenset({"span", "li", "td", "th", "b", "p", "div"})
+"""Elements that may have nothing but a link in a row of links."""
+_NAVIGATION = """
+    :is(div, ul, ol, aside, table, td, p, span, header):is([class^=nav i], [class*=' nav' i], [id^=nav i],
+    [class^=sidebar i], [class*=' sidebar' i], [id^=sidebar i], [class*=breadcrumb i], [class~=menu i], #path,
+    #page-header)
+"""
+"""What is navigation in pages of an unknown generator if at least half of its text are links."""
+
+
+class PageRules(NamedTuple):
+    """A user's CSS selectors: of the content element, where the generator's is wrong, and of what is left out."""
+
+    content: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+
+
+NO_RULES = PageRules()
+
+
+class Content(NamedTuple):
+    """The content elements of a page, in order; the elements in them that are left out (see :func:`html_tree.ids`),
+    and those that begin an entry of an API."""
+
+    roots: tuple[Element, ...]
+    skipped: frozenset[int]
+    entries: frozenset[int] = frozenset()
+
+
+def validate(selectors: Iterable[str]) -> None:
+    """Raises :class:`ConfigError` for a selector that cannot be read."""
+    tree = html_tree.parse("")
+    for selector in selectors:
+        html_tree.select(tree, selector)
+
+
+def content_of(tree: Tree, rules: PageRules = NO_RULES, generator: Generator | None = None) -> Content:
+    """The content of a page. Elements with ``data-pagefind-body`` come first, then the user's selectors, then those of
+    the generator, then :data:`GENERIC`'s."""
+    generator = generator or generator_of(tree)
+    own = (*rules.content, "[data-pagefind-body]", *generator.content)
+    for selector in own:
+        roots = _outermost(html_tree.select(tree, selector))
+        if roots:
+            break
+    else:
+        roots = _by_general_rules(tree)
+    if generator.landing and not any(map(_has_text, roots)):
+        roots = _outermost(html_tree.select(tree, generator.landing)) or roots
+    for element in html_tree.select(tree, generator.blocks) if generator.blocks else ():
+        element.insert_after(" ")
+    ignored = _ignored(rules.ignore, generator)
+    left_out = [element for root in roots for element in html_tree.select(root, ignored)]
+    with_content = around(roots)  # never left out
+    skipped = html_tree.ids([element for element in left_out if element.mem_id not in with_content])
+    begun = [each for root in roots for each in html_tree.select(root, generator.entries)] if generator.entries else []
+    tops = html_tree.ids(roots)
+    entries = html_tree.ids([each for each in begun if each.parent is not None and each.parent.mem_id not in tops])
+    skipped |= _anchor_links(roots) | _edit_links(roots) | _neighbour_links(roots)
+    if generator is UNKNOWN:
+        skipped |= _navigation(roots, skipped) - with_content
+    return Content(tuple(roots), skipped, entries)
+
+
+def _by_general_rules(tree: Tree) -> list[Element]:
+    """The content of a page whose generator has no rule that fits it."""
+    title = html_tree.first(tree, _TITLE)
+    for selector in GENERIC.content:
+        roots = _outermost(html_tree.select(tree, selector))
+        if not roots:
+            continue
+        if selector == "main article":
+            if html_tree.first(tree, f"main {_TITLE}") is None:
+                return roots
+        elif title is None or not selector.endswith("article"):
+            return roots
+        elif selector == "body article":  # what has the title and an article
+            with_article = around(roots)
+            above: Element | None = title
+            while above is not None and above.mem_id not in with_article:
+                above = above.parent
+            return roots if above is None else [above]
+    return []
+
+
+@functools.lru_cache(maxsize=64)
+def _ignored(own: tuple[str, ...], generator: Generator) -> str:
+    lists = (*own, "[data-pagefind-ignore]:not(.nextra-code)", *sorted(INERT), generator.ignore, GENERIC.ignore)
+    return ", ".join(filter(None, lists))
+
+
+def is_note_reference(link: Element) -> bool:
+    """Whether a link leads to a footnote."""
+    attributes = link.attributes
+    names = (attributes.get("class") or "").split()
+    return (
+        "footnote-ref" in names
+        or "footnote-reference" in names
+        or attributes.get("role") == "doc-noteref"
+        or "data-footnote-ref" in attributes
+        or (attributes.get("rel") == "footnote" and "footnote" in names)
+        or (link.parent is not None and "footnote-ref" in html_tree.classes(link.parent))
+    )
+
+
+def _outermost(elements: Sequence[Element]) -> list[Element]:
+    """The elements that are in none of the others."""
+    if len(elements) < 2:
+        return list(elements)
+    chosen: list[Element] = []
+    element_ids = html_tree.ids(elements)
+    for element in elements:
+        above = element.parent
+        while above is not None and above.mem_id not in element_ids:
+            above = above.parent
+        if above is None:
+            chosen.append(element)
+    return chosen
+
+
+def around(elements: Iterable[Element]) -> frozenset[int]:
+    """The elements and those that contain them (see :func:`html_tree.ids`)."""
+    found: set[int] = set()
+    for element in elements:
+        above: Element | None = element
+        while above is not None and above.mem_id not in found:
+            found.add(above.mem_id)
+            above = above.parent
+    return frozenset(found)
+
+
+def _anchor_links(roots: Sequence[Element]) -> frozenset[int]:
+    """The links of headings to themselves that are only a sign, such as "#", "¶" or a picture."""
+    links = (link for root in roots for link in html_tree.select(root, _LINKS_TO_ITSELF))
+    return html_tree.ids([link for link in links if _ANCHOR_SIGN.fullmatch(link.text())])
+
+
+def _edit_links(roots: Sequence[Element]) -> frozenset[int]:
+    """The links to edit a file in a repository that are all the text of a paragraph."""
+    links = [link for root in roots for link in html_tree.select(root, _IN_REPOSITORY)]
+    with_text: dict[int, int] = {}  # a paragraph -> its nodes with text, counted once: it may have thousands of links
+    alone = []
+    for link in links:
+        around_it = link.parent
+        if around_it is None or around_it.tag not in ("p", "div"):
+            continue
+        if _EDITED_FILE.search(link.attributes.get("href") or ""):
+            if around_it.mem_id not in with_text:
+                with_text[around_it.mem_id] = sum(map(_has_text, around_it.iter(include_text=True)))
+            if with_text[around_it.mem_id] == _has_text(link):
+                alone.append(link)
+    return html_tree.ids(alone)
+
+
+def _navigation(roots: Sequence[Element], skipped: frozenset[int]) -> frozenset[int]:
+    """The elements that a class or an id calls navigation, whose text is half links or more. Not what is around all of
+    the page, such as ``<div class="sidebar-left">``."""
+    named = html_tree.ids([element for root in roots for element in html_tree.select(root, _NAVIGATION)])
+    if not named:
+        return named
+    found: set[int] = set()
+    begun: dict[int, tuple[int, int, int]] = {}
+    size = in_links = links = articles = 0
+    for root in roots:
+        for node, begins in html_tree.walk(root, skipped):
+            if node.is_text_node:
+                length = len((node.text_content or "").strip())
+                size += length
+                in_links += length if links else 0
+            elif node.tag == "a":
+                links += 1 if begins else -1
+            elif begins:
+                articles += node.tag in ("main", "article")
+                if node.mem_id in named:
+                    begun[node.mem_id] = (size, in_links, articles)
+            elif node.mem_id in named:
+                size_before, in_links_before, articles_before = begun[node.mem_id]
+                if 2 * (in_links - in_links_before) >= size - size_before > 0 and articles == articles_before:
+                    found.add(node.mem_id)
+    return frozenset(found)
+
+
+def _neighbour_links(roots: Sequence[Element]) -> frozenset[int]:
+    """The links to the next page, the previous one and the contents that stand in a row, and the signs between them."""
+    links = [link for root in roots for link in html_tree.select(root, "a[href]") if _is_to_neighbour(link)]
+    if len(links) < 2:
+        return frozenset()
+    units = {unit.mem_id: unit for unit in map(_with_what_is_around, links)}
+    found: set[int] = set()
+    for unit in units.values():
+        before, signs = _beside(unit, "prev")
+        if not _is_edge(before) or (before is not None and before.mem_id in units):
+            continue
+        row = [unit]
+        while True:
+            following, between = _beside(row[-1], "next")
+            signs += between
+            if following is None or following.mem_id not in units:
+                break
+            row.append(following)
+        names = " ".join(each.text().casefold() for each in row)
+        if len(row) > 1 and ("prev" in names or "next" in names) and _is_edge(following):
+            found.update(each.mem_id for each in (*row, *signs))
+    return frozenset(found)
+
+
+def _is_to_neighbour(link: Element) -> bool:
+    text = link.text()
+    return len(text) <= _MAX_NEIGHBOUR_CHARACTERS and bool(_NEIGHBOUR.fullmatch(text))
+
+
+def _with_what_is_around(link: Element) -> Element:
+    """A link, or the element of which it is all the text, such as a cell or an item."""
+    unit = link
+    while (above := unit.parent) is not None and above.tag in _AROUND_A_LINK:
+        if _beside(unit, "prev")[0] is not None or _beside(unit, "next")[0] is not None:
+            break
+        unit = above
+    return unit
+
+
+def _beside(element: Element, side: Literal["prev", "next"]) -> tuple[Element | None, list[Element]]:
+    """The next or the previous node that is a rule, a picture or has a word, and the signs up to it."""
+    signs: list[Element] = []
+    node = element.next if side == "next" else element.prev
+    while node is not None:
+        if node.is_text_node:
+            if not _ANCHOR_SIGN.fullmatch(node.text_content or ""):
+                break
+            signs.append(node)
+        elif node.is_element_node and (node.tag in ("img", "hr") or _has_text(node)):
+            break
+        node = node.next if side == "next" else node.prev
+    return node, signs
+
+
+def _is_edge(node: Element | None) -> bool:
+    """Whether a row of links ends before a node: it is no text."""
+    return node is None or node.tag in APART
+
+
+def _has_text(node: Element) -> bool:
+    text = node.text_content if node.is_text_node else node.text() if node.is_element_node else ""
+    return bool((text or "").strip())
