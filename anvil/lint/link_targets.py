@@ -288,8 +288,9 @@ class Site:
     def _by_address(self, page: LintPage, path: str, file: str, fragment: str) -> LinkTarget | None:
         """The target of a link without a page's ending: by addresses, as in a browser, or by file names."""
         if self.rules.generator != "github" and (address := self._own.get(page.path)) is not None:
-            forms = {address, address.rstrip("/"), address.rstrip("/") + "/"}
-            for form in sorted(forms):
+            # A host may add a final slash, or take it away. VitePress' links do not expect that.
+            others = {address.rstrip("/"), address.rstrip("/") + "/"} if self.rules.generator != "vitepress" else set()
+            for form in sorted({address, *others}):
                 joined = unquote(urljoin(_BASE + form, path)).removeprefix(_BASE).partition("#")[0]
                 if target := self._at_address(joined, fragment):
                     return target

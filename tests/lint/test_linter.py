@@ -335,6 +335,16 @@ def test_vitepress_links(tmp_path: Path) -> None:
     ]
 
 
+def test_a_link_of_vitepress_to_its_folder_is_to_the_page_of_the_folder(tmp_path: Path) -> None:
+    pages = {
+        "presets/README.md": "## Tokyo Night\n\n[t](./tokyo-night)",
+        "presets/tokyo-night.md": "[back](./#tokyo-night) [gone](./#gone)\n\n# Preset",
+        ".vitepress/config.ts": "export default { rewrites: { ':folder/README.md': ':folder/index.md' } }",
+    }
+    (found,) = linted(tmp_path, pages, "broken-anchor").findings
+    assert found.message == "presets/README.md has no anchor '#gone'."
+
+
 def test_docusaurus_links(tmp_path: Path) -> None:
     pages = {
         "intro.md": "---\nslug: /\n---\n[a](/docs/guide/a) [b](guide/01-a.mdx) [c](@site/static/x.png) ![x](/x.png)",
