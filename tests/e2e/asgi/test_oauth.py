@@ -118,7 +118,7 @@ def test_only_tokens_for_this_server_are_accepted(index: Path, provider: Provide
         "with a list as the key's name": _part(b'{"alg": "RS256", "kid": ["a"]}') + ".e30.AA",
         "with a very long key's name": provider.token(RESOURCE, "docs:read", key_id="k" * 9_000),
         "with an endless end": provider.token(RESOURCE, "docs:read", exp=float("inf")),
-        "too long": "a" * (provider_door.MAX_TOKEN_CHARS + 1),
+        "too long": "a" * 20_000,
     }
     for name, response in zip(refused, searched(variables(index, provider), *refused.values()), strict=True):
         assert response.status_code == 401, name
