@@ -11,6 +11,7 @@ import posixpath
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 from anvil.dependencies import remote_repository
 from anvil.dependencies.remote_repository import RemoteRepository
@@ -174,8 +175,7 @@ def _link_target(tree: Mapping[str, Entry], path: str, data: bytes, remote: Remo
 
 # --- which folder has the documentation ------------------------------------------------------------------------
 
-Generator = str
-"""``mkdocs``, ``sphinx``, ``docusaurus``, ``vitepress``, ``astro``, ``folder`` or ``readme``."""
+Generator = Literal["mkdocs", "sphinx", "docusaurus", "vitepress", "astro", "folder", "readme"]
 MAX_DEPTH = 4
 """Folders above a configuration file that is read."""
 MAX_CONFIGS = 40
@@ -185,7 +185,7 @@ _CONFIGS = re.compile(
     r"|(?:.*/)?\.vitepress/config(?:/index)?\.[cm]?[jt]s"
 )
 # Of configurations of several generators, one of the first of these counts.
-_ORDER = ("mkdocs", "docusaurus", "vitepress", "astro", "sphinx")
+_ORDER: tuple[Generator, ...] = ("mkdocs", "docusaurus", "vitepress", "astro", "sphinx")
 # Folders whose configurations are those of samples, tests and other projects
 _UNWANTED = re.compile(r"(^|/)(node_modules|tests?|fixtures?|examples?|templates?|vendor|third_party|__\w+__|e2e)(/|$)")
 _LANGUAGE = re.compile(

@@ -58,18 +58,14 @@ class ShutdownDeadline:
     def __init__(self) -> None:
         self._timer = threading.Timer(SHUTDOWN_TIMEOUT_S, os._exit, (0,))
         self._timer.daemon = True
-        self._lock = threading.Lock()
-        self._begun = False
 
     def __enter__(self) -> ShutdownDeadline:
         return self
 
     def begin(self) -> None:
         """Start the time limit, from any thread. Later calls do not extend it."""
-        with self._lock:
-            if not self._begun:
-                self._begun = True
-                self._timer.start()
+        with contextlib.suppress(RuntimeError):  # it was started before
+            self._timer.start()
 
     def __exit__(self, *_: object) -> None:
         self._timer.cancel()
