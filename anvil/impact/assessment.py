@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -105,22 +106,21 @@ class _Change:
         self._selection = Selection(anvil_.config.source)
         self.docs = docs
         self._files = files
-        self.pages = [file for file in files if self._kind(file.path) == "page"]
-        changed = [file for file in files if not file.submodule]
-        self.code = [file for file in changed if self._kind(file.path) == "code"]
+        by_kind: dict[FileKind, list[FileChange]] = defaultdict(list)
+        for file in files:
+            by_kind[self._kind(file)].append(file)
+        self.pages = by_kind["page"]
         # the most changed files first: the limits of paths, links and history take the first ones
-        self.code.sort(key=lambda file: (-len(file.added) - len(file.removed), file.path))
-        both = [path for file in self.code for path in (file.old_path, file.path)]
-        self.code_paths = list(dict.fromkeys(both))
-        self.test_paths = [file.path for file in changed if self._kind(file.path) == "test"]
-        self.added_prose = "\n".join(
-            line.text for file in files if self._kind(file.path) in ("page", "other") for line in file.added
-        )
+        self.code = sorted(by_kind["code"], key=lambda file: (-len(file.added) - len(file.removed), file.path))
+        self.code_paths = list(dict.fromkeys(path for file in self.code for path in (file.old_path, file.path)))
+        self.test_paths = [file.path for file in by_kind["test"]]
+        prose = (*self.pages, *by_kind["other"])
+        self.added_prose = "\n".join(line.text for file in prose for line in file.added)
 
-    def _kind(self, path: str) -> FileKind:
-        if any(glob.matches(path) for glob in self._ignored_code):
+    def _kind(self, file: FileChange) -> FileKind:
+        if file.submodule or any(glob.matches(file.path) for glob in self._ignored_code):
             return "other"
-        return file_kind(path, self.docs, self.is_page(self._inside(path)))
+        return file_kind(file.path, self.docs, self.is_page(self._inside(file.path)))
 
     def _inside(self, path: str) -> str:
         """A path from the documentation folder."""
