@@ -479,10 +479,9 @@ def open_project(request: OpenRequest) -> Anvil:
     """
     if request.names_index and request.collections:
         raise ConfigError("--collection cannot be combined with --docs, --index or --site. Leave one of them out.")
-    settings, base = _settings(request)
     if request.names_index:
-        opened = _of_folder(settings, base, request)
-        return opened or _one(OpenedIndex(settings, base, request, index_only=request.docs is None))
+        return open_index(replace(request, collections=None))
+    settings, base = _settings(request)
     chosen = _chosen(settings, base, request.collections or None)
     if len(chosen) > 1:
         return _several(settings, base, chosen, request)

@@ -30,7 +30,7 @@ COMMANDS = {
     "list": CommandEntry("Find", "List the pages.", "anvil.cli.pages:list_command"),
     "status": CommandEntry("Check", "Show the contents and origin of the index.", "anvil.cli.status:command"),
     "doctor": CommandEntry("Check", "Examine the installation and the project.", "anvil.doctor.cli:command"),
-    "verify": CommandEntry("Check", "Check the contents of an index file.", "anvil.cli.check:verify_command"),
+    "verify": CommandEntry("Check", "Check the contents of an index file.", "anvil.cli.verify:command"),
     "test": CommandEntry("Check", "Ask the questions of a suite.", "anvil.doc_tests.cli:command"),
     "lint": CommandEntry("Check", "Find broken links and more in the pages.", "anvil.lint.cli:command"),
     "impact": CommandEntry("Check", "Find sections that a change of code makes wrong.", "anvil.impact.cli:command"),

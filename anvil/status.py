@@ -1,4 +1,5 @@
-"""The status of an index and its server, for diagnosis. The fields are those of the tool contract."""
+"""The status of an index and its server, for diagnosis. The fields are those of the tool contract. How fresh an answer
+is, :class:`anvil.results.Freshness` says, with the notes of :class:`anvil.live.live_index.LiveIndex`."""
 
 from __future__ import annotations
 

@@ -34,10 +34,11 @@ def reconcile(
     index has one side.
 
     When git runs a merge driver, nothing is merged in the work tree yet. So the pages are merged here as git merges
-    them, from the blob ids in the three indexes and the blobs of the repository. This needs no commit, and works for a
-    rebase, a cherry-pick and a revert too. Vectors come from both sides. ``base`` is None when the index has no common
-    ancestor. If one side changed settings, the merged index has the new ones. ``provider`` gets the manifest with these
-    settings. Raises :class:`AnvilError`. Then the file at ``ours`` is not changed.
+    them, with renames (:meth:`Repository.merge`), from the blob ids in the three indexes and the repository's blobs.
+    This needs no commit, and works for a rebase, a cherry-pick and a revert too. Vectors come from both sides.
+    ``base`` is None when the index has no common ancestor. If one side changed settings, the merged index has the new
+    ones. ``provider`` gets the manifest with these settings. Raises :class:`AnvilError`. Then the file at ``ours`` is
+    not changed.
     """
     with contextlib.ExitStack() as opened:
         own = opened.enter_context(transfer.detached(verify.open_checked(ours)))  # detached, since its file is replaced

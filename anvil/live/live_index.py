@@ -148,10 +148,12 @@ class LiveIndex:
         started_at = time.perf_counter()
         question = self.embed_query(request)
         with self.query(request) as copy:
-            if request.mode == "semantic" and (obstacle := self.obstacle(copy)):
+            obstacle = None if request.mode == "keyword" else self.obstacle(copy)
+            if obstacle and request.mode == "semantic":
                 raise ConfigError(obstacle)
             ranked = copy.searcher.search(request, question)
-            return ranked.explained(self.freshness(copy, ranked.notes), started_at)
+            notes = (*([obstacle] if obstacle else []), *ranked.notes)
+            return ranked.explained(self.freshness(copy, notes), started_at)
 
     @contextmanager
     def query(
@@ -202,9 +204,6 @@ class LiveIndex:
 
     def freshness(self, copy: WorkingCopy, search_notes: Sequence[str] = ()) -> Freshness:
         """How the answer of a search compares with the documents. Inside :meth:`query`."""
-        obstacle = copy.searcher.obstacle
-        if obstacle in search_notes:
-            search_notes = [self.obstacle(copy) or note if note == obstacle else note for note in search_notes]
         from anvil.results import WORKING_TREE, Freshness
 
         return Freshness(

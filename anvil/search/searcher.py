@@ -208,8 +208,6 @@ class Searcher:
         found = self.candidates(request, question)
         results = [Result(0, ranked.score, ranked) for ranked in found.results]
         hits = answer([self], request, {0: found}, found.total, results)
-        if self.obstacle and request.mode == "hybrid":
-            notes = (*notes, self.obstacle)
         return replace(hits, notes=(*notes, *hits.notes))
 
     def select(self, request: SearchRequest) -> Any:
