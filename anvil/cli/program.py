@@ -11,7 +11,7 @@ import io
 import os
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeGuard
 
 import click
 
@@ -142,6 +142,8 @@ def run(arguments: list[str]) -> int:
         message = io.StringIO()
         error.show(message)
         output.say(message.getvalue(), err=True, nl=False)
+        if isinstance(error, click.NoSuchOption) and not error.possibilities and _takes_text(error.ctx):
+            output.say(f"To search for it, write: {error.ctx.command_path} -- {error.option_name}", err=True)
         return ERROR
     except BrokenPipeError:
         output.discard(sys.stdout)  # flushing the rest at exit would fail
@@ -155,6 +157,12 @@ def run(arguments: list[str]) -> int:
         output.warn(f"{error}{details}")
         return ERROR
     return result if isinstance(result, int) else OK
+
+
+def _takes_text(context: click.Context | None) -> TypeGuard[click.Context]:
+    """Whether a command searches for a text, which may be the name of an option."""
+    names = {parameter.name for parameter in context.command.params} if context is not None else set()
+    return not names.isdisjoint({"query", "pattern"})
 
 
 def _warn_of_older_config(words: Sequence[str]) -> None:

@@ -235,3 +235,18 @@ def test_the_shell_completes_commands_and_options(tmp_path: Path, monkeypatch: p
         assert program().stdout == "file,do\n", "bash then completes files and folders"
     monkeypatch.setenv("_ANVIL_COMPLETE", "bash_source")
     assert "_ANVIL_COMPLETE=bash_complete" in program().stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (("grep", "--warmup"), "To search for it, write: anvil grep -- --warmup\n"),
+        (("search", "--warmup", "runs"), "To search for it, write: anvil search -- --warmup\n"),
+        (("grep", "--max-match", "3", "x"), ""),
+        (("list", "--warmup"), ""),
+    ],
+)
+def test_the_name_of_an_option_as_a_text_to_search_for(words: tuple[str, ...], hint: str) -> None:
+    told = in_process.program(*words, code=2).stderr
+    assert "No such option" in told
+    assert told.partition("To search")[1:] == (("To search", hint.removeprefix("To search")) if hint else ("", ""))
