@@ -106,10 +106,9 @@ def test_an_edit_an_addition_and_a_deletion_are_answered_from_the_files(
     same(copies)
     with (docs / "guides/alerts.md").open("a", encoding="utf-8") as page:
         page.write("\n## Zebra crossing\n\nA walrus is told of each zebra that crosses the harbour at night.\n")
-    same(copies)
-    assert "each zebra that crosses" in search(copies[1], "zebra crossing").hits[0].content
     write(docs, {"quokka.md": "# Quokka\n\nThe quokka smiles at the walrus, and at nobody else.\n"})
     same(copies)
+    assert "each zebra that crosses" in search(copies[1], "zebra crossing").hits[0].content
     assert search(copies[1], "quokka", "keyword").hits[0].metadata.file_path == "quokka.md"
     (docs / "guides/checks.md").unlink()
     same(copies)

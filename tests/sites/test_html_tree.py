@@ -120,7 +120,7 @@ def test_any_mixture_of_marks_is_as_deep_as_the_tree(monkeypatch: pytest.MonkeyP
         marks += [f"<{name}>", f"</{name}>", f"<{name} a='", f"</{name} "]
     chosen = random.Random(7)
     deep = 0
-    for _ in range(300):
+    for _ in range(150):
         start = "".join(chosen.choice(marks) for _ in range(chosen.randint(1, 9)))
         element: html_tree.Element | None = html_tree.first(html_tree.parse(f"{start}{'<div>' * 1_200}<i>"), "i")
         depth = 0
@@ -130,7 +130,7 @@ def test_any_mixture_of_marks_is_as_deep_as_the_tree(monkeypatch: pytest.MonkeyP
             deep += 1
             with pytest.raises(html_tree.Unreadable):
                 html_tree.parse(start + "<div>" * 3_000)
-    assert deep > 50
+    assert deep > 25
 
 
 @pytest.mark.parametrize(

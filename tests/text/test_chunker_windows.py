@@ -80,11 +80,11 @@ def test_windows_overlap_by_at_most_half() -> None:
 
 
 def test_windows_take_linear_time() -> None:
-    text = "word and more, " * 100_000
+    text = "word and more, " * 40_000
     spans = tokens(text)
     began = time.thread_time()
     assert len(cut_windows(text, "T", spans, 1, 64, 31)) > 1_000
-    assert time.thread_time() - began < 10
+    assert time.thread_time() - began < 4
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ def stem() -> Iterator[Stemmer]:
 def test_a_word_begins_with_all_but_the_last_letter_of_its_token(stem: Stemmer) -> None:
     real = {word for path in DOCS.rglob("*.md") for word in words(path.read_text(encoding="utf-8").lower())}
     made = {first + last for first in BEGINNINGS for last in ENDINGS}
-    twice = {first + middle + last for first in BEGINNINGS[:60] for middle in ENDINGS for last in ENDINGS}
+    twice = {first + middle + last for first in BEGINNINGS[:20] for middle in ENDINGS for last in ENDINGS}
     for word in sorted({each for each in real if each.isascii()} | made | twice):
         (token,) = stem.counts(word)
         assert word.startswith(token[:-1]), f"{word} -> {token}"

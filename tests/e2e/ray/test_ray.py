@@ -52,7 +52,7 @@ PLAIN = "[chunking]\nmerge_short_sections = false\n"
 
 def pages(count: int) -> dict[str, str]:
     """Pages of 24 short sections each."""
-    text = "## Valve {0}-{1}\n\nValve {0}-{1} opens at {2} degrees, and is closed by hand each morning.\n\n"
+    text = "## Valve {0}-{1}\n\nIt opens at {2} degrees.\n\n"  # the model reads each of hundreds
     return {
         f"p{page:02}.md": f"# Plant {page}\n\n" + "".join(text.format(page, n, page * n) for n in range(24))
         for page in range(count)
