@@ -1,7 +1,7 @@
 """``anvil doctor``: the list of examinations, and their report.
 
-An examination is a function that yields findings. One that fails does not end the others. None uses the network, and
-none writes more than a temporary file.
+An examination is a function that yields findings. An error of Anvil that it raises is one, too, and does not end the
+others. None uses the network, and none writes more than a temporary file.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from anvil.cli import options, output
 from anvil.cli.output import ERROR, NO, OK
 from anvil.doctor import examined_project, installed_parts, integrations, project_state
 from anvil.doctor.examined_project import ExaminedProject, Finding, Verdict, worst
+from anvil.errors import AnvilError
 from anvil.requests import OpenRequest
 from anvil.wording import counted
 
@@ -55,6 +56,8 @@ def examine(project: ExaminedProject) -> Iterator[Finding]:
         try:
             for finding in examination(project):
                 yield finding._replace(subject=subject)
+        except AnvilError as error:
+            yield Finding("wrong", str(error), subject=subject)
         except Exception as error:  # a later examination may find the cause
             text = f"This could not be examined ({type(error).__name__}: {error})."
             yield Finding("unseen", text, subject=subject)

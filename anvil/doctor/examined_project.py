@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from anvil.cli.output import relative
 from anvil.errors import ConfigError
 from anvil.formats import data_formats
 from anvil.settings import index_url
@@ -146,4 +147,6 @@ def read(file: Path) -> Any:
     try:
         return data_formats.read_yaml(safe_files.text(file), "null")
     except (OSError, ValueError, RecursionError) as error:
-        raise ConfigError(f"cannot be read: {' '.join(str(error).split())[:200]}. Correct it.") from error
+        raise ConfigError(
+            f"{relative(file)} cannot be read: {' '.join(str(error).split())[:200]}. Correct it."
+        ) from error

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from anvil._version import __version__
 from anvil.doctor.examined_project import ExaminedProject, Finding
 from anvil.embedding.local import runtime
-from anvil.errors import AnvilError, ConfigError, ModelError, ProviderError
+from anvil.errors import ModelError, ProviderError
 from anvil.settings.schema import EmbeddingSettings
 from anvil.system import installation
 from anvil.text import query
@@ -201,11 +201,8 @@ def _other(settings: EmbeddingSettings) -> Finding:
     """A provider that somebody added to ``PROVIDERS``, or one that does not exist."""
     from anvil.embedding.factory import create_provider
 
-    try:
-        provider = create_provider(settings.provider, settings)
-        provider.close()
-    except AnvilError as error:
-        return Finding("wrong", str(error))
+    provider = create_provider(settings.provider, settings)
+    provider.close()
     return Finding("ok", f"{provider.model}, by the provider {settings.provider!r}; it was not tried.")
 
 
@@ -250,10 +247,7 @@ def _restore() -> str:
 def _openai(settings: EmbeddingSettings) -> Finding:
     from anvil.embedding.openai import OpenAIProvider, api_key
 
-    try:
-        provider = OpenAIProvider(settings)
-    except ConfigError as error:
-        return Finding("wrong", str(error))
+    provider = OpenAIProvider(settings)
     if not api_key(settings):
         text = f"{provider.model} by OpenAI's API, which needs a key. None is set."
         return Finding("wrong", text, installation.export("OPENAI_API_KEY", "YOUR-KEY"))

@@ -146,11 +146,7 @@ def pre_commit(project: ExaminedProject) -> Iterator[Finding]:
     file = repository.root / PRE_COMMIT if repository else None
     if repository is None or file is None or not file.is_file():
         return
-    try:
-        written = examined_project.read(file)
-    except ConfigError as error:
-        yield Finding("wrong", f"{relative(file)} {error}")
-        return
+    written = examined_project.read(file)
     configured = [hook.get("id") for repo in objects(written, "repos") for hook in objects(repo, "hooks")]
     ours = [name for name in HOOKS if name in configured]
     if not ours:
@@ -236,11 +232,7 @@ def mkdocs(project: ExaminedProject) -> Iterator[Finding]:
     file = project.base / "mkdocs.yml"
     if not file.is_file():
         return
-    try:
-        written = examined_project.read(file)
-    except ConfigError as error:
-        yield Finding("wrong", f"{relative(file)} {error}")
-        return
+    written = examined_project.read(file)
     if not has_plugin(written):
         return
     unrun = unrun_plugin(project.folder)

@@ -23,7 +23,6 @@ from anvil.errors import (
     AnvilError,
     ArtifactError,
     ArtifactMissing,
-    ConfigError,
     FormatTooNew,
     GitError,
     NotOwned,
@@ -197,11 +196,7 @@ def context(project: ExaminedProject) -> Iterator[Finding]:
     if project.problem is not None:  # the finding of "configuration"
         return
     config_path = dict(project.given).get("--config")
-    try:
-        config, root, notes = load_context(None, config_path)
-    except AnvilError as error:
-        yield Finding("wrong", str(error))
-        return
+    config, root, notes = load_context(None, config_path)
     from anvil.context.ingestion import Records
 
     file, options = root / CONTEXT_NAME, config.table(ContextOptions)
@@ -264,10 +259,7 @@ def index(project: ExaminedProject) -> Iterator[Finding]:
 
 
 def _milvus_index(project: ExaminedProject) -> Finding:
-    try:
-        shown = index_url.milvus(project.config.index or "").shown
-    except ConfigError as error:
-        return Finding("wrong", str(error))
+    shown = index_url.milvus(project.config.index or "").shown
     text = f"The index is in Milvus, {shown}. 'anvil doctor' does not use the network. To ask the server:"
     return Finding("note", text, project.anvil("status", options=PLACE))
 
@@ -388,11 +380,7 @@ def library(project: ExaminedProject) -> Iterator[Finding]:
     if size > MAX_LIBRARY_BYTES:
         yield Finding("note", f"{relative(path)} has {size:,} bytes and was not checked: that would take long.")
         return
-    try:
-        meta, documents = library_file.examine(path)
-    except AnvilError as error:
-        yield Finding("wrong", str(error))
-        return
+    meta, documents = library_file.examine(path)
     text = f"{relative(path)} is sound and has {counted(documents, 'document')}."
     wanted = _wanted_settings(project) if documents else {}
     if all(meta[key] == value for key, value in wanted.items() if key.startswith("embedding_")):
