@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -14,6 +14,7 @@ from anvil.errors import ConfigError
 from anvil.formats import data_formats
 from anvil.settings import index_url
 from anvil.settings.files import index_file, load_config
+from anvil.settings.layers import configured
 from anvil.settings.schema import Config
 from anvil.system import installation, safe_files
 
@@ -56,7 +57,7 @@ class ExaminedProject:
     """The folder of the configuration file; without one the working folder."""
     problem: str | None = None
     """Why the configuration could not be read; then :attr:`config` holds the defaults."""
-    given: tuple[tuple[str, str], ...] = ()
+    given: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def folder(self) -> Path:
@@ -101,8 +102,7 @@ class ExaminedProject:
     def anvil(self, *words: str, options: tuple[str, ...] = ()) -> str:
         """The command line of this ``anvil`` with ``words`` and with those of ``options`` that were given; a secret in
         them is masked."""
-        given = ((option, value) for option, value in self.given if option in options)
-        named = [word for option, value in given for word in (option, _shown(value))]
+        named = [word for option in options if option in self.given for word in (option, _shown(self.given[option]))]
         return installation.line([*installation.spelled(), *words, *named])
 
     def build(self, *words: str) -> str:
@@ -123,22 +123,20 @@ def find(request: OpenRequest) -> ExaminedProject:
     becomes :attr:`ExaminedProject.problem`."""
     docs, index, config, provider = request.docs, request.index, request.config, request.provider
     options = {"--docs": docs, "--index": index, "--config": config, "--provider": provider}
-    given = tuple(
-        (option, value)
-        for option, value in options.items()
-        if value is not None and not index_url.is_unknown(value)  # it may hold a password
-    )
+    # an index at an unknown address is left out: it may hold a password
+    given = {
+        option: value for option, value in options.items() if value is not None and not index_url.is_unknown(value)
+    }
     try:
         loaded, base = load_config(config, {"docs": docs, "index": index, "embedding.provider": provider})
     except ConfigError as error:
-        named: dict[str, Any] = {}
-        if docs is not None:
-            named["docs"] = os.path.abspath(docs)
-        if index is not None and not index_url.is_unknown(index):
-            named["index"] = index if index_url.is_remote(index) else os.path.abspath(index)
-        if provider is not None:
-            named["embedding"] = replace(Config().embedding, provider=provider)
-        return ExaminedProject(replace(Config(), **named), Path.cwd(), str(error), given)
+        places = {
+            key: value if index_url.is_remote(value) else os.path.abspath(value)
+            for key in ("docs", "index")
+            if (value := given.get(f"--{key}")) is not None
+        }
+        defaults = configured(Config(), {**places, "embedding.provider": provider})
+        return ExaminedProject(defaults, Path.cwd(), str(error), given)
     return ExaminedProject(loaded, base, given=given)
 
 

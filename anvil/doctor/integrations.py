@@ -209,10 +209,10 @@ def _let_in(project: ExaminedProject, tracked: TrackedIndex) -> str:
     """The commands that add the index to git. Outside of ``.anvil``: the command that shows which rule ignores it."""
     if project.index.parent.name != INDEX_FOLDER:
         return project.at(tracked.repository.root, installation.line(["git", "check-ignore", "-v", tracked.path]))
-    docs = ["--docs", os.path.abspath(project.folder)] if "--docs" in dict(project.given) else []
+    docs = ["--docs", os.path.abspath(project.folder)] if "--docs" in project.given else []
     init = project.anvil("init", "--commit-index", *docs)
     # in a subshell, because the next commands run in this folder
-    if "--config" in dict(project.given) and project.base != Path.cwd():
+    if "--config" in project.given and project.base != Path.cwd():
         init = f"({project.at(project.base, init)})"
     return f"{init} && {project.build()} && {installation.line(['git', 'add', relative(project.index.parent)])}"
 

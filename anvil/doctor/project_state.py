@@ -57,7 +57,7 @@ def configuration(project: ExaminedProject) -> Iterator[Finding]:
     if project.problem is not None:
         yield Finding("wrong", f"{project.problem} The other checks use the defaults.")
         return
-    given = dict(project.given).get("--config")
+    given = project.given.get("--config")
     file = Path(given) if given else nearest_config(Path.cwd())
     if file is None:
         yield Finding("ok", "There is no configuration file: the defaults are used.")
@@ -195,7 +195,7 @@ def context(project: ExaminedProject) -> Iterator[Finding]:
     """The context of the repository around the working folder, where a file configures it or it was ingested."""
     if project.problem is not None:  # the finding of "configuration"
         return
-    config_path = dict(project.given).get("--config")
+    config_path = project.given.get("--config")
     config, root, notes = load_context(None, config_path)
     from anvil.context.ingestion import Records
 
