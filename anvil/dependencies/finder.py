@@ -11,7 +11,7 @@ import contextlib
 import functools
 import hashlib
 import tempfile
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -21,7 +21,7 @@ from anvil._version import __version__
 from anvil.build import builder
 from anvil.dependencies import anvil_lock, docs_cache, package_files, remote_repository, repository_docs
 from anvil.dependencies.attempts import NAMES_NO_REPOSITORY, AttemptLog, sentence
-from anvil.dependencies.package_files import Package, Packages, ReadFiles
+from anvil.dependencies.package_files import Package, PackageFiles, Packages
 from anvil.dependencies.package_names import is_other_version, is_same_version
 from anvil.dependencies.project_urls import github_slug, versioned
 from anvil.dependencies.remote_repository import RemoteRepository
@@ -176,20 +176,20 @@ class DocsFinder:
         ``folder``: for what is downloaded. ``attested``: asked where there is an index. ``kind``: what an entry of
         ``anvil.lock`` is, and nothing else is taken.
         """
-        read, names = self._packages.files(package, folder)
-        carried = package_files.carried_docs(names)
+        files = self._packages.files(package, folder)
+        carried = package_files.carried_docs(files.paths)
         if carried.index is not None and kind != "pages":
             # An index that cannot be used does not end a search: the pages are next. An entry of a lock means this one.
             with self._log.attempt("package", package.page) if kind is None else contextlib.nullcontext():
-                indexed = self._index_of_package(docs, read, names, carried.index, attested())
+                indexed = self._index_of_package(docs, files, carried.index, attested())
                 return self._of_version(indexed) if kind is None else indexed  # of a lock, the digest decides
         if kind == "index":
             raise NotFound(f"{package.page} carries no index any more")
         if carried.pages:
-            pages = read(carried.pages)
+            pages = files.read(carried.pages)
             return self._built(_packed_pages(docs.shown, pages), docs, f"carries {counted(len(pages), 'page')}")
         if carried.llms is not None:
-            text = read([carried.llms])[carried.llms].decode("utf-8-sig", "replace")
+            text = files.read([carried.llms])[carried.llms].decode("utf-8-sig", "replace")
             pages = {name: content.encode() for name, content in package_files.llms_pages(text)}
             return self._built(_packed_pages(docs.shown, pages), docs, f"carries {carried.llms}")
         if carried.index is None:
@@ -197,16 +197,11 @@ class DocsFinder:
         return None
 
     def _index_of_package(
-        self,
-        docs: LockedDocs,
-        read: ReadFiles,
-        names: Collection[str],
-        path: str,
-        attested: AttestationRule | None,
+        self, docs: LockedDocs, files: PackageFiles, path: str, attested: AttestationRule | None
     ) -> LockedDocs:
         """The index at ``path`` in a package, and its attestation, which may be beside it."""
         beside = f"{path}{SUFFIX}"
-        data = read([path, beside] if beside in names else [path])
+        data = files.read([path, beside] if beside in files.paths else [path])
         index, bundle = data[path], data.get(beside)
         examined = attestation.Examiner(attested, None, f"{path} of {docs.shown}", self.cache).examine(
             hashlib.sha256(index).hexdigest(),

@@ -12,6 +12,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from anvil.dependencies import ecosystems, package_registry
 from anvil.dependencies.attempts import AttemptLog
@@ -29,8 +30,12 @@ from anvil.values import Progress, silent
 MAX_INSTALLED_BYTES = 200_000_000
 """Bytes of an index that an installed package carries."""
 
-ReadFiles = Callable[[Sequence[str]], dict[str, bytes]]
-"""The content of files by their paths in a package."""
+
+class PackageFiles(NamedTuple):
+    """The files of a package. ``read``: gives the content of some by their paths."""
+
+    paths: Sequence[str]
+    read: Callable[[Sequence[str]], dict[str, bytes]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,17 +88,15 @@ class Packages:
         self._log.tried("metadata", page, "in the registry", True)
         return Package(urls or ProjectUrls(), page, None, release.archive)
 
-    def files(self, package: Package, folder: Path) -> tuple[ReadFiles, list[str]]:
-        """A function that reads files of the package, and the paths of all. ``folder``: for what is downloaded, which
-        is kept there."""
+    def files(self, package: Package, folder: Path) -> PackageFiles:
+        """The files of a package. ``folder``: for what is downloaded, which is kept there."""
         if package.files is not None:
-            files = package.files
-            return lambda paths: _read_installed(files, paths), sorted(files)
+            return PackageFiles(sorted(package.files), partial(_read_installed, package.files))
         if package.archive is None:
             raise NotFound("the registry has no wheel of it")
         packed, name = self._downloaded(package.archive, folder), package.archive.name
         paths = sorted(archive_members(packed, name))
-        return lambda wanted: read_archive(packed, name, wanted, MAX_INSTALLED_BYTES), paths
+        return PackageFiles(paths, lambda wanted: read_archive(packed, name, wanted, MAX_INSTALLED_BYTES))
 
     def _downloaded(self, file: PackageArchive, folder: Path) -> Path:
         """The file of an archive, once for each folder."""
