@@ -164,7 +164,8 @@ def _answer(
 ) -> Callable[[Request], Awaitable[Response]]:
     async def answer(request: Request) -> Response:
         try:
-            given = validated(name, parameters, _typed(parameters, request.query_params))
+            query = {name: value or None for name, value in request.query_params.items()}  # an empty value is none
+            given = validated(name, parameters, query)
             value = await bridge.call(f"ui {name}", lambda opened: endpoint(opened, given))
         except (InvalidArguments, ConfigError) as error:
             return JSONResponse({"error": str(error)}, 400, HEADERS)
@@ -175,14 +176,3 @@ def _answer(
         return JSONResponse(value, headers=HEADERS)
 
     return answer
-
-
-def _typed(parameters: tuple[Parameter, ...], query: Mapping[str, str]) -> dict[str, Any]:
-    """The values of a query string, in the types of the parameters. :func:`validated` turns digits into numbers, and
-    refuses text where another type belongs. An empty value counts as not given.
-    """
-    booleans = {parameter.name for parameter in parameters if parameter.kind == "boolean"}
-    known = {"true": True, "false": False}
-    return {
-        name: known[value] if name in booleans and value in known else value or None for name, value in query.items()
-    }

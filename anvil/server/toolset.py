@@ -46,7 +46,7 @@ class InvalidArguments(Exception):
 @dataclass(frozen=True, slots=True)
 class Parameter:
     """One parameter of a tool. An integer outside of ``minimum`` and ``maximum`` is clamped, not refused; a fraction is
-    cut off, and digits in a string count as a number."""
+    cut off. Digits in a string count as a number, and ``true`` and ``false`` in one as what they say."""
 
     name: str
     description: str
@@ -89,6 +89,8 @@ def _value(tool: str, parameter: Parameter, value: Any) -> Any:
         return parameter.default
     if parameter.kind == "integer":
         value = _whole(value)
+    elif parameter.kind == "boolean" and value in ("true", "false"):  # models and query strings have these, too
+        value = value == "true"
     fits = _TYPES[parameter.kind]
     if not isinstance(value, fits) or (fits is int and isinstance(value, bool)):  # True is an int in Python
         given_type = _NAMES.get(type(value), "that")

@@ -13,7 +13,7 @@ import pytest
 from mcp.shared.exceptions import MCPError
 
 import anvil
-from anvil.server.toolset import ServeRequest
+from anvil.server.toolset import Parameter, ServeRequest, validated
 from tests.conftest import PAGES, write
 from tests.support import mcp_servers
 from tests.support.mcp_servers import Speaker
@@ -66,6 +66,12 @@ def test_missing_parameters_are_named(speaker: Speaker) -> None:
 )
 def test_top_k_is_clamped(speaker: Speaker, top_k: Any, count: int) -> None:
     assert len(speaker.ok("search_docs", query="pump", top_k=top_k, max_chars=10**9)["results"]) == count
+
+
+def test_true_and_false_are_read_from_text() -> None:
+    parameters = (Parameter("regex", "", "boolean", False),)
+    for given, expected in (("true", True), ("false", False), (True, True), (None, False)):
+        assert validated("grep_docs", parameters, {"regex": given}) == {"regex": expected}
 
 
 @pytest.mark.parametrize(
