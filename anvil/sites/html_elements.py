@@ -212,6 +212,8 @@ def callout_kind(element: Element) -> str | None:
     lowered = [name.lower() for name in names]
     in_class = [match[1] or match[2] for name in lowered if (match := _KIND_IN_CLASS.fullmatch(name))]
     kind = next((name for name in (*in_class, *lowered) if name in _CALLOUT_KINDS or name in _LOOKS), None)
+    if kind is None and (icon := _icon(element)) is not None:
+        kind = next((word for word in icon.text().casefold().split() if word in _CALLOUT_KINDS), None)
     if kind is None:  # a kind of the site's own, where a class names it as one
         own = [name for name in (*in_class, *lowered) if name not in _CALLOUT_CLASSES and name not in _NO_KINDS]
         kind = own[0] if own and own[0].isalpha() and in_class else "note"
@@ -219,8 +221,8 @@ def callout_kind(element: Element) -> str | None:
 
 
 def callout_title(element: Element) -> Element | None:
-    """The element with an admonition's title: its ``<summary>``, a child whose class says so, or a heading in one of
-    docfx."""
+    """The element with an admonition's title: its ``<summary>``, a child whose class says so, a heading in one of
+    docfx, or the label in the place of an icon in one of AsciiDoc."""
     child = element.child
     while child is not None and not child.is_element_node:
         child = child.next
@@ -230,7 +232,12 @@ def callout_title(element: Element) -> Element | None:
         return child
     if child.tag in LEVELS and not child.attributes.get("id") and _is_of_docfx(classes(element)):
         return child
-    return None
+    return _icon(element)
+
+
+def _icon(element: Element) -> Element | None:
+    """The cell with the icon of an admonition of AsciiDoc."""
+    return html_tree.first(element, "td.icon") if "admonitionblock" in classes(element) else None
 
 
 def is_titled(element: Element) -> bool:

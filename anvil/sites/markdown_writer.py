@@ -382,14 +382,23 @@ class Table:
 
 
 def is_layout(table: Element) -> bool:
-    """Whether a table arranges blocks: it has headings, tables or long code, or is one row without a header."""
+    """Whether a table arranges blocks: it has headings or long code, tables without a header of its own, or is one row
+    without a header."""
     if table.attributes.get("role") == "presentation" or html_tree.first(table, _HEADING) is not None:
         return True
-    if any(inner.mem_id != table.mem_id for inner in html_tree.select(table, "table")):
+    # a parameter of JSDoc may have a table of its properties in a cell
+    if not _has_header(table) and any(inner.mem_id != table.mem_id for inner in html_tree.select(table, "table")):
         return True
     if any("\n" in pre.text().strip() for pre in html_tree.select(table, "pre")):
         return True
     return len(html_tree.select(table, "tr")) == 1 and html_tree.first(table, "th") is None
+
+
+def _has_header(table: Element) -> bool:
+    part = table.child
+    while part is not None and part.tag != "thead":
+        part = part.next
+    return part is not None
 
 
 def _line(cells: list[str]) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Mapping
 from urllib.parse import SplitResult, quote, unquote, urljoin, urlsplit
 
 _OTHER_FOLDER = frozenset("\\:\0")
+_SLASHES = re.compile(r"//+")
 _SAFE = "/:@!$&'()*+,;=~-._"
 _VERSION_NUMBER = re.compile(
     r"v\d+(?:\.(?:\d+|x))*(?:[-.]?(?:a|b|rc|alpha|beta|dev|pre|post)\.?\d*)?|"
@@ -49,9 +50,11 @@ def of_file(path: str) -> str:
 
 
 def split(address: str) -> SplitResult:
-    """The parts of an address that a site names; all are empty for one that cannot be read, such as ``http://[``."""
+    """The parts of an address that a site names; all are empty for one that cannot be read, such as ``http://[``.
+    Slashes in a row, as where both the address of the site and the path have one, are one."""
     try:
-        return urlsplit(address)
+        parts = urlsplit(address)
+        return parts._replace(path=_SLASHES.sub("/", parts.path))
     except ValueError:
         return urlsplit("")
 

@@ -28,8 +28,9 @@ _LINKS_TO_ITSELF = ", ".join(
     for tag in ("h1", "h2", "h3", "h4", "h5", "h6", "dt", "caption", "figcaption", "summary")
 )
 _ANCHOR_SIGN = re.compile(r"[\W_]*", re.S)
-_IN_REPOSITORY = "a[href*='/edit/']"
-_EDITED_FILE = re.compile(r"/edit/[^/]+/.*\.\w+$")
+_IN_REPOSITORY = "a[href*='/edit/'], a[href*='/blob/'], a[href*='/tree/']"
+_EDIT = re.compile(r"\W*edit\b", re.I)
+_EDITED_FILE = re.compile(r"/(?:edit|blob|tree)/[^/]+/.*\.\w+$")
 """A file behind a branch, as GitHub and GitLab have it in their addresses."""
 _MAX_NEIGHBOUR_CHARACTERS = 60
 """Of a link such as "« Previous chapter"."""
@@ -38,6 +39,7 @@ _NEIGHBOUR = re.compile(
     r"(?: (?:page|chapter|section|topic|part|of (?:the )?book))?[\W_]*",
     re.I,
 )
+_TURN = re.compile(r"\b(?:prev|next)")
 _AROUND_A_LINK = frozenset({"span", "li", "td", "th", "b", "p", "div"})
 """Elements that may have nothing but a link in a row of links."""
 _NAVIGATION = """
@@ -184,7 +186,8 @@ def _edit_links(roots: Sequence[Element]) -> frozenset[int]:
         around_it = link.parent
         if around_it is None or around_it.tag not in ("p", "div"):
             continue
-        if _EDITED_FILE.search(link.attributes.get("href") or ""):
+        target = link.attributes.get("href") or ""
+        if _EDITED_FILE.search(target) and ("/edit/" in target or _EDIT.match(link.text())):
             if around_it.mem_id not in with_text:
                 with_text[around_it.mem_id] = sum(map(_has_text, around_it.iter(include_text=True)))
             if with_text[around_it.mem_id] == _has_text(link):
@@ -239,14 +242,16 @@ def _neighbour_links(roots: Sequence[Element]) -> frozenset[int]:
                 break
             row.append(following)
         names = " ".join(each.text().casefold() for each in row)
-        if len(row) > 1 and ("prev" in names or "next" in names) and _is_edge(following):
+        if len(row) > 1 and (_TURN.search(names)) and _is_edge(following):
             found.update(each.mem_id for each in (*row, *signs))
     return frozenset(found)
 
 
 def _is_to_neighbour(link: Element) -> bool:
-    text = link.text()
-    return len(text) <= _MAX_NEIGHBOUR_CHARACTERS and bool(_NEIGHBOUR.fullmatch(text))
+    """Whether the text of a link says so, or its first piece does, with the title of that page behind it."""
+    texts = (node.text_content or "" for node, begins in html_tree.walk(link) if begins and node.is_text_node)
+    first = next((text for text in texts if text.strip()), "")
+    return len(first) <= _MAX_NEIGHBOUR_CHARACTERS and bool(_NEIGHBOUR.fullmatch(first))
 
 
 def _with_what_is_around(link: Element) -> Element:

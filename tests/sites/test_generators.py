@@ -330,6 +330,11 @@ def test_navigation_by_name_is_left_out_of_a_page_of_an_unknown_generator(html: 
         ('<a href="b">Next</a> | <a href="c">Table of Contents</a><hr><p>Text.</p>', "Text.\n"),
         ('<p>Text.</p><ul><li><a href="a">« Previous</a><li><a href="b">Next page »</a></ul>', "Text.\n"),
         ('<p>Text.</p><table><tr><td><a href="a">Prev</a><td><a href="a">Up</a></table>', "Text.\n"),
+        (
+            """<p>Text.</p><div><a href="a"><p><span>Previous</span></p><p>Lamps</p></a><a href="b"><p>Next</p>
+            <p>Oil</p></a></div>""",
+            "Text.\n",
+        ),
         ('<p>Press <a href="a">Next</a>, <a href="b">Back</a></p>', "Press [Next](a), [Back](b)\n"),
         ('<p><a href="a">Next</a> and <a href="b">Back</a></p>', "[Next](a) and [Back](b)\n"),
         ('<p><a href="a">Index</a> <a href="b">Contents</a></p>', "[Index](a) [Contents](b)\n"),
@@ -337,4 +342,19 @@ def test_navigation_by_name_is_left_out_of_a_page_of_an_unknown_generator(html: 
     ],
 )
 def test_a_row_of_links_to_the_neighbours_of_a_page_is_no_text(html: str, expected: str) -> None:
+    assert read_page(f"<main>{html}</main>").markdown == expected
+
+
+@pytest.mark.parametrize(
+    ("html", "expected"),
+    [
+        ('<p><a href="https://github.com/o/r/edit/main/a.md">Improve this page</a></p>', ""),
+        ('<div><a href="https://github.com/o/r/tree/main/a.md">Edit on GitHub</a></div>', ""),
+        (
+            '<p><a href="https://github.com/o/r/blob/main/a.py">The source</a></p>',
+            "[The source](https://github.com/o/r/blob/main/a.py)\n",
+        ),
+    ],
+)
+def test_a_link_to_edit_the_page_is_no_text(html: str, expected: str) -> None:
     assert read_page(f"<main>{html}</main>").markdown == expected

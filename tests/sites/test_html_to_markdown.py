@@ -59,6 +59,16 @@ CASES = {
         '<tr><td colspan="2">f</td></tr></table>',
         "| a | b |\n| --- | --- |\n| c | d |\n|  | e |\n| f |  |",
     ),
+    "table with a header and a table in a cell": (
+        "<table><thead><tr><th>a</th><th>b</th></tr></thead><tr><td>c</td><td>d<table><tr><td>e</td><td>f</td></tr></table>"
+        "</td></tr></table>",
+        "| a | b |\n| --- | --- |\n| c | d e f |",
+    ),
+    "admonition of AsciiDoc with a label": (
+        '<div class="admonitionblock"><table><tr><td class="icon"><div class="title">Important</div></td><td>Trim.</td>'
+        "</tr></table></div>",
+        "> [!IMPORTANT] Important\n>\n> Trim.",
+    ),
     "table that is a layout": ("<table><tr><td><h2>a</h2>b</td><td>c</td></tr></table>", "## a\n\nb\n\nc"),
     "definitions": (
         "<dl><dt>a</dt><dd>b</dd><dt>c</dt><dd><p>d</p><p>e</p></dd></dl>",

@@ -27,6 +27,7 @@ def test_the_address_of_a_file(path: str, address: str) -> None:
     [
         ({"index.html": "https://x.org/d/", "a/index.html": "https://x.org/d/a/"}, "https://x.org/d/"),
         ({"a.html": "https://x.org/a"}, "https://x.org/"),
+        ({"a/index.html": "https://x.org//d//a"}, "https://x.org/d/"),
         ({"a.html": "https://x.org/", "b.html": "https://x.org/"}, ""),
         ({"a.html": "https://x.org/a", "b.html": "https://y.org/b"}, ""),
         ({"a.html": "/a"}, ""),
