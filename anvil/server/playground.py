@@ -88,15 +88,15 @@ def search(opened: Anvil, given: dict[str, Any]) -> dict[str, Any]:
     stems = excerpts.query_stems(given["query"])
     words = highlighting.matched_words("\n".join(hit.content for hit in hits), stems)
     words |= highlighting.matched_words("\n".join(hit.metadata.heading_path for hit in hits), stems)
-    return {"text": compact(plain(explained.result)), "parts": plain(explained.parts), "words": sorted(words)}
+    return {"text": compact(plain(explained.result)), "parts": explained.parts, "words": sorted(words)}
 
 
 def health(opened: Anvil, given: dict[str, Any]) -> dict[str, Any]:
     """The health of the contents, the status of the index, and ``stale``: how the index differs from the documents.
     If they could not be compared, ``not_compared`` is the reason."""
-    report = {"health": plain(opened.health()), "status": plain(opened.get_status())}
+    report = {"health": opened.health(), "status": opened.get_status()}
     try:
-        return {**report, "stale": plain(opened.check()), "not_compared": None}
+        return {**report, "stale": opened.check(), "not_compared": None}
     except AnvilError as error:
         return {**report, "stale": None, "not_compared": str(error)}
 
@@ -117,7 +117,7 @@ def _index_of(opened: Anvil, collection: str | None) -> Anvil:
 
 def _status(opened: Anvil, given: dict[str, Any]) -> Any:
     collection = given.get("collection")
-    return plain(opened.get_status() if collection is None else _index_of(opened, collection).get_status())
+    return (opened if collection is None else _index_of(opened, collection)).get_status()
 
 
 def _of_one(call: Callable[[Anvil, dict[str, Any]], Any]) -> Endpoint:
@@ -130,12 +130,9 @@ _COLLECTION = Parameter("collection", "A label that collections names.")
 ENDPOINTS: Mapping[str, tuple[tuple[Parameter, ...], Endpoint]] = {
     "collections": ((), lambda opened, given: collections(opened)),
     "search": ((*_OF_TOOL["search_docs"], _COLLECTION), search),
-    "pages": ((*_OF_TOOL["list_pages"], _COLLECTION), _of_one(lambda index, given: plain(index.list_pages(**given)))),
-    "page": ((*_OF_TOOL["get_page"], _COLLECTION), _of_one(lambda index, given: plain(index.outline(**given)))),
-    "section": (
-        (*_OF_TOOL["get_section"], _COLLECTION),
-        _of_one(lambda index, given: plain(index.get_section(**given))),
-    ),
+    "pages": ((*_OF_TOOL["list_pages"], _COLLECTION), _of_one(lambda index, given: index.list_pages(**given))),
+    "page": ((*_OF_TOOL["get_page"], _COLLECTION), _of_one(lambda index, given: index.outline(**given))),
+    "section": ((*_OF_TOOL["get_section"], _COLLECTION), _of_one(lambda index, given: index.get_section(**given))),
     "status": ((_COLLECTION,), _status),
     "health": ((_COLLECTION,), _of_one(health)),
 }
@@ -166,7 +163,7 @@ def _answer(
         try:
             query = {name: value or None for name, value in request.query_params.items()}  # an empty value is none
             given = validated(name, parameters, query)
-            value = await bridge.call(f"ui {name}", lambda opened: endpoint(opened, given))
+            value = await bridge.call(f"ui {name}", lambda opened: plain(endpoint(opened, given)))
         except (InvalidArguments, ConfigError) as error:
             return JSONResponse({"error": str(error)}, 400, HEADERS)
         except NotFound as error:
