@@ -119,20 +119,20 @@ def _update(file: Path, report: TestReport) -> None:
     """Write today's answers of new questions into the suite, after showing them."""
     from anvil.doc_tests import suite
 
-    answers = suite.answers_of_today(report)
-    if not answers:
+    if not report.new:
         output.say("Every question has its expect: nothing to write.", err=True)
         return
-    for answer in answers:
-        expect = "nothing is likely to answer: name a page" if answer.expect is None else f'expect = "{answer.expect}"'
-        output.say(f"{answer.ask}\n      {expect}", err=True)
-    number = sum(answer.expect is not None for answer in answers)
+    for outcome in report.new:
+        address = outcome.likely_address
+        expect = "nothing is likely to answer: name a page" if address is None else f'expect = "{address}"'
+        output.say(f"{outcome.ask}\n      {expect}", err=True)
+    number = sum(outcome.likely_address is not None for outcome in report.new)
     if not number:
         return
     count = counted(number, "answer")
     if sys.stdin.isatty() and not click.confirm(f"Write {count} to {output.relative(file)}?", err=True):
         return
-    safe_files.put_file(file, suite.recorded(suite.read(file), answers, str(file)))
+    safe_files.put_file(file, suite.recorded(suite.read(file), report, str(file)))
     output.say(f"{count} written to {output.relative(file)}.", err=True)
 
 

@@ -12,7 +12,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple, cast, get_args
+from typing import Any, cast, get_args
 
 from anvil.doc_tests.values import Expectation, Question, Suite, TestReport, expected_address
 from anvil.errors import ConfigError
@@ -316,32 +316,16 @@ FIRST_QUESTION = "a heading of this page: ask what a reader would, in other word
 """The comment on a question that is only a heading yet."""
 
 
-class Recorded(NamedTuple):
-    """Today's answer to a question: the number of the question in the suite (from 0), its text, and its new ``expect``;
-    None where no result is likely to answer, so that a person has to decide."""
-
-    number: int
-    ask: str
-    expect: str | None
-
-
-def answers_of_today(report: TestReport) -> list[Recorded]:
-    """The first result of each question without ``expect``, unless it is unlikely to answer."""
-    return [
-        Recorded(number, outcome.ask, outcome.likely_address)
-        for number, outcome in enumerate(report.outcomes)
-        if outcome.status == "new"
-    ]
-
-
-def recorded(text: str, answers: Iterable[Recorded], origin: str) -> str:
-    """The suite's text with these answers. Raises :class:`ConfigError` where they cannot be added, as to a text that
-    has other questions than those that were asked."""
-    chosen = {answer.number: answer for answer in answers if answer.expect}
+def recorded(text: str, report: TestReport, origin: str) -> str:
+    """The suite's text with today's first answer to each question without ``expect``, unless it is unlikely to answer.
+    Raises :class:`ConfigError` where an answer cannot be added, as to a text that has other questions than those that
+    were asked."""
+    asked = {number: outcome for number, outcome in enumerate(report.outcomes) if outcome.status == "new"}
+    answers = {number: outcome.likely_address for number, outcome in asked.items() if outcome.likely_address}
     new = {number: question.ask for number, question in enumerate(parse(text, origin).questions) if question.new}
-    if any(new.get(number) != answer.ask for number, answer in chosen.items()):
+    if any(new.get(number) != asked[number].ask for number in answers):
         raise ConfigError(f"{origin} was edited since its questions were asked. Run 'anvil test --update' again.")
-    return with_answers(text, {number: answer.expect for number, answer in chosen.items() if answer.expect}, origin)
+    return with_answers(text, answers, origin)
 
 
 def suggestions(reader: IndexReader, suite: Suite | None, logged: Collection[str] = ()) -> Iterator[str]:
