@@ -295,7 +295,12 @@ class AgentFiles:
         try:
             file.unlink()
             folder = file.parent
-            while path.endswith(f"/{SKILL}") and folder != self.root and _is_empty_folder(folder):
+            while (
+                path.endswith(f"/{SKILL}")
+                and folder != self.root
+                and not folder.is_symlink()
+                and not os.listdir(folder)
+            ):
                 folder.rmdir()
                 folder = folder.parent
         except OSError as error:
@@ -366,10 +371,6 @@ class AgentFiles:
 def project_name(root: Path) -> str:
     """The name of a project in its package metadata, without the scope that npm has, else that of its folder."""
     return find_project(root, root).name.rpartition("/")[2]
-
-
-def _is_empty_folder(path: Path) -> bool:
-    return not path.is_symlink() and not os.listdir(path)
 
 
 def _is_front_matter(text: str) -> bool:

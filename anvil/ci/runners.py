@@ -78,7 +78,8 @@ class Runner:
     def summarize(self, markdown: str) -> None:
         """Append to the summary of the run."""
         if self._summary:
-            _append(self._summary, bounded(markdown, _size(self._summary)))
+            taken = os.path.getsize(self._summary) if os.path.exists(self._summary) else 0
+            _append(self._summary, bounded(markdown, taken))
 
 
 class GitHub(Runner):
@@ -133,10 +134,6 @@ def bounded(markdown: str, taken: int = 0) -> str:
         return markdown
     room = max(MAX_SUMMARY_BYTES - taken - len(_CUT.encode()), 0)
     return data[:room].rpartition(b"\n")[0].decode("utf-8", "ignore") + (_CUT if room else "")
-
-
-def _size(path: str) -> int:
-    return os.path.getsize(path) if os.path.exists(path) else 0
 
 
 def _append(path: str, text: str) -> None:

@@ -26,7 +26,7 @@ from anvil.values import BuildReport, Changes, at_line
 from anvil.wording import counted, full_heading
 
 if TYPE_CHECKING:
-    from anvil.doc_tests.values import ChangedPage, Comparison, Difference, Outcome, TestReport
+    from anvil.doc_tests.values import Comparison, Difference, Outcome, TestReport
     from anvil.lint.rules import LintFinding, LintReport
 
 
@@ -79,13 +79,9 @@ class Contents:
 
 def render_index(contents: Contents) -> str:
     """The section on a build or a check, with a line break at its end."""
-    parts = [
-        f"## {_headline(contents)}",
-        _origin(contents),
-        _numbers(contents),
-        *_changes(contents),
-        *_findings(contents.health),
-    ]
+    parts = [f"## {_headline(contents)}", _origin(contents), _numbers(contents), *_changes(contents)]
+    if findings := list(_findings(contents.health)):
+        parts += ["### Worth a look", *findings]
     if contents.health.chunks:
         parts += ["### Chunk sizes", _chart(contents.health.chunk_sizes)]
     return "\n\n".join(parts) + "\n"
@@ -247,12 +243,7 @@ def _sections(page: PageChange) -> str:
 # --- findings about the pages --------------------------------------------------------------------------------
 
 
-def _findings(health: ContentHealth) -> list[str]:
-    blocks = list(_blocks(health))
-    return ["### Worth a look", *blocks] if blocks else []
-
-
-def _blocks(health: ContentHealth) -> Iterator[str]:
+def _findings(health: ContentHealth) -> Iterator[str]:
     if health.long_sections:
         title = f"{counted(len(health.long_sections), 'section')} over {health.limit:,} characters, cut into parts"
         rows = [
@@ -424,13 +415,11 @@ def _comparison(comparison: Comparison, since: str | None, pages_url: str | None
 
 
 def _blame(difference: Difference, pages_url: str | None) -> str:
-    if not difference.blame:
-        return "no page alone"
-    return ", ".join(_changed_page(page, pages_url) for page in difference.blame[:MAX_NAMED_PAGES])
-
-
-def _changed_page(page: ChangedPage, pages_url: str | None) -> str:
-    return f"{linked(page.file_path, None if page.kind == 'removed' else pages_url)} ({page.kind})"
+    pages = [
+        f"{linked(page.file_path, None if page.kind == 'removed' else pages_url)} ({page.kind})"
+        for page in difference.blame[:MAX_NAMED_PAGES]
+    ]
+    return ", ".join(pages) or "no page alone"
 
 
 def _instead(outcome: Outcome) -> str:

@@ -104,7 +104,7 @@ def parse(text: str, origin: str = FILE_NAME) -> Suite:
     place = f"{origin}, [defaults]"
     first = Question("", within=_within(defaults, place, 5), mode=_mode(defaults, place, "hybrid"))
     questions = tuple(
-        _question(entry, first, _place(origin, line, number), line)
+        _question(entry, first, f"{origin}, line {line}" if line else f"{origin}, question {number}", line)
         for number, (entry, line) in enumerate(zip(entries, lines, strict=True), 1)
     )
     _refuse_duplicates(questions, origin)
@@ -240,10 +240,6 @@ def _share(table: Mapping[str, Any], key: str, origin: str) -> float | None:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1:
         raise ConfigError(f"{origin}, [suite]: {key} is {_shown_value(value)}. Use a share from 0 to 1, such as 0.9.")
     return float(value)
-
-
-def _place(origin: str, line: int, number: int) -> str:
-    return f"{origin}, line {line}" if line else f"{origin}, question {number}"
 
 
 def _kind(value: object) -> str:

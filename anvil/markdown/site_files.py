@@ -233,7 +233,7 @@ class _Files:
         linked = {
             place.html
             for place, path in wanted
-            if self._edit(place.html, partial(_with_link, target=_link_target(place, path)))
+            if self._edit(place.html, partial(_with_link, target=relative(path, posixpath.dirname(place.address))))
         }
         others = set(self._record.linked) - linked
         for html in sorted(others) if is_whole else ():
@@ -290,11 +290,6 @@ _HEAD_END = re.compile(rb"</head\s*>", re.I)
 _OTHER = re.compile(rb"<link\b[^>]{0,500}\btext/markdown\b", re.I)
 _BASE = re.compile(rb"<base\s", re.I)
 _OWN = re.compile(rb'<link rel="alternate" type="text/markdown" href="[^"<>]*" data-anvil>')
-
-
-def _link_target(place: SitePlace, path: str) -> str:
-    """Where a page's link to its Markdown leads, from the page's address."""
-    return relative(path, posixpath.dirname(place.address))
 
 
 def _with_link(data: bytes, target: str) -> bytes | None:
