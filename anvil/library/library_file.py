@@ -204,8 +204,9 @@ def metadata(text: str, source: str) -> dict[str, Any]:
 def guarded(connection: apsw.Connection, path: Path) -> Iterator[None]:
     """Raise :class:`ArtifactRejected` for errors that damaged rows cause. Other errors pass."""
     try:
-        yield
-    except (AnvilError, *_FILE_ERRORS):
+        with translated(path):
+            yield
+    except AnvilError:
         raise
     except (Damage, UnicodeDecodeError) as error:
         damage = "it has text that is not UTF-8" if isinstance(error, UnicodeError) else str(error)
@@ -262,21 +263,6 @@ def problem(connection: apsw.Connection) -> str | None:
     if dimensions != "0" and connection.execute(f"SELECT EXISTS ({_VECTORS})", (int(dimensions),)).get:
         return "its vectors are damaged, or belong to no window"
     return None
-
-
-_FILE_ERRORS = (
-    apsw.NotADBError,
-    apsw.CorruptError,
-    apsw.FormatError,
-    apsw.FullError,
-    apsw.BusyError,
-    apsw.LockedError,
-    apsw.ReadOnlyError,
-    apsw.CantOpenError,
-    apsw.PermissionsError,
-    apsw.IOError,
-)
-"""SQLite's errors about a file, which :func:`translated` turns into Anvil's."""
 
 
 def _rejected(path: Path, damage: str) -> ArtifactRejected:
