@@ -29,7 +29,7 @@ from anvil.dependencies.settings import DepsOptions
 from anvil.dependencies.values import Attempt, Dependency, DocsHints, DocsReport, LockedDocs, report_on
 from anvil.documents.document_source import DocumentSource, GivenDocuments, decoded, printable, refusal
 from anvil.embedding.provider import EmbeddingProvider
-from anvil.errors import ArtifactError, ArtifactRejected, BuildError, ConfigError, NotFound, Unreachable
+from anvil.errors import ArtifactRejected, BuildError, ConfigError, NotFound, Unreachable
 from anvil.fetch import attestation, fetch_index
 from anvil.fetch.attestation import SUFFIX, AttestationRule
 from anvil.fetch.fetch_index import UNPUBLISHED
@@ -404,10 +404,7 @@ class DocsFinder:
 
     def _kept(self, file: Path, docs: LockedDocs, outcome: str) -> LockedDocs:
         """Check an index, move it into the cache, and complete the entry."""
-        try:
-            described = manifest.describe(file)
-        except ArtifactError as error:
-            raise type(error)(str(error).replace(str(file), f"The index of {docs.shown}")) from None
+        described = fetch_index.checked_manifest(file, f"The index of {docs.shown}")
         kept = replace(docs, digest=described.digest, sha256=described.sha256, commit=docs.commit or described.commit)
         docs_cache.keep(self.cache, file, kept)
         self._log.tried(docs.source, docs.url, outcome, True)

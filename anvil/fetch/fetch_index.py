@@ -271,6 +271,7 @@ class _Server:
     def _verified(self, candidate: Candidate) -> Path:
         """Check the downloaded file against its digest and manifest, and move it into the cache."""
         entry, part, shown = self.entry, self.entry.part, self.address.shown
+        named = f"The download from {shown}"
         try:
             digest = safe_files.sha256(part)
             if candidate.sha256 is not None and digest != candidate.sha256:
@@ -281,11 +282,11 @@ class _Server:
             if candidate.archive:
                 file, published = zip_archive.unpack(part, entry.unpacked, self.limits.size, shown)
                 if published is not None:
-                    agree(published, _described(file, shown), shown)
+                    agree(published, checked_manifest(file, named), shown)
                 sha256 = safe_files.sha256(file)
             else:
                 file, sha256 = part, digest
-            _described(file, shown)
+            checked_manifest(file, named)
             cached_file = entry.cache.keep(file, sha256)
             if candidate.revision:
                 entry.cache.note(candidate.name, sha256)
@@ -314,12 +315,12 @@ class _Server:
         )
 
 
-def _described(file: Path, shown: str) -> Manifest:
-    """The manifest of a checked file. Errors name the source, not the file in the cache."""
+def checked_manifest(file: Path, named: str) -> Manifest:
+    """The manifest of a checked file, which errors call by this name."""
     try:
         return manifest.describe(file)
     except ArtifactError as error:
-        problem = error.problem.replace(str(file), f"The download from {shown}")
+        problem = error.problem.replace(str(file), named)
         raise type(error)(problem, error.advice and "It has to be built and published again.") from None
 
 
