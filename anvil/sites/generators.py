@@ -329,6 +329,20 @@ GENERATORS = (
             .catlinks, #siteSub, #siteNotice, #contentSub, #jump-to-nav
         """,
     ),
+    Generator(
+        "confluence",
+        markup="#main-header #title-text",
+        content=("#main-content",),
+        ignore=".toc-macro",
+        title="#title-text",
+    ),
+    Generator(
+        "phpdocumentor",
+        markup=".phpdocumentor-content",
+        content=(".phpdocumentor-content",),
+        ignore=".phpdocumentor-breadcrumbs, .phpdocumentor-element__package, .phpdocumentor-search-results",
+        title=".phpdocumentor-content__title",
+    ),
     Generator("nodejs", markup="#apicontent", content=("#apicontent",)),
     Generator(
         "scribble",

@@ -180,13 +180,14 @@ _CALLOUT_ELEMENTS = frozenset({"div", "aside", "section", "blockquote", "details
 _CALLOUT_CLASSES = frozenset(
     """
     admonition custom-block markdown-alert alert callout starlight-aside admonitionblock theme-admonition
-    blockquote-alert tsd-alert vocs_Callout nextra-callout doc-callout
+    blockquote-alert tsd-alert vocs_Callout nextra-callout doc-callout confluence-information-macro
     """.split()  # noqa: SIM905
 )
 _CALLOUTS_OF_DOCFX = frozenset({"NOTE", "TIP", "WARNING", "IMPORTANT", "CAUTION"})
 """Classes of its admonitions, whose title is a heading without an id."""
 _KIND_IN_CLASS = re.compile(
-    r"(?:theme-admonition|markdown-alert|blockquote-alert|(?:tsd-)?alert|callout|starlight-aside-|admonition|custom-block)-(\w+)"
+    r"(?:theme-admonition|markdown-alert|blockquote-alert|(?:tsd-)?alert|callout|starlight-aside-|admonition|custom-block|"
+    r"confluence-information-macro)-(\w+)"
     r"|vocs_callout_(\w+)"
 )
 _NO_KINDS = frozenset({"style", "title", "dismissible", "titled", "empty", "expand", "default", "none", "block"})
@@ -321,7 +322,8 @@ def language_of(pre: Element) -> str:
         above = above.parent
     for element in elements:
         attributes = element.attributes
-        for name in (*(attributes.get(key) for key in _ATTRIBUTES), *_class_languages(attributes.get("class") or "")):
+        named = (attributes.get("class") or "", attributes.get("data-syntaxhighlighter-params") or "")
+        for name in (*(attributes.get(key) for key in _ATTRIBUTES), *_class_languages(" ".join(named))):
             if name and name.lower() not in _NO_LANGUAGE:
                 return name
     only = (code.attributes.get("class") or "") if code is not None else ""  # as TypeDoc and YARD write it
@@ -329,7 +331,7 @@ def language_of(pre: Element) -> str:
 
 
 def _class_languages(names: str) -> list[str]:
-    parts = names.split()
+    parts = names.replace(";", " ").split()
     named = [match[1] for part in parts if (match := _NAMED.fullmatch(part))]
     for mark in ("sourceCode", "hljs", "brush:", "src", "makeup", "code"):
         if mark in parts:

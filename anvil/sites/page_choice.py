@@ -28,7 +28,7 @@ MAX_SPECIAL_WORDS = 100
 # A site has a search page at its top, and in the folders of its languages and versions. Elsewhere it is about one.
 _EDITION = r"(?:docs|[a-z]{2}(?:[-_][a-z]{2,4})?|v?\d[\w.-]*|latest|stable|dev|main|master|next|current)/"
 _SHORT = (
-    (re.compile(r"(?:.*/)?404(?:/index)?\.html?"), "it is the page for addresses that do not exist"),
+    (re.compile(r"(?:.*/)?(?:404(?:/index)?|__404error)\.html?"), "it is the page for addresses that do not exist"),
     (re.compile(rf"(?:{_EDITION}){{0,2}}search(?:/index)?\.html?", re.IGNORECASE), "it is the search page"),
 )
 _SPECIAL = (
@@ -42,7 +42,10 @@ _OF_MDBOOK = ((re.compile(r"(?:.*/)?print\.html"), "it is all pages again, for p
 """Elsewhere such a page may be about a function with this name."""
 # Reasons that name another page, which are one for people
 _LEADS_TO = re.compile(r"^(it leads to|its canonical address is|its text is that of) .*")
-_LISTING = re.compile(r"(?:.*/)?(?:tags?|categor(?:y|ies)|archives?|authors?|page)(?:/.*|\.html?)")
+_LISTING = re.compile(
+    r"(?:.*/)?(?:(?:tags?|categor(?:y|ies)|archives?|authors?|page)(?:/.*|\.html?)|(?:toc|[^/]+-sidebar)\.html)"
+)
+"""Also the parts that pages of docfx and dartdoc load: ``toc.html`` and ``Lamp-class-sidebar.html``."""
 
 
 class PageImage(NamedTuple):

@@ -163,6 +163,22 @@ from anvil.sites.page_content import PageRules
             "# Lamp\n\n## Wick\n\nText.\n",
         ),
         (
+            "confluence",
+            """<div id="main"><div id="main-header"><h1><span id="title-text">Site : Lamp</span></h1></div><div
+            id="content"><div class="page-metadata">Created by Sam</div><div id="main-content"><h2>Wick</h2>
+            <div class="confluence-information-macro confluence-information-macro-warning"><p class="title">Fire</p><div
+            class="confluence-information-macro-body"><p>Trim it.</p></div></div><pre class="syntaxhighlighter-pre"
+            data-syntaxhighlighter-params="brush: bash; gutter: false">trim</pre></div></div></div>""",
+            "## Wick\n\n> [!WARNING] Fire\n>\n> Trim it.\n\n```bash\ntrim\n```\n",
+        ),
+        (
+            "phpdocumentor",
+            """<main><aside>Namespaces</aside><div class="phpdocumentor-content"><ul class="phpdocumentor-breadcrumbs">
+            <li>Light</ul><article><h2 class="phpdocumentor-content__title">Lamp <div
+            class="phpdocumentor-element__package">in Application</div></h2><p>Text.</p></article></div></main>""",
+            "## Lamp\n\nText.\n",
+        ),
+        (
             "nodejs",
             """<div id="content"><div id="column2">Index</div><header><h1>Node.js v18 documentation</h1></header>
             <div id="apicontent"><h2>Buffer<span><a class="mark" href="#buffer" id="buffer">#</a></span></h2></div>""",
@@ -250,6 +266,12 @@ def test_an_operator_in_code_of_a_heading_is_its_name() -> None:
         ("<title>Manual - Chapter 1: Lamps</title><body><h3>1: Lamps</h3>", "Chapter 1: Lamps"),
         ("<title>Lamps</title><body><h1>1. Oil</h1><h1>2. Wick</h1>", "Lamps"),
         ("<title>Lamps - Manual</title><body><h3>About</h3>", "Lamps"),
+        ('<title>Site : Lamp</title><div id="main-header"><i id="title-text">Site : Lamp</i></div>', "Site : Lamp"),
+        (
+            """<title>Documentation</title><div class="phpdocumentor-content"><h2 class="phpdocumentor-content__title"
+            >Lamp<div class="phpdocumentor-element__package"> in Application</div></h2></div>""",
+            "Lamp",
+        ),
         (
             """<meta name="generator" content="Doxygen 1.9.4"><title>Harbour: Member List</title><div
             class="headertitle"><div class="title">Lamp&lt; T &gt; Member List <div class="ingroups">Light</div>""",

@@ -12,7 +12,11 @@ from anvil.sites.page_content import NO_RULES
 
 @pytest.mark.parametrize(
     ("path", "reason"),
-    [("404.html", "the page for addresses that do not exist"), ("search/index.html", "the search page")],
+    [
+        ("404.html", "the page for addresses that do not exist"),
+        ("__404error.html", "the page for addresses that do not exist"),
+        ("search/index.html", "the search page"),
+    ],
 )
 def test_a_search_page_has_a_hundred_words_at_most(path: str, reason: str) -> None:
     """One with more is about searching, or about the status 404."""
@@ -23,11 +27,13 @@ def test_a_search_page_has_a_hundred_words_at_most(path: str, reason: str) -> No
         assert [skipped.reason for skipped in chosen.left_out] == ([] if is_page else [f"it is {reason}"])
 
 
-def test_a_listing_has_thirty_words_at_most() -> None:
+@pytest.mark.parametrize("path", ["tags/index.html", "api/toc.html", "lamps/Lamp-class-sidebar.html"])
+def test_a_listing_has_thirty_words_at_most(path: str) -> None:
+    """Also the parts that pages of docfx and dartdoc load."""
     for words, is_page in ((30, False), (31, True)):
-        facts = {"tags/index.html": PageFacts("Tags", word_count=500, own_words=words, digest="a")}
+        facts = {path: PageFacts("Tags", word_count=500, own_words=words, digest="a")}
         chosen = page_choice.choose(facts, None, SiteOptions())
-        assert [page.file for page in chosen.pages] == (["tags/index.html"] if is_page else [])
+        assert [page.file for page in chosen.pages] == ([path] if is_page else [])
 
 
 @pytest.mark.parametrize("path", ["_modules/a.html", "api/lamp_8hpp_source.html", "src/lamp/lib.rs.html"])
