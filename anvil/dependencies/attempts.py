@@ -68,7 +68,7 @@ class AttemptLog:
         """The message when no place has documentation: why the last one has none, and which could not be asked."""
         last = next((each for each in reversed(self.attempts) if not each.found), None)
         if last is not None and last in self.unreachable:
-            return f"The documentation of {dependency.shown} cannot be searched for now. {sentence(last.outcome)}"
+            return f"The documentation of {dependency.shown} could not be looked up. {sentence(last.outcome)}"
         why = f" {sentence(last.outcome)}" if last else ""
         why += "".join(f" Its {each.source} could not be asked: {each.outcome}" for each in self.unreachable)
         named = dependency.name

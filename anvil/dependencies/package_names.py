@@ -114,8 +114,9 @@ def matching(dependencies: list[Dependency], text: str) -> Dependency:
     locked = [each for each in named if each.version is not None]
     chosen = [each for each in locked if each.direct] or locked
     if len({each.version for each in chosen}) > 1:
-        versions = ", ".join(sorted({each.version or "" for each in chosen}))
-        raise ConfigError(f"{name} is locked at several versions: {versions}. Name one, such as {name}@VERSION.")
+        versions = sorted({each.version or "" for each in chosen})
+        one = f"{name}{ECOSYSTEMS[chosen[0].ecosystem].pin}{versions[-1]}"
+        raise ConfigError(f"{name} is locked at several versions: {', '.join(versions)}. Name one, such as {one}.")
     if not chosen and named[0].elsewhere:
         raise ConfigError(
             f"The lockfile has {name} from an address, such as one of git, not from a registry. Name its repository: "

@@ -43,7 +43,7 @@ def test_what_a_name_means(text: str, expected: Dependency) -> None:
     ("text", "message"),
     [
         ("click", "is a package of npm and pypi here. Write npm:click."),
-        ("semver", "is locked at several versions: 6.3.1, 7.0.0"),
+        ("semver", "is locked at several versions: 6.3.1, 7.0.0. Name one, such as semver@7.0.0."),
         ("fastap", "No lockfile or installed package has fastap. Did you mean fastapi?"),
         ("zzz", "Those of Python and npm are read. To take it anyway, write pypi:zzz==VERSION or npm:zzz@VERSION."),
         ("github.com/a/b", "is not the name of a package of PyPI or npm."),

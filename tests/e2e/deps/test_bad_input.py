@@ -292,7 +292,7 @@ def test_without_a_network_what_is_locked_and_cached_answers(project: Path, serv
     for name, shown in (("other", "other 3"), ("beacon", "beacon 1.0.0")):
         command = ("update",) if name == "beacon" else ("add",)
         message = program("deps", *command, name, cwd=project, code=1).stderr
-        assert f"The documentation of {shown} cannot be searched for now. 127.0.0.1:" in message
+        assert f"The documentation of {shown} could not be looked up. 127.0.0.1:" in message
         assert message.endswith("Check the network.\n")
     assert (project / "anvil.lock").read_bytes() == before
     forget_cache(tmp_path)
