@@ -22,8 +22,8 @@ def fields(title: str = "", heading: str = "", content: str = "", terms: str = "
 def test_a_rare_word_weighs_more_and_no_word_less_than_nothing() -> None:
     weights = [ranking.idf(frequency, 1000) for frequency in (1, 10, 500, 1000)]
     assert weights == sorted(weights, reverse=True) and weights[-1] > 0
-    assert ranking.idf(3, 200) == pytest.approx(math.log(1 + 197.5 / 3.5))
-    assert ranking.idf(3, 10) == pytest.approx(math.log(1 + 97.5 / 3.5))  # as of 100 chunks
+    assert ranking.idf(3, 2000) == pytest.approx(math.log(1 + 1997.5 / 3.5))
+    assert ranking.idf(3, 10) == pytest.approx(math.log(1 + 997.5 / 3.5))  # as of 1,000 chunks
 
 
 def test_bm25f_is_what_the_paper_says() -> None:
