@@ -21,6 +21,8 @@ from pathlib import Path
 from anvil.values import Skipped
 
 DEBOUNCE_MS = 300
+LOOK_MS = 1000
+"""Time without events until the watched folder itself is looked at: there is no event when it is replaced."""
 WATCH_RETRY_S = 5.0
 """Time until a folder that could not be watched is tried again."""
 logger = logging.getLogger(__name__)
@@ -205,7 +207,7 @@ class Watcher:
             debounce=DEBOUNCE_MS,
             step=50,
             stop_event=self._stop,
-            rust_timeout=1000,  # each second, also without events: for a folder that is replaced there is none
+            rust_timeout=LOOK_MS,
             yield_on_timeout=True,
             recursive=self._deep,
             raise_interrupt=False,  # Ctrl-C is the main thread's

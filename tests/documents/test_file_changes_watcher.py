@@ -9,8 +9,17 @@ from pathlib import Path
 
 import pytest
 
+from anvil.documents import file_changes
 from anvil.documents.file_changes import Watcher
 from tests.conftest import write
+
+
+@pytest.fixture(autouse=True)
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Events and the folder are looked at more often than in a server."""
+    monkeypatch.setattr(file_changes, "DEBOUNCE_MS", 60)
+    monkeypatch.setattr(file_changes, "LOOK_MS", 200)
+    monkeypatch.setattr(file_changes, "WATCH_RETRY_S", 0.1)
 
 
 class Told:
@@ -33,7 +42,7 @@ def started(folder: Path, told: Told, *, deep: bool = True) -> Watcher:
     while not told.event.is_set() and time.monotonic() < end:  # until it listens
         write(folder, {"probe.md": str(time.monotonic())})
         told.event.wait(0.1)
-    time.sleep(0.5)
+    time.sleep(0.3)
     told.event.clear()
     return watcher
 
@@ -53,14 +62,13 @@ def test_one_folder_alone(docs: Path) -> None:
     told = Told()
     watcher = started(docs, told, deep=False)
     write(docs, {"guides/alerts.md": "# Other\n"})
-    assert not told.soon(1)
+    assert not told.soon(0.5)
     write(docs, {"index.md": "# Other\n"})
     assert told.soon()
     watcher.close()
 
 
-def test_a_folder_that_was_away(docs: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    monkeypatch.setattr("anvil.documents.file_changes.WATCH_RETRY_S", 0.1)
+def test_a_folder_that_was_away(docs: Path, caplog: pytest.LogCaptureFixture) -> None:
     told = Told()
     watcher = started(docs, told)
     docs.rename(docs.with_name("aside"))
@@ -81,8 +89,7 @@ def test_a_folder_that_was_away(docs: Path, monkeypatch: pytest.MonkeyPatch, cap
 
 
 @pytest.mark.skipif(os.name == "nt", reason="links need a privilege there")
-def test_a_link_that_is_set_to_another_folder(docs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("anvil.documents.file_changes.WATCH_RETRY_S", 0.1)
+def test_a_link_that_is_set_to_another_folder(docs: Path, tmp_path: Path) -> None:
     told = Told()
     (tmp_path / "current").symlink_to(docs)
     watcher = started(tmp_path / "current", told)

@@ -50,6 +50,12 @@ def follow(server: Server, tmp_path: Path) -> Iterator[Callable[..., AutoUpdater
         each.stop()
 
 
+@pytest.fixture
+def often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server is asked ten times a second, where a configuration could say each second."""
+    monkeypatch.setattr(AutoUpdater, "_pause", lambda self, failures: 0.1)
+
+
 def rebuilt(docs: Path, index: Path, server: Server) -> None:
     write(docs, {"news.md": "# News\n\nThere is a new lamp.\n"})
     with anvil.open(docs, index, "none") as opened:
@@ -116,6 +122,7 @@ def test_what_was_fetched_before_answers_while_a_newer_one_is_looked_for(
     assert one.notes() == []
 
 
+@pytest.mark.usefixtures("often")
 def test_a_new_index_is_told_of_and_a_failure_is_noted(
     follow: Callable[..., AutoUpdater], server: Server, docs: Path, built: Path
 ) -> None:
@@ -142,6 +149,7 @@ def within(seconds: float, true: Callable[[], bool]) -> bool:
     return true()
 
 
+@pytest.mark.usefixtures("often")
 @pytest.mark.parametrize("target", ["https://[x/", "https://docs.example.com:99999/", "https://a..b/"])
 def test_an_odd_redirect_is_a_failure_and_the_server_is_asked_again(
     target: str, follow: Callable[..., AutoUpdater], server: Server, docs: Path, built: Path
@@ -157,6 +165,7 @@ def test_an_odd_redirect_is_a_failure_and_the_server_is_asked_again(
     assert moved.wait(20) and one.path.read_bytes() == built.read_bytes() and within(20, lambda: not one.notes())
 
 
+@pytest.mark.usefixtures("often")
 def test_what_nobody_foresaw_does_not_end_the_asking(
     follow: Callable[..., AutoUpdater], server: Server, docs: Path, built: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from anvil.errors import ConfigError, FetchError, Unreachable
+from anvil.milvus import milvus_client
 from anvil.milvus.milvus_client import Client, Gone
 from anvil.settings import index_url
 from anvil.settings.index_url import MILVUS_TOKEN
@@ -30,7 +31,8 @@ def test_nobody_at_the_port_is_a_sentence_and_soon(tmp_path: Path) -> None:
         assert time.monotonic() - began < 15
 
 
-def test_who_listens_and_says_nothing_is_not_waited_for(tmp_path: Path) -> None:
+def test_who_listens_and_says_nothing_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(milvus_client, "CONNECT_TIMEOUT_S", 0.5)
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen()

@@ -28,8 +28,8 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def old(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Files count as written long ago, half a second after they were written."""
-    monkeypatch.setattr(site_listing, "written_back", lambda state: state.st_ctime_ns + 500_000_000)
+    """Files count as written long ago, a quarter of a second after they were written."""
+    monkeypatch.setattr(site_listing, "written_back", lambda state: state.st_ctime_ns + 250_000_000)
 
 
 def scanned(folder: Path) -> Mapping[str, str]:
@@ -58,7 +58,7 @@ def loaded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 @pytest.mark.usefixtures("old")
 def test_files_whose_signature_is_known_are_not_read_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    time.sleep(0.7)
+    time.sleep(0.35)
     entries = scanned(folder)
     paths = loaded(monkeypatch)
     assert scanned(folder) == entries
@@ -77,7 +77,7 @@ def test_files_that_were_just_written_are_read_again(folder: Path, monkeypatch: 
 
 @pytest.mark.usefixtures("old")
 def test_an_edit_that_keeps_size_and_time_is_noticed(folder: Path) -> None:
-    time.sleep(0.7)
+    time.sleep(0.35)
     entries = scanned(folder)
     file = folder / "7.html"
     state = file.stat()
@@ -123,11 +123,11 @@ def test_linked_markdown_that_is_written_after_the_page_was_read_is_used(
 ) -> None:
     linked = '<link rel="alternate" type="text/markdown" href="/docs/md/1.md">'
     write(folder, {"1.html": page("Page 1", "<p>Text 1.</p>", head=linked)})
-    time.sleep(0.7)
+    time.sleep(0.35)
     assert texts(folder)["1.html"] == "# Page 1\n\nText 1.\n"
     for path, markdown in (("md/1.md", "# Page 1\n\n*Text* 1.\n"), ("docs/md/1.md", "# Page 1\n\n**Text** 1.\n")):
         write(folder, {path: markdown})
-        time.sleep(0.7)
+        time.sleep(0.35)
         paths = loaded(monkeypatch)
         scanned(folder)
         assert set(paths) == {"1.html"}
