@@ -52,8 +52,6 @@ class LibraryIndex(KeywordTables):
         self.stem = Stemmer(tokenizer(reader.connection))
         self.average_length = reader.average_length()
         self._selections: dict[Filter, SelectedPassages] = {}
-        self._changes = 0
-        """Documents that changed since the frequencies were forgotten."""
         self._load()
 
     def _load(self) -> None:
@@ -76,7 +74,7 @@ class LibraryIndex(KeywordTables):
             return False
         changed = np.array(self.reader.changed_since(self.version), np.int64)
         self._selections.clear()
-        self._forget(changed)
+        self.forget()
         self.average_length = self.reader.average_length()
         if len(changed) > MAX_CHANGED:
             self._load()
@@ -105,17 +103,6 @@ class LibraryIndex(KeywordTables):
         self._vectors = VectorIndex(
             self._stored, self._places(self._owners), self.documents, before=self._vectors, changed=changed
         )
-
-    def _forget(self, changed: NDArray[np.int64]) -> None:
-        """Drop what was learnt of changed documents, and, when that adds up, how frequent words are."""
-        self.text_cache.forget(set(changed.tolist()))
-        self._changes += len(changed)
-        # up to one changed document for 100 passages, the old frequencies are near enough
-        if self._changes * 100 > len(self.documents):
-            self._changes = 0
-            self.forget_frequencies()
-        else:
-            self.forget_unused()
 
     @property
     def vectors(self) -> VectorIndex:

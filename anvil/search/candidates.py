@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from anvil.errors import ArtifactRejected
 from anvil.formats import patterns
-from anvil.index_file import table_rows
 from anvil.index_file.fts_table import tokenizer
 from anvil.index_file.reader import Reader
 from anvil.index_file.table_rows import SearchedText
@@ -238,9 +237,9 @@ class TextCache:
             )
         return self._texts
 
-    def forget(self, documents: Collection[int]) -> None:
-        """Drop the texts of some documents."""
-        self._texts = {row: text for row, text in self._texts.items() if row >> table_rows.CHUNK_BITS not in documents}
+    def forget(self) -> None:
+        """Read all texts again."""
+        self._texts.clear()
 
 
 class KeywordTables:
@@ -249,7 +248,7 @@ class KeywordTables:
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
         self._frequencies: dict[str, int] = {}
-        self.text_cache = TextCache(reader.searched_text)
+        self._text_cache = TextCache(reader.searched_text)
 
     @property
     def links(self) -> PageLinks | None:
@@ -275,18 +274,16 @@ class KeywordTables:
     def words_from(self, first: str) -> Iterable[tuple[str, int]]:
         return self._reader.vocabulary(first)
 
-    def forget_frequencies(self) -> None:
+    def forget(self) -> None:
+        """Read all words and texts again: a document has changed."""
         self._frequencies.clear()
-
-    def forget_unused(self) -> None:
-        """Drop the frequencies of words that no chunk has: a new document may have them."""
-        self._frequencies = {word: count for word, count in self._frequencies.items() if count}
+        self._text_cache.forget()
 
     def phrase_holders(self, phrases: Iterable[str]) -> Mapping[str, RowSet]:
         return {phrase: frozenset(self._reader.holding(lexicon.literal(phrase), MAX_PHRASE_ROWS)) for phrase in phrases}
 
     def texts(self, rows: Sequence[int]) -> Mapping[int, SearchedText]:
-        return self.text_cache.get(rows)
+        return self._text_cache.get(rows)
 
 
 class FileIndex(KeywordTables):

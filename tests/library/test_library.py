@@ -520,6 +520,19 @@ def test_the_tables_in_memory_are_those_of_a_new_search(meaning: Library) -> Non
         assert len(found.results) == len(kept.rows)
 
 
+def test_words_are_counted_as_they_are_after_each_change(tmp_path: Path) -> None:
+    """Also among many documents, where one more changes little."""
+    with opened(tmp_path / "library.db") as library:
+        for number in range(210):
+            library.ingest_content(f"# Part {number}\n\nabout the harbour", f"n{number}.md")
+        library.ingest_content("# Lamp\n\nabout the lamp", "lamp.md")
+        library.search("lamp harbour")
+        library.ingest_content("# Another lamp\n\nabout the lamp", "another.md")
+        with opened(tmp_path / "library.db") as fresh:
+            scores = [(each.source, each.score) for each in fresh.search("lamp harbour", 10).results]
+        assert [(each.source, each.score) for each in library.search("lamp harbour", 10).results] == scores
+
+
 def is_semantic(library: Library) -> bool:
     return not any("Semantic search is off" in note for note in library.search("who lights it?").notes)
 
