@@ -121,6 +121,8 @@ def id_of(path: str, kind: Kind) -> str:
 
 TASKS_KEY = "anvil.tasks"
 """The key of the tasks in a document's metadata."""
+METADATA_VERSION = 2
+"""Raised when the same files give other tasks or metadata. An index of an older version is built again."""
 
 _NUMBERED = re.compile(r"[\s>*+-]*(\d+)[.)]\s+\[")
 _MARK = re.compile(r"\s*(?:\[(?P<label>[A-Za-z][\w-]{0,15})\]|(?P<id>[A-Z]{1,6}-?\d+(?:\.\d+)*)(?=$|[\s:.)]))[:.)]?")

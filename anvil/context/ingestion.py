@@ -17,7 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from anvil.context.artifacts import ContextFiles, TaskCounts, TaskedDocuments, stored_artifacts
+from anvil.context.artifacts import METADATA_VERSION, ContextFiles, TaskCounts, TaskedDocuments, stored_artifacts
 from anvil.context.settings import ContextOptions
 from anvil.documents.document_source import is_failure
 from anvil.errors import ArtifactError, BuildError, ConfigError, IndexBusy
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from anvil.embedding.provider import EmbeddingProvider
 
 INDEX, STATE, LOG, ERRORS = "index.db", "state.json", "ingestion.log", "errors.log"
-STATE_VERSION = 2
-"""Raised when the same files give other tasks or metadata. An index of an older version is built again."""
 MAX_STATE_BYTES = 100_000_000
 """A larger file with the state of the last run is not read: it counts as damaged."""
 
@@ -75,7 +73,7 @@ class State:
     """
 
     timestamp: str | None = None
-    version: int = STATE_VERSION
+    version: int = METADATA_VERSION
     hashes: Mapping[str, str] = field(default_factory=dict)
     errors: tuple[Skipped, ...] = ()
     notes: tuple[str, ...] = ()
@@ -214,7 +212,7 @@ class ContextCorpus:
         self.records.prepare()
         with _alone(self.records, request.lock_timeout_s):
             last = self.records.state()
-            force = request.force or (self.records.index.exists() and last.version != STATE_VERSION)
+            force = request.force or (self.records.index.exists() and last.version != METADATA_VERSION)
             request = replace(request, force=force, executor=executor)
             report = builder.build(self.source, self.records.index, self.provider, self.chunking, request)
             if executor.failure is not None:
