@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from anvil.context.artifacts import TaskedDocuments
-from anvil.context.ingestion import STATE_VERSION, Ingestion
+from anvil.context.ingestion import Ingestion
 from anvil.context.repository_context import Context
 from anvil.context.settings import ContextEmbeddings, ContextOptions
 from anvil.errors import BuildError, IndexBusy
@@ -229,7 +229,7 @@ def test_damaged_state_is_made_anew(root: Path, damage: str, reads: list[str]) -
     again = run(root)
     assert (again.artifacts, again.tasks, again.chunks) == (first.artifacts, first.tasks, first.chunks)
     assert len(reads) == (KNOWN if damage in ("old", "index") else 0)
-    assert state(root)["version"] == STATE_VERSION and len(state(root)["hashes"]) == KNOWN
+    assert state(root)["version"] == 2 and len(state(root)["hashes"]) == KNOWN
 
 
 def test_sizes_cut_anew(root: Path) -> None:
