@@ -2,7 +2,8 @@
 
 A slip is one letter that is missing, that is too many, that is swapped with its neighbour, or that is another vowel.
 Other letters make another name more often than a slip: ``mysql`` and ``mssql``. For the same reason the first and the
-last letter have to be the same (``prisma`` and ``prism``), and a word that the embedding model knows is none.
+last letter have to be the same (``prisma`` and ``prism``), but for a swap of the last two, and a word that the
+embedding model knows is none.
 """
 
 from __future__ import annotations
@@ -64,12 +65,14 @@ def _meant(typed: str, token: str, indexes: Sequence[CandidateIndex]) -> str | N
 
 def is_slip(typed: str, word: str) -> bool:
     """Whether one slip makes ``word`` to what was ``typed``."""
-    if abs(len(typed) - len(word)) > 1 or typed[0] != word[0] or typed[-1] != word[-1] or typed == word:
+    if abs(len(typed) - len(word)) > 1 or typed[0] != word[0] or typed == word:
         return False
     at = next(place for place, pair in enumerate(zip(typed + " ", word + " ", strict=False)) if pair[0] != pair[1])
-    if len(typed) != len(word):
-        longer, shorter = (typed, word) if len(typed) > len(word) else (word, typed)
-        return longer[at + 1 :] == shorter[at:]
-    if typed[at + 1 :] == word[at + 1 :]:
-        return typed[at] in _VOWELS and word[at] in _VOWELS
-    return typed[at : at + 2] == word[at : at + 2][::-1] and typed[at + 2 :] == word[at + 2 :]
+    if typed[at : at + 2] == word[at : at + 2][::-1] and typed[at + 2 :] == word[at + 2 :]:
+        return len(typed) == len(word)  # only two letters that are swapped may be the last ones
+    if typed[-1] != word[-1]:
+        return False
+    if len(typed) == len(word):
+        return typed[at + 1 :] == word[at + 1 :] and typed[at] in _VOWELS and word[at] in _VOWELS
+    longer, shorter = (typed, word) if len(typed) > len(word) else (word, typed)
+    return longer[at + 1 :] == shorter[at:]

@@ -18,6 +18,7 @@ from tests.conftest import write
         ("limitter", "limiter", True),
         ("shutdwon", "shutdown", True),
         ("encript", "encrypt", True),
+        ("zebar", "zebra", True),
         ("mysql", "mssql", False),
         ("tiger", "timer", False),
         ("nestjs", "nextjs", False),
