@@ -187,11 +187,11 @@ def test_nobody_is_waited_for_in_vain(docs: Path, tmp_path: Path, trap: Path, mo
     package = tmp_path / "packages" / "ray" / "__init__.py"
     package.write_text(f"open({str(trap)!r}, 'w').close()\nimport time\ntime.sleep(600)\n")
     monkeypatch.setattr(cluster, "MAX_LOCAL_TEXTS", 0)
-    monkeypatch.setattr(cluster, "START_TIMEOUT_S", 3.0)
+    monkeypatch.setattr(cluster, "START_TIMEOUT_S", 2.0)
     began = time.monotonic()
     with (
         anvil.open(docs, tmp_path / "index.db") as opened,
-        pytest.raises(BuildError, match=r"does not answer within 3 seconds\. The index is what it was\."),
+        pytest.raises(BuildError, match=r"does not answer within 2 seconds\. The index is what it was\."),
     ):
         opened.index(executor="ray://local")
     assert time.monotonic() - began < 30

@@ -128,7 +128,10 @@ def test_an_edit_within_one_tick_of_the_clock_is_seen(
     assert serving.search("quagga", mode="keyword").freshness.refreshed == ("new.md",)
 
 
-def test_a_large_change_is_answered_at_once_and_embedded_behind(serving: anvil.Anvil, built: Path, held: Held) -> None:
+def test_a_large_change_is_answered_at_once_and_embedded_behind(
+    serving: anvil.Anvil, built: Path, held: Held, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("anvil.live.live_index.VECTOR_WAIT_S", 0.1)
     held.gate.clear()
     write(built, many(100))
     result = serving.search("zebra grass 7", file_filter="many/*")
@@ -510,6 +513,7 @@ def test_questions_during_the_first_build(
     docs: Path, held: Held, ahead: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("anvil.live.live_index.FIRST_READING_S", ahead)
+    monkeypatch.setattr("anvil.live.live_index.VECTOR_WAIT_S", 0.1)
     write(docs, many(60))
     held.gate.clear()
     told: list[tuple[str, int, int]] = []

@@ -121,6 +121,7 @@ class Host:
 
 class _Quiet(http.server.SimpleHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # else the body of an answer waits 40 ms for the client's acknowledgement
 
     def __init__(self, *given: Any, host: Host, **named: Any) -> None:
         self._host = host

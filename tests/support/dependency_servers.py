@@ -54,6 +54,7 @@ def git_server(
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True  # else the body of an answer waits 40 ms for the client's acknowledgement
 
         def _run(self) -> None:
             if expected is not None and self.headers.get("Authorization") != expected:

@@ -74,6 +74,7 @@ class Server:
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            disable_nagle_algorithm = True  # else the body of an answer waits 40 ms for the client's acknowledgement
 
             def do_GET(self) -> None:
                 outer.requests.append(Request(self.path, self.headers))
