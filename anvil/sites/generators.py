@@ -124,6 +124,10 @@ GENERATORS = (
         address="site_url in mkdocs.yml or properdocs.yml",
     ),
     Generator(
+        "mkdocs-gitbook", meta="mkdocs", markup="section.markdown-section", content=("section.markdown-section",)
+    ),
+    Generator("mkdocs-ivory", markup="main > #main > #content", content=("#content",)),
+    Generator(
         "sphinx",
         meta="docutils",
         markup="script[src*='_static/doctools.js'], link[href*='_static/pygments.css']",

@@ -23,6 +23,8 @@ _BEGINS_BLOCK = re.compile(
 _NUMBERED = re.compile(r"(\d{1,9})([.)](?: |$))")
 _MARK_LIKE = re.compile(r"(\\*)(<(?=[A-Za-z/!?])|\{(?=/\*)|`|\](?=\())")
 """Text that Markdown reads as a tag, a comment of MDX, code or a link."""
+_OPEN_TAG = re.compile(r"(?<!\\)<\Z")
+_TAG_NAME = re.compile("[A-Za-z/!?]")
 _HEADING_MARKS = re.compile(r"[\\*\[\]~`]|<(?=[A-Za-z/!?])|(?<![^\W_])_|_(?![^\W_])|&(?=#?\w+;)")
 _WORD_END = re.compile(r"[^\W_]\Z")
 _WORD_START = re.compile(r"[^\W_]")
@@ -94,6 +96,8 @@ class MarkdownWriter:
         if self._unmarked and _WORD_START.match(text):  # marks would part a word: "**B**c"
             self._pieces[-1] = self._unmarked
         self._unmarked = ""
+        if self._pieces and _OPEN_TAG.search(self._pieces[-1]) and _TAG_NAME.match(text):
+            self._pieces[-1] = f"{self._pieces[-1][:-1]}\\<"  # "List<" and "T>" of two elements
         if self._lines and self._lines[-1].plain:
             text = _HEADING_MARKS.sub(lambda mark: f"\\{mark[0]}", text)
         else:

@@ -163,6 +163,18 @@ from anvil.sites.page_content import PageRules
             "# Lamp\n\n## Wick\n\nText.\n",
         ),
         (
+            "mkdocs-gitbook",
+            """<meta name="generator" content="mkdocs-1.6.1, mkdocs-gitbook-1.0.7"><div><section class="normal
+            markdown-section"><h1>Lamp</h1></section><h1>No results matching ""</h1></div>""",
+            "# Lamp\n",
+        ),
+        (
+            "mkdocs-ivory",
+            """<main><a href="..">Site</a><div id="main"><div id="content"><h1>Lamp</h1></div><footer>Previous</footer>
+            </div></main>""",
+            "# Lamp\n",
+        ),
+        (
             "confluence",
             """<div id="main"><div id="main-header"><h1><span id="title-text">Site : Lamp</span></h1></div><div
             id="content"><div class="page-metadata">Created by Sam</div><div id="main-content"><h2>Wick</h2>
@@ -264,6 +276,8 @@ def test_an_operator_in_code_of_a_heading_is_its_name() -> None:
         ),
         ('<header id="title-block-header"><h1 class="title">Lamps</h1></header><h1 id="wicks">Wicks</h1>', "Lamps"),
         ("<title>Manual - Chapter 1: Lamps</title><body><h3>1: Lamps</h3>", "Chapter 1: Lamps"),
+        ("<title>JSDoc: Home</title><body><h1>Home</h1><article><h1>Lamps</h1></article>", "Lamps"),
+        ("<title>Home</title><body><h1>Home</h1>", "Home"),
         ("<title>Lamps</title><body><h1>1. Oil</h1><h1>2. Wick</h1>", "Lamps"),
         ("<title>Lamps - Manual</title><body><h3>About</h3>", "Lamps"),
         ('<title>Site : Lamp</title><div id="main-header"><i id="title-text">Site : Lamp</i></div>', "Site : Lamp"),

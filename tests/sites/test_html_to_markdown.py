@@ -64,6 +64,8 @@ CASES = {
         "</td></tr></table>",
         "| a | b |\n| --- | --- |\n| c | d e f |",
     ),
+    "tag of two elements": ("<p>List&lt;<i><span>S</span></i>&gt; <span>a &lt;</span> b</p>", "List\\<*S*> a < b"),
+    "heading with a tag of two elements": ("<h2><span>List</span>&lt;<span>S</span>&gt;</h2>", "## List\\<S>"),
     "admonition of AsciiDoc with a label": (
         '<div class="admonitionblock"><table><tr><td class="icon"><div class="title">Important</div></td><td>Trim.</td>'
         "</tr></table></div>",
