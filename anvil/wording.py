@@ -63,3 +63,11 @@ def closest_paths(typed: str, paths: Iterable[str], first: Sequence[str] = (), *
     alike = difflib.get_close_matches(typed, folded, n=limit, cutoff=0.5)
     near = [path for key in (*same_name, *bare_name, *alike) for path in folded[key]]
     return list(dict.fromkeys((*first, *near)))[:limit]
+
+
+MAX_SHOWN_CHARS = 500
+
+
+def shown(name: str) -> str:
+    """A name as an error repeats it: cut after :data:`MAX_SHOWN_CHARS` characters."""
+    return name if len(name) <= MAX_SHOWN_CHARS else name[:MAX_SHOWN_CHARS] + "…"

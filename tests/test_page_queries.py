@@ -278,17 +278,6 @@ def test_a_least_confidence_is_a_share(opened: anvil.Anvil, limit: float) -> Non
         opened.search("silence at night", min_confidence=limit)
 
 
-def test_a_filter_that_no_page_fits_is_said_with_the_closest_pages(docs: Path) -> None:
-    with anvil.open(docs, provider="none") as found:
-        result = found.search("alerts", file_filter="guides/ALERT.md")
-        assert not result.results
-        assert result.freshness.notes[-1].startswith("No page matches guides/ALERT.md. Closest: guides/alerts.md")
-        notes = found.search("alerts", file_filter="guides/**").freshness.notes
-        assert not any("No page" in note for note in notes)
-        notes = found.search("alerts", version="9", language="de").freshness.notes
-        assert notes[-1] == "No page has the version 9 and the language de."
-
-
 @pytest.mark.parametrize(
     ("call", "told"),
     [

@@ -1,8 +1,4 @@
-"""Whole pages, single sections, and the list of pages, by the address a reader uses; and the versions of a page.
-
-A site has a page once for each of its versions, and one of them is enough in an answer. Pages are versions of each
-other when their addresses, else their paths, are the same without the folder of the version.
-"""
+"""Whole pages, single sections, and the list of pages, by the address a reader uses."""
 
 from __future__ import annotations
 
@@ -11,27 +7,20 @@ import difflib
 import itertools
 import posixpath
 import re
-from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PureWindowsPath
-from typing import Any, NamedTuple, TypeVar
 
 from anvil.errors import NotFound
-from anvil.formats import patterns
 from anvil.formats.characters import is_unicode, line_ends
 from anvil.index_file.reader import IndexReader
-from anvil.index_file.table_rows import StoredDocument, edition, is_parallel, section_url, speaks
-from anvil.requests import SearchRequest
+from anvil.index_file.table_rows import StoredDocument, edition, is_parallel, section_url
 from anvil.results import Page, PageList, PageSection, PageSummary, SectionText
-from anvil.settings.collection_choice import version_order
 from anvil.values import MAX_PATH_CHARS, ROOT, SEPARATOR, ChunkMetadata, PageChunk, Section
-from anvil.wording import closest_paths, first_of, full_heading
+from anvil.wording import closest_paths, first_of, full_heading, shown
 
 MAX_SHARING = 5
 """Sections of one anchor that a message names."""
-MAX_SHOWN_CHARS = 500
-"""Characters of a name that an error repeats."""
 ENTRY_CHARS, TEXT_CHARS = 130, 3
 """Characters of an entry of the page list as JSON without its texts, and of the quotes and comma of each text."""
 
@@ -50,7 +39,7 @@ def normalize_path(file_path: str, docs_root: Path | None) -> str:
 
     An absolute path inside ``docs_root`` becomes relative. Raises :class:`NotFound` for a path outside of the folder.
     """
-    outside = NotFound(f"{_shown(file_path)} is outside the docs folder. Give a path relative to it, as in list_pages.")
+    outside = NotFound(f"{shown(file_path)} is outside the docs folder. Give a path relative to it, as in list_pages.")
     if "\0" in file_path:
         raise NotFound("A page's path cannot hold a NUL character. Use list_pages to discover available pages.")
     if docs_root is not None and Path(file_path).is_absolute():
@@ -74,7 +63,7 @@ def find_document(reader: IndexReader, file_path: str, docs_root: Path | None) -
     """The page at a path. Raises :class:`NotFound`, naming the closest paths."""
     if len(file_path) > MAX_PATH_CHARS:
         raise NotFound(
-            f"No page found at path: {_shown(file_path)}. It has {len(file_path):,} characters, and no path has more "
+            f"No page found at path: {shown(file_path)}. It has {len(file_path):,} characters, and no path has more "
             f"than {MAX_PATH_CHARS:,}. Use list_pages to discover available pages."
         )
     document = _stored(reader, file_path)  # a listed path first, also if it looks like an absolute one
@@ -83,7 +72,7 @@ def find_document(reader: IndexReader, file_path: str, docs_root: Path | None) -
     if document is None:
         near = closest_paths(path, reader.identities())
         raise NotFound(
-            f"No page found at path: {_shown(file_path)}. Use list_pages to discover available pages."
+            f"No page found at path: {shown(file_path)}. Use list_pages to discover available pages."
             + (f" Closest: {', '.join(near)}." if near else "")
         )
     return document
@@ -91,10 +80,6 @@ def find_document(reader: IndexReader, file_path: str, docs_root: Path | None) -
 
 def _stored(reader: IndexReader, path: str) -> StoredDocument | None:
     return reader.document(path) if is_unicode(path) else None
-
-
-def _shown(name: str) -> str:
-    return name if len(name) <= MAX_SHOWN_CHARS else name[:MAX_SHOWN_CHARS] + "…"
 
 
 def get_page(reader: IndexReader, file_path: str, docs_root: Path | None = None) -> Page:
@@ -150,14 +135,14 @@ def get_section(
         ]
         if sharing:
             raise NotFound(
-                f"{len(sharing)} sections of {document.file_path} have the anchor {_shown(heading_path)}: "
+                f"{len(sharing)} sections of {document.file_path} have the anchor {shown(heading_path)}: "
                 f"{first_of(sharing, MAX_SHARING)}. Give one of these as heading_path."
             )
         near = [
             full_heading(document.title, path) for path in closest_headings(heading_path[:MAX_PATH_CHARS], sections)
         ]
         raise NotFound(
-            f"No section found at heading: {_shown(heading_path)} in {document.file_path}. "
+            f"No section found at heading: {shown(heading_path)} in {document.file_path}. "
             "Use get_page to see available sections." + (f" Closest: {'; '.join(near)}." if near else "")
         )
     section, part = address
@@ -266,33 +251,6 @@ def closest_headings(heading_path: str, sections: tuple[Section, ...]) -> list[s
     return list(dict.fromkeys(ranked))[:3]
 
 
-def chosen(index: IndexReader, request: SearchRequest) -> Collection[str] | None:
-    """The paths of the pages that a search is about, besides its glob; None where only that decides. The language
-    ``en`` is ``en-GB`` too."""
-    version, language = request.version, request.language
-    if request.paths is not None or (version is None and language is None):
-        return request.paths
-    return frozenset(
-        page.file_path
-        for page in index.documents()
-        if (version is None or page.metadata.get("version") == version)
-        and (language is None or speaks(str(page.metadata.get("language") or ""), language))
-    )
-
-
-def none_chosen(indexes: Iterable[IndexReader], request: SearchRequest) -> tuple[str, ...]:
-    """Notes for a search that covered no page: which filter no page fits. Without a filter there are none."""
-    file_filter = request.file_filter
-    if file_filter:
-        paths = [path for index in indexes for path in index.identities()]
-        if not any(map(patterns.selects(file_filter), paths)):
-            near = closest_paths(file_filter, paths)
-            return (f"No page matches {_shown(file_filter)}." + (f" Closest: {', '.join(near)}." if near else ""),)
-    given = {"version": request.version, "language": request.language}
-    named = " and ".join(f"the {key} {_shown(value)}" for key, value in given.items() if value is not None)
-    return (f"No page {'in the filter ' if file_filter else ''}has {named}.",) if named else ()
-
-
 def bounded_page(page: Page, offset: int, max_chars: int | None) -> Page:
     """The chunks of a page from the one with the character ``offset`` on: of ``max_chars`` characters together, but at
     least one."""
@@ -377,108 +335,3 @@ def breadcrumb(reader: IndexReader, file_path: str, heading: str, docs_root: Pat
     document = find_document(reader, file_path, docs_root)
     match = _address(heading, document.title, reader.sections(document.id))
     return match[0].heading_path if match else heading
-
-
-T = TypeVar("T")
-
-NEARLY = 0.9
-"""Share of the score of a page's best version from which on a newer one stands for it. With less, the newer one may
-lack the section that answers."""
-_ENDING = re.compile(r"(?:^|/)(?:index(?:\.\w+)?)?$|\.(?:html?|mdx?)$", re.I)
-
-
-class Versioned(NamedTuple):
-    """A page of a version. ``family``: what all versions of the page share; ``version``: None for the one that is in no
-    version's folder."""
-
-    family: str
-    version: str | None
-
-
-class Versions(NamedTuple):
-    """Document -> its :class:`Versioned`, of the pages with several versions; and family -> its versions, the newest
-    first, by name (empty for the one without)."""
-
-    pages: Mapping[int, Versioned]
-    families: Mapping[str, tuple[str, ...]]
-
-
-NO_VERSIONS = Versions({}, {})
-
-
-def versions(pages: Iterable[tuple[int, str, str | None]]) -> Versions:
-    """The versions of a site's ``pages``: each an id, an address or path, and the name of its version, if it has
-    one."""
-    members: dict[str, list[tuple[int, str | None]]] = defaultdict(list)
-    for id_, address, version in pages:
-        parts = _ENDING.sub("", address).split("/")
-        if version in parts:
-            parts.remove(version)
-        members["/".join(parts)].append((id_, version))
-    several = {family: found for family, found in members.items() if len(found) > 1}
-    return Versions(
-        {id_: Versioned(family, version) for family, found in several.items() for id_, version in found},
-        {
-            family: tuple(version or "" for _, version in sorted(found, key=lambda each: newest(each[1]), reverse=True))
-            for family, found in several.items()
-        },
-    )
-
-
-def of_index(index: IndexReader) -> Versions:
-    """The versions of the pages of a site's index; none in an index of files."""
-    if index.excluded_hashes() is None:
-        return NO_VERSIONS
-    return versions((page.id, page.url or page.file_path, edition(page.metadata)[0]) for page in index.documents())
-
-
-def newest(version: str | None) -> tuple[bool, Any]:
-    """A sort key, highest for the version that most readers want: the one without a name, then as
-    :func:`version_order`."""
-    return version is None, version_order(version or "")
-
-
-def one_of_each(
-    results: Sequence[T],
-    found: Versions,
-    question: str,
-    page: Callable[[T], int],
-    score: Callable[[T], float],
-) -> list[T]:
-    """Ranked results without those of other versions of the same page, in the same order.
-
-    The newest version whose best score is near that of the page's best one stays; one that the question names goes
-    before it.
-    """
-    if not found.pages:
-        return list(results)
-    words = frozenset(question.lower().split())
-    best: dict[str, dict[int, float]] = defaultdict(dict)  # family -> page -> its best score
-    for result in results:
-        versioned = found.pages.get(page(result))
-        if versioned is not None:
-            scores = best[versioned.family]
-            scores[page(result)] = max(score(result), scores.get(page(result), score(result)))
-    kept: dict[str, int] = {}
-    for family, scores in best.items():
-        enough = NEARLY * max(scores.values())
-
-        def place(page: int, family: str = family, enough: float = enough) -> tuple[bool, bool, object]:
-            version = found.pages[page].version
-            is_named = version is not None and not words.isdisjoint((version.lower(), f"v{version.lower()}"))
-            return is_named, best[family][page] >= enough, newest(version)
-
-        kept[family] = max(scores, key=place)
-    return [
-        result
-        for result in results
-        if (versioned := found.pages.get(page(result))) is None or kept[versioned.family] == page(result)
-    ]
-
-
-def others(found: Versions, page: int) -> tuple[str, ...]:
-    """The names of the other versions of a page, the newest first."""
-    versioned = found.pages.get(page)
-    if versioned is None:
-        return ()
-    return tuple(name for name in found.families[versioned.family] if name and name != versioned.version)

@@ -25,9 +25,9 @@ from anvil.index_file.reader import IndexReader
 from anvil.index_file.table_rows import SectionPlace, StoredChunk
 from anvil.requests import SearchRequest
 from anvil.results import Freshness, Hit, SearchResult
-from anvil.search import confidence, pages, ranking, result_texts, spelling
+from anvil.search import confidence, page_filters, page_versions, ranking, result_texts, spelling
 from anvil.search.confidence import MatchEvidence
-from anvil.search.pages import Versions
+from anvil.search.page_versions import Versions
 from anvil.search.ranking import CANDIDATES, ENOUGH, SCORE_DIGITS, CandidateIndex, Near, Ranked, ScoreParts, Weights
 from anvil.search.result_texts import SectionChooser, SectionSpan
 from anvil.text import query as lexicon
@@ -194,7 +194,7 @@ class Searcher:
     @cached_property
     def versions(self) -> Versions:
         """The versions of the pages of a site; none in an index of files."""
-        return pages.of_index(self.index.reader)
+        return page_versions.of_index(self.index.reader)
 
     @property
     def semantic(self) -> bool:
@@ -212,7 +212,7 @@ class Searcher:
 
     def select(self, request: SearchRequest) -> Any:
         """The chunks that a request is about; None for all."""
-        return self.index.select(request.file_filter, pages.chosen(self.index.reader, request))
+        return self.index.select(request.file_filter, page_filters.filtered(self.index.reader, request))
 
     def candidates(self, request: SearchRequest, question: QueryVector | None = None) -> Candidates:
         """The candidates of :meth:`search`, without its limits; in semantic mode ``top_k`` of them."""
@@ -301,7 +301,7 @@ class Searcher:
             page_anchor = sections[0].anchor if sections else ""
             confidence_ = self.fits.confidence(result.evidence)
             hit, span = result_texts.hit(chunk, result.score, confidence_, section, page_anchor)
-            versions = pages.others(self.versions, chunk.document_id) if self.versions.pages else ()
+            versions = page_versions.others(self.versions, chunk.document_id) if self.versions.pages else ()
             hits.append((replace(hit, versions=versions) if versions else hit, span))
         return hits
 
@@ -409,7 +409,7 @@ def answer(
     warning = confidence.note(map(confidence_of, shown or results), least)
     if not total:
         readers = [searcher.index.reader for searcher in searchers]
-        notes += pages.none_chosen(readers, request)
+        notes += page_filters.notes_on_none(readers, request)
     texts = _hits(searchers, [*shown, *_further(shown, likely)], request.query, candidates)
     own, further = texts[: len(shown)], texts[len(shown) :]
     is_covered = not shown or confidence.is_covered(map(confidence_of, shown), shown[0].ranked.evidence)
@@ -435,7 +435,7 @@ def _one_version_each(searchers: Sequence[Searcher], results: Sequence[Result], 
     for place, searcher in enumerate(searchers):
         if searcher.versions.pages:
             own = [result for result in kept if result.place == place]
-            chosen = pages.one_of_each(
+            chosen = page_versions.one_of_each(
                 own, searcher.versions, query, lambda result: result.page[1], lambda result: result.score
             )
             kept = [result for result in kept if result.place != place or result in chosen]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import anvil
-from anvil.search.pages import newest, one_of_each, others, versions
+from anvil.search.page_versions import newest, one_of_each, others, versions
 from tests.conftest import write
 
 PAGES = [

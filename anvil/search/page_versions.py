@@ -1,0 +1,120 @@
+"""The versions of a page, of which an answer names one.
+
+A site has a page once for each of its versions, and one of them is enough in an answer. Pages are versions of each
+other when their addresses, else their paths, are the same without the folder of the version.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+from anvil.index_file.reader import IndexReader
+from anvil.index_file.table_rows import edition
+from anvil.settings.collection_choice import version_order
+
+T = TypeVar("T")
+
+NEARLY = 0.9
+"""Share of the score of a page's best version from which on a newer one stands for it. With less, the newer one may
+lack the section that answers."""
+_ENDING = re.compile(r"(?:^|/)(?:index(?:\.\w+)?)?$|\.(?:html?|mdx?)$", re.I)
+
+
+class Versioned(NamedTuple):
+    """A page of a version. ``family``: what all versions of the page share; ``version``: None for the one that is in no
+    version's folder."""
+
+    family: str
+    version: str | None
+
+
+class Versions(NamedTuple):
+    """Document -> its :class:`Versioned`, of the pages with several versions; and family -> its versions, the newest
+    first, by name (empty for the one without)."""
+
+    pages: Mapping[int, Versioned]
+    families: Mapping[str, tuple[str, ...]]
+
+
+NO_VERSIONS = Versions({}, {})
+
+
+def versions(pages: Iterable[tuple[int, str, str | None]]) -> Versions:
+    """The versions of a site's ``pages``: each an id, an address or path, and the name of its version, if it has
+    one."""
+    members: dict[str, list[tuple[int, str | None]]] = defaultdict(list)
+    for id_, address, version in pages:
+        parts = _ENDING.sub("", address).split("/")
+        if version in parts:
+            parts.remove(version)
+        members["/".join(parts)].append((id_, version))
+    several = {family: found for family, found in members.items() if len(found) > 1}
+    return Versions(
+        {id_: Versioned(family, version) for family, found in several.items() for id_, version in found},
+        {
+            family: tuple(version or "" for _, version in sorted(found, key=lambda each: newest(each[1]), reverse=True))
+            for family, found in several.items()
+        },
+    )
+
+
+def of_index(index: IndexReader) -> Versions:
+    """The versions of the pages of a site's index; none in an index of files."""
+    if index.excluded_hashes() is None:
+        return NO_VERSIONS
+    return versions((page.id, page.url or page.file_path, edition(page.metadata)[0]) for page in index.documents())
+
+
+def newest(version: str | None) -> tuple[bool, Any]:
+    """A sort key, highest for the version that most readers want: the one without a name, then as
+    :func:`version_order`."""
+    return version is None, version_order(version or "")
+
+
+def one_of_each(
+    results: Sequence[T],
+    found: Versions,
+    question: str,
+    page: Callable[[T], int],
+    score: Callable[[T], float],
+) -> list[T]:
+    """Ranked results without those of other versions of the same page, in the same order.
+
+    The newest version whose best score is near that of the page's best one stays; one that the question names goes
+    before it.
+    """
+    if not found.pages:
+        return list(results)
+    words = frozenset(question.lower().split())
+    best: dict[str, dict[int, float]] = defaultdict(dict)  # family -> page -> its best score
+    for result in results:
+        versioned = found.pages.get(page(result))
+        if versioned is not None:
+            scores = best[versioned.family]
+            scores[page(result)] = max(score(result), scores.get(page(result), score(result)))
+    kept: dict[str, int] = {}
+    for family, scores in best.items():
+        enough = NEARLY * max(scores.values())
+
+        def place(page: int, family: str = family, enough: float = enough) -> tuple[bool, bool, object]:
+            version = found.pages[page].version
+            is_named = version is not None and not words.isdisjoint((version.lower(), f"v{version.lower()}"))
+            return is_named, best[family][page] >= enough, newest(version)
+
+        kept[family] = max(scores, key=place)
+    return [
+        result
+        for result in results
+        if (versioned := found.pages.get(page(result))) is None or kept[versioned.family] == page(result)
+    ]
+
+
+def others(found: Versions, page: int) -> tuple[str, ...]:
+    """The names of the other versions of a page, the newest first."""
+    versioned = found.pages.get(page)
+    if versioned is None:
+        return ()
+    return tuple(name for name in found.families[versioned.family] if name and name != versioned.version)
