@@ -37,7 +37,7 @@ class Hit:
     first and last line of the passage; None where ``content`` is not cut, or stands in no file. ``title``: the page's.
     ``confidence``: the probability that this answers the query, 0..1, independent of the other results; None if
     unknown. ``also``: further sections of the page that match nearly as well; None without any. ``versions``: other
-    versions of a site that have this page, the newest first; None without any. ``collection`` and ``version``: where
+    versions that have this page, the newest first; None without any. ``collection`` and ``version``: where
     it comes from; None unless there are several collections.
     """
 

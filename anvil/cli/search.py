@@ -53,7 +53,7 @@ BLANK_LINES = re.compile(r"(?:[^\S\r\n]*(?:\r\n?|\n))+")
     type=click.FloatRange(0, 1),
     help="Omit results with a lower confidence, 0 to 1; the exit code is 1 if none is left.",
 )
-@click.option("--version", metavar="TEXT", help="Only pages of this version of a site, such as 1.2.")
+@click.option("--version", metavar="TEXT", help="Only pages of this version, such as 1.2.")
 @click.option("--language", metavar="CODE", help="Only pages of a site in this language, such as de.")
 @options.as_json
 @options.question

@@ -195,9 +195,12 @@ class MilvusReader:
         return {path: PageEntry(*entry) for path, *entry in rows}
 
     @cached_property
-    def paths(self) -> Mapping[int, str]:
+    def path_of(self) -> Mapping[int, str]:
         """Document id -> its path."""
         return {entry.id: path for path, entry in self.pages.items()}
+
+    def paths(self) -> Iterator[tuple[int, str]]:
+        yield from self.path_of.items()
 
     @cached_property
     def _links(self) -> str:
@@ -207,7 +210,7 @@ class MilvusReader:
     def links(self) -> dict[LinkablePage, tuple[PossibleLink, ...]]:
         """The pages, without digests, and the links in each."""
         return {
-            LinkablePage(id_, self.paths[id_], url, b""): tuple(
+            LinkablePage(id_, self.path_of[id_], url, b""): tuple(
                 PossibleLink(text, tuple(targets)) for text, targets in links
             )
             for id_, url, links in json.loads(self._links)

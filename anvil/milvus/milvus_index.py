@@ -239,9 +239,9 @@ class MilvusIndex:
         if not chosen:
             return None
         # of the two lists of ids that say the same, the shorter one
-        if 2 * len(chosen) <= len(self.reader.below.paths):
+        if 2 * len(chosen) <= len(self.reader.below.path_of):
             return generations.within(chosen, ())
-        return generations.within(None, self.reader.below.paths.keys() - chosen)
+        return generations.within(None, self.reader.below.path_of.keys() - chosen)
 
     def _over(self, selection: NDArray[np.bool_] | None) -> list[int]:
         """The selected documents of the overlay."""

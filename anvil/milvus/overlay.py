@@ -46,7 +46,7 @@ class Overlay(Writer):
 
     def new_id(self, library: str, path: str, besides: Container[int] = ()) -> int:
         exported = self._below.pages.get(path)
-        return exported.id if exported else super().new_id(library, path, self._below.paths)
+        return exported.id if exported else super().new_id(library, path, self._below.path_of)
 
 
 class LayeredReader:
@@ -65,7 +65,7 @@ class LayeredReader:
 
     def is_above(self, document: int) -> bool:
         """Whether a document is in the overlay."""
-        return document in self.masked or document not in self.below.paths
+        return document in self.masked or document not in self.below.path_of
 
     def _of_both(self, documents: Iterable[int], shift: int = 0) -> tuple[list[int], list[int]]:
         """Document ids, or row ids with a document id above ``shift`` bits, as those below and those above."""
@@ -109,6 +109,10 @@ class LayeredReader:
     def identities(self) -> dict[str, str]:
         identities = {path: e.blob_id for path, e in self.below.pages.items() if e.id not in self.masked}
         return dict(sorted({**identities, **self.above.identities()}.items()))
+
+    def paths(self) -> Iterator[tuple[int, str]]:
+        yield from ((id_, path) for id_, path in self.below.path_of.items() if id_ not in self.masked)
+        yield from self.above.paths()
 
     def documents(self, prefix: str = "") -> Iterator[StoredDocument]:
         new = list(self.above.documents(prefix))

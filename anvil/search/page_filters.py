@@ -12,15 +12,15 @@ from anvil.wording import closest_paths, shown
 
 
 def filtered(index: IndexReader, request: SearchRequest) -> Collection[str] | None:
-    """The paths of the pages that a search is about, besides its glob; None where only that decides. The language
-    ``en`` is ``en-GB`` too."""
+    """The paths of the pages that a search is about, besides its glob; None where only that decides. A version is what
+    a page of a site names, or the folder at the top; the language ``en`` is ``en-GB`` too."""
     version, language = request.version, request.language
     if request.paths is not None or (version is None and language is None):
         return request.paths
     return frozenset(
         page.file_path
         for page in index.documents()
-        if (version is None or page.metadata.get("version") == version)
+        if (version is None or version in (page.metadata.get("version"), page.file_path.partition("/")[0]))
         and (language is None or speaks(str(page.metadata.get("language") or ""), language))
     )
 

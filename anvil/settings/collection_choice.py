@@ -9,6 +9,7 @@ from pathlib import Path
 
 from anvil import registry
 from anvil.errors import ConfigError
+from anvil.formats.patterns import lazy_pattern
 from anvil.settings.schema import LOCK_NAME, Collection, Config
 
 OWN_NAME = "docs"
@@ -91,6 +92,16 @@ def newest(versions: Iterable[str]) -> str:
     """The newest of some versions. A release is newer than any pre-release; ``stable`` and ``latest`` are newer than
     all numbers; names without a number are older."""
     return max(versions, key=version_order)
+
+
+VERSION_NUMBER = lazy_pattern(
+    r"v\d+(?:\.(?:\d+|x))*(?:[-.]?(?:a|b|rc|alpha|beta|dev|pre|post)\.?\d*)?|"
+    r"\d+(?:\.(?:\d+|x))+(?:[-.]?(?:a|b|rc|alpha|beta|dev|pre|post)\.?\d*)?",
+    re.I,
+)
+"""The name of a folder with a version of the documentation: ``v2``, ``1.x``, ``1.2rc1``."""
+VERSION_NAMES = frozenset({"latest", "stable", "dev", "main", "master", "next", "nightly", "current", "canary", "edge"})
+"""Names of such folders, where others are numbers."""
 
 
 def version_order(version: str) -> tuple[int, bool, list[tuple[float, str]]]:

@@ -11,17 +11,11 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from urllib.parse import SplitResult, quote, unquote, urljoin, urlsplit
 
+from anvil.settings.collection_choice import VERSION_NAMES, VERSION_NUMBER
+
 _OTHER_FOLDER = frozenset("\\:\0")
 _SLASHES = re.compile(r"//+")
 _SAFE = "/:@!$&'()*+,;=~-._"
-_VERSION_NUMBER = re.compile(
-    r"v\d+(?:\.(?:\d+|x))*(?:[-.]?(?:a|b|rc|alpha|beta|dev|pre|post)\.?\d*)?|"
-    r"\d+(?:\.(?:\d+|x))+(?:[-.]?(?:a|b|rc|alpha|beta|dev|pre|post)\.?\d*)?",
-    re.I,
-)
-_VERSION_NAMES = frozenset(
-    {"latest", "stable", "dev", "main", "master", "next", "nightly", "current", "canary", "edge"}
-)
 UNRELEASED = "current"
 """What Docusaurus calls the version of the documentation folder."""
 _LANGUAGE = re.compile(r"[a-z]{2,3}(?:[-_][A-Za-z]{2,4})?")
@@ -131,11 +125,9 @@ def version_folders(
         for folder in starts
         if folder.count("/") == 0 or _is_language(folder) or folder.rpartition("/")[0] in components
     }
-    numbered = {
-        folder for folder in candidates if _VERSION_NUMBER.fullmatch(_folder_name(folder)) or folder in declared
-    }
+    numbered = {folder for folder in candidates if VERSION_NUMBER.fullmatch(_folder_name(folder)) or folder in declared}
     above = {folder.rpartition("/")[0] for folder in numbered}
-    named = {f for f in candidates if _folder_name(f).lower() in _VERSION_NAMES and f.rpartition("/")[0] in above}
+    named = {f for f in candidates if _folder_name(f).lower() in VERSION_NAMES and f.rpartition("/")[0] in above}
     return frozenset(numbered | named)
 
 
@@ -147,7 +139,7 @@ def stated_folders(versions: Mapping[str, str]) -> frozenset[str]:
     """
     folders: set[str] = set()
     for path, version in versions.items() if len(set(versions.values())) > 1 else ():
-        names = _VERSION_NAMES if version == UNRELEASED else {version}
+        names = VERSION_NAMES if version == UNRELEASED else {version}
         above = path.split("/")[:-1]
         depth = next((depth for depth, name in enumerate(above, 1) if name in names), 0)
         folders.add("/".join(above[:depth]))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import anvil
-from anvil.search.page_versions import newest, one_of_each, others, versions
+from anvil.search.page_versions import newest, of_folder, one_of_each, others, versions
 from tests.conftest import write
 
 PAGES = [
@@ -46,6 +46,44 @@ def test_pages_without_other_versions_are_left_alone() -> None:
 
 def test_the_other_versions_are_named() -> None:
     assert others(versions(PAGES), 1) == ("1.10", "1.2") and others(versions(PAGES), 3) == ("1.2",)
+
+
+def folder_of(*versions: str, pages: int = 3) -> list[tuple[int, str]]:
+    paths = [f"{version}p{page}.md" for version in versions for page in range(pages)]
+    return list(enumerate(paths))
+
+
+def test_a_folder_has_versions_where_folders_with_numbers_share_pages() -> None:
+    assert of_folder(folder_of("", "v2/", "1.x/")).families["p0"] == ("", "v2", "1.x")
+    assert of_folder(folder_of("v1/", "latest/")).families["p0"] == ("latest", "v1")
+    for paths in (
+        folder_of("", "v2/", pages=2),  # too few to be versions
+        folder_of("", "latest/"),  # no number beside it
+        folder_of("api/v1/", "api/v2/"),  # not at the top: both may be in use
+        [(1, "2023/a.md"), (2, "2024/a.md"), (3, "2023/b.md"), (4, "2024/b.md"), (5, "2023/c.md"), (6, "2024/c.md")],
+    ):
+        assert not of_folder(paths).pages, paths
+
+
+def test_two_pages_of_one_version_that_look_alike_are_no_versions() -> None:
+    assert not versions([(1, "a.md", None), (2, "a/index.md", None), (3, "v2/a.md", "v2")]).pages
+
+
+def test_a_folder_with_versions_answers_once(tmp_path: Path) -> None:
+    pages = {
+        f"{folder}{name}.md": f"# {name}\n\nThe {name} holds jobs until a worker takes them, for {days} days.\n"
+        for folder, days in (("", 3), ("v2/", 2), ("v1/", 1))
+        for name in ("queue", "store", "mailbox")
+    }
+    docs = write(tmp_path / "docs", {**pages, "v1/old.md": "# Old queue\n\nThe old queue was a file of jobs.\n"})
+    with anvil.open(docs, tmp_path / "i.db", provider="none") as opened:
+        found = {hit.metadata.file_path: hit.versions for hit in opened.search("the queue of jobs").results}
+        assert found["queue.md"] == ("v2", "v1") and found["v1/old.md"] is None
+        assert not found.keys() & {"v1/queue.md", "v2/queue.md"}
+        paths = {hit.metadata.file_path for hit in opened.search("the queue of jobs in v1").results}
+        assert "v1/queue.md" in paths and not paths & {"queue.md", "v2/queue.md"}
+        paths = {hit.metadata.file_path for hit in opened.search("the queue of jobs", version="v2").results}
+        assert "v2/queue.md" in paths and all(path.startswith("v2/") for path in paths)
 
 
 def test_a_site_with_versions_answers_once(tmp_path: Path) -> None:
