@@ -74,6 +74,11 @@ class SearchRequest:
         # Clamped and not refused: a model that asks for 50 results gets what there is.
         object.__setattr__(self, "top_k", min(max(self.top_k, 1), MAX_RESULTS))
 
+    @property
+    def filters_pages(self) -> bool:
+        """Whether it is about some pages only."""
+        return bool(self.file_filter) or self.version is not None or self.language is not None
+
 
 @dataclass(frozen=True, slots=True)
 class GrepRequest:

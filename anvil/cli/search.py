@@ -83,7 +83,7 @@ def command(given: OpenRequest, search: SearchRequest, as_json: bool) -> int:
     if as_json:
         output.print_json(result)
     else:
-        _print(result, notes, explained.spans, search.query, folders, advice)
+        _print(result, notes, explained.spans, search, folders, advice)
     if provisional:
         kept = " What is embedded by then is kept." if caches else ""
         being_built = f"The index is being built for the next search. Ctrl-C stops that.{kept}"
@@ -116,7 +116,7 @@ def _print(
     result: SearchResult,
     notes: Sequence[str],
     spans: Sequence[SectionSpan],
-    query: str,
+    search: SearchRequest,
     folders: Mapping[str | None, str],
     advice: str,
 ) -> None:
@@ -124,7 +124,9 @@ def _print(
         output.warn(note)
     if result.freshness.refreshed:
         output.warn(f"{counted(len(result.freshness.refreshed), 'page')} changed since the index was built.{advice}")
-    output.say(rendered(result, spans, query, folders), nl=False)
+    if not result.total_chunks and search.filters_pages:  # a note says which filter no page fits
+        return
+    output.say(rendered(result, spans, search.query, folders), nl=False)
 
 
 def rendered(result: SearchResult, spans: Sequence[SectionSpan], query: str, folders: Mapping[str | None, str]) -> str:

@@ -81,6 +81,9 @@ def test_folders_are_listed_as_results_name_them(built: Path) -> None:  # noqa: 
 def test_a_filter_that_matches_no_page_says_so(built: Path) -> None:  # noqa: F811
     done = in_process.program("search", "alerts", "--filter", "alert.md", cwd=built)
     assert "No page matches alert.md." in done.stderr and "guides/alerts.md" in done.stderr
+    assert not done.stdout, "the index has pages"
+    done = in_process.program("search", "alerts", "--version", "9", cwd=built)
+    assert "No page has the version 9." in done.stderr and not done.stdout
     for glob in ("docs/guides/*", "guides/*", str(built / "docs/guides/*")):
         hits = in_process.printed("search", "alerts", "--filter", glob, cwd=built)["results"]
         assert hits and all(hit["metadata"]["file_path"].startswith("guides/") for hit in hits)
