@@ -4,11 +4,11 @@
 project of ``model_projects.toml``, which gives the commit, the documentation folders and the licence. The kinds:
 
 - ``commit``: the subject of a commit, and the section that got most of the lines that it added;
-- ``task``, ``problem``, ``other words``: questions of ``model_questions.tsv``, and the passage each was written for. A
-  language model wrote them for 3,848 passages: a task as an issue's title says it, a problem, a question in words that
-  the passage does not use.
+- ``task``, ``problem``, ``other words``: questions of ``model_questions.tsv``, and the section each was written for. A
+  language model wrote them: a task as an issue's title says it, a problem, a question in words that the section does
+  not use.
 
-A passage is a chunk as Anvil embeds it: title and headings, then text. The same commits give the same pairs.
+The same commits give the same pairs.
 """
 
 from __future__ import annotations
@@ -45,7 +45,6 @@ MAX_PAGES = 700
 """Of a larger project a sample of this many pages is read."""
 MAX_COMMITS = 6000
 MIN_BODY_CHARS = 120
-MAX_PASSAGE_CHARS = 1200
 MAX_QUERY_WORDS = 40
 MAX_CHANGED_FILES = 4
 """A commit that changes more pages is about none of them."""
@@ -62,14 +61,13 @@ _PREFIX = re.compile(r"^(\[[^\]]*\]|\(?[a-z]+(\([^)]*\))?!?:|[a-z/_.-]+:)\s*", r
 
 
 class Pair(NamedTuple):
-    """A query and the passage that answers it: ``header`` and ``body`` are embedded with a line break between."""
+    """A query, and the page and headings (as Anvil embeds them) of the section that answers it."""
 
     project: str
     kind: str
     page: str
     query: str
     header: str
-    body: str
 
 
 class Passage(NamedTuple):
@@ -104,7 +102,7 @@ def mine(clones: Path, project: dict[str, object], seen: set[str]) -> Iterator[P
                 seen.add(digest)
                 passages.append(passage)
     yield from commit_pairs(name, repository, project, passages)
-    yield from question_pairs(name, passages)
+    yield from question_pairs(name)
 
 
 def repository_of(clones: Path, project: dict[str, object]) -> Path:
@@ -163,10 +161,10 @@ def header(passage: Passage) -> str:
     return chunker.window_header(passage.title, passage.heading_path)
 
 
-def pair(name: str, kind: str, query: str, passage: Passage) -> Pair:
-    """A pair with bounded query and passage."""
+def pair(name: str, kind: str, query: str, page: str, headings: str) -> Pair:
+    """A pair with a bounded query."""
     words = inline(query).split()[:MAX_QUERY_WORDS]
-    return Pair(name, kind, passage.page, " ".join(words), header(passage), passage.text[:MAX_PASSAGE_CHARS])
+    return Pair(name, kind, page, " ".join(words), headings)
 
 
 def commit_pairs(name: str, repository: Path, project: dict[str, object], passages: list[Passage]) -> Iterator[Pair]:
@@ -197,17 +195,13 @@ def commit_pairs(name: str, repository: Path, project: dict[str, object], passag
         if votes:
             used.add(query)
             number = min(votes, key=lambda each: (-votes[each], each))
-            yield pair(name, "commit", query, passages[number])
+            yield pair(name, "commit", query, passages[number].page, header(passages[number]))
 
 
-def question_pairs(name: str, passages: list[Passage]) -> Iterator[Pair]:
-    """The written questions of a project, each with its passage: page, headings, and which part under these."""
-    places: dict[tuple[str, str], list[Passage]] = defaultdict(list)
-    for passage in passages:
-        places[passage.page, header(passage)].append(passage)
+def question_pairs(name: str) -> Iterator[Pair]:
+    """The written questions of a project."""
     with QUESTIONS.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE):
             if row["project"] == name:
-                passage = places[row["page"], row["headings"]][int(row["part"]) - 1]
                 for style in filter(row.get, STYLES):
-                    yield pair(name, style, row[style], passage)
+                    yield pair(name, style, row[style], row["page"], row["headings"])

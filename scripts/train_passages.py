@@ -25,7 +25,6 @@ with its nearest ones, weighted by a softmax over a linear function of the quest
 from __future__ import annotations
 
 import argparse
-import csv
 import json
 import math
 import random
@@ -139,9 +138,9 @@ def candidates(clones: Path, work: Path) -> None:
     work.mkdir(parents=True, exist_ok=True)
     with (work / "candidates.jsonl").open("w", encoding="utf-8", newline="\n") as out:
         for project in mine_pairs.projects("train"):
-            rows = written(str(project["name"]))
-            asked = [(row[style], row["page"], row["headings"], 1.0) for row in rows for style in mine_pairs.STYLES]
-            docs = export(clones, project, {row["page"] for row in rows}, work)
+            written = list(mine_pairs.question_pairs(str(project["name"])))
+            docs = export(clones, project, {pair.page for pair in written}, work)
+            asked = [(pair.query, pair.page, pair.header, 1.0) for pair in written]
             asked += commits(clones, project, docs)
             index = work / f"{docs.name}.db"
             with anvil.open(docs, index, "local") as opened:
@@ -150,7 +149,7 @@ def candidates(clones: Path, work: Path) -> None:
                 searcher = Searcher(FileIndex(reader), provider)
                 for text, right_page, right_header, weight in asked:
                     question = embed_query(text, provider)
-                    if not text or question.vector is None:
+                    if question.vector is None:
                         continue
                     rows_found = [each.row for each in searcher.candidates(SearchRequest(text), question).results]
                     passages = [searcher.passage(row, question.vector) for row in rows_found]
@@ -173,13 +172,6 @@ def candidates(clones: Path, work: Path) -> None:
                     if weight == 1.0 or any(right):  # a commit's page may be one that says little of its subject
                         out.write(json.dumps(line) + "\n")
             print(project["name"], len(asked), flush=True)
-
-
-def written(project: str) -> list[dict[str, str]]:
-    """The rows of the questions that were written for a project."""
-    with mine_pairs.QUESTIONS.open(encoding="utf-8", newline="") as file:
-        rows = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
-        return [row for row in rows if row["project"] == project]
 
 
 def commits(clones: Path, project: dict[str, object], docs: Path) -> list[tuple[str, str, str, float]]:

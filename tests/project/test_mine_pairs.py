@@ -71,7 +71,7 @@ def test_a_commit_gives_a_pair_and_the_same_one_again(clones: Path, tmp_path: Pa
     )
     pairs, again = json.loads(done.stdout)
     assert pairs == again
-    assert [(kind, page, query) for _, kind, page, query, _, _ in pairs] == [
+    assert [(kind, page, query) for _, kind, page, query, _ in pairs] == [
         ("commit", "docs/keys.md", "say how many sessions a revocation ended"),
         ("commit", "docs/guide.md", "Import the pages of the wiki"),
     ]
@@ -83,8 +83,8 @@ def test_held_out_projects_become_questions_for_the_retrieval_benchmark(clones: 
     project = f'name = "acme/keys"\ncommit = "{commit}"\nsplit = "held-out"\nlicence = "MIT"\nfolders = ["docs"]\n'
     projects.write_text(f"[[project]]\n{project}", encoding="utf-8")
     written = tmp_path / "questions.tsv"
-    titles = "project\tpage\theadings\tpart\ttask\tproblem\tother words\n"
-    row = "acme/keys\tdocs/keys.md\tKeys > Revoke\t1\tBlock a stolen key\t\tkick out whoever got hold of it\n"
+    titles = "project\tpage\theadings\ttask\tproblem\tother words\n"
+    row = "acme/keys\tdocs/keys.md\tKeys > Revoke\tBlock a stolen key\t\tkick out whoever got hold of it\n"
     written.write_text(titles + row, encoding="utf-8")
     program = (
         "import sys; from pathlib import Path; from scripts import held_out_eval, mine_pairs;"
@@ -118,7 +118,6 @@ def test_the_written_questions_are_of_known_projects_and_whole() -> None:
     assert {row["project"] for row in rows} == {each["name"] for each in listed}
     for row in rows:
         assert None not in row
-        assert int(row["part"]) >= 1
         assert row["task"] or row["problem"] or row["other words"]
 
 
