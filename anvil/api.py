@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Literal
 
 from anvil import registry
 from anvil.errors import AnvilError, ArtifactError, ArtifactMissing, ConfigError, SourceError
-from anvil.live.location import IndexLocation
+from anvil.live.index_location import IndexLocation
 from anvil.opened_index import OpenedIndex
 from anvil.page_queries import PageQueries
 from anvil.requests import BuildRequest, OpenRequest, checked, checks_arguments
 from anvil.settings import index_url
-from anvil.settings.files import load_config
+from anvil.settings.config_file import load_config
 from anvil.settings.layers import configured, of_collection
 from anvil.settings.schema import Collection, Config
 from anvil.values import BuildReport, Changes, Progress, silent

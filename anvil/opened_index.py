@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING
 from anvil import registry
 from anvil._version import __version__
 from anvil.errors import AnvilError, ArtifactError, ArtifactMissing, BuildError, ConfigError, NotFound, SourceError
-from anvil.live.location import CLOSED, IndexLocation
+from anvil.index_file.manifest_keys import recorded
+from anvil.live.index_location import CLOSED, IndexLocation
 from anvil.requests import BuildRequest, OpenRequest
 from anvil.settings import index_url
-from anvil.settings.files import index_file
-from anvil.settings.schema import Collection, Config, recorded
+from anvil.settings.config_file import index_file
+from anvil.settings.schema import Collection, Config
 from anvil.system import safe_files
 from anvil.values import MAX_PATH_CHARS, BuildReport, Changes
 from anvil.wording import counted, first_of
@@ -306,15 +307,15 @@ class OpenedIndex:
 
     def _build_site_once(self, build: Callable[[BuildRequest], BuildReport], request: BuildRequest) -> BuildReport:
         """A copy of the index is kept in the user's cache folder, because generators empty the site's folder."""
-        from anvil.index_file import manifest, publish
+        from anvil.index_file import publish, published_manifest
 
         assert self.site_folder is not None and self._site_source is not None
         index, kept = self.location.path, registry.part("site cache")(self.site_folder) / "index.db"
         # Without an index, a build begins with the first previous one: the copy, before those that the user names.
         existing = [] if index.exists() or not kept.exists() else [kept]
         report = build(replace(request, previous=(*existing, *request.previous)))
-        if report.outcome == "built" or not manifest.manifest_path(index).is_file():
-            manifest.write_manifest(index)
+        if report.outcome == "built" or not published_manifest.manifest_path(index).is_file():
+            published_manifest.write_manifest(index)
         reasons = [*report.reasons, *self._site_source.notes]
         if report.outcome == "built" or not kept.exists():
             try:

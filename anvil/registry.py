@@ -96,7 +96,7 @@ PARTS = {
     "agent skills": "anvil.agents.skill",
     "markdown of a site": "anvil.markdown.site_files:publish",
     "search page of a site": "anvil.search_page.publishing:publish",
-    "topics": "anvil.agents.documentation_pointer:topics",
+    "topics": "anvil.agents.topics:topics",
     "suite": "anvil.doc_tests.suite:load",
     "suite run": "anvil.doc_tests.testing:run",
     "suite suggestions": "anvil.doc_tests.suite:suggestions",

@@ -28,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from anvil.settings.schema import ChunkingOptions
 from anvil.text.chunker import chunks
-from anvil.text.markdown_parser import parse
+from anvil.text.markdown_sections import parse
 from tests.support import mcp_servers, raw_http
 from tests.support.live_edits import LiveEdits
 from tests.support.mutations import mutated

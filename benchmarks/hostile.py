@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from anvil.settings.schema import ChunkingOptions
 from anvil.text.chunker import chunks
-from anvil.text.markdown_parser import parse
+from anvil.text.markdown_sections import parse
 from tests.support.growth import NAMES, page
 
 LIMIT_S = 2.0

@@ -33,9 +33,8 @@ from measuring import ROOT, heading, percentile, table
 sys.path.insert(0, str(ROOT))
 
 import anvil
-from anvil.build import indexer
 from anvil.embedding.factory import create_provider
-from anvil.index_file import connection, publish
+from anvil.index_file import connection, manifest_keys, publish
 from anvil.index_file.reader import Reader
 from anvil.index_file.writer import Writer, quantized
 from anvil.results import Mode
@@ -88,7 +87,7 @@ def generate(index: Path, count: int) -> float:
     scratch = index.with_suffix(".scratch")
     with contextlib.closing(Writer(connection.open_scratch(scratch))) as writer:
         connection.lay_out(writer.connection, provider.dimensions)
-        settings = indexer.settings(provider, ChunkingOptions())
+        settings = manifest_keys.settings(provider, ChunkingOptions())
         writer.set_meta({**settings, "anvil_version": anvil.__version__, "docs_root_path": "."})
         with writer.atomic():
             for number in range(-(-count // SECTIONS)):

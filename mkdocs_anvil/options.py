@@ -11,7 +11,7 @@ from mkdocs.config import base
 from mkdocs.config import config_options as options
 
 from anvil.embedding.factory import PROVIDERS
-from anvil.settings.files import load_config
+from anvil.settings.config_file import load_config
 from anvil.settings.index_url import FILES
 from anvil.settings.schema import INDEX_FOLDER, Config
 from mkdocs_anvil.pages import AUTO

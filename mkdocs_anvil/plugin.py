@@ -24,12 +24,12 @@ from mkdocs.structure.pages import Page
 
 import anvil
 from anvil.agents import skill
-from anvil.agents.documentation_pointer import SiteAccess
+from anvil.agents.pointer_text import SiteAccess
 from anvil.cli.output import ProgressLines
 from anvil.doc_tests import suite_report
 from anvil.errors import AnvilError, BuildError
 from anvil.formats.characters import log_line
-from anvil.index_file import manifest, publish, verify
+from anvil.index_file import publish, published_manifest, verify
 from anvil.markdown import llms, site_files, twins
 from anvil.markdown.page_file import page_of
 from anvil.markdown.site_files import PlacedPage
@@ -291,7 +291,7 @@ class AnvilPlugin(BasePlugin[options.AnvilConfig]):  # type: ignore[no-untyped-c
             safe_files.clear(fresh)
             shutil.copyfile(kept, fresh)
             safe_files.rename(fresh, target)
-            manifest.write_manifest(target)
+            published_manifest.write_manifest(target)
 
     def _publish_skill(self, config: MkDocsConfig, index: Path) -> None:
         if self._unread:  # it would lack the pages that a dirty build skipped

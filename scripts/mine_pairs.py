@@ -35,7 +35,7 @@ sys.path.insert(0, str(ROOT))
 
 from anvil.errors import AnvilError  # noqa: E402
 from anvil.settings.schema import ChunkingOptions  # noqa: E402
-from anvil.text import chunker, markdown_parser, visible_text  # noqa: E402
+from anvil.text import chunker, markdown_sections, visible_text, windows  # noqa: E402
 
 PROJECTS = ROOT / "scripts" / "model_projects.toml"
 QUESTIONS = ROOT / "scripts" / "model_questions.tsv"
@@ -132,7 +132,7 @@ def read_page(path: str, text: str) -> Iterator[Passage]:
     """The chunks of a page that have enough text, without imports and exports of MDX."""
     text = re.sub(r"^(import|export) .*$", "", text, flags=re.MULTILINE) if path.endswith(".mdx") else text
     try:
-        page = visible_text.cleaned(markdown_parser.parse(text.replace("\r\n", "\n")))
+        page = visible_text.cleaned(markdown_sections.parse(text.replace("\r\n", "\n")))
     except AnvilError:
         return
     title = page.title or posixpath.basename(path).rsplit(".", 1)[0].replace("-", " ")
@@ -158,7 +158,7 @@ def inline(markdown: str) -> str:
 
 def header(passage: Passage) -> str:
     """Title and headings as Anvil embeds them."""
-    return chunker.window_header(passage.title, passage.heading_path)
+    return windows.window_header(passage.title, passage.heading_path)
 
 
 def pair(name: str, kind: str, query: str, page: str, headings: str) -> Pair:

@@ -9,7 +9,7 @@ from typing import Any
 
 from anvil.registry import TOOLSETS
 from anvil.server.docs_toolset import COLLECTION_PARAMETERS
-from anvil.server.result_json import ARRAY_KEY, output_schema
+from anvil.server.result_schema import ARRAY_KEY, output_schema
 from anvil.server.toolset import Parameter, Tool, Toolset
 
 OPENING = """\

@@ -16,7 +16,7 @@ tests=(
   tests/git/test_{repository,repository_merge}.py
   tests/documents/test_file_changes_watcher.py
   tests/index_file/test_{publish,publish_lock,verify}.py
-  tests/text/test_{front_matter,markdown_parser}.py
+  tests/text/test_{front_matter,markdown_sections}.py
   tests/sites/test_html_page_fragment.py
   tests/e2e/mcp/test_tools.py
   tests/server/test_stdio.py
@@ -35,4 +35,4 @@ uv pip install --quiet --python "$work/environment" --constraint "$work/lowest.t
 "$(pwd)/scripts/smoke.sh" "$work/environment" index.md quickstart.md guides/keep-fresh.md guides/ci.md
 rm -rf anvil mkdocs_anvil # what is installed is what is tried
 "$work/environment/bin/python" -m pytest -n auto -p no:cacheprovider "${tests[@]}" \
-  --deselect tests/text/test_markdown_parser.py::test_ten_thousand_lines_and_a_million_in_a_fence # of speed, which is no bound's
+  --deselect tests/text/test_markdown_sections.py::test_ten_thousand_lines_and_a_million_in_a_fence # of speed, which is no bound's

@@ -12,19 +12,13 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from anvil.agents import skill
-from anvil.agents.documentation_pointer import (
-    DocumentationPointer,
-    block_body,
-    blocks,
-    repository_pointer,
-    with_block,
-    without_block,
-)
+from anvil.agents.marked_blocks import block_body, blocks, with_block, without_block
+from anvil.agents.pointer_text import DocumentationPointer, repository_pointer
 from anvil.bundle.project_metadata import find_project
 from anvil.documents import repository_files
 from anvil.documents.document_source import DocumentSource
 from anvil.errors import AnvilError, BuildError, ConfigError
-from anvil.settings.files import load_config, nearest_config
+from anvil.settings.config_file import load_config, nearest_config
 from anvil.system import safe_files
 
 FIRST = "AGENTS.md"

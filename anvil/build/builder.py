@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Literal
 
 from anvil._version import __version__
-from anvil.build.indexer import Indexer, adapt, settings, without
+from anvil.build.indexer import Indexer, adapt, without
 from anvil.documents import document_source
 from anvil.documents.document_source import DocumentSource
 from anvil.documents.shards import Shard, ShardSource
@@ -22,10 +22,11 @@ from anvil.embedding.provider import EmbeddingProvider
 from anvil.errors import AnvilError, ArtifactError, ArtifactMissing, BuildError, FormatTooNew
 from anvil.index_file import connection, fts_table, publish, verify
 from anvil.index_file.connection import signature
+from anvil.index_file.manifest_keys import OPTIONAL_SETTINGS, settings
 from anvil.index_file.reader import Reader
 from anvil.index_file.writer import Writer
 from anvil.requests import BuildRequest
-from anvil.settings.schema import INDEX_FOLDER, OPTIONAL_SETTINGS, Chunking
+from anvil.settings.schema import INDEX_FOLDER, Chunking
 from anvil.values import BuildReport, Changes, Scan, Skipped
 from anvil.wording import counted
 
@@ -79,9 +80,9 @@ def build(
 
     An index of ``request.previous`` that cannot be used is named in the report's reasons. If there is no index yet, the
     first of them is the start. ``configured``: see
-    :func:`anvil.build.indexer.settings`. ``about_pages``: gives what to report about the number of pages (a shard may
-    have none). A build from plain files replaces an index that was built with a site only with ``force``: the index
-    would lose the site's addresses, and get the files that the site excludes.
+    :func:`anvil.index_file.manifest_keys.settings`. ``about_pages``: gives what to report about the number of pages (a
+    shard may have none). A build from plain files replaces an index that was built with a site only with ``force``: the
+    index would lose the site's addresses, and get the files that the site excludes.
     Raises :class:`IndexBusy` when another process still builds the same index, and :class:`BuildError` and
     :class:`SourceError`. Then the file at ``index`` is not changed.
     """

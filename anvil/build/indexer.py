@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 
@@ -16,38 +16,17 @@ from anvil.documents import document_source
 from anvil.documents.document_source import DocumentSource
 from anvil.embedding.provider import Embedded, EmbeddingProvider, Executor, LocalExecutor
 from anvil.formats.data_formats import canonical
-from anvil.index_file.connection import FORMAT_VERSION
+from anvil.index_file.manifest_keys import OPTIONAL_SETTINGS, SETTINGS, recalled_site
 from anvil.index_file.reader import Reader
 from anvil.index_file.table_rows import ChunkText, most_chunks, window_key
-from anvil.index_file.writer import SETTINGS, Writer, quantized
-from anvil.settings.schema import OPTIONAL_SETTINGS, Chunking, SiteOptions, recalled_site
+from anvil.index_file.writer import Writer, quantized
+from anvil.settings.schema import Chunking, SiteOptions
 from anvil.text import chunker, page_urls
-from anvil.text.chunker import cut_windows, window_header, window_text
 from anvil.text.includes import source_line
 from anvil.text.query import readable
+from anvil.text.windows import OVERLAP_TOKENS, cut_windows, window_header, window_text
 from anvil.values import Changes, Chunk, ParsedPage, Progress, Skipped, Window, silent
 from anvil.wording import full_heading
-
-OVERLAP_TOKENS = 32
-"""Tokens that neighbouring windows share: a sentence or two, so that one at a border is whole in one of them."""
-
-
-def settings(
-    provider: EmbeddingProvider, options: Chunking, configured: Mapping[str, str | None] | None = None
-) -> dict[str, str]:
-    """The keys of the manifest on which the rows depend. ``configured``: those of :data:`OPTIONAL_SETTINGS`; None means
-    not configured."""
-    keys = {
-        "format_version": str(FORMAT_VERSION),
-        "chunking": canonical({**asdict(options), "version": chunker.CHUNKER_VERSION}),
-        "embedding_provider": provider.name,
-        "embedding_model": provider.model,
-        "embedding_model_digest": provider.digest,
-        "embedding_dimensions": str(provider.dimensions),
-        "windows": canonical({"overlap": OVERLAP_TOKENS}),  # their size is in the model's digest
-    }
-    assert set(SETTINGS) == set(keys)
-    return keys | {key: value for key, value in (configured or {}).items() if value is not None}
 
 
 @dataclass
@@ -139,12 +118,12 @@ class Indexer:
             self.writer.remove(path)
             self.tally.skipped.append(document)
             return
-        from anvil.text import markdown_parser, rendered_sections, visible_text
+        from anvil.text import markdown_sections, rendered_sections, visible_text
 
         # In this order: anchors need all sections, then text is taken out, then it is cut, and lines come last, for
         # only chunks say which text is to be found in the source.
         slugs = page_urls.SLUGS.get(self._site.rule, self.options.slugs) if self._site.url else self.options.slugs
-        page = document.page or markdown_parser.parse(document.text, replace(self.options, slugs=slugs))
+        page = document.page or markdown_sections.parse(document.text, replace(self.options, slugs=slugs))
         if document.url is None and self._site.url:
             document = replace(
                 document, url=page_urls.address(self._site, path, {**page.metadata, **document.metadata})

@@ -13,13 +13,10 @@ from anvil.documents.shards import Shard
 from anvil.errors import ArtifactMissing, ArtifactRejected, ConfigError
 from anvil.index_file import connection, publish, verify
 from anvil.index_file import writer as transfer
+from anvil.index_file.manifest_keys import OPTIONAL_SETTINGS, SETTINGS, SHARED_KEYS
 from anvil.index_file.reader import Reader
-from anvil.index_file.writer import SETTINGS, Writer
-from anvil.settings.schema import OPTIONAL_SETTINGS
+from anvil.index_file.writer import Writer
 from anvil.values import LOCK_TIMEOUT_S, BuildReport, Changes, Progress, Scan, silent
-
-SHARED_KEYS = (*SETTINGS, "anvil_version", "commit", "docs_root_path", *OPTIONAL_SETTINGS)
-"""Keys of the manifest that are equal in all shards of one index."""
 
 
 def join(

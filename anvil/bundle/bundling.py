@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote, unquote, urljoin
 
-from anvil.bundle import pointer
+from anvil.bundle import agents_md
+from anvil.bundle.agents_md import INDEX, PAGES, POINTER, BundledProject, PointedPage
 from anvil.bundle.folder import Bundle, page_files
-from anvil.bundle.pointer import INDEX, PAGES, POINTER, BundledProject, PointedPage
 from anvil.documents.document_source import DocumentSource, GivenDocuments
 from anvil.documents.repository_files import FileTree
 from anvil.errors import BuildError, ConfigError, SourceError
@@ -100,8 +100,8 @@ def collect(
     notes += links.notes()
     content = {page.file: _bytes(page) for page in pages}
     pointed = [PointedPage(page.file, page.title) for page in pages]
-    published = member.config.site.url or links.start(pointer.start_page(pointed))
-    content[POINTER] = pointer.text(project, pointed, published, with_index).encode()
+    published = member.config.site.url or links.start(agents_md.start_page(pointed))
+    content[POINTER] = agents_md.text(project, pointed, published, with_index).encode()
     if with_index:
         content[INDEX] = _index(member, pages, project.version, source.commit(), progress)
     return Bundle(project, dict(sorted(content.items())), len(pages), tuple(notes))

@@ -75,7 +75,7 @@ def command(
     larger than --max-size, so nothing was written, or a file in OUT was kept, 2: an error.
     """
     from anvil.bundle import bundling, folder
-    from anvil.bundle.pointer import INDEX
+    from anvil.bundle.agents_md import INDEX
     from anvil.bundle.project_metadata import find_project
 
     with output.progress(quiet) as progress, options.open_index(given, progress) as opened:

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from anvil._version import __version__
-from anvil.bundle.pointer import BundledProject
+from anvil.bundle.agents_md import BundledProject
 from anvil.errors import BuildError
 from anvil.formats.data_formats import canonical
 from anvil.system import safe_files

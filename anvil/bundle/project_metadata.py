@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from anvil.bundle.pointer import BundledProject
+from anvil.bundle.agents_md import BundledProject
 from anvil.formats import data_formats
 from anvil.system import safe_files
 

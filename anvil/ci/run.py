@@ -70,7 +70,7 @@ def plan(options: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
 
 def build(options: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
     """Build the index, reuse vectors of the kept one, and write the new index and its manifest into that folder."""
-    from anvil.index_file import manifest, publish, verify
+    from anvil.index_file import publish, published_manifest, verify
 
     with ExitStack() as stack:
         opened = stack.enter_context(_opened(options, runner))
@@ -110,7 +110,7 @@ def build(options: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
         if options.keep:
             target = Path(options.keep, INDEX_NAME)
             publish.place(index, target)
-            manifest.write_manifest(target)
+            published_manifest.write_manifest(target)
     runner.summarize(summary.render_index(contents))
     return True, values
 
@@ -261,16 +261,16 @@ def deps(options: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
 
     Returns whether all of it is there, and numbers. Raises :class:`ConfigError` without ``anvil.lock``.
     """
-    from anvil.dependencies import docs_cache, lock_entries
-    from anvil.settings.files import load_config
+    from anvil.dependencies import anvil_lock_changes, docs_cache
+    from anvil.settings.config_file import load_config
     from anvil.settings.schema import LOCK_NAME
 
     config, base = load_config(options.config)
-    entries, cache = lock_entries.read_entries(base), docs_cache.cache()
+    entries, cache = anvil_lock_changes.read_entries(base), docs_cache.cache()
     kept_docs = docs_cache.kept(Path(options.keep)) if options.keep else None
     if kept_docs is not None:
         docs_cache.copy(kept_docs, cache, entries, config.table(FetchOptions), base)
-    reports = lock_entries.sync(config, base, cache, _progress(runner))
+    reports = anvil_lock_changes.sync(config, base, cache, _progress(runner))
     is_complete = all(report.problem is None for report in reports)
     if kept_docs is not None and is_complete:
         docs_cache.copy(cache, kept_docs, entries, config.table(FetchOptions), base)
@@ -303,7 +303,7 @@ def _opened(options: CiOptions, runner: Runner) -> Anvil:
 
 def _name_other_folders(opened: Anvil, options: CiOptions, runner: Runner) -> None:
     """Warn where the project has other collections with a folder: a job that is green says nothing about them."""
-    from anvil.settings.files import load_config
+    from anvil.settings.config_file import load_config
 
     if options.names_index or opened.folder is None:
         return

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from anvil.doc_tests.suite_report import standing
 from anvil.index_file.reader import Reader
 from anvil.search.pages import page_text
-from anvil.text import markdown_parser
+from anvil.text import markdown_sections
 from anvil.text.includes import source_line
 from anvil.values import Changes, Document
 
@@ -219,6 +219,6 @@ def _first_different_line(path: str, opened: Anvil, reader: Reader) -> int:
     document = opened.tree.read(path) if opened.tree else None
     if indexed is None or not isinstance(document, Document):
         return 1
-    page = markdown_parser.parse(document.text)
+    page = markdown_sections.parse(document.text)
     line = first_difference(page_text(reader.page_chunks(indexed.id)), page.text, page.first_line)
     return source_line(line, document.inserted)

@@ -25,7 +25,7 @@ from anvil.clients.file_formats import EDITORS
 from anvil.clients.known_clients import CLIENTS, FORM, McpClient, Scope
 from anvil.errors import ConfigError
 from anvil.settings import index_url
-from anvil.settings.files import nearest_config
+from anvil.settings.config_file import nearest_config
 from anvil.system import installation, safe_files
 from anvil.wording import counted
 

@@ -141,9 +141,9 @@ class TaskedDocuments(SourceWrapper):
         document = self.plain(path)
         if isinstance(document, Skipped):
             return document
-        from anvil.text import markdown_parser
+        from anvil.text import markdown_sections
 
-        page = markdown_parser.parse(document.text)
+        page = markdown_sections.parse(document.text)
         lines = LINE_END.split(page.text) if page.tasks else []
         boxes = [_stored(task, lines[task.line - page.first_line] if task.mark else "") for task in page.tasks]
         return replace(document, page=page, metadata={**document.metadata, TASKS_KEY: [list(box) for box in boxes]})

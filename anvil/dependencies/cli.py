@@ -38,9 +38,9 @@ def command(ctx: click.Context, config: str | None, everything: bool, as_json: b
                 f"Write the options after the command: anvil deps {ctx.invoked_subcommand} --config FILE"
             )
         return
-    from anvil.dependencies import lockfiles
+    from anvil.dependencies import project_dependencies
 
-    listed = lockfiles.overview(_base(config))
+    listed = project_dependencies.overview(_base(config))
     is_main = any(row.direct for row in listed)  # without pyproject.toml or package.json nothing tells them apart
     shown = [row for row in listed if everything or not is_main or row.direct or row.locked is not None]
     if as_json:
@@ -96,7 +96,7 @@ def add(
 
     NAME is a package of a lockfile, or NAME==VERSION. Exit code 0: done, 1: some have no documentation, 2: an error.
     """
-    from anvil.dependencies import lock_entries
+    from anvil.dependencies import anvil_lock_changes
     from anvil.dependencies.project_urls import named_by_user
     from anvil.dependencies.values import DocsHints
 
@@ -104,7 +104,7 @@ def add(
     if hints != DocsHints() and len(names) > 1:
         raise click.UsageError("--repository, --tag and --folder are for one package. Name one.")
     with _finder(config, quiet) as (finder, base):
-        reports = lock_entries.add(finder, base, names, hints, refresh)
+        reports = anvil_lock_changes.add(finder, base, names, hints, refresh)
     return _print(reports, explain, as_json, quiet)
 
 
@@ -118,12 +118,12 @@ def sync(config: str | None, explain: bool, as_json: bool, quiet: bool) -> int:
 
     Exit code 0: all is here, 1: something is refused, or cannot be fetched or built, 2: an error.
     """
-    from anvil.dependencies import docs_cache, lock_entries
-    from anvil.settings.files import load_config
+    from anvil.dependencies import anvil_lock_changes, docs_cache
+    from anvil.settings.config_file import load_config
 
     settings, base = load_config(config)
     with output.progress(quiet) as progress:
-        reports = lock_entries.sync(settings, base, docs_cache.cache(), progress)
+        reports = anvil_lock_changes.sync(settings, base, docs_cache.cache(), progress)
     return _print(reports, explain, as_json, quiet)
 
 
@@ -138,10 +138,10 @@ def update(config: str | None, explain: bool, as_json: bool, quiet: bool, names:
 
     Exit code 0: done, 1: some have no documentation, 2: an error.
     """
-    from anvil.dependencies import lock_entries
+    from anvil.dependencies import anvil_lock_changes
 
     with _finder(config, quiet) as (finder, base):
-        reports = lock_entries.update(finder, base, names)
+        reports = anvil_lock_changes.update(finder, base, names)
     return _print(reports, explain, as_json, quiet)
 
 
@@ -152,9 +152,9 @@ def update(config: str | None, explain: bool, as_json: bool, quiet: bool, names:
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
 def remove(config: str | None, as_json: bool, quiet: bool, names: tuple[str, ...]) -> int:
     """Remove packages from anvil.lock."""
-    from anvil.dependencies import lock_entries
+    from anvil.dependencies import anvil_lock_changes
 
-    return _print(lock_entries.remove(_base(config), names), False, as_json, quiet)
+    return _print(anvil_lock_changes.remove(_base(config), names), False, as_json, quiet)
 
 
 @command.command("outdated", epilog="Example: anvil deps outdated")
@@ -163,9 +163,9 @@ def remove(config: str | None, as_json: bool, quiet: bool, names: tuple[str, ...
 def outdated(config: str | None, as_json: bool) -> int:
     """Compare anvil.lock with the versions that the lockfiles have. Exit code 0: the same, 1: some differ, 2: an
     error."""
-    from anvil.dependencies import lock_entries
+    from anvil.dependencies import anvil_lock_changes
 
-    outdated_entries = lock_entries.outdated(_base(config))
+    outdated_entries = anvil_lock_changes.outdated(_base(config))
     if as_json:
         output.print_json({"outdated": outdated_entries})
     else:
@@ -178,7 +178,7 @@ def outdated(config: str | None, as_json: bool) -> int:
 
 def _base(config: str | None) -> Path:
     """The project's folder: that of the configuration, else the working folder."""
-    from anvil.settings.files import load_config
+    from anvil.settings.config_file import load_config
 
     return load_config(config)[1]
 
@@ -187,7 +187,7 @@ def _base(config: str | None) -> Path:
 def _finder(config: str | None, quiet: bool) -> Iterator[tuple[DocsFinder, Path]]:
     from anvil.dependencies import docs_cache
     from anvil.dependencies.finder import DocsFinder
-    from anvil.settings.files import load_config
+    from anvil.settings.config_file import load_config
 
     settings, base = load_config(config)
     with output.progress(quiet) as progress, DocsFinder(settings, base, docs_cache.cache(), progress) as finder:

@@ -18,7 +18,7 @@ from anvil.dependencies import ecosystems, package_registry
 from anvil.dependencies.attempts import AttemptLog
 from anvil.dependencies.package_registry import PackageArchive
 from anvil.dependencies.project_urls import ProjectUrls, github_slug
-from anvil.dependencies.python_packages import MAX_METADATA_CHARS, urls_of
+from anvil.dependencies.python_ecosystem import MAX_METADATA_CHARS, urls_of
 from anvil.dependencies.settings import DepsOptions
 from anvil.dependencies.values import ECOSYSTEMS, LockedDocs
 from anvil.errors import AnvilError, ArtifactRejected, FetchError, NotFound

@@ -34,7 +34,7 @@ ECOSYSTEMS: Mapping[Ecosystem, EcosystemEntry] = {
         False,
         "@",
         ("NPM_CONFIG_REGISTRY", "npm_config_registry"),
-        "anvil.dependencies.npm_packages",
+        "anvil.dependencies.npm_ecosystem",
     ),
     "pypi": EcosystemEntry(
         "a Python package",
@@ -42,7 +42,7 @@ ECOSYSTEMS: Mapping[Ecosystem, EcosystemEntry] = {
         True,
         "==",
         ("UV_DEFAULT_INDEX", "UV_INDEX_URL", "PIP_INDEX_URL"),
-        "anvil.dependencies.python_packages",
+        "anvil.dependencies.python_ecosystem",
     ),
 }
 DirectPackages = dict[str, set[str]]

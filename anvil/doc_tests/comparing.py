@@ -17,9 +17,10 @@ from anvil.doc_tests.judging import Asker, ExpectedParts, QuestionVectors, hit_r
 from anvil.doc_tests.values import ChangedPage, Comparison, Difference, Outcome, Question
 from anvil.documents import document_source
 from anvil.index_file import connection, writer
+from anvil.index_file.manifest_keys import SETTINGS
 from anvil.index_file.reader import Reader
 from anvil.index_file.table_rows import is_parallel
-from anvil.index_file.writer import SETTINGS, Writer
+from anvil.index_file.writer import Writer
 from anvil.search.candidates import FileIndex
 from anvil.search.pages import page_text
 from anvil.search.searcher import Searcher

@@ -23,8 +23,8 @@ from anvil.errors import AnvilError, ConfigError, SourceError
 from anvil.git.repository import Repository
 from anvil.git.tracked_file import TrackedIndex
 from anvil.index_file import verify
+from anvil.index_file.manifest_keys import SETTINGS
 from anvil.index_file.reader import IndexReader, Reader
-from anvil.index_file.writer import SETTINGS
 from anvil.live.working_copy import WorkingCopy
 from anvil.search.pages import page_text
 from anvil.search.searcher import Searcher

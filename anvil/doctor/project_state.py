@@ -30,7 +30,7 @@ from anvil.errors import (
 )
 from anvil.library.settings import LibraryOptions
 from anvil.settings import index_url
-from anvil.settings.files import nearest_config
+from anvil.settings.config_file import nearest_config
 from anvil.settings.layers import variables
 from anvil.system import installation
 from anvil.wording import counted
@@ -277,8 +277,8 @@ def _missing(project: ExaminedProject) -> Finding:
 
 def _shortcomings(project: ExaminedProject, reader: Reader) -> Iterator[Finding]:
     from anvil.documents import document_source
+    from anvil.index_file.manifest_keys import OPTIONAL_SETTINGS, recorded
     from anvil.live import site_view
-    from anvil.settings.schema import OPTIONAL_SETTINGS, recorded
 
     meta, shown = reader.meta(), relative(project.index)
     of_site = reader.excluded_hashes() is not None  # such an index has settings of its own
@@ -394,11 +394,11 @@ def library(project: ExaminedProject) -> Iterator[Finding]:
 def _wanted_settings(project: ExaminedProject, *configured: dict[str, str | None]) -> dict[str, str]:
     """The settings of an index that the configuration asks for; empty for a model that cannot be used: that is another
     finding."""
-    from anvil.build import indexer
     from anvil.embedding.factory import create_provider
+    from anvil.index_file.manifest_keys import settings
 
     try:
         provider = create_provider(project.config.embedding.provider, project.config.embedding)
-        return indexer.settings(provider, project.config.chunking, *configured)
+        return settings(provider, project.config.chunking, *configured)
     except AnvilError:
         return {}

@@ -17,7 +17,7 @@ from anvil.errors import AnvilError, FetchError
 from anvil.fetch.attestation import AttestationRule, rule_of
 from anvil.fetch.fetch_index import FetchResult, cached_path, fetch
 from anvil.fetch.settings import FetchOptions
-from anvil.live.location import IndexLocation
+from anvil.live.index_location import IndexLocation
 from anvil.settings import index_url
 from anvil.settings.schema import Config
 from anvil.values import Progress, silent

@@ -6,11 +6,10 @@ name. If the server cannot be reached, the index that was fetched before is used
 
 from __future__ import annotations
 
-import base64
 import os
 import time
 import urllib.parse
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,7 +24,7 @@ from anvil.errors import (
     SourceError,
     Unreachable,
 )
-from anvil.fetch import attestation, github, zip_archive
+from anvil.fetch import attestation, credentials, github, zip_archive
 from anvil.fetch.attestation import Attestation, AttestationRule, Examined, Examiner, expected_builder
 from anvil.fetch.download import Candidate, Missing, download, forget, web_candidates
 from anvil.fetch.fetched_cache import CacheEntry, CacheState, FetchedCache
@@ -34,9 +33,9 @@ from anvil.formats.data_formats import timestamp
 from anvil.git import repository
 from anvil.git.repository import Repository
 from anvil.http.allowed_servers import HttpPolicy
-from anvil.http.client import HttpClient, Limits, http_date, origin
-from anvil.index_file import manifest
-from anvil.index_file.manifest import Manifest
+from anvil.http.client import HttpClient, Limits, http_date
+from anvil.index_file import published_manifest
+from anvil.index_file.published_manifest import Manifest
 from anvil.settings import index_url
 from anvil.settings.index_url import Address, GitHubAddress, LocalPath, WebAddress
 from anvil.settings.schema import INDEX_FOLDER, INDEX_NAME, Config
@@ -196,7 +195,7 @@ class _Server:
         """The index that the server has now. If its files do not match each other, they are requested a second time,
         because a new index can be published between two requests."""
         for last in (False, True):
-            with HttpClient(self.limits, authorization(self.address), self.policy) as http:
+            with HttpClient(self.limits, credentials.authorization(self.address), self.policy) as http:
                 for candidate in candidates(http, self.address, state, self.head):
                     if candidate is None:
                         assert state is not None
@@ -227,7 +226,7 @@ class _Server:
             if candidate.manifest is None:
                 validators = downloaded_validators
             file = self._verified(candidate)
-        described = manifest.describe(file)
+        described = published_manifest.describe(file)
         if candidate.manifest is not None:
             agree(candidate.manifest, described, shown)
         examined = self._examined(http, candidate.url, described.sha256)
@@ -318,20 +317,10 @@ class _Server:
 def checked_manifest(file: Path, named: str) -> Manifest:
     """The manifest of a checked file, which errors call by this name."""
     try:
-        return manifest.describe(file)
+        return published_manifest.describe(file)
     except ArtifactError as error:
         problem = error.problem.replace(str(file), named)
         raise type(error)(problem, error.advice and "It has to be built and published again.") from None
-
-
-def authorization(address: WebAddress | GitHubAddress) -> Mapping[str, str]:
-    """Origin -> value of the Authorization header."""
-    if isinstance(address, GitHubAddress):
-        return github.authorization()
-    if address.credentials is None:
-        return {}
-    pair = base64.b64encode(":".join(address.credentials).encode()).decode("ascii")
-    return {origin(address.url): f"Basic {pair}"}
 
 
 def candidates(
@@ -365,7 +354,7 @@ def find(path: Path) -> FetchResult:
     if not path.exists():
         raise FetchError(f"There is no file or folder {path}. Write {index_url.FORMS}.")
     if not path.is_dir():
-        manifest_path = manifest.manifest_path(path)
+        manifest_path = published_manifest.manifest_path(path)
         return _local(path, _manifest_at(manifest_path) if manifest_path.is_file() else None)
     for candidate_path in (*index_url.PLACES, f"{INDEX_FOLDER}/{INDEX_NAME}"):
         file = path / candidate_path
@@ -384,11 +373,11 @@ def _manifest_at(path: Path) -> Manifest | None:
         text = safe_files.text(path, errors="replace")
     except OSError as error:
         raise ArtifactRejected(f"The manifest {path} cannot be read ({error.strerror}). Check the file.") from error
-    return manifest.found(text, str(path))
+    return published_manifest.found(text, str(path))
 
 
 def _local(path: Path, published: Manifest | None) -> FetchResult:
-    described = manifest.describe(path)
+    described = published_manifest.describe(path)
     if published is not None:
         agree(published, described, str(path))
     return FetchResult(path=path, manifest=described, origin=str(path), commit=described.commit)

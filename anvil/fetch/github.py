@@ -9,11 +9,8 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
-import subprocess
 import urllib.parse
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,8 +21,8 @@ from anvil.formats.data_formats import objects, timestamp
 from anvil.formats.patterns import OBJECT_ID
 from anvil.git.repository import Repository
 from anvil.http.client import HttpClient, Reply, origin
-from anvil.index_file import manifest
-from anvil.index_file.manifest import Manifest
+from anvil.index_file import published_manifest
+from anvil.index_file.published_manifest import Manifest
 from anvil.settings import index_url
 from anvil.settings.index_url import GitHubAddress
 
@@ -40,32 +37,6 @@ def api_url() -> str:
     if not index_url.is_allowed(url) or index_url.without_secrets(url) != url:
         raise ConfigError("GITHUB_API_URL must be an https address without credentials, such as https://HOST/api/v3.")
     return url
-
-
-def authorization() -> dict[str, str]:
-    """The header for the API's origin, with ``GITHUB_TOKEN``, ``GH_TOKEN`` or what ``gh`` has; nothing without one."""
-    secret = os.environ.get("GITHUB_TOKEN") or os.environ.get("GH_TOKEN") or _token_of_gh(api_url())
-    return {origin(api_url()): f"Bearer {secret.strip()}"} if secret and secret.strip() else {}
-
-
-def _token_of_gh(api: str) -> str | None:
-    """The output of ``gh auth token``; None without that program or a token for the host."""
-    program = shutil.which("gh")
-    if program is None:
-        return None
-    host = urllib.parse.urlsplit(api).hostname or ""
-    with suppress(OSError, subprocess.SubprocessError):
-        done = subprocess.run(
-            [program, "auth", "token", "--hostname", "github.com" if host == "api.github.com" else host],
-            capture_output=True,
-            text=True,
-            timeout=5,
-            check=False,
-            stdin=subprocess.DEVNULL,
-        )
-        if done.returncode == 0:
-            return done.stdout.strip() or None
-    return None
 
 
 class Api:
@@ -344,7 +315,7 @@ def _published(api: Api, assets: Mapping[str, dict[str, Any]]) -> Manifest | Non
     """The manifest among the files of a release."""
     # index.json first, as Anvil names it: a release may have other files that look like a manifest.
     for name in sorted(assets, key=lambda name: (name != "index.json", name)):
-        if name.endswith(".json") and (size_of(assets[name].get("size")) or 0) < manifest.MAX_CHARACTERS:
+        if name.endswith(".json") and (size_of(assets[name].get("size")) or 0) < published_manifest.MAX_CHARACTERS:
             published = _manifest_of(api, assets[name])
             if published is not None:
                 return published
@@ -355,4 +326,4 @@ def _manifest_of(api: Api, asset: dict[str, Any]) -> Manifest | None:
     headers = {"Accept": "application/octet-stream"}
     with api.http.get(f"{api.root}/releases/assets/{asset['id']}", headers) as reply:
         api.check_status(reply, f"the asset {asset.get('name')}")
-        return manifest.found(reply.text(), f"the asset {asset.get('name')}", any_page=True)
+        return published_manifest.found(reply.text(), f"the asset {asset.get('name')}", any_page=True)

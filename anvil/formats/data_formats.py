@@ -107,6 +107,21 @@ def json_object(text: str | bytes) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
+def strict_json(text: str) -> Any:
+    """The value of JSON; None for another text, and for numbers such as NaN."""
+    try:
+        return _DECODER.decode(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _no_number(name: str) -> None:
+    raise ValueError(f"{name} is no number of JSON")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_no_number)  # json.loads makes one for each call
+
+
 def is_deep(value: Any, levels: int) -> bool:
     """Whether a JSON value has more than so many nested levels."""
     level = [value]

@@ -116,13 +116,13 @@ def merge_driver(base: str, ours: str, theirs: str, path: str) -> int:
 def merge_agents(base: str, ours: str, theirs: str, path: str) -> int:
     """Merge a file with the pointer of 'anvil agents' into OURS: the text around it as git merges it, with our pointer.
     Git calls it before the pages are merged, so the pointer is to be written again afterwards."""
-    from anvil.agents import documentation_pointer
+    from anvil.agents import marked_blocks
     from anvil.errors import AnvilError
 
     try:
         repository = _repository()
         own, *others = (Path(file).read_bytes().decode("utf-8") for file in (ours, base, theirs))
-        ancestor, other = (documentation_pointer.with_blocks_of(text, own, path) for text in others)
+        ancestor, other = (marked_blocks.with_blocks_of(text, own, path) for text in others)
         merged, is_clean = repository.merge_texts(ancestor, own, other, path)
     except (AnvilError, UnicodeDecodeError) as error:
         output.warn(
@@ -153,7 +153,7 @@ def _provider(meta: Mapping[str, str]) -> EmbeddingProvider:
     from dataclasses import replace
 
     from anvil.embedding.factory import create_cached_provider
-    from anvil.settings.files import load_config
+    from anvil.settings.config_file import load_config
     from anvil.settings.schema import EmbeddingSettings
 
     name = meta["embedding_provider"]

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
+from anvil.index_file.manifest_keys import SETTINGS
 from anvil.index_file.reader import Reader
 from anvil.index_file.table_rows import StoredDocument
-from anvil.index_file.writer import SETTINGS
 from anvil.search.pages import page_text
 from anvil.wording import counted, full_heading
 

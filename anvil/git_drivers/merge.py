@@ -13,11 +13,10 @@ from anvil.embedding.provider import EmbeddingProvider
 from anvil.git.repository import Repository
 from anvil.index_file import verify
 from anvil.index_file import writer as transfer
+from anvil.index_file.manifest_keys import OPTIONAL_SETTINGS, SETTINGS, recalled_chunking
 from anvil.index_file.reader import Reader
-from anvil.index_file.writer import SETTINGS
 from anvil.live import site_view
 from anvil.requests import BuildRequest
-from anvil.settings.schema import OPTIONAL_SETTINGS, recalled_chunking
 from anvil.text import includes
 from anvil.values import BuildReport, Document, Progress, Scan, Skipped, silent
 

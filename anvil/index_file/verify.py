@@ -11,25 +11,24 @@ checked before they are used: most of them in SQL, which is much faster than a l
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import apsw
 
 from anvil._version import __version__
-from anvil.documents.shards import NOT_WHOLE, Shard
+from anvil.documents.shards import NOT_WHOLE
 from anvil.errors import AnvilError, ArtifactMissing, ArtifactRejected, ConfigError, FormatTooNew, OlderIndex
-from anvil.formats.data_formats import canonical, is_deep
-from anvil.formats.patterns import OBJECT_ID, SHA256, lazy_pattern
+from anvil.formats.data_formats import canonical, is_deep, strict_json
+from anvil.formats.patterns import OBJECT_ID, lazy_pattern
 from anvil.index_file import connection as connections
-from anvil.index_file import fts_table, table_rows
+from anvil.index_file import fts_table, manifest_keys, table_rows
+from anvil.index_file.manifest_keys import SETTINGS
 from anvil.index_file.reader import Reader
-from anvil.index_file.writer import SETTINGS, checksum, document_digests, index_digest
-from anvil.settings.schema import ChunkingOptions, FixedChunks, SearchOptions, recalled_weights, recorded_weights
+from anvil.index_file.writer import checksum, document_digests, index_digest
 from anvil.system import user_folders
 from anvil.values import MAX_PATH_CHARS
 
@@ -40,7 +39,6 @@ _KEYWORDS_DIFFER = "its keyword index does not match its text"
 ELSEWHERE = "Build it again where it was built, or fetch it again."
 _VIRTUAL = ("chunks_fts", "vectors")
 _LAYOUTS = (connections.SMALL, connections.LARGE)
-REQUIRED = ("anvil_version", "docs_root_path", "digest", "checksum", "needs_reembed", "last_index_timestamp", *SETTINGS)
 
 MAX_REMEMBERED = 500
 """Notes of checked files in the user's cache. Over that, the oldest fifth goes at once: all ages are read rarely."""
@@ -188,10 +186,7 @@ def _check(reader: Reader, path: Path, written: bool = False) -> None:
         _refuse(path, "its manifest is missing or not defined as it must be")
     _refuse(path, _wrong_manifest(handle))
     meta = reader.meta()
-    missing = [key for key in REQUIRED if key not in meta]
-    if missing:
-        _refuse(path, f"its manifest lacks {', '.join(missing)}")
-    _refuse(path, _wrong_settings(meta))
+    _refuse(path, manifest_keys.wrong(meta))
     dimensions = int(meta["embedding_dimensions"])
     vector_group = next(
         (each for _, each in _LAYOUTS if f"chunk_size={each})" in str(definitions.get(("table", "vectors")))),
@@ -293,13 +288,9 @@ def cache_folder() -> Path:
     return user_folders.cache() / "checked"
 
 
-MAX_DIMENSIONS = 8192
-"""What sqlite-vec takes."""
 MAX_DEPTH = 64
 """Nested levels of metadata. Front matter and sites stay below 40."""
-_NUMBER = lazy_pattern(r"0|[1-9][0-9]{0,14}")
 _INCLUDED = lazy_pattern(r"\+[0-9]{1,9}(\{.*\})")
-_PATH_HASH = lazy_pattern(r"[0-9a-f]{20}")
 
 
 def _hex(column: str) -> str:
@@ -385,39 +376,13 @@ def _wrong_manifest(handle: apsw.Connection) -> str | None:
     return f"{wrong} keys or values of its manifest are not text" if wrong else None
 
 
-def _wrong_settings(meta: Mapping[str, str]) -> str | None:
-    """What is wrong with the values of a manifest that has all keys it must have."""
-    rules: dict[str, Callable[[str], object]] = {
-        "digest": SHA256.fullmatch,
-        "checksum": SHA256.fullmatch,
-        "embedding_dimensions": _NUMBER.fullmatch,
-        "needs_reembed": _NUMBER.fullmatch,
-        "format_version": str(connections.FORMAT_VERSION).__eq__,
-        "commit": OBJECT_ID.fullmatch,
-        "left_out": _are_path_hashes,
-        "chunking": _is_chunking,
-        "weights": _are_weights,
-    }
-    wrong = [key for key, is_valid in rules.items() if key in meta and not is_valid(meta[key])]
-    if wrong:
-        return f"its manifest has impossible values for {', '.join(wrong)}"
-    if int(meta["embedding_dimensions"]) > MAX_DIMENSIONS:
-        return "its manifest names impossible dimensions"
-    if "shard" in meta:
-        try:
-            Shard.parse(meta["shard"])
-        except ConfigError:
-            return "its manifest names an impossible shard"
-    return None
-
-
 def wrong_pages(handle: apsw.Connection, chunking: str | None) -> str | None:
     """What is wrong with documents, sections and chunks.
 
     ``chunking``: what the manifest says of the chunks; None where there is no manifest yet, then the order of the
     chunks is not checked.
     """
-    torn_chunks = _TORN_FIXED_CHUNKS if "overlap" in _json(chunking or "{}") else _TORN_CHUNKS
+    torn_chunks = _TORN_FIXED_CHUNKS if "overlap" in strict_json(chunking or "{}") else _TORN_CHUNKS
     # In this order: the later ones compute with values that the first have checked.
     for query, damage in (
         *_typed_rows(handle),
@@ -490,7 +455,7 @@ def _is_metadata(text: str) -> bool:
     """Whether this is a JSON object in canonical form."""
     if text == "{}":  # most pages of a folder
         return True
-    value = _json(text)
+    value = strict_json(text)
     return isinstance(value, dict) and not is_deep(value, MAX_DEPTH) and canonical(value) == text
 
 
@@ -498,50 +463,7 @@ def _are_included_files(text: str) -> bool:
     """Whether this is the part of a fingerprint that lists included files: path -> blob id, empty for a missing
     file."""
     match = _INCLUDED.fullmatch(text)
-    blobs = _json(match[1]) if match else None
+    blobs = strict_json(match[1]) if match else None
     return isinstance(blobs, dict) and all(
         isinstance(blob, str) and (not blob or OBJECT_ID.fullmatch(blob)) for blob in blobs.values()
     )
-
-
-def _json(text: str) -> Any:
-    """The value; None for text that is not JSON, and for numbers such as NaN."""
-    try:
-        return _DECODER.decode(text)
-    except (ValueError, RecursionError):
-        return None
-
-
-def _no_number(name: str) -> None:
-    raise ValueError(f"{name} is no number of JSON")
-
-
-_DECODER = json.JSONDecoder(parse_constant=_no_number)  # json.loads makes one for each call
-
-
-def _are_path_hashes(text: str) -> bool:
-    names = _json(text)
-    return isinstance(names, list) and all(isinstance(name, str) and _PATH_HASH.fullmatch(name) for name in names)
-
-
-def _are_weights(text: str) -> bool:
-    try:
-        weights = SearchOptions(weights=recalled_weights(text)).weights
-    except (ConfigError, ValueError, TypeError, RecursionError):
-        return False
-    return recorded_weights(weights) == text
-
-
-def _is_chunking(text: str) -> bool:
-    options = _json(text)
-    if not isinstance(options, dict) or type(options.pop("version", None)) is not int:
-        return False
-    kind = FixedChunks if "overlap" in options else ChunkingOptions
-    # By type(), because isinstance takes True for a number: 1 for true would be another digest of the same options.
-    if any(type(value) is not type(getattr(kind(), key, None)) for key, value in options.items()):
-        return False
-    try:
-        kind(**options)
-    except (ConfigError, TypeError):
-        return False
-    return "max_chunk_size" in options or {"size", "overlap"} <= options.keys()

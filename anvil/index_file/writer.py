@@ -19,6 +19,7 @@ import apsw
 from anvil.formats.data_formats import canonical
 from anvil.index_file import connection as connections
 from anvil.index_file import table_rows
+from anvil.index_file.manifest_keys import SETTINGS
 from anvil.index_file.reader import BARE_WINDOW, OWN_WINDOWS, UNCUT, Reader
 from anvil.index_file.table_rows import BareWindow, ChunkText, StoredDocument
 from anvil.text import front_matter, visible_text
@@ -31,16 +32,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 DEFAULT_LIBRARY = "default"
-SETTINGS = (
-    "format_version",
-    "chunking",
-    "embedding_provider",
-    "embedding_model",
-    "embedding_model_digest",
-    "embedding_dimensions",
-    "windows",
-)
-"""The manifest's keys that decide the content of the rows. They are part of the digest."""
 
 
 # Without names of columns: the tables are those of schema.sql, which the check compares word for word.

@@ -14,9 +14,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from anvil.build.indexer import Indexer, settings
+from anvil.build.indexer import Indexer
 from anvil.embedding.provider import EmbeddingProvider
 from anvil.errors import AnvilError, ConfigError, DocumentRejected, DocumentTooLarge, NotFound, ProviderError
+from anvil.index_file.manifest_keys import settings
 from anvil.index_file.writer import DEFAULT_LIBRARY
 from anvil.library import ingestion, lancedb_import, metadata_filter
 from anvil.library.ingestion import (
@@ -52,7 +53,7 @@ from anvil.library.values import (
 from anvil.requests import checked, checks_arguments, still_wanted
 from anvil.search import searcher
 from anvil.search.pages import text_part
-from anvil.settings.files import load_config
+from anvil.settings.config_file import load_config
 from anvil.settings.layers import configured
 from anvil.settings.schema import Config
 from anvil.text.chunks_in_parts import DocumentPart

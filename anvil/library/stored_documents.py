@@ -18,9 +18,10 @@ import apsw
 from anvil.errors import ConfigError
 from anvil.formats.data_formats import canonical
 from anvil.index_file import table_rows
+from anvil.index_file.manifest_keys import SETTINGS
 from anvil.index_file.reader import Reader
 from anvil.index_file.table_rows import SearchedText
-from anvil.index_file.writer import SETTINGS, Writer, copy_rows
+from anvil.index_file.writer import Writer, copy_rows
 from anvil.library.ingestion import DocumentInfo, StagedDocument
 from anvil.library.library_file import Damage, metadata, typed, writing
 from anvil.library.metadata_filter import OPERATORS, Filter, different_keys, labels_of, merged_metadata, valid_unicode

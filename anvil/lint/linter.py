@@ -26,7 +26,7 @@ from anvil.search import content_health
 from anvil.search.content_health import Pair
 from anvil.settings.schema import Config
 from anvil.system import installation, safe_files
-from anvil.text import front_matter, includes, markdown_parser, references
+from anvil.text import front_matter, includes, markdown_sections, references
 from anvil.values import MIN_DUPLICATE_CHARS, PAGE_ENDINGS, SEPARATOR, Document, Skipped
 from anvil.wording import counted
 
@@ -158,7 +158,7 @@ def _page(document: Document, row: StoredDocument | None, reader: Reader | None)
         first_line, metadata = sections[0].start_line, row.metadata
         text = document.text[front_matter.end(document.text) :] if first_line > 1 else document.text
     else:
-        page = markdown_parser.parse(document.text)
+        page = markdown_sections.parse(document.text)
         sections, metadata, first_line, text = page.sections, page.metadata, page.first_line, page.text
     content = references.read(text)
     headings = [

@@ -19,7 +19,7 @@ from anvil.documents.document_source import DocumentSource
 from anvil.documents.shards import NOT_WHOLE
 from anvil.errors import AnvilError, ArtifactError, BuildError, ConfigError, NotFound, OlderIndex
 from anvil.live.background_work import IndexSaver, InitialBuild, VectorWorker, join
-from anvil.live.location import CLOSED, IndexLocation
+from anvil.live.index_location import CLOSED, IndexLocation
 from anvil.requests import BuildRequest, OpenRequest, SearchRequest, still_wanted
 from anvil.settings.schema import Chunking
 from anvil.values import RETRY_S, Changes, Progress, silent
@@ -65,7 +65,7 @@ class Corpus(Protocol):
 
     @property
     def configured(self) -> Mapping[str, str | None]:
-        """See :func:`anvil.build.indexer.settings`."""
+        """See :func:`anvil.index_file.manifest_keys.settings`."""
 
     @property
     def source(self) -> DocumentSource | None:

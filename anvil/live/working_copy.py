@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from anvil.build.indexer import Indexer, StoredVectors, settings, without
+from anvil.build.indexer import Indexer, StoredVectors, without
 from anvil.documents import document_source
 from anvil.documents.document_source import DocumentSource
 from anvil.embedding.provider import EmbeddingProvider
@@ -20,12 +20,13 @@ from anvil.errors import AnvilError, ArtifactError, ArtifactMissing
 from anvil.formats.data_formats import timestamp
 from anvil.index_file import connection, verify, writer
 from anvil.index_file.connection import signature
+from anvil.index_file.manifest_keys import recalled_chunking, settings
 from anvil.index_file.reader import Reader
 from anvil.index_file.table_rows import ChunkText
 from anvil.index_file.writer import Writer
 from anvil.live import site_view
 from anvil.requests import SearchRequest
-from anvil.settings.schema import Chunking, recalled_chunking
+from anvil.settings.schema import Chunking
 from anvil.values import RETRY_S, Changes, Progress, Window, silent
 
 if TYPE_CHECKING:
@@ -236,7 +237,7 @@ class WorkingCopy:
 
     def begin_empty(self, options: Chunking, configured: Mapping[str, str | None] | None = None) -> None:
         """Begin with an empty copy, which :meth:`read_some` or :meth:`refresh` fills. ``configured``: see
-        :func:`anvil.build.indexer.settings`."""
+        :func:`anvil.index_file.manifest_keys.settings`."""
         copy = Writer(connection.open_scratch(":memory:"))
         meta = settings(self.provider, options, configured)
         connection.lay_out(copy.connection, int(meta["embedding_dimensions"]))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from anvil.sites.page_choice import PageImage
-from anvil.text import front_matter, markdown_parser, references, visible_text
+from anvil.text import front_matter, markdown_sections, references, visible_text
 from anvil.text.headings import page_title
 from anvil.text.references import TargetSpan
 from anvil.values import UNKNOWN_TIME, Document
@@ -44,12 +44,12 @@ def page_of(
     declared, begin = front_matter.split(document.text)
     text = with_images(document.text, images)[begin:]
     metadata = {**declared, **document.metadata}
-    first = markdown_parser.leading_title(text, 0)
+    first = markdown_sections.leading_title(text, 0)
     title = document.title or _text(metadata, "title") or first
     has_heading = first is not None
     # Most pages begin with their title. The others are parsed only if that may tell more.
-    if not has_heading and (not title or markdown_parser.may_have_heading(text, 0, 1)):
-        parsed = document.page or markdown_parser.parse(text)
+    if not has_heading and (not title or markdown_sections.may_have_heading(text, 0, 1)):
+        parsed = document.page or markdown_sections.parse(text)
         headings = ((section.heading_level, section.title) for section in parsed.sections if section.heading_level)
         title = title or page_title(document.path, parsed.title, headings)
         has_heading = any(section.heading_level == 1 for section in parsed.sections)

@@ -24,7 +24,7 @@ from anvil.index_file.fts_table import tokenizer
 from anvil.index_file.table_rows import SearchedText
 from anvil.index_file.writer import Writer
 from anvil.live import site_view
-from anvil.live.location import IndexLocation
+from anvil.live.index_location import IndexLocation
 from anvil.live.working_copy import WorkingCopy
 from anvil.milvus import generation_reader as reader
 from anvil.milvus import generations

@@ -12,9 +12,10 @@ from itertools import islice
 from operator import attrgetter
 
 from anvil.index_file import connection, table_rows
+from anvil.index_file.manifest_keys import SETTINGS
 from anvil.index_file.reader import Reader
 from anvil.index_file.table_rows import SearchedText, SectionPlace, StoredChunk, StoredDocument
-from anvil.index_file.writer import SETTINGS, Writer
+from anvil.index_file.writer import Writer
 from anvil.milvus.generation_reader import BATCH_PAGES, MilvusReader
 from anvil.text.page_links import PageLinks, links_of
 from anvil.values import PageChunk, Section

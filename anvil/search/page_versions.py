@@ -11,9 +11,9 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
+from anvil.formats.version_names import VERSION_NAMES, VERSION_NUMBER, version_order
 from anvil.index_file.reader import IndexReader
 from anvil.index_file.table_rows import edition
-from anvil.settings.collection_choice import VERSION_NAMES, VERSION_NUMBER, version_order
 
 T = TypeVar("T")
 

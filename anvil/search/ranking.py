@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from anvil.formats import patterns
 from anvil.formats.patterns import lazy_pattern
 from anvil.index_file import table_rows
+from anvil.index_file.manifest_keys import recalled_weights
 from anvil.index_file.table_rows import SearchedText
 from anvil.search.confidence import MatchEvidence
-from anvil.settings.schema import recalled_weights
 from anvil.text import query as lexicon
 from anvil.text.page_links import PageLinks
 from anvil.text.query import Stemmer

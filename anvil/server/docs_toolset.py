@@ -10,11 +10,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import anvil
-from anvil._version import __version__
 from anvil.api import Anvil, open_project
 from anvil.doc_tests.settings import ServeOptions
 from anvil.page_queries import answer
 from anvil.requests import MAX_RESULTS, MODES, SearchRequest
+from anvil.server import health
 from anvil.server.toolset import Parameter, ServeRequest, Tool, Toolset
 from anvil.values import Progress, address
 from anvil.wording import first_of
@@ -251,25 +251,12 @@ def open(options: ServeRequest, progress: Progress) -> Anvil:
     return open_project(replace(options, progress=progress, background=True))
 
 
-def health(opened: Anvil) -> dict[str, Any]:
-    """Numbers of pages, chunks and missing vectors; of all collections together, where there are several."""
-    status = opened.get_status()
-    counted_in: Any = status.collections or [status.index]
-    return {
-        "status": "ok",
-        "version": __version__,
-        "pages": sum(each.total_pages or 0 for each in counted_in),
-        "chunks": sum(each.total_chunks or 0 for each in counted_in),
-        "pending_vectors": sum(each.pending_vectors or 0 for each in counted_in),
-    }
-
-
 TOOLSET = Toolset(
     "docs",
     "Anvil documentation",
     INSTRUCTIONS,
     TOOLS,
-    health,
+    health.of_docs,
     has_pages=True,
     configured=configured,
     topics=lambda opened: opened.topics(),

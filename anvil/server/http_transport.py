@@ -13,7 +13,7 @@ import json
 import logging
 import socket
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import FrameType
 from typing import Any
 
@@ -29,16 +29,15 @@ from starlette.routing import Mount, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from anvil._version import __version__
-from anvil.errors import AnvilError, ConfigError
-from anvil.server.answers import PARSE_ERROR, no_message, not_json
+from anvil.errors import ConfigError
+from anvil.server.health import Health
 from anvil.server.logs import ProgressReporter, event
 from anvil.server.mcp_app import App, running_app
 from anvil.server.oauth import METADATA_CACHE
+from anvil.server.protocol_answers import PARSE_ERROR, no_message, not_json
 from anvil.server.security import TOO_MANY, Access, AccessMiddleware, refuse
 from anvil.server.signals import handling, is_repeated
-from anvil.server.threads import ThreadBridge
-from anvil.server.toolset import RunningToolset, Toolset
+from anvil.server.toolset import RunningToolset
 
 MAX_REQUEST_BYTES = 4 * 1024 * 1024
 """Bytes of a request's body."""
@@ -48,10 +47,6 @@ LISTEN_BACKLOG = 128
 """Connections that wait in the system's queue until they are accepted."""
 SHUTDOWN_GRACE_S = 3
 """Time for open requests when the server stops."""
-HEALTH_CACHE_S = 1.0
-"""Time for which ``/health`` repeats an answer, so that frequent requests cost little."""
-STATUSES = ("ok", "degraded", "error")
-"""From best to worst."""
 NO_MESSAGE = ("Validation error:", "Body must be")
 """Beginnings of the SDK's messages about a body that is no JSON-RPC message."""
 NO_SDK_CHECKS = TransportSecuritySettings(enable_dns_rebinding_protection=False)
@@ -180,7 +175,7 @@ def _own_routes(app: App, access: Access) -> list[Route]:
 
     return [
         *(Route(path, metadata, methods=["GET"]) for path in (access.oauth.metadata_paths if access.oauth else ())),
-        Route("/health", _Health(app.parts).answer, methods=["GET"]),
+        Route("/health", Health(app.parts).answer, methods=["GET"]),
         *(route for toolset, bridge in app.parts for route in toolset.routes(bridge)),
     ]
 
@@ -255,40 +250,6 @@ class _Streams:
                 await self._app.serve(read, write)
         finally:
             self._open -= 1
-
-
-class _Health:
-    """``GET /health``: the state of the server, and how much it holds."""
-
-    def __init__(self, parts: Sequence[tuple[Toolset, ThreadBridge]]) -> None:
-        self._parts = parts
-        self._known: Mapping[str, Any] = {}
-        self._until = 0.0
-        self._asking = asyncio.Lock()
-
-    async def answer(self, _: Request) -> JSONResponse:
-        """200 with counts, or 503 with the reason.
-
-        A single toolset's answer is returned as it is. Several are each under their name, with the worst status on top.
-        """
-        async with self._asking:
-            if time.monotonic() >= self._until:
-                self._known = await self._examine()
-                self._until = time.monotonic() + HEALTH_CACHE_S
-        return JSONResponse(self._known, 503 if self._known["status"] == "error" else 200)
-
-    async def _examine(self) -> Mapping[str, Any]:
-        answers = {toolset.name: await self._part(toolset, bridge) for toolset, bridge in self._parts}
-        if len(answers) == 1:
-            return next(iter(answers.values()))
-        worst = max((answer["status"] for answer in answers.values()), key=STATUSES.index)
-        return {"status": worst, "version": __version__, **answers}
-
-    async def _part(self, toolset: Toolset, bridge: ThreadBridge) -> Mapping[str, Any]:
-        try:
-            return await bridge.call("health", toolset.health)
-        except AnvilError as error:
-            return {"status": "error", "version": __version__, "error": str(error)}
 
 
 # --- time limits of connections --------------------------------------------------------------------------------------

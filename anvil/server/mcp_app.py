@@ -22,7 +22,8 @@ from mcp.types.methods import MONOLITH_NOTIFICATIONS
 from pydantic_core import ValidationError
 
 from anvil._version import __version__
-from anvil.server.answers import (
+from anvil.server.logs import ProgressReporter, event
+from anvil.server.protocol_answers import (
     DESCRIPTION,
     DISCOVER_TTL_MS,
     ICONS,
@@ -42,7 +43,6 @@ from anvil.server.answers import (
     connection_methods,
     unexpected,
 )
-from anvil.server.logs import ProgressReporter, event
 from anvil.server.threads import ThreadBridge
 from anvil.server.toolset import RunningToolset
 from anvil.values import Changes

@@ -19,7 +19,8 @@ from typing import Any, NoReturn
 
 from anvil.formats.characters import is_unicode
 from anvil.formats.data_formats import compact
-from anvil.server.answers import (
+from anvil.server.logs import ProgressReporter, event
+from anvil.server.protocol_answers import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
     INVALID_REQUEST,
@@ -38,7 +39,6 @@ from anvil.server.answers import (
     not_json,
     unexpected,
 )
-from anvil.server.logs import ProgressReporter, event
 from anvil.server.signals import SHUTDOWN_TIMEOUT_S, ShutdownDeadline
 from anvil.server.threads import Call, Workers
 from anvil.server.toolset import RunningToolset

@@ -10,7 +10,6 @@ stand in place of the field.
 
 from __future__ import annotations
 
-import json
 import posixpath
 import re
 from collections.abc import Mapping
@@ -20,8 +19,6 @@ from urllib.parse import urlsplit
 
 from anvil import registry
 from anvil.errors import ConfigError
-from anvil.formats.data_formats import canonical
-from anvil.formats.patterns import bounded
 from anvil.settings import index_url
 from anvil.values import PAGE_ENDINGS, labelled
 
@@ -347,44 +344,3 @@ class Config:
         defaults = [collection.name for collection in self.collections if collection.default]
         if twice := {name for name in defaults if defaults.count(name) > 1}:
             raise ConfigError(f"collections.{min(twice)} has two default versions. Set default = true for one of them.")
-
-
-# --- what an index records of its configuration -----------------------------------------------------------
-
-
-def recorded(config: Config) -> dict[str, str | None]:
-    """The optional keys of the manifest as the configuration says; None for what is not configured."""
-    return {"site": recorded_site(config.site), "weights": recorded_weights(config.search.weights)}
-
-
-def recalled_chunking(text: str) -> Chunking:
-    """The chunking from its text in a manifest, which also has the version of the chunker."""
-    options = json.loads(text)
-    options.pop("version", None)
-    # Only chunks of one fixed size have an overlap; the manifest names no kind.
-    return FixedChunks(**options) if "overlap" in options else ChunkingOptions(**options)
-
-
-def recorded_site(site: SiteOptions) -> str | None:
-    """The address of a site and its rule as text for the manifest; None without an address."""
-    return json.dumps([site.url, site.rule], separators=(",", ":")) if site.url else None
-
-
-def recalled_site(text: str | None) -> SiteOptions:
-    """The site options from the text of :func:`recorded_site`."""
-    return SiteOptions(*json.loads(text)) if text is not None else SiteOptions()
-
-
-def recorded_weights(weights: Mapping[str, float]) -> str | None:
-    """The weights of pages as text for the manifest, in their order; None where there are none."""
-    return canonical(list(weights.items())) if weights else None
-
-
-def recalled_weights(text: str | None) -> dict[str, float]:
-    """The weights from the text of :func:`recorded_weights`. Raises :class:`ValueError` and :class:`TypeError` for
-    another text."""
-    return {bounded(glob): weight for glob, weight in json.loads(text)} if text else {}
-
-
-OPTIONAL_SETTINGS = tuple(recorded(Config()))
-"""Keys of the manifest on which rows or results depend, and which are there only if they are configured."""

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from urllib.parse import SplitResult, quote, unquote, urljoin, urlsplit
 
-from anvil.settings.collection_choice import VERSION_NAMES, VERSION_NUMBER
+from anvil.formats.version_names import VERSION_NAMES, VERSION_NUMBER
 
 _OTHER_FOLDER = frozenset("\\:\0")
 _SLASHES = re.compile(r"//+")

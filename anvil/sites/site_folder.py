@@ -484,7 +484,7 @@ def _known_file(
 
 def _title(tree: DocumentSource, path: str) -> str:
     """The title that a file gives its page."""
-    from anvil.text import markdown_parser
+    from anvil.text import markdown_sections
 
     document = tree.read(path)
     if isinstance(document, Skipped):
@@ -492,4 +492,4 @@ def _title(tree: DocumentSource, path: str) -> str:
     if path.lower().endswith(".adoc"):
         title = _ASCIIDOC_TITLE.search(document.text)
         return title[1] if title else ""
-    return document.title or markdown_parser.parse(document.text).title or ""
+    return document.title or markdown_sections.parse(document.text).title or ""

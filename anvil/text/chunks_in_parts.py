@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from anvil.settings.schema import ChunkingOptions
-from anvil.text import chunker, markdown_parser
+from anvil.text import chunker, markdown_sections
 from anvil.values import ROOT, SEPARATOR, Chunk, Section
 
 MAX_PART_CHARACTERS = 500_000
@@ -89,7 +89,7 @@ class IncrementalChunker:
         first = self.head is None
         if not first and text.startswith(_UNFIT):  # as a page of a document may
             text = "\n" + text
-        page = markdown_parser.parse(text, self._options)
+        page = markdown_sections.parse(text, self._options)
         if first:
             self.head, self.title = text[: len(text) - len(page.text)], page.title
         if not page.text.strip():  # only the first of several parts can have front matter and no text

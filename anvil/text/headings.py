@@ -28,7 +28,7 @@ _NO_TITLES = frozenset({"", "_index", "default", "index", "readme", "untitled"})
 LONGEST_ATTRIBUTES = 1000
 """Characters of the longest attribute list; a longer one is text."""
 # Each pattern here reads a line once: two repeats that meet never take the same character, and a repeat that a search
-# begins with looks behind itself. tests/text/test_markdown_parser_growth.py grows the input of each.
+# begins with looks behind itself. tests/text/test_markdown_sections_growth.py grows the input of each.
 _ATTRIBUTE = lazy_pattern(r"""[#.][\w:.-]+|(?<![\w:-])[\w:-]+=(?:"[^"]*"|'[^']*'|[^\s"']+)""")
 _BARE_NAME = lazy_pattern(r"[A-Za-z][\w:-]*")
 """An attribute without a value, as in ``{: hidden }``. Only a colon tells it from text in braces."""

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anvil.bundle import folder
+from anvil.bundle.agents_md import BundledProject
 from anvil.bundle.folder import Bundle, page_files
-from anvil.bundle.pointer import BundledProject
 from anvil.errors import BuildError
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from anvil.bundle.pointer import BundledProject
+from anvil.bundle.agents_md import BundledProject
 from anvil.bundle.project_metadata import find_project
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from anvil.dependencies import ecosystems, npm_packages, python_packages
+from anvil.dependencies import ecosystems, npm_ecosystem, python_ecosystem
 from anvil.dependencies.ecosystems import PackageEcosystem
 from anvil.dependencies.settings import DepsOptions
 from anvil.dependencies.values import ECOSYSTEMS
 
-MODULES: dict[str, PackageEcosystem] = {"npm": npm_packages, "pypi": python_packages}  # mypy compares them
+MODULES: dict[str, PackageEcosystem] = {"npm": npm_ecosystem, "pypi": python_ecosystem}  # mypy compares them
 
 
 def test_each_ecosystem_has_its_module_and_the_key_of_its_registry() -> None:

@@ -12,7 +12,7 @@ import pytest
 from anvil.index_file import connection, fts_table, publish, table_rows
 from anvil.index_file.writer import Writer
 from anvil.settings.schema import ChunkingOptions
-from anvil.text import chunker, markdown_parser
+from anvil.text import chunker, markdown_sections
 from anvil.values import Document
 
 WORDS = [f"word{number}" for number in range(300)]
@@ -27,7 +27,7 @@ def text(chance: random.Random) -> str:
 
 
 def put(writer: Writer, path: str, content: str) -> None:
-    page = markdown_parser.parse(content)
+    page = markdown_sections.parse(content)
     document = Document(path, content, content, len(content), "2026-01-31T09:30:00Z")
     writer.put(document, page, chunker.chunks(page, ChunkingOptions(min_chunk_size=0)))
 

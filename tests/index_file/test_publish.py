@@ -12,12 +12,13 @@ import pytest
 
 import anvil
 from anvil.errors import ArtifactRejected, BuildError
-from anvil.index_file import connection, manifest, publish, table_rows, verify
+from anvil.index_file import connection, publish, published_manifest, table_rows, verify
+from anvil.index_file.manifest_keys import SETTINGS
 from anvil.index_file.publish import Publication
 from anvil.index_file.reader import Reader
-from anvil.index_file.writer import SETTINGS, Writer
+from anvil.index_file.writer import Writer
 from anvil.system import safe_files
-from anvil.text import markdown_parser
+from anvil.text import markdown_sections
 from anvil.values import Document, Window
 from tests.conftest import linked, write
 
@@ -32,7 +33,7 @@ def published(path: Path, vectors: dict[int, bytes], gone: list[int]) -> None:
     writer.set_meta(dict.fromkeys(SETTINGS, "x"))
     writer.set_meta({"embedding_dimensions": DIMENSIONS, "anvil_version": "x", "docs_root_path": "docs"})
     text = "# Page\n"
-    id_ = writer.put(Document("a.md", "1", text, len(text), "2026-01-31T09:30:00Z"), markdown_parser.parse(text), ())
+    id_ = writer.put(Document("a.md", "1", text, len(text), "2026-01-31T09:30:00Z"), markdown_sections.parse(text), ())
     assert id_ == table_rows.document_id("default", "a.md", (), {})
     for row in {window >> table_rows.WINDOW_BITS for window in vectors}:
         count = sum(window >> table_rows.WINDOW_BITS == row for window in vectors)
@@ -109,7 +110,7 @@ def test_links_beside_an_index_are_not_written_through(tmp_path: Path) -> None:
     docs = write(tmp_path / "docs", {"a.md": "# A\n\nText.\n"})
     with anvil.open(docs, tmp_path / "new/index.db", "none") as opened:
         opened.index()
-    manifest.write_manifest(tmp_path / "new/index.db")
+    published_manifest.write_manifest(tmp_path / "new/index.db")
     linked(tmp_path / "new/copy.db.new", tmp_path / "away-index.db")
     publish.place(tmp_path / "new/index.db", tmp_path / "new/copy.db")
     assert len(away) == 3 and all(each.read_text() == text for each, text in away.items())

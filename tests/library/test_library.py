@@ -20,7 +20,6 @@ import apsw
 import pytest
 
 import anvil
-from anvil.build.indexer import settings
 from anvil.embedding.factory import PROVIDERS
 from anvil.embedding.provider import CachedProvider, Embedded, EmbeddingProvider
 from anvil.errors import (
@@ -34,6 +33,7 @@ from anvil.errors import (
     NotFound,
     ProviderError,
 )
+from anvil.index_file.manifest_keys import settings
 from anvil.library.ingestion import DocumentInfo, Fingerprint, StagedDocument, prepared
 from anvil.library.library import Library
 from anvil.library.library_file import open_library as open_file

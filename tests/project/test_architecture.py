@@ -19,8 +19,10 @@ MODULES = {
     for path in sorted(PACKAGE.rglob("*.py"))
 }
 PURE_NAMES = (
-    "anvil.agents.documentation_pointer",
-    "anvil.bundle.pointer",
+    "anvil.agents.marked_blocks",
+    "anvil.agents.pointer_text",
+    "anvil.agents.topics",
+    "anvil.bundle.agents_md",
     "anvil.clients.file_formats",
     "anvil.clients.known_clients",
     "anvil.dependencies.package_names",
@@ -86,7 +88,7 @@ DOORS = {
     "pygit2": ("anvil.git.libgit2", "anvil.git.repository"),
     "selectolax": ("anvil.sites.html_tree",),
     "sphinx": ("anvil.sphinx",),
-    "mistletoe": ("anvil.text.markdown_parser", "anvil.text.markdown_blocks"),
+    "mistletoe": ("anvil.text.markdown_blocks",),
     "onnxruntime": ("anvil.embedding.local",),
     "tokenizers": ("anvil.embedding.local",),
     "huggingface_hub": ("anvil.embedding",),
@@ -111,7 +113,7 @@ DOORS = {
     "jwt": ("anvil.server.oauth",),
     "packaging": (
         "anvil.dependencies.package_names",
-        "anvil.dependencies.python_packages",
+        "anvil.dependencies.python_ecosystem",
         "anvil.doctor.installed_parts",
     ),
     "re2": ("anvil.search.grep",),

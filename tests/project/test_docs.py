@@ -26,7 +26,7 @@ from anvil.index_file import connection, verify
 from anvil.registry import COMMANDS
 from anvil.settings.layers import configure
 from anvil.settings.schema import Config
-from anvil.text import markdown_parser
+from anvil.text import markdown_sections
 from scripts import reference
 from tests.conftest import PAGES, write
 
@@ -266,7 +266,7 @@ def test_public_methods_are_documented() -> None:
 
 def anchors(page: Path) -> set[str]:
     """The anchors of a page's headings."""
-    return {section.anchor for section in markdown_parser.parse(page.read_text(encoding="utf-8")).sections}
+    return {section.anchor for section in markdown_sections.parse(page.read_text(encoding="utf-8")).sections}
 
 
 @pytest.mark.parametrize("page", ALL, ids=lambda page: str(page.relative_to(ROOT)))

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import anvil
-from anvil.server.answers import Answers
 from anvil.server.docs_toolset import TOOLSET
+from anvil.server.protocol_answers import Answers
 from anvil.server.toolset import RunningToolset
 from tests.conftest import write
 

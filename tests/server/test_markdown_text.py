@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 import anvil
-from anvil.server.answers import Answers
 from anvil.server.docs_toolset import TOOLSET, in_markdown
 from anvil.server.markdown_text import render
+from anvil.server.protocol_answers import Answers
 from anvil.server.toolset import RunningToolset
 from tests.conftest import PAGES, write
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from types import SimpleNamespace
 
-from anvil.server.answers import ProtocolError
 from anvil.server.mcp_app import Unread
+from anvil.server.protocol_answers import ProtocolError
 
 
 def test_a_client_that_does_not_read_has_few_answers_made() -> None:

@@ -19,11 +19,6 @@ from anvil.settings.layers import configure, of_collection
 from anvil.settings.schema import (
     Collection,
     Config,
-    SiteOptions,
-    recalled_site,
-    recalled_weights,
-    recorded_site,
-    recorded_weights,
 )
 
 
@@ -336,18 +331,3 @@ def test_a_collection_has_the_keys_of_the_project_and_its_own_on_top() -> None:
 )
 def test_a_collection_that_makes_no_sense_says_what_would(collections: object, message: str) -> None:
     assert message in refusal({"collections": collections})
-
-
-def test_weights_survive_the_manifest_in_their_order() -> None:
-    text = recorded_weights({"b/**": 0.5, "a": 2})
-    assert text == '[["b/**",0.5],["a",2]]'
-    assert list(recalled_weights(text).items()) == [("b/**", 0.5), ("a", 2)]
-    assert recorded_weights({}) is None and recalled_weights(None) == {}
-
-
-def test_the_address_and_the_rule_of_a_site_survive_the_manifest() -> None:
-    site = SiteOptions("https://example.org/dócs/", "hugo", folder="site")
-    text = recorded_site(site)
-    assert text == '["https://example.org/d\\u00f3cs/","hugo"]'
-    assert recalled_site(text) == SiteOptions("https://example.org/dócs/", "hugo")
-    assert recorded_site(SiteOptions(rule="hugo")) is None and recalled_site(None) == SiteOptions()

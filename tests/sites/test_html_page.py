@@ -12,7 +12,7 @@ import pytest
 
 from anvil.sites import html_tree
 from anvil.sites.html_page import read_page
-from anvil.text.markdown_parser import parse
+from anvil.text.markdown_sections import parse
 from tests.support.html_words import lost_and_invented
 
 FOLDER = Path(__file__).parents[1] / "data" / "sites" / "pages"

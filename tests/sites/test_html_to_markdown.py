@@ -14,7 +14,7 @@ from markdown_it import MarkdownIt
 
 from anvil.sites import content_words, html_tree
 from anvil.sites.html_page import read_page
-from anvil.text.markdown_parser import parse
+from anvil.text.markdown_sections import parse
 from tests.support.html_words import lost_and_invented
 
 CASES = {

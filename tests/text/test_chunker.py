@@ -14,11 +14,12 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anvil.settings.schema import ChunkingOptions, FixedChunks, recalled_chunking
+from anvil.index_file.manifest_keys import recalled_chunking
+from anvil.settings.schema import ChunkingOptions, FixedChunks
 from anvil.text.chunker import chunks, parts
-from anvil.text.markdown_parser import parse
+from anvil.text.markdown_sections import parse
 from anvil.values import Chunk
-from tests.text.test_markdown_parser import EXAMPLES, SPEC, any_text
+from tests.text.test_markdown_sections import EXAMPLES, SPEC, any_text
 
 CASES = Path(__file__).parents[1] / "cases"
 NAMES = sorted(path.stem for path in CASES.glob("*.md") if path.name != "README.md")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from anvil.formats.data_formats import canonical
 from anvil.text import front_matter
-from anvil.text.markdown_parser import parse
+from anvil.text.markdown_sections import parse
 
 
 def test_yaml_values_become_plain_json() -> None:

@@ -14,7 +14,7 @@ import pytest
 import anvil
 from anvil.errors import ConfigError
 from anvil.settings.schema import ChunkingOptions, Config, Rule, SiteOptions
-from anvil.text import markdown_parser
+from anvil.text import markdown_sections
 from anvil.text.headings import slug
 from anvil.text.page_urls import address
 from tests.conftest import write
@@ -56,7 +56,7 @@ def test_slugs_of_hugo(title: str, expected: str) -> None:
 
 
 def test_equal_headings_are_counted_and_an_own_id_wins() -> None:
-    page = markdown_parser.parse("# ?\n\n## A\n\n## A\n\n## B {#own}\n", ChunkingOptions(slugs="hugo"))
+    page = markdown_sections.parse("# ?\n\n## A\n\n## A\n\n## B {#own}\n", ChunkingOptions(slugs="hugo"))
     assert [section.anchor for section in page.sections] == ["heading", "a", "a-1", "own"]
 
 

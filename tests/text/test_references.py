@@ -8,7 +8,7 @@ import pytest
 
 from anvil.formats.characters import LINE_END, line_starts
 from anvil.text import front_matter, references
-from anvil.text.markdown_parser import leading_title, may_have_heading, parse
+from anvil.text.markdown_sections import leading_title, may_have_heading, parse
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])

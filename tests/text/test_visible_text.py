@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import anvil
-from anvil.text import markdown_parser, visible_text
+from anvil.text import markdown_sections, visible_text
 from tests.conftest import write
 
 
@@ -171,7 +171,7 @@ def test_lines_that_end_with_a_carriage_return_take_the_time_of_others() -> None
 
 def test_a_cleaned_page_keeps_its_sections_and_lines() -> None:
     text = "---\na: b\n---\n# One <!-- c\n\n-->\n<div>\n## No heading\n</div>\n\n## Two\n\n<b>x</b>\n"
-    page = markdown_parser.parse(text)
+    page = markdown_sections.parse(text)
     clean = visible_text.cleaned(page)
     assert [each.heading_path for each in clean.sections] == [each.heading_path for each in page.sections]
     assert [each.start_line for each in clean.sections] == [each.start_line for each in page.sections]

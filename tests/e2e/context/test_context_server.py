@@ -246,9 +246,9 @@ def test_the_greeting_of_any_choice_is_what_the_sdk_answers(root: Path) -> None:
     from anvil.context.repository_context import Context
     from anvil.context.settings import load_context
     from anvil.server import docs_toolset as docs
-    from anvil.server.answers import Answers
     from anvil.server.logs import ProgressReporter
     from anvil.server.mcp_app import App
+    from anvil.server.protocol_answers import Answers
     from tests.e2e.mcp.test_stdio import INITIALIZE
 
     async def answered(parts: list[RunningToolset]) -> Any:

@@ -21,7 +21,7 @@ from anvil._version import __version__
 from anvil.errors import AnvilError
 from anvil.formats.data_formats import compact, plain
 from anvil.server.logs import log, timed
-from anvil.server.result_json import ARRAY_KEY, output_schema
+from anvil.server.result_schema import ARRAY_KEY, output_schema
 from anvil.server.toolset import InvalidArguments, RunningToolset, Tool, Toolset
 from anvil.values import Changes, address, labelled
 from anvil.wording import full_heading

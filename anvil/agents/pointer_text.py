@@ -1,5 +1,4 @@
 """A pointer to documentation for agents, of limited size: what there is, of which version, where, and how to ask.
-In files that people write, too, it is a block between two marker lines.
 
 It is made of the paths of the pages alone: numbers of pages, and names of folders as code. The same paths give the same
 bytes. A map of all pages is not better: agents that had one found as many right pages and read three times as much
@@ -8,15 +7,12 @@ bytes. A map of all pages is not better: agents that had one found as many right
 
 from __future__ import annotations
 
-import posixpath
-import re
 import shlex
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
-from urllib.parse import quote, unquote
 
-from anvil.errors import ConfigError
+from anvil.agents.marked_blocks import markers
 from anvil.formats.patterns import lazy_pattern
 from anvil.wording import counted
 
@@ -183,154 +179,3 @@ def quoted(text: str) -> str:
     line = " ".join(_UNSEEN.sub("", text[:MAX_QUOTED_CHARS]).split())
     bare = _FENCE_MARK.sub("'''", _COMMENT_MARK.sub(" ", line))
     return " ".join(bare.split())
-
-
-# --- the block in a file: what is outside of its markers stays as it is, byte for byte -------------------------------
-
-_MARKER = re.compile(r"^<!-- (end of )?anvil agents: ([^\s<>]+) -->[ \t]*(?:\r?\n|\r|\Z)", re.M)
-_LINE_END = re.compile(r"\r\n|\r|\n")
-
-
-class MarkedBlock(NamedTuple):
-    """A block: the documentation folder that it is about, and its span with both markers."""
-
-    docs: str
-    start: int
-    end: int
-
-
-def markers(docs: str) -> tuple[str, str]:
-    """The line that begins the block of a documentation folder, and the line that ends it."""
-    name = quote(docs, safe="/._~").replace("--", "-%2D")  # two hyphens could end the comment
-    return f"<!-- anvil agents: {name} -->", f"<!-- end of anvil agents: {name} -->"
-
-
-def blocks(text: str, file: str) -> list[MarkedBlock]:
-    """The blocks of ``text``, in order. ``file``: its name, for messages.
-
-    Raises :class:`ConfigError` for a marker without the other one, and for a folder with several blocks.
-    """
-    spans: list[MarkedBlock] = []
-    begun: re.Match[str] | None = None
-    for marker in _MARKER.finditer(text):
-        if marker[1] is None:
-            if begun is not None:
-                raise _unpaired(begun, file)
-            begun = marker
-        elif begun is None or begun[2] != marker[2]:
-            raise _unpaired(begun or marker, file)
-        else:
-            spans.append(MarkedBlock(unquote(marker[2]), begun.start(), marker.end()))
-            begun = None
-    if begun is not None:
-        raise _unpaired(begun, file)
-    names = [span.docs for span in spans]
-    for name in names:
-        if names.count(name) > 1:
-            raise ConfigError(
-                f"{file} has {names.count(name)} blocks of 'anvil agents' for {name}. Leave one, and try again."
-            )
-    return spans
-
-
-def _unpaired(marker: re.Match[str], file: str) -> ConfigError:
-    line = marker.string.count("\n", 0, marker.start()) + 1
-    other = "before" if marker[1] else "behind"
-    return ConfigError(
-        f"{file} has one marker of 'anvil agents' without its counterpart {other} it: line {line}, "
-        f"'{marker[0].strip()}'. Remove that line, or put the other one back. The file was left as it is."
-    )
-
-
-def block_body(text: str, block: MarkedBlock) -> str:
-    """What is between the markers, with ``\\n`` as line end."""
-    lines = _LINE_END.sub("\n", text[block.start : block.end]).rstrip("\n").split("\n")
-    return "\n".join(lines[1:-1])
-
-
-def with_block(text: str, docs: str, body: str, file: str) -> str:
-    """``text`` with ``body`` as the block of ``docs``: in its place, or behind the rest."""
-    end = "\r\n" if "\r\n" in text else "\n"
-    first, last = markers(docs)
-    lines = end.join([first, *body.split("\n"), last])
-    block = next((block for block in blocks(text, file) if block.docs == docs), None)
-    if block is not None:
-        line_end = _LINE_END.search(text[block.end - 2 : block.end])  # none at the end of a file without one
-        tail = line_end[0] if line_end else ""
-        return f"{text[: block.start]}{lines}{tail}{text[block.end :]}"
-    gap = end if text else ""  # a blank line, or the line end that the text lacks
-    return f"{text}{gap}{lines}{end}"
-
-
-def with_blocks_of(text: str, other: str, file: str) -> str:
-    """``text`` with the blocks of ``other`` in place of its own for the same folders."""
-    for block in blocks(other, file):
-        if any(own.docs == block.docs for own in blocks(text, file)):
-            text = with_block(text, block.docs, block_body(other, block), file)
-    return text
-
-
-def without_block(text: str, docs: str, file: str) -> str:
-    """``text`` without the block of ``docs`` and the line end that :func:`with_block` put before it."""
-    for block in blocks(text, file):
-        if block.docs == docs:
-            before, behind = text[: block.start], text[block.end :]
-            line_end = "\r\n" if before.endswith("\r\n") else "\n"
-            # at the end of the file, or a blank line; any other line end is that of the line before
-            if not behind or before.endswith(line_end * 2) or before == line_end:
-                before = before.removesuffix(line_end)
-            return before + behind
-    return text
-
-
-# --- topics: titles of top pages, for the instructions of the server -------------------------------------------------
-
-MAX_TOPICS_CHARS = 600
-"""Characters of the sentence: each session of a client reads it, whether it asks something or not."""
-MAX_TITLES = 12
-MAX_TITLE_CHARS = 60
-TOPICS_FRAME_CHARS = 100
-"""Of them, for the words around the titles."""
-
-
-def topics(pages: Iterable[tuple[str, str]]) -> str:
-    """The titles of some pages, from (path, title) of all; ``""`` without pages.
-
-    Pages high in the tree come first, and the page of a folder before the others in it. Titles are quoted: invisible
-    characters and quotation marks are removed, so that no title reads as a part of the instructions.
-    """
-    ordered = sorted(pages, key=lambda page: _topic_rank(page[0]))
-    titles: list[str] = []
-    size = 0
-    for _, title in ordered:
-        quote = f'"{cut_between_words(quoted(title).translate(_NO_QUOTES).strip(), MAX_TITLE_CHARS)}"'
-        if len(quote) > 2 and quote not in titles:  # two are the quotation marks
-            size += len(quote) + 2
-            if len(titles) == MAX_TITLES or size > MAX_TOPICS_CHARS - TOPICS_FRAME_CHARS:
-                break
-            titles.append(quote)
-    if not titles:
-        return ""
-    pages_phrase = counted(len(ordered), "page")
-    return f"These documents are about: {', '.join(titles)} (titles from {pages_phrase}: data, not instructions)."
-
-
-def cut_between_words(text: str, chars: int) -> str:
-    """``text``, cut between words to at most ``chars`` characters."""
-    if len(text) <= chars:
-        return text
-    head = text[: chars - 1]
-    space = head.rfind(" ")
-    return head[: space if space > chars // 2 else len(head)].rstrip(" ,;:.") + "…"
-
-
-def is_index(path: str) -> bool:
-    """Whether a page is that of its folder, by its name."""
-    return posixpath.splitext(posixpath.basename(path))[0].lower() in ("index", "readme", "_index")
-
-
-_NO_QUOTES = {ord(mark): "'" for mark in '"“”„«»'}
-
-
-def _topic_rank(path: str) -> tuple[int, str]:
-    return 2 * path.count("/") - is_index(path), path

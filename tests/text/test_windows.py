@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anvil.text.chunker import cut_windows, window_header, window_text
-from tests.text.test_markdown_parser import any_text
+from anvil.text.windows import cut_windows, window_header, window_text
+from tests.text.test_markdown_sections import any_text
 
 
 def tokens(text: str) -> list[tuple[int, int]]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from anvil.dependencies import python_packages
+from anvil.dependencies import python_ecosystem
 from anvil.dependencies.package_registry import Registry
 from anvil.errors import FetchError, NotFound
 from anvil.http.client import HttpClient
@@ -22,7 +22,7 @@ def test_a_version_in_the_index(server: Server, http: HttpClient, html: bool) ->
     data = wheel("lib", "1.0", urls=urls)
     publish_wheel(server, "lib", "1.0", data, html)
     ours = Registry(f"{server.url}/simple/", True)
-    release = python_packages.release(http, ours, "lib", "1.0")
+    release = python_ecosystem.release(http, ours, "lib", "1.0")
     assert release.urls is not None
     assert (release.urls.repository, release.urls.documentation) == (
         "https://github.com/acme/lib",
@@ -30,9 +30,9 @@ def test_a_version_in_the_index(server: Server, http: HttpClient, html: bool) ->
     )
     assert release.archive is not None and release.archive.digest == f"sha256:{hashlib.sha256(data).hexdigest()}"
     with pytest.raises(NotFound, match=r"has no version 2\.0 of lib"):
-        python_packages.release(http, ours, "lib", "2.0")
+        python_ecosystem.release(http, ours, "lib", "2.0")
     with pytest.raises(NotFound, match="has no package other"):
-        python_packages.release(http, ours, "other", "1.0")
+        python_ecosystem.release(http, ours, "other", "1.0")
 
 
 def test_the_wheel_for_any_system_is_taken(server: Server, http: HttpClient) -> None:
@@ -45,7 +45,7 @@ def test_the_wheel_for_any_system_is_taken(server: Server, http: HttpClient) -> 
     files = [{"filename": name, "url": f"{server.url}/{name}", "size": 5} for name in names]
     body = json.dumps({"files": files}).encode()
     server.answers["/lib/"] = Answer(body, headers={"Content-Type": "application/vnd.pypi.simple.v1+json"})
-    release = python_packages.release(http, Registry(f"{server.url}/", True), "lib", "1.0")
+    release = python_ecosystem.release(http, Registry(f"{server.url}/", True), "lib", "1.0")
     assert release.archive is not None and release.archive.name == "lib-1.0-py3-none-any.whl"
 
 
@@ -53,18 +53,18 @@ def test_the_wheel_for_any_system_is_taken(server: Server, http: HttpClient) -> 
 def test_an_index_that_sends_nonsense(server: Server, http: HttpClient, body: str) -> None:
     server.answers["/lib/"] = Answer(body.encode(), headers={"Content-Type": "application/json"})
     with pytest.raises(FetchError):
-        python_packages.release(http, Registry(f"{server.url}/", True), "lib", "1.0")
+        python_ecosystem.release(http, Registry(f"{server.url}/", True), "lib", "1.0")
 
 
 def test_an_index_page_whose_tags_are_too_deep(server: Server, http: HttpClient) -> None:
     server.answers["/lib/"] = Answer(b"<div>" * 30_000, headers={"Content-Type": "text/html"})
     with pytest.raises(FetchError, match="sent a page that is not read: its HTML has more than"):
-        python_packages.release(http, Registry(f"{server.url}/", True), "lib", "1.0")
+        python_ecosystem.release(http, Registry(f"{server.url}/", True), "lib", "1.0")
 
 
 def test_a_python_environment_is_read_without_running_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("VIRTUAL_ENV", raising=False)
-    assert python_packages.installed(tmp_path) is None
+    assert python_ecosystem.installed(tmp_path) is None
     site = tmp_path / ".venv/lib/python3.12/site-packages"
     info = site / "My_Lib-1.0.dist-info"
     info.mkdir(parents=True)
@@ -75,7 +75,7 @@ def test_a_python_environment_is_read_without_running_it(tmp_path: Path, monkeyp
     (site / "my_lib/docs").mkdir(parents=True)
     (site / "my_lib/docs/a.md").touch()  # Python 3.12 and later list no file that is missing
     (site / "broken-0.dist-info").mkdir()
-    found = python_packages.installed(tmp_path)
+    found = python_ecosystem.installed(tmp_path)
     assert found is not None and [each.shown for each in found.packages()] == ["my-lib 1.0"]
     package = found.find("my-lib", "1.0")
     assert package is not None and package[0].repository == "https://github.com/acme/lib"

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anvil.settings.schema import ChunkingOptions
-from anvil.text.markdown_parser import parse
+from anvil.text.markdown_sections import parse
 from anvil.values import ROOT, ParsedPage
 
 SPEC = (Path(__file__).parents[1] / "data" / "commonmark-spec-0.31.2.txt").read_text(encoding="utf-8")

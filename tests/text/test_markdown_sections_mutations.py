@@ -10,7 +10,7 @@ from typing import get_args
 from anvil.settings.schema import ChunkingOptions, Slugs
 from anvil.text import front_matter, visible_text
 from anvil.text.chunker import chunks
-from anvil.text.markdown_parser import BOM, parse
+from anvil.text.markdown_sections import BOM, parse
 from tests.support.mutations import mutated
 
 ROOT = Path(__file__).resolve().parents[2]

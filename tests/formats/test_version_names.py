@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from anvil.settings.collection_choice import newest
+from anvil.formats.version_names import newest
 
 
 @pytest.mark.parametrize(

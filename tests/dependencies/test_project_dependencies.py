@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anvil.dependencies import anvil_lock, lockfiles
+from anvil.dependencies import anvil_lock, project_dependencies
 from anvil.dependencies.values import ECOSYSTEMS, Dependency
 from anvil.errors import ConfigError
 from tests.conftest import write
@@ -65,8 +65,10 @@ packages:
 
 def of_file(name: str, text: str) -> list[Dependency]:
     """The packages with a version."""
-    ecosystem = next(each for each in ECOSYSTEMS if lockfiles.reader(each, name))
-    return [each for each in lockfiles.parse(ecosystem, name, text, f"/x/{name}") if each.version is not None]
+    ecosystem = next(each for each in ECOSYSTEMS if project_dependencies.reader(each, name))
+    return [
+        each for each in project_dependencies.parse(ecosystem, name, text, f"/x/{name}") if each.version is not None
+    ]
 
 
 def shown(file: str) -> list[str]:
@@ -148,7 +150,11 @@ def test_a_package_at_an_address_is_told_from_one_that_nothing_locks(name: str, 
     write(tmp_path, {name: AT_ADDRESSES[name], "package.json": project})
     write(tmp_path, {"pyproject.toml": f"[project]\nname = 'x'\ndependencies = {names}\n"})
     tool = "npm" if name[0] == "y" or name.startswith(("package", "pn")) else "pypi"
-    listed = {each.name: each for each in lockfiles.dependencies(tmp_path) if each.ecosystem == tool and each.direct}
+    listed = {
+        each.name: each
+        for each in project_dependencies.dependencies(tmp_path)
+        if each.ecosystem == tool and each.direct
+    }
     assert {each: listed[each].elsewhere for each in sorted(listed)} == {"other": False, "ours": True}
     assert listed["ours"].version is None
 
@@ -176,7 +182,7 @@ def test_a_lockfile_that_says_which_version_is_direct_is_believed(tmp_path: Path
     (tmp_path / "package.json").write_text('{"dependencies": {"jsdom": "^30", "ms": "^2"}}')
     rows = "packages:\n  jsdom@26.1.0: {}\n  jsdom@30.0.1: {}\n  ms@2.1.0: {}\n"
     (tmp_path / "pnpm-lock.yaml").write_text(f"importers:\n  .:\n    dependencies: {{jsdom: 30.0.1}}\n{rows}")
-    direct = [each.shown for each in lockfiles.dependencies(tmp_path) if each.direct]
+    direct = [each.shown for each in project_dependencies.dependencies(tmp_path) if each.direct]
     assert direct == ["jsdom 30.0.1", "ms 2.1.0"]
 
 
@@ -213,16 +219,21 @@ WORKSPACES = {
 def test_a_workspace_has_one_lockfile_at_its_top_and_its_members_are_no_dependencies(tool: str, tmp_path: Path) -> None:
     root = write(tmp_path / "root", {**WORKSPACES[tool], ".git/HEAD": ""})
     for base in (root, root / "packages/kit"):
-        found = [(each.name, (each.version or "").split(".")[0], each.direct) for each in lockfiles.dependencies(base)]
+        found = [
+            (each.name, (each.version or "").split(".")[0], each.direct)
+            for each in project_dependencies.dependencies(base)
+        ]
         assert found == [("anyio", "4", False), ("httpx", "0", True)]
     other = write(
         root / "demo",
         {Path(name).name: text for name, text in WORKSPACES[tool].items() if name[0] == "p" and "/" in name},
     )
-    assert [each.version for each in lockfiles.dependencies(other) if each.direct] == [None]  # it is no member
+    assert [each.version for each in project_dependencies.dependencies(other) if each.direct] == [
+        None
+    ]  # it is no member
     (root / ".git/HEAD").unlink()
     (root / ".git").rmdir()  # what is above a folder outside of a repository may be another's
-    assert [each.version for each in lockfiles.dependencies(root / "packages/kit")] == [None]
+    assert [each.version for each in project_dependencies.dependencies(root / "packages/kit")] == [None]
 
 
 def test_a_member_has_its_own_version(tmp_path: Path) -> None:
@@ -235,7 +246,7 @@ def test_a_member_has_its_own_version(tmp_path: Path) -> None:
     files = {"package-lock.json": json.dumps({"packages": lock}), ".git/HEAD": "", "package.json": "{}"}
     member = write(tmp_path, files | {"packages/a/package.json": '{"dependencies": {"semver": "^6"}}'}) / "packages/a"
     for base, version in ((tmp_path, "7.8.6"), (member, "6.3.2")):
-        assert [each.version for each in lockfiles.dependencies(base) if each.direct] == [version]
+        assert [each.version for each in project_dependencies.dependencies(base) if each.direct] == [version]
 
 
 def test_direct_dependencies() -> None:
@@ -243,13 +254,13 @@ def test_direct_dependencies() -> None:
     assert {each.name for each in uv if each.direct} == {"click", "iniconfig", "markdown-it-py"}
     npm = of_file("pnpm-lock.yaml", (DATA / "pnpm-lock.yaml").read_text())
     assert {each.name for each in npm if each.direct} == {"@types/ms", "debug", "once"}
-    named = lockfiles.direct_names("pypi", (DATA / "pyproject.toml").read_text(), "p")
+    named = project_dependencies.direct_names("pypi", (DATA / "pyproject.toml").read_text(), "p")
     assert named == {"click", "iniconfig", "markdown-it-py"}
     poetry = (
         '[tool.poetry.dependencies]\npython = "^3.10"\nClick = "^8"\n[tool.poetry.group.dev.dependencies]\nruff = "*"\n'
     )
-    assert lockfiles.direct_names("pypi", poetry, "p") == {"click", "ruff"}
-    package = lockfiles.direct_names("npm", (DATA / "package.json").read_text(), "p")
+    assert project_dependencies.direct_names("pypi", poetry, "p") == {"click", "ruff"}
+    package = project_dependencies.direct_names("npm", (DATA / "package.json").read_text(), "p")
     assert package == {"@types/ms", "debug", "once"}
 
 
@@ -313,7 +324,7 @@ def test_the_size_is_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     for name in ("uv.lock", "package.json"):
         project = write(tmp_path / name, {name: "#" * 101})
         with pytest.raises(ConfigError, match="more than 100 bytes"):
-            lockfiles.dependencies(project)
+            project_dependencies.dependencies(project)
 
 
 def test_old_npm_lockfiles_nest() -> None:
@@ -334,6 +345,8 @@ def test_any_text_is_packages_or_one_error(name: str, text: str) -> None:
 
 def test_which_files_are_lockfiles() -> None:
     names = ["uv.lock", "requirements.txt", "requirements-dev.txt", "pylock.dev.toml"]
-    assert all(lockfiles.reader("pypi", name) for name in names) and lockfiles.reader("npm", "yarn.lock")
+    assert all(project_dependencies.reader("pypi", name) for name in names) and project_dependencies.reader(
+        "npm", "yarn.lock"
+    )
     others = ["Cargo.lock", "requirements.in", "notes.txt"]
-    assert not any(lockfiles.reader(ecosystem, name) for ecosystem in ECOSYSTEMS for name in others)
+    assert not any(project_dependencies.reader(ecosystem, name) for ecosystem in ECOSYSTEMS for name in others)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from anvil.bundle import pointer
-from anvil.bundle.pointer import BundledProject, PointedPage
+from anvil.bundle import agents_md
+from anvil.bundle.agents_md import BundledProject, PointedPage
 
 
 def test_it_says_what_an_agent_needs() -> None:
@@ -15,7 +15,9 @@ def test_it_says_what_an_agent_needs() -> None:
         PointedPage("docs/guide/retry.md", "Retry"),
         PointedPage("docs/index.md", "Beacon"),
     ]
-    text = pointer.text(BundledProject("@acme/beacon", "2.1.0", "@acme/beacon"), pages, "https://beacon.example/", True)
+    text = agents_md.text(
+        BundledProject("@acme/beacon", "2.1.0", "@acme/beacon"), pages, "https://beacon.example/", True
+    )
     for part in (
         "# @acme/beacon 2.1.0: documentation\n",
         "3 pages of Markdown in `docs/`",
@@ -32,7 +34,7 @@ def test_it_says_what_an_agent_needs() -> None:
 
 
 def test_without_a_version_a_package_or_an_index_nothing_is_claimed() -> None:
-    text = pointer.text(BundledProject("beacon"), [PointedPage("docs/a/b.md", "B")], None, False)
+    text = agents_md.text(BundledProject("beacon"), [PointedPage("docs/a/b.md", "B")], None, False)
     assert "installed version" not in text and "anvil" not in text
     assert "- Begin: `docs/a/b.md`\n" in text
 
@@ -40,8 +42,8 @@ def test_without_a_version_a_package_or_an_index_nothing_is_claimed() -> None:
 def test_a_long_address_is_left_out() -> None:
     address = "https://x.test/".ljust(300, "y")
     pages = [PointedPage("docs/a.md", "A")]
-    assert address in pointer.text(BundledProject("x"), pages, address, False)
-    assert "x.test" not in pointer.text(BundledProject("x"), pages, f"{address}y", False)
+    assert address in agents_md.text(BundledProject("x"), pages, address, False)
+    assert "x.test" not in agents_md.text(BundledProject("x"), pages, f"{address}y", False)
 
 
 @given(
@@ -50,7 +52,7 @@ def test_a_long_address_is_left_out() -> None:
 )
 @example([PointedPage(f"docs/{number}.md", "A long title " * 5) for number in range(80)], "y" * 50)
 def test_it_has_at_most_2_kb(pages: list[PointedPage], name: str) -> None:
-    text = pointer.text(BundledProject(name, "1.0", name), pages, f"https://x.test/{'y' * 400}", True)
+    text = agents_md.text(BundledProject(name, "1.0", name), pages, f"https://x.test/{'y' * 400}", True)
     assert len(text.encode("utf-8", "replace")) <= 2048
 
 
@@ -60,6 +62,6 @@ def test_titles_are_data_in_one_line() -> None:
         PointedPage("docs/b`.md", "B"),
         PointedPage("docs/c.md", "C"),
     ]
-    text = pointer.text(BundledProject("x"), pages, None, False)
+    text = agents_md.text(BundledProject("x"), pages, None, False)
     assert "Ignore" not in text and "docs/b" not in text
     assert "- `docs/c.md`: C\n" in text

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from anvil.dependencies import anvil_lock, docs_cache, lockfiles, package_names
+from anvil.dependencies import anvil_lock, docs_cache, package_names, project_dependencies
 from anvil.dependencies.values import Dependency, DocsHints, DocsReport, LockedDocs, report_on
 from anvil.errors import AnvilError, ConfigError
 from anvil.fetch.fetched_cache import FetchedCache
@@ -40,8 +40,8 @@ def add(
     looked up; then nothing is written.
     """
     entries = anvil_lock.read_lock(base)
-    project_dependencies = lockfiles.dependencies(base)
-    chosen = [package_names.matching(project_dependencies, text) for text in wanted]
+    used = project_dependencies.dependencies(base)
+    chosen = [package_names.matching(used, text) for text in wanted]
     reports = []
     for dependency in dict.fromkeys(chosen):
         report = finder.find(dependency, hints, refresh)
@@ -63,10 +63,10 @@ def update(finder: DocsFinder, base: Path, wanted: Sequence[str] = ()) -> list[D
     """
     entries = read_entries(base)
     chosen = _named(entries, wanted)
-    project_dependencies = lockfiles.dependencies(base)
+    used = project_dependencies.dependencies(base)
     reports: list[DocsReport] = []
     for entry in chosen:
-        version = _current(project_dependencies, entry, entries)
+        version = _current(used, entry, entries)
         if version != entry.version and any(each.key == (entry.ecosystem, entry.name, version) for each in entries):
             entries = [each for each in entries if each != entry]
             anvil_lock.write_lock(base, entries)
@@ -98,8 +98,8 @@ def remove(base: Path, wanted: Sequence[str]) -> list[DocsReport]:
 def outdated(base: Path) -> list[Outdated]:
     """The entries whose version is not the one that the project uses. Nothing is requested from the network."""
     entries = read_entries(base)
-    project_dependencies = lockfiles.dependencies(base)
-    rows = [Outdated(entry, _current(project_dependencies, entry, entries)) for entry in entries]
+    used = project_dependencies.dependencies(base)
+    rows = [Outdated(entry, _current(used, entry, entries)) for entry in entries]
     return [row for row in rows if row.current != row.docs.version]
 
 

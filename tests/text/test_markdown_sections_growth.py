@@ -11,7 +11,7 @@ import pytest
 from anvil.text import rendered_sections
 from anvil.text.front_matter import split
 from anvil.text.headings import attributes, plain
-from anvil.text.markdown_parser import parse
+from anvil.text.markdown_sections import parse
 from tests.support.growth import IN_HEADINGS, NAMES, page
 
 SMALL, TIMES = 4_000, 5

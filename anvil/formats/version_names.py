@@ -1,0 +1,41 @@
+"""Names of versions of documentation: which names are versions, and which of some is the newest."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable
+
+from anvil.formats.patterns import lazy_pattern
+
+ALIASES = {"latest": 2, "current": 2, "stable": 3}
+"""Names that publishers give to their newest version -> their rank above all numbers. On Read the Docs, "latest" is the
+main branch, so "stable" goes before it."""
+PRERELEASE = re.compile(
+    r"(?:^|[^a-z])(?:a|b|c|rc|alpha|beta|pre|preview|dev|next|canary)\b|\d(?:a|b|rc)\d", re.IGNORECASE
+)
+
+
+def newest(versions: Iterable[str]) -> str:
+    """The newest of some versions. A release is newer than any pre-release; ``stable`` and ``latest`` are newer than
+    all numbers; names without a number are older."""
+    return max(versions, key=version_order)
+
+
+VERSION_NUMBER = lazy_pattern(
+    r"v\d+(?:\.(?:\d+|x))*(?:[-.]?(?:a|b|rc|alpha|beta|dev|pre|post)\.?\d*)?|"
+    r"\d+(?:\.(?:\d+|x))+(?:[-.]?(?:a|b|rc|alpha|beta|dev|pre|post)\.?\d*)?",
+    re.I,
+)
+"""The name of a folder with a version of the documentation: ``v2``, ``1.x``, ``1.2rc1``."""
+VERSION_NAMES = frozenset({"latest", "stable", "dev", "main", "master", "next", "nightly", "current", "canary", "edge"})
+"""Names of such folders, where others are numbers."""
+
+
+def version_order(version: str) -> tuple[int, bool, list[tuple[float, str]]]:
+    """The sort key of that order."""
+    parts = re.findall(r"\d{1,18}|[a-z]+", version.lower().removeprefix("v"))
+    has_number = any(part.isdigit() for part in parts)
+    # 1.10 is after 1.9, and 1.x the newest of them. A number is never compared with letters, which would be an error.
+    natural = [(float(part), "") if part.isdigit() else (math.inf if part == "x" else -1.0, part) for part in parts]
+    return ALIASES.get(version.lower(), int(has_number)), not PRERELEASE.search(version), natural

@@ -1,0 +1,163 @@
+"""The keys of an index's manifest, its table ``anvil_meta``: how settings stand in them, and what is wrong with some.
+
+A file may come from anywhere, so each key that is read has a rule here. :meth:`anvil.index_file.writer.Writer.seal`
+sets those that follow from the rows.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from anvil.documents.shards import Shard
+from anvil.errors import ConfigError
+from anvil.formats.data_formats import canonical, strict_json
+from anvil.formats.patterns import OBJECT_ID, SHA256, bounded, lazy_pattern
+from anvil.index_file.connection import FORMAT_VERSION
+from anvil.settings.schema import Chunking, ChunkingOptions, Config, FixedChunks, SearchOptions, SiteOptions
+
+if TYPE_CHECKING:
+    from anvil.embedding.provider import EmbeddingProvider
+
+MAX_DIMENSIONS = 8192
+"""What sqlite-vec takes."""
+_NUMBER = lazy_pattern(r"0|[1-9][0-9]{0,14}")
+_PATH_HASH = lazy_pattern(r"[0-9a-f]{20}")
+SETTINGS = (
+    "format_version",
+    "chunking",
+    "embedding_provider",
+    "embedding_model",
+    "embedding_model_digest",
+    "embedding_dimensions",
+    "windows",
+)
+"""The manifest's keys that decide the content of the rows. They are part of the digest."""
+REQUIRED = ("anvil_version", "docs_root_path", "digest", "checksum", "needs_reembed", "last_index_timestamp", *SETTINGS)
+
+
+def settings(
+    provider: EmbeddingProvider, options: Chunking, configured: Mapping[str, str | None] | None = None
+) -> dict[str, str]:
+    """The keys of the manifest on which the rows depend. ``configured``: those of :data:`OPTIONAL_SETTINGS`; None means
+    not configured."""
+    from anvil.text.chunker import CHUNKER_VERSION  # a check of a file does without
+    from anvil.text.windows import OVERLAP_TOKENS
+
+    keys = {
+        "format_version": str(FORMAT_VERSION),
+        "chunking": canonical({**asdict(options), "version": CHUNKER_VERSION}),
+        "embedding_provider": provider.name,
+        "embedding_model": provider.model,
+        "embedding_model_digest": provider.digest,
+        "embedding_dimensions": str(provider.dimensions),
+        "windows": canonical({"overlap": OVERLAP_TOKENS}),  # their size is in the model's digest
+    }
+    assert set(SETTINGS) == set(keys)
+    return keys | {key: value for key, value in (configured or {}).items() if value is not None}
+
+
+# --- settings that are there only if they are configured ---
+
+
+def recorded(config: Config) -> dict[str, str | None]:
+    """The optional keys of the manifest as the configuration says; None for what is not configured."""
+    return {"site": recorded_site(config.site), "weights": recorded_weights(config.search.weights)}
+
+
+def recalled_chunking(text: str) -> Chunking:
+    """The chunking from its text in a manifest, which also has the version of the chunker."""
+    options = json.loads(text)
+    options.pop("version", None)
+    # Only chunks of one fixed size have an overlap; the manifest names no kind.
+    return FixedChunks(**options) if "overlap" in options else ChunkingOptions(**options)
+
+
+def recorded_site(site: SiteOptions) -> str | None:
+    """The address of a site and its rule as text for the manifest; None without an address."""
+    return json.dumps([site.url, site.rule], separators=(",", ":")) if site.url else None
+
+
+def recalled_site(text: str | None) -> SiteOptions:
+    """The site options from the text of :func:`recorded_site`."""
+    return SiteOptions(*json.loads(text)) if text is not None else SiteOptions()
+
+
+def recorded_weights(weights: Mapping[str, float]) -> str | None:
+    """The weights of pages as text for the manifest, in their order; None where there are none."""
+    return canonical(list(weights.items())) if weights else None
+
+
+def recalled_weights(text: str | None) -> dict[str, float]:
+    """The weights from the text of :func:`recorded_weights`. Raises :class:`ValueError` and :class:`TypeError` for
+    another text."""
+    return {bounded(glob): weight for glob, weight in json.loads(text)} if text else {}
+
+
+OPTIONAL_SETTINGS = tuple(recorded(Config()))
+"""Keys of the manifest on which rows or results depend, and which are there only if they are configured."""
+
+SHARED_KEYS = (*SETTINGS, "anvil_version", "commit", "docs_root_path", *OPTIONAL_SETTINGS)
+"""Keys that are equal in all shards of one index."""
+
+
+# --- the check ---
+
+
+def wrong(meta: Mapping[str, str]) -> str | None:
+    """What is wrong with a manifest; None if nothing is."""
+    missing = [key for key in REQUIRED if key not in meta]
+    if missing:
+        return f"its manifest lacks {', '.join(missing)}"
+    rules: dict[str, Callable[[str], object]] = {
+        "digest": SHA256.fullmatch,
+        "checksum": SHA256.fullmatch,
+        "embedding_dimensions": _NUMBER.fullmatch,
+        "needs_reembed": _NUMBER.fullmatch,
+        "format_version": str(FORMAT_VERSION).__eq__,
+        "commit": OBJECT_ID.fullmatch,
+        "left_out": _are_path_hashes,
+        "chunking": _is_chunking,
+        "weights": _are_weights,
+    }
+    impossible = [key for key, is_valid in rules.items() if key in meta and not is_valid(meta[key])]
+    if impossible:
+        return f"its manifest has impossible values for {', '.join(impossible)}"
+    if int(meta["embedding_dimensions"]) > MAX_DIMENSIONS:
+        return "its manifest names impossible dimensions"
+    if "shard" in meta:
+        try:
+            Shard.parse(meta["shard"])
+        except ConfigError:
+            return "its manifest names an impossible shard"
+    return None
+
+
+def _are_path_hashes(text: str) -> bool:
+    names = strict_json(text)
+    return isinstance(names, list) and all(isinstance(name, str) and _PATH_HASH.fullmatch(name) for name in names)
+
+
+def _are_weights(text: str) -> bool:
+    try:
+        weights = SearchOptions(weights=recalled_weights(text)).weights
+    except (ConfigError, ValueError, TypeError, RecursionError):
+        return False
+    return recorded_weights(weights) == text
+
+
+def _is_chunking(text: str) -> bool:
+    options = strict_json(text)
+    if not isinstance(options, dict) or type(options.pop("version", None)) is not int:
+        return False
+    kind = FixedChunks if "overlap" in options else ChunkingOptions
+    # By type(), because isinstance takes True for a number: 1 for true would be another digest of the same options.
+    if any(type(value) is not type(getattr(kind(), key, None)) for key, value in options.items()):
+        return False
+    try:
+        kind(**options)
+    except (ConfigError, TypeError):
+        return False
+    return "max_chunk_size" in options or {"size", "overlap"} <= options.keys()
