@@ -64,7 +64,7 @@ GENERIC = Generator(
         :has(> button:nth-of-type(8)) > *),
         aside.footnote > .label,
         .footnote-backref, [role=doc-backlink]:not(h1 *, h2 *, h3 *, h4 *, h5 *, h6 *), .data-footnote-backref,
-        .reversefootnote, span.backrefs, td.linenos, td.gl, .linenodiv, .rouge-gutter, .hljs-ln-numbers,
+        .reversefootnote, span.backrefs, td.linenos, td.gl, td.gutter, .linenodiv, .rouge-gutter, .hljs-ln-numbers,
         .line-numbers-rows, pre :is(.linenos, .lineno, .line-number, .lnt, .ln, .gutter),
         div.fragment :is(.lineno, .ttc),
         div[class*=language-] > span.lang,
@@ -301,6 +301,13 @@ GENERATORS = (
         ignore=".link-seesrc",
         entries="dl.item dt",
         title="h1.title",
+    ),
+    Generator(
+        "scaladoc",
+        markup="html[data-pathtoroot]",
+        content=("#content",),
+        ignore=".breadcrumbs, .documentableBrief, .documentableFilter, #Graph, button, .footer",
+        entries=".documentableElement > .documentableElement-expander",
     ),
     Generator(
         "crystal",

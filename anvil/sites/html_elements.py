@@ -133,7 +133,7 @@ def signature_name(node: Element, skipped: Container[int] = frozenset()) -> str:
     return text.strip()
 
 
-_ENTRY_NAME = ".name, .method-name, .docstring-binding, .def, .def-name, pre .Identifier, strong"
+_ENTRY_NAME = ".name, .method-name, .docstring-binding, .documentableName, .def, .def-name, pre .Identifier, strong"
 _TITLE_TEMPLATE = '<template #title="">'
 
 
@@ -323,17 +323,19 @@ def language_of(pre: Element) -> str:
     for element in elements:
         attributes = element.attributes
         named = (attributes.get("class") or "", attributes.get("data-syntaxhighlighter-params") or "")
-        for name in (*(attributes.get(key) for key in _ATTRIBUTES), *_class_languages(" ".join(named))):
+        in_classes = _class_languages(" ".join(named), element.tag == "figure")
+        for name in (*(attributes.get(key) for key in _ATTRIBUTES), *in_classes):
             if name and name.lower() not in _NO_LANGUAGE:
                 return name
     only = (code.attributes.get("class") or "") if code is not None else ""  # as TypeDoc and YARD write it
     return only if _ONE_NAME.fullmatch(only) and only not in _NO_LANGUAGE else ""
 
 
-def _class_languages(names: str) -> list[str]:
+def _class_languages(names: str, is_figure: bool) -> list[str]:
+    """The languages that classes may name; those of a figure as Hexo writes them."""
     parts = names.replace(";", " ").split()
     named = [match[1] for part in parts if (match := _NAMED.fullmatch(part))]
-    for mark in ("sourceCode", "hljs", "brush:", "src", "makeup", "code"):
+    for mark in ("sourceCode", "hljs", "brush:", "src", "makeup", "code", *(("highlight",) if is_figure else ())):
         if mark in parts:
             named += parts[parts.index(mark) + 1 :][:1]
     return named

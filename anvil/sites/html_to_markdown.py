@@ -108,8 +108,9 @@ class _Converter:
         self._tabs: list[deque[str]] = [deque()]
         self._level = 0
         self._api_depth = 0
+        self._entry_level = 0
         self._entry_levels: dict[int, int] = {}
-        """Element with entries of an API -> the level of the heading above them."""
+        """Element with entries of an API -> the level of the heading above them. Headings in an entry are below its."""
 
     def add(self, root: Element) -> None:
         """Write the content of an element."""
@@ -319,7 +320,7 @@ class _Converter:
             self.writer.end()
 
     def _heading(self, node: Element) -> bool:
-        level = LEVELS[node.tag or "h6"]
+        level = max(LEVELS[node.tag or "h6"], min(6, self._entry_level + 1))
         if self.writer.in_line:  # in a cell or a term there is no line for it
             return self._block(node)
         self.writer.end()
@@ -522,13 +523,13 @@ class _Converter:
         text, around_it = self._text(node), node.parent
         name, anchor = entry_of(node, self._skipped)
         if name and around_it is not None:
-            level = self._entry_levels.setdefault(around_it.mem_id, self._level)
+            level, outer = self._entry_levels.setdefault(around_it.mem_id, self._level), self._entry_level
 
             def end() -> None:
-                self._level = level
+                self._level, self._entry_level = level, outer
 
             self._at_end(around_it, end)
-            self._level = min(6, max(1, level) + 1)
+            self._level = self._entry_level = min(6, max(1, level) + 1)
             self._add_heading(self._level, anchor, name, self._code_line(name))
         if text != name:
             self.writer.raw(self._code_line(text))
@@ -561,9 +562,8 @@ class _Converter:
     def _cell(self, node: Element) -> bool:
         if not self._tables or not self._tables[-1].has_row:
             return self._block(node)
-        table = self._tables[-1]
         self.writer.open_line()
-        self._at_end(node, lambda: table.add(node, self.writer.close_line()))
+        self._at_end(node, lambda: self._tables[-1].add(node, self.writer.close_line()))
         return True
 
 

@@ -34,6 +34,14 @@ _SHORT = (
 _SPECIAL = (
     (re.compile(r"(?:.*/)?print_page(?:/index)?\.html?"), "it is all pages again, for printing"),
     (re.compile(r"(?:.*/)?(?:genindex(?:-\w+|/index)?|(?:py-)?modindex(?:/index)?)\.html?"), "it is a list of names"),
+    (  # of Javadoc
+        re.compile(
+            r"(?:.*/)?(?:index-files/index-\d+|index-all|all(?:classes|packages)(?:-\w+)?|class-use/.*|package-use|"
+            r"(?:overview|package)-(?:tree|frame))\.html"
+        ),
+        "it is a list of names",
+    ),
+    (re.compile(r"(?:.*/)?page/\d+/index\.html"), "it is a list of other pages"),
     # of Sphinx, Doxygen and rustdoc
     (re.compile(r"(?:.*/)?(?:_modules/.*|[^/]+_8\w+_source\.html|src/.*\.rs\.html)"), "it shows source code"),
     (re.compile(r"(?:.*/)?(?:_static|_sources|_templates)/.*"), "it is a file of the theme"),
@@ -43,9 +51,11 @@ _OF_MDBOOK = ((re.compile(r"(?:.*/)?print\.html"), "it is all pages again, for p
 # Reasons that name another page, which are one for people
 _LEADS_TO = re.compile(r"^(it leads to|its canonical address is|its text is that of) .*")
 _LISTING = re.compile(
-    r"(?:.*/)?(?:(?:tags?|categor(?:y|ies)|archives?|authors?|page)(?:/.*|\.html?)|(?:toc|[^/]+-sidebar)\.html)"
+    r"(?:.*/)?(?:(?:tags?|categor(?:y|ies)|archives?|authors?|page)(?:/.*|\.html?)|"
+    r"(?:toc|navigation|[^/]+-sidebar)\.html)"
 )
-"""Also the parts that pages of docfx and dartdoc load: ``toc.html`` and ``Lamp-class-sidebar.html``."""
+"""Also the parts that pages of docfx, Dokka and dartdoc load: ``toc.html``, ``navigation.html`` and
+``Lamp-class-sidebar.html``."""
 
 
 class PageImage(NamedTuple):

@@ -247,12 +247,25 @@ def test_a_page_without_what_surrounds_its_text(generator: str, html: str, expec
         <h6>Note</h6></div><dl><dt class="entry-const" id="rope"><strong>rope</strong></dt></dl></div>""",
         """<link href="../ldoc_fixed.css"><div id="content"><h1>A</h1><dl class="function"><dt><a name="lamp"></a>def
         <strong>lamp</strong>(on)</dt><dd>Text.<h6>Note</h6></dd><dt id="rope"><strong>rope</strong></dl></div>""",
+        """<html data-pathToRoot="../"><div id="content"><h1>A</h1><div class="documentableElement" id="lamp"><div
+        class="documentableElement-expander"><button></button>def <a class="documentableName">lamp</a>(on)</div><div
+        class="documentableBrief">Text.</div><div class="cover">Text.<h6>Note</h6></div></div><div id="rope"
+        class="documentableElement"><div class="documentableElement-expander">rope</div></div></div>""",
     ],
 )
 def test_entries_of_an_api_are_sections(html: str) -> None:
     page = read_page(html)
     assert page.markdown == "# A\n\n## `lamp`\n\n`def lamp(on)`\n\nText.\n\n###### Note\n\n## `rope`\n"
     assert [heading.id.removeprefix("index-") for heading in page.headings][1:] == ["lamp", "", "rope"]
+
+
+def test_a_heading_in_an_entry_of_an_api_is_below_it() -> None:
+    """As in pages of Scaladoc, where it is of level 2 wherever the entry is."""
+    html = """<html data-pathToRoot="../"><div id="content"><h1>A</h1><section><h3>Members</h3><div id="lamp"
+    class="documentableElement"><div class="documentableElement-expander">lamp</div><h2>Note</h2><h6>Oil</h6></div>
+    <h3>More</h3></section></div>"""
+    levels = [(heading.level, heading.text) for heading in read_page(html).headings]
+    assert levels == [(1, "A"), (3, "Members"), (4, "lamp"), (5, "Note"), (6, "Oil"), (3, "More")]
 
 
 def test_an_operator_in_code_of_a_heading_is_its_name() -> None:

@@ -221,6 +221,8 @@ CODE = {
     '<span class="ln">1</span><span class="cl">x</span></span></code></pre></div>',
     "Prism": '<div class="language-py theme-code-block"><pre class="prism-code language-py"><code><span class="token-line">'
     "<span>x</span><br></span></code></pre><button>Copy</button></div>",
+    "Hexo": '<figure class="highlight py"><table><tr><td class="gutter"><pre><span class="line">1</span><br></pre></td>'
+    '<td class="code"><pre><span class="line">x</span><br></pre></td></tr></table></figure>',
     "highlight.js": '<pre><code class="language-py hljs">x</code></pre>',
     "highlight.js without a prefix": '<pre><code class="hljs py">x</code></pre>',
     "Expressive Code": '<div class="expressive-code"><figure class="frame"><pre data-language="py"><code><div class="ec-line">'

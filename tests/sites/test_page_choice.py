@@ -27,9 +27,9 @@ def test_a_search_page_has_a_hundred_words_at_most(path: str, reason: str) -> No
         assert [skipped.reason for skipped in chosen.left_out] == ([] if is_page else [f"it is {reason}"])
 
 
-@pytest.mark.parametrize("path", ["tags/index.html", "api/toc.html", "lamps/Lamp-class-sidebar.html"])
+@pytest.mark.parametrize("path", ["tags/index.html", "api/toc.html", "navigation.html", "lamps/Lamp-class-sidebar.html"])
 def test_a_listing_has_thirty_words_at_most(path: str) -> None:
-    """Also the parts that pages of docfx and dartdoc load."""
+    """Also the parts that pages of docfx, Dokka and dartdoc load."""
     for words, is_page in ((30, False), (31, True)):
         facts = {path: PageFacts("Tags", word_count=500, own_words=words, digest="a")}
         chosen = page_choice.choose(facts, None, SiteOptions())
@@ -40,6 +40,26 @@ def test_a_listing_has_thirty_words_at_most(path: str) -> None:
 def test_source_code_is_no_page(path: str) -> None:
     chosen = page_choice.choose({path: PageFacts("A", word_count=500, own_words=500)}, None, SiteOptions())
     assert [skipped.reason for skipped in chosen.left_out] == ["it shows source code"]
+
+
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        ("index-files/index-12.html", "names"),
+        ("api/index-all.html", "names"),
+        ("allclasses-index.html", "names"),
+        ("java.base/java/util/class-use/List.html", "names"),
+        ("java.base/java/util/package-use.html", "names"),
+        ("overview-tree.html", "names"),
+        ("blog/page/12/index.html", "other pages"),
+    ],
+)
+def test_lists_of_javadoc_and_pages_of_a_blog_are_no_pages(path: str, reason: str) -> None:
+    chosen = page_choice.choose({path: PageFacts("A", word_count=500, own_words=500)}, None, SiteOptions())
+    assert [skipped.reason for skipped in chosen.left_out] == [f"it is a list of {reason}"]
+    similar = ("allclasses/a.html", "page/rules/index.html", "package-summary.html")
+    facts = {path: PageFacts(path, word_count=500, own_words=500) for path in similar}
+    assert len(page_choice.choose(facts, None, SiteOptions()).pages) == 3
 
 
 def test_a_page_named_print_is_all_pages_only_of_mdbook() -> None:
