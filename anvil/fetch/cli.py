@@ -79,6 +79,8 @@ def command(
     from anvil.index_file import publish
     from anvil.settings.schema import builder
 
+    if what and not re.match(r"#?(artifact|release):", what, re.IGNORECASE):
+        raise ConfigError(f"{what} is neither artifact:NAME nor release:TAG. To write that file, add: --to {what}")
     builder("--attested-by", attested_by)
     with _opened(docs, to, config) as opened, output.progress(quiet) as progress:
         configured = opened.config.index

@@ -95,14 +95,17 @@ _RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+|\*)")
 def download(http: HttpClient, candidate: Candidate, part: Path, progress: Progress) -> Validators | None:
     """Fill ``part``; the file's validators, or None when the server has nothing newer than ``candidate.validators``.
 
-    Its digest is not yet compared. Raises :class:`Unreachable` when it breaks off again and again: what came is kept.
+    Its digest is not yet compared. Raises :class:`Unreachable` when it breaks off again and again: what came is kept if
+    a later attempt can tell that it is of the same file.
     """
     for attempt in range(MAX_ATTEMPTS):
         try:
             return _attempt(http, candidate, part, progress)
         except BrokenOff as error:
             if attempt + 1 == MAX_ATTEMPTS:
-                raise Unreachable(f"{error} What came is kept; the next attempt goes on from there.") from None
+                kept, _ = _kept(candidate, part, _notes(part))
+                goes_on = " What came is kept; the next attempt goes on from there." if kept else ""
+                raise Unreachable(f"{error}{goes_on}") from None
             time.sleep(RETRY_DELAY_S * (attempt + 1))
         except ArtifactRejected:
             forget(part)
@@ -111,7 +114,7 @@ def download(http: HttpClient, candidate: Candidate, part: Path, progress: Progr
 
 
 def _attempt(http: HttpClient, candidate: Candidate, part: Path, progress: Progress) -> Validators | None:
-    notes = part.with_name(part.name + ".json")
+    notes = _notes(part)
     have, before = _kept(candidate, part, notes)
     headers = candidate.request_headers()
     if have:
@@ -194,8 +197,12 @@ def _write(
 
 def forget(part: Path) -> None:
     """Remove a part file and its notes."""
-    for file in (part, part.with_name(part.name + ".json")):
+    for file in (part, _notes(part)):
         file.unlink(missing_ok=True)
+
+
+def _notes(part: Path) -> Path:
+    return part.with_name(part.name + ".json")
 
 
 ABSENT = (404, 410)

@@ -34,7 +34,7 @@ from anvil.git import repository
 from anvil.git.repository import Repository
 from anvil.http.allowed_servers import HttpPolicy
 from anvil.http.client import HttpClient, Limits, http_date
-from anvil.index_file import published_manifest
+from anvil.index_file import connection, published_manifest
 from anvil.index_file.published_manifest import Manifest
 from anvil.settings import index_url
 from anvil.settings.index_url import Address, GitHubAddress, LocalPath, WebAddress
@@ -319,7 +319,7 @@ def checked_manifest(file: Path, named: str) -> Manifest:
     try:
         return published_manifest.describe(file)
     except ArtifactError as error:
-        problem = error.problem.replace(str(file), named)
+        problem = error.problem.replace(str(file), named).replace(connection.NAME_ANOTHER, "Check its address.")
         raise type(error)(problem, error.advice and "It has to be built and published again.") from None
 
 

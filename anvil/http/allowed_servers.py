@@ -171,7 +171,7 @@ class DependencyPolicy(IndexPolicy):
     def resolve(self, host: str, port: int, timeout_s: float) -> str | None:
         named = f"[{host}]" if ":" in host else host
         is_trusted = not self._trusted.isdisjoint((named, f"{named}:{port}"))
-        if self._allow_private or is_trusted or _has_proxy(host):
+        if self._allow_private or is_trusted or proxy_of(f"https://{named}"):
             return None
         try:
             addresses = _look_up(host, port, timeout_s)
@@ -182,10 +182,15 @@ class DependencyPolicy(IndexPolicy):
         return str(addresses[0])
 
 
-def _has_proxy(host: str) -> bool:
+def proxy_of(url: str) -> str | None:
+    """Host and port of the proxy that the environment names for an address; None without one."""
     import urllib.request
 
-    return "https" in urllib.request.getproxies() and not urllib.request.proxy_bypass(host)
+    parts, proxies = urllib.parse.urlsplit(url), urllib.request.getproxies()
+    proxy = proxies.get(parts.scheme) or proxies.get("all")
+    if not proxy or parts.hostname in index_url.LOOPBACK or urllib.request.proxy_bypass(parts.netloc):
+        return None
+    return host_of(proxy if "://" in proxy else f"http://{proxy}")
 
 
 def _look_up(host: str, port: int, timeout_s: float) -> list[Address]:

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 
 from anvil._version import __version__
 from anvil.errors import FetchError, Unreachable
-from anvil.http.allowed_servers import HttpPolicy, IndexPolicy, host_of
+from anvil.http.allowed_servers import HttpPolicy, IndexPolicy, host_of, proxy_of
 from anvil.settings import index_url
 
 if TYPE_CHECKING:
@@ -149,16 +149,25 @@ class HttpClient:
         self._policy = policy or IndexPolicy()
         self._authorization = dict(authorization or {})
         loopback = (f"[{name}]" if ":" in name else name for name in index_url.LOOPBACK)
-        self._client = httpx2.Client(
-            follow_redirects=False,
-            verify=_tls(self._policy.uses_environment),
-            trust_env=self._policy.uses_environment,
-            timeout=httpx2.Timeout(limits.pause, connect=limits.connect),
-            headers={"User-Agent": f"anvil-docs/{__version__}", "Accept-Encoding": "identity"},
-            limits=httpx2.Limits(max_keepalive_connections=0),  # a connection and a deadline for each request
-            mounts={f"all://{name}": None for name in loopback},  # no proxy for this machine
-            event_hooks={"response": [_keep_location]},
-        )
+        try:
+            self._client = httpx2.Client(
+                follow_redirects=False,
+                verify=_tls(self._policy.uses_environment),
+                trust_env=self._policy.uses_environment,
+                timeout=httpx2.Timeout(limits.pause, connect=limits.connect),
+                headers={"User-Agent": f"anvil-docs/{__version__}", "Accept-Encoding": "identity"},
+                limits=httpx2.Limits(max_keepalive_connections=0),  # a connection and a deadline for each request
+                mounts={f"all://{name}": None for name in loopback},  # no proxy for this machine
+                event_hooks={"response": [_keep_location]},
+            )
+        except ImportError:  # socksio, which httpx2 needs for such a proxy
+            raise FetchError(
+                "A proxy of the environment is a SOCKS proxy. Run 'pip install socksio' to use it."
+            ) from None
+        except ValueError:  # its message has the proxy's address, and so a password
+            raise FetchError(
+                "HTTPS_PROXY, HTTP_PROXY or ALL_PROXY is not the address of a proxy. Correct it."
+            ) from None
         install_log_filter()
 
     def __enter__(self) -> HttpClient:
@@ -211,7 +220,11 @@ class HttpClient:
                     raise TimedOut(f"{host} took longer than {self.limits.total:g} s. Try again later.") from None
                 if isinstance(error, Unreachable):
                     raise
-                raise Unreachable(f"{host} cannot be reached ({reason(error)}). Check the network.") from None
+                proxy = proxy_of(url) if self._policy.uses_environment else None
+                through, check = (f" through the proxy {proxy}", "HTTPS_PROXY, NO_PROXY and ") if proxy else ("", "")
+                raise Unreachable(
+                    f"{host} cannot be reached{through} ({reason(error)}). Check {check}the network."
+                ) from None
 
     def _followed(self, message: _Sent, url: str, end: float, stack: contextlib.ExitStack) -> Reply:
         import httpx2
@@ -279,7 +292,13 @@ def _tls(uses_environment: bool) -> ssl.SSLContext:
 def _tls_of(uses_environment: bool, variables: tuple[str | None, ...], period: float) -> ssl.SSLContext:
     import httpx2
 
-    return httpx2.create_ssl_context(trust_env=uses_environment)
+    try:
+        return httpx2.create_ssl_context(trust_env=uses_environment)
+    except OSError as error:  # also ssl.SSLError, for a file that holds no certificate
+        file = next(filter(None, variables), "this machine")
+        raise FetchError(
+            f"The certificates of SSL_CERT_FILE cannot be read from {file} ({error.strerror}). Correct the variable."
+        ) from None
 
 
 def origin(url: str) -> str:

@@ -315,6 +315,15 @@ def test_a_download_that_breaks_off_goes_on_where_it_was(
 
 
 @pytest.mark.usefixtures("hasty")
+def test_nothing_is_said_to_be_kept_of_a_file_that_cannot_be_recognized(
+    server: Server, index: Path, get: Callable[..., FetchResult]
+) -> None:
+    server.answers["/plain.db"] = Answer(index.read_bytes(), etag=False, cuts=cuts_in_each_attempt(index.read_bytes()))
+    message = refused(get, f"{server.url}/plain.db", Unreachable)
+    assert "broke off after" in message and "is kept" not in message
+
+
+@pytest.mark.usefixtures("hasty")
 def test_what_came_is_kept_for_the_next_attempt(server: Server, index: Path, get: Callable[..., FetchResult]) -> None:
     server.publish(index)
     cuts = cuts_in_each_attempt(index.read_bytes())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import httpx2
 import pytest
 import trustme
 
+from anvil.errors import FetchError, Unreachable
 from anvil.http import client
 
 
@@ -29,3 +31,50 @@ def test_the_trusted_certificates_are_read_once_for_all_clients(
             with client.HttpClient(client.Limits()):
                 pass
     assert read == [{"trust_env": True}] * 2
+
+
+@pytest.mark.parametrize("content", [None, b"", b"not a certificate"])
+def test_certificates_that_cannot_be_read_are_named_by_their_variable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes | None
+) -> None:
+    if content is not None:
+        (tmp_path / "ca.pem").write_bytes(content)
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
+    with pytest.raises(
+        FetchError, match=r"SSL_CERT_FILE.* cannot be read from .*ca\.pem \(.+\)\. Correct the variable"
+    ):
+        client.HttpClient(client.Limits())
+
+
+@pytest.mark.parametrize(
+    ("proxy", "problem"),
+    [
+        ("socks5://reader:secret@127.0.0.1:9", "is a SOCKS proxy. Run 'pip install socksio' to use it."),
+        ("ftp://reader:secret@127.0.0.1:9", "is not the address of a proxy. Correct it."),
+    ],
+)
+def test_a_proxy_that_cannot_be_used_is_an_error_without_its_password(
+    monkeypatch: pytest.MonkeyPatch, proxy: str, problem: str
+) -> None:
+    monkeypatch.setitem(sys.modules, "socksio", None)  # as if it were not installed
+    monkeypatch.setenv("https_proxy", proxy)
+    with pytest.raises(FetchError) as caught:
+        client.HttpClient(client.Limits())
+    assert str(caught.value).endswith(problem) and "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("variable", ["https_proxy", "all_proxy"])
+def test_a_host_that_a_proxy_does_not_reach_is_named_with_the_proxy(
+    monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    monkeypatch.setenv(variable, "http://reader:secret@127.0.0.1:9")
+    monkeypatch.setenv("no_proxy", "127.0.0.2")
+    with client.HttpClient(client.Limits()) as http:
+        with pytest.raises(Unreachable) as caught, http.get("https://docs.example.org/"):
+            pass
+        message = str(caught.value)
+        assert message.startswith("docs.example.org cannot be reached through the proxy 127.0.0.1:9 (")
+        assert message.endswith(" Check HTTPS_PROXY, NO_PROXY and the network.") and "secret" not in message
+        with pytest.raises(Unreachable) as caught, http.get("https://127.0.0.2:9/"):
+            pass
+        assert "proxy" not in str(caught.value)

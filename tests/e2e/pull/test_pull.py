@@ -150,7 +150,9 @@ def test_exit_codes_and_complaints(published: Server, here: Path) -> None:
     published.answers["/anvil/index.db"].body = bytes(100)
     assert "where its manifest says" in complaint("pull", published.url, "--to", "x.db", cwd=here, code=1)
     published.answers["/page.db"] = Answer(b"<!doctype html>")
-    assert "is not an Anvil index" in complaint("pull", f"{published.url}/page.db", "--to", "x.db", cwd=here, code=1)
+    message = complaint("pull", f"{published.url}/page.db", "--to", "x.db", cwd=here, code=1)
+    assert message.endswith("is not an Anvil index. Check its address.")
+    assert complaint("pull", published.url, "x.db", cwd=here).endswith(" To write that file, add: --to x.db")
     refused = printed("pull", f"{published.url}/page.db", "--to", "x.db", cwd=here, code=1)
     assert refused["outcome"] == "refused"
     published.stop()
