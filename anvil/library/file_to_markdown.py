@@ -31,7 +31,7 @@ MAX_ARCHIVE_DEPTH = 6
 """Archives inside each other."""
 CPU_TIME_FACTOR, EXTRA_CPU_TIME_S = 8, 60
 """Processor time of a file, on several processors, by the seconds it may take."""
-_ZIP = b"PK\x03\x04"
+_ZIP, _COMPOUND = b"PK\x03\x04", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
 
 def main() -> None:
@@ -92,6 +92,7 @@ def _pieces(request: dict[str, Any]) -> Iterator[tuple[str, int]]:
     characters_left = request["max_characters"]
     with open(request["path"], "rb") as file:
         if BY_ENDING[request["type"]].content == "zip":  # by its directory, before a converter unpacks anything
+            _refuse_compound_file(file, request["type"])
             _check_zip(file, MAX_ARCHIVE_DEPTH if request["type"] == "zip" else None)
         for text, page in _READERS.get(request["type"], _by_markitdown)(file, request):
             characters_left -= len(text)
@@ -99,6 +100,15 @@ def _pieces(request: dict[str, Any]) -> Iterator[tuple[str, int]]:
                 limit = f"{request['max_characters']:,} characters (library.max_characters)"
                 raise DocumentTooLarge(f"As Markdown it has more than {limit}.")
             yield text, page
+
+
+def _refuse_compound_file(file: BinaryIO, file_type: str) -> None:
+    """Refuse what Office writes for a file with a password, and its older programs for every file."""
+    if file.read(len(_COMPOUND)) == _COMPOUND:
+        raise DocumentRejected(
+            f"It is encrypted, or of an older Office. Save it without a password, as .{file_type}, and add it again."
+        )
+    file.seek(0)
 
 
 def _check_zip(file: BinaryIO, depth: int | None) -> None:

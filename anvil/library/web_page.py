@@ -89,6 +89,8 @@ def _type(media_type: str, path: str) -> str:
         return ending[1].lower()
     if media_type in BY_CONTENT_TYPE:
         return BY_CONTENT_TYPE[media_type]
+    if ending and ending[1].lower() in BY_ENDING:  # one of many names, such as text/x-rst or application/x-pdf
+        return ending[1].lower()
     raise UnsupportedFormat(
         f"Content of type {media_type or 'unknown'} is not supported. Supported are web pages, text and documents."
     )

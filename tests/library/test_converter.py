@@ -139,6 +139,13 @@ def test_a_damaged_file_is_one_error_and_the_process_lives(converter: Converter,
     assert converted(converter, tmp_path / "good.docx") and process_ids(converter) == before
 
 
+@pytest.mark.parametrize("name", ["a.docx", "a.xlsx"])
+def test_an_office_file_with_a_password_is_called_encrypted(converter: Converter, tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(bytes.fromhex("d0cf11e0a1b11ae1") + bytes(600))  # a compound file with the ciphertext
+    with pytest.raises(DocumentRejected, match=rf"It is encrypted, .* Save it without a password, as \{name[1:]}"):
+        converted(converter, tmp_path / name)
+
+
 def test_a_zip_that_is_called_docx_is_not_read_as_zip(converter: Converter, tmp_path: Path) -> None:
     documents.archive(tmp_path / "a.docx", {"word/vbaProject.bin": b"macro", "a.txt": b"text"})
     with pytest.raises(DocumentRejected, match="DOCX"):

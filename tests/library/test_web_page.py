@@ -344,6 +344,22 @@ def test_a_server_that_never_ends_is_left(site: str, path: str) -> None:
     assert "took longer than 0.5 s" in told and time.monotonic() - started < 60
 
 
+@pytest.mark.parametrize(
+    ("said_type", "path", "read_as"),
+    [
+        ("text/x-rst", "/said/guide.rst", "rst"),
+        ("application/x-pdf", "/said/Report.PDF", "pdf"),
+        ("text/html", "/said/guide.md", "html"),
+    ],
+)
+def test_the_ending_decides_where_the_content_type_is_not_known(
+    site: str, monkeypatch: pytest.MonkeyPatch, said_type: str, path: str, read_as: str
+) -> None:
+    monkeypatch.setattr(sys.modules[__name__], "said", (said_type, b"text"))
+    with downloaded(site + path, OPTIONS, only_here) as found:
+        assert found.type == read_as
+
+
 @pytest.mark.parametrize(("path", "told"), [("flood", "more than 1,000,000"), ("huge", "sends 999,999,999,999")])
 def test_no_more_than_the_limit_is_read(site: str, path: str, told: str) -> None:
     assert told in refused(f"{site}/{path}", DocumentTooLarge, replace(OPTIONS, max_file_bytes=1_000_000))
