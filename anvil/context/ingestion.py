@@ -33,6 +33,11 @@ if TYPE_CHECKING:
     from anvil.embedding.provider import EmbeddingProvider
 
 INDEX, STATE, LOG, ERRORS = "index.db", "state.json", "ingestion.log", "errors.log"
+FOLDERS_OF_TOOLS = (
+    *(".specify/memory", ".kiro/specs", ".kiro/steering", "openspec", "backlog"),
+    *("docs/adr", "docs/adrs", "docs/decisions", "docs/architecture/decisions"),
+)
+"""Where Spec Kit, Kiro, OpenSpec, Backlog.md and users of decision records keep more than the usual directories."""
 MAX_STATE_BYTES = 100_000_000
 """A larger file with the state of the last run is not read: it counts as damaged."""
 
@@ -207,7 +212,7 @@ class ContextCorpus:
 
         self.ensure_usable()
         executor = FallbackExecutor(self.provider, self.provider_failure)
-        notes = (*self._notes, *self._missing_directories())
+        notes = (*self._notes, *self._folder_notes())
         started = time.perf_counter()
         self.records.prepare()
         with _alone(self.records, request.lock_timeout_s):
@@ -247,12 +252,15 @@ class ContextCorpus:
                 unmarked=contents.note(),
             )
 
-    def _missing_directories(self) -> list[str]:
-        """A note when none of the directories exists."""
-        names = self.options.directories
-        if any((self.root / name).is_dir() or any(character in name for character in "*?[{") for name in names):
-            return []
-        return [f"There is none of the directories {', '.join(names)} in {self.root}. Set context.directories."]
+    def _folder_notes(self) -> Iterator[str]:
+        """Notes on directories: that none exists, and which of other tools are there and were not chosen."""
+        names, root = self.options.directories, self.root
+        if not any((root / name).is_dir() or any(character in name for character in "*?[{") for name in names):
+            yield f"There is none of the directories {', '.join(names)} in {root}. Set context.directories."
+        if names == ContextOptions().directories:
+            found = [name for name in FOLDERS_OF_TOOLS if (root / name).is_dir()]
+            if found:
+                yield f"Not read: {', '.join(found)}. To read them, name all directories in context.directories."
 
     def close(self) -> None:
         if self._provider is not None:

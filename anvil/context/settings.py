@@ -28,11 +28,11 @@ class ArtifactTypes:
     """Globs of templates. The types are tried in this order; other files are ``generic``."""
     checklist: tuple[str, ...] = ("**/checklists/**", "**/checklist.md")
     """Of checklists."""
-    spec: tuple[str, ...] = ("**/spec.md",)
+    spec: tuple[str, ...] = ("**/spec.md", "**/.kiro/specs/*/requirements.md", "**/openspec/changes/**/proposal.md")
     """Of specs."""
-    plan: tuple[str, ...] = ("**/plan.md",)
+    plan: tuple[str, ...] = ("**/plan.md", "**/.kiro/specs/*/design.md", "**/openspec/changes/**/design.md")
     """Of plans."""
-    tasks: tuple[str, ...] = ("**/tasks.md",)
+    tasks: tuple[str, ...] = ("**/tasks.md", "**/backlog/tasks/*.md")
     """Of task lists."""
     decision: tuple[str, ...] = ("**/adr/**", "**/adrs/**", "**/decisions/**")
     """Of decisions."""

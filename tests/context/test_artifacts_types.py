@@ -39,6 +39,25 @@ def test_types_and_ids(path: str) -> None:
         assert found == id_
 
 
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        (".kiro/specs/login/requirements.md", "spec"),
+        (".kiro/specs/login/design.md", "plan"),
+        (".kiro/specs/login/tasks.md", "tasks"),
+        (".kiro/steering/design.md", "generic"),
+        ("openspec/changes/archive/2026-01-add-login/proposal.md", "spec"),
+        ("openspec/changes/add-login/design.md", "plan"),
+        ("openspec/specs/login/design.md", "generic"),
+        ("backlog/tasks/back-1 - Log-in.md", "tasks"),
+        ("backlog/docs/doc-1.md", "generic"),
+        ("docs/adr/0001-use-sqlite.md", "decision"),
+    ],
+)
+def test_files_of_other_tools_have_types(path: str, kind: str) -> None:
+    assert kind_of(path, ArtifactTypes()) == kind
+
+
 def test_types_are_configurable() -> None:
     types = ArtifactTypes(spec=("rfcs/*.md",), decision=())
     assert kind_of("rfcs/12-locks.md", types) == "spec"

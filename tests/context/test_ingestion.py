@@ -129,6 +129,16 @@ def test_a_repository_without_any_of_the_directories_is_told_so(tmp_path: Path) 
     assert run(tmp_path, directories=("**/specs",)).notes == ()
 
 
+def test_directories_of_other_tools_are_named_until_directories_are_chosen(tmp_path: Path) -> None:
+    kiro = {".kiro/specs/login/requirements.md": "# Login\n", ".kiro/steering/tech.md": "# Tech\n"}
+    write(tmp_path, {**kiro, "specs/1/spec.md": "# One\n"})
+    found = run(tmp_path)
+    named = "Not read: .kiro/specs, .kiro/steering. To read them, name all directories in context.directories."
+    assert found.notes == (named,) and found.artifacts == 1
+    chosen = run(tmp_path, directories=("specs", ".kiro/specs"))
+    assert chosen.notes == () and chosen.artifacts == 2
+
+
 def test_large_files_are_skipped_with_a_warning(root: Path) -> None:
     write(root, {"specs/large.md": "x" * 2000, "specs/limit.md": "y" * 1000})
     warned: list[Skipped] = []
