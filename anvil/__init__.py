@@ -12,6 +12,7 @@ from anvil._version import __version__
 
 if TYPE_CHECKING:
     from anvil.api import Anvil, open
+    from anvil.build.report import BuildReport
     from anvil.errors import AnvilError
     from anvil.library.library import Library, open_library
     from anvil.results import (
@@ -28,14 +29,15 @@ if TYPE_CHECKING:
     )
     from anvil.settings.schema import Config
     from anvil.status import Status
-    from anvil.values import BuildReport, Changes, ChunkMetadata, PageChunk
+    from anvil.values import Changes, ChunkMetadata, PageChunk
 
 _HOMES = {
     "anvil.api": "Anvil open",
+    "anvil.build.report": "BuildReport",
     "anvil.settings.schema": "Config",
     "anvil.errors": "AnvilError",
     "anvil.library.library": "Library open_library",
-    "anvil.values": "BuildReport Changes ChunkMetadata PageChunk",
+    "anvil.values": "Changes ChunkMetadata PageChunk",
     "anvil.results": "Freshness GrepMatch GrepResult Hit Page PageList PageSection PageSummary SearchResult "
     "SectionText",
     "anvil.status": "Status",

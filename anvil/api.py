@@ -22,10 +22,11 @@ from anvil.settings import index_url
 from anvil.settings.config_file import load_config
 from anvil.settings.layers import configured, of_collection
 from anvil.settings.schema import Collection, Config
-from anvil.values import BuildReport, Changes, Progress, silent
+from anvil.values import Changes, Progress, silent
 
 if TYPE_CHECKING:
     from anvil.agents.skill import Skill
+    from anvil.build.report import BuildReport
     from anvil.doc_tests.question_log import LoggedQuestion, QuestionGroup, QuestionLog
     from anvil.doc_tests.values import Suite, TestReport
     from anvil.documents.document_source import DocumentSource

@@ -21,10 +21,11 @@ from anvil.settings import index_url
 from anvil.settings.config_file import index_file
 from anvil.settings.schema import Collection, Config
 from anvil.system import safe_files
-from anvil.values import MAX_PATH_CHARS, BuildReport, Changes
+from anvil.values import MAX_PATH_CHARS, Changes
 from anvil.wording import counted, first_of
 
 if TYPE_CHECKING:
+    from anvil.build.report import BuildReport
     from anvil.documents.document_source import DocumentSource
     from anvil.embedding.provider import EmbeddingProvider, Executor
     from anvil.live.live_index import LiveIndex

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 from anvil import collection_notes, registry
 from anvil.errors import AnvilError, ArtifactError, ArtifactMissing, ConfigError, NotFound
 from anvil.opened_index import OpenedIndex
-from anvil.requests import GrepRequest, SearchRequest, checks_arguments
+from anvil.requests import TOP_K, GrepRequest, SearchRequest, checks_arguments
 from anvil.settings.schema import Collection, Config
 from anvil.wording import counted
 
@@ -188,7 +188,7 @@ class PageQueries:
     def search(
         self,
         query: str,
-        top_k: int = 5,
+        top_k: int = TOP_K,
         file_filter: str | None = None,
         max_chars: int | None = None,
         mode: Mode = "hybrid",
@@ -213,7 +213,7 @@ class PageQueries:
     def explain(
         self,
         query: str,
-        top_k: int = 5,
+        top_k: int = TOP_K,
         file_filter: str | None = None,
         max_chars: int | None = None,
         mode: Mode = "hybrid",
@@ -478,16 +478,11 @@ class PageQueries:
 def answer(opened: PageQueries, request: SearchRequest) -> Explained:
     """As :meth:`PageQueries.explain`, for a request as a whole."""
     # ``version`` means two things: of a collection, where there are any, else of a site's pages in one index.
-    options, by_name = opened.config.search, bool(opened.names)
+    by_name = bool(opened.names)
     if by_name and request.language is not None:
         raise ConfigError("language is for one index, not for collections. Leave it out.")
     members = opened.selected(request.collection, request.version if by_name else None)
-    request = replace(
-        request,
-        min_confidence=options.min_confidence if request.min_confidence is None else request.min_confidence,
-        threshold=options.threshold,
-        version=None if by_name else request.version,
-    )
+    request = replace(request, options=opened.config.search, version=None if by_name else request.version)
     return opened._search_several(members, request) if opened.is_several else members[0].live.search(request)
 
 

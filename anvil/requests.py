@@ -19,6 +19,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from anvil.errors import AnvilError, ConfigError
+from anvil.settings.schema import Config, SearchOptions
 from anvil.values import LOCK_TIMEOUT_S, Progress, silent
 from anvil.wording import listed
 
@@ -26,11 +27,10 @@ if TYPE_CHECKING:
     from anvil.documents.document_source import DocumentSource
     from anvil.embedding.provider import Executor
     from anvil.results import Mode
-    from anvil.settings.schema import Config
 
 
-MAX_RESULTS = 20
-"""Results of one search."""
+TOP_K, MAX_RESULTS = 5, 20
+"""Results of one search: where no number is asked for, and at most."""
 MODES: tuple[Mode, ...] = ("hybrid", "semantic", "keyword")
 """The values of :data:`anvil.results.Mode`, whose module servers load later."""
 
@@ -41,16 +41,16 @@ class SearchRequest:
     confidence that is none."""
 
     query: str
-    top_k: int = 5
+    top_k: int = TOP_K
     file_filter: str | None = None
     """A glob over paths."""
     max_chars: int | None = None
     """The budget for all contents together; None: ``more_chars`` and 800, and 100 for each result."""
     mode: Mode = "hybrid"
     min_confidence: float | None = None
-    """Results with a lower confidence are left out; None: as configured, or none is."""
-    threshold: float = 0.0
-    """Results with a lower score are left out; 0: none is."""
+    """Results with a lower confidence are left out; None: as configured."""
+    options: SearchOptions = field(default_factory=SearchOptions)
+    """What is configured for all searches."""
     collection: str | None = None
     """Only this collection, of several."""
     version: str | None = None

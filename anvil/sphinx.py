@@ -15,10 +15,10 @@ from sphinx.errors import ExtensionError
 from sphinx.util import logging
 
 from anvil._version import __version__
+from anvil.build.report import BuildReport
 from anvil.cli.output import ProgressLines
 from anvil.errors import AnvilError
 from anvil.formats.characters import log_line
-from anvil.values import BuildReport
 from anvil.wording import counted
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Dataclasses for pages, documents, their comparison and builds. All are immutable.
+"""Dataclasses for pages, documents and their comparison. All are immutable.
 
 Sections and blocks are named tuples, because a page can have half a million of them.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 RETRY_S = 30.0
 """Pause after a failure, before the vectors are made again."""
@@ -268,42 +268,3 @@ Progress = Callable[[str, int, int], None]
 
 def silent(stage: str, done: int, total: int) -> None:
     """A progress callback that does nothing."""
-
-
-@dataclass(frozen=True, slots=True)
-class BuildReport:
-    """The result of a build. ``reasons``: why more than the changed pages was built again, and what is
-    wrong with the source.
-
-    ``failed``: chunks without a vector. ``kept``: number of old vectors that are used because no new ones could be
-    made, and ``refusal`` is the reason.
-    """
-
-    outcome: Literal["built", "unchanged"]
-    index_path: str
-    digest: str
-    pages: int
-    chunks: int
-    windows: int
-    embedded: int
-    reused: int
-    changes: Changes
-    skipped: tuple[Skipped, ...] = ()
-    failed: tuple[Skipped, ...] = ()
-    reasons: tuple[str, ...] = ()
-    seconds: float = 0.0
-    size_bytes: int = 0
-    kept: int = 0
-    refusal: str = ""
-
-    @property
-    def nothing_embedded(self) -> bool:
-        """Whether the embedding provider had texts and made no vector."""
-        return not self.embedded and bool(self.failed or self.kept)
-
-    @property
-    def nothing_embedded_because(self) -> str:
-        """A message for that, with the provider's reason."""
-        reason = self.failed[0].reason if self.failed else self.refusal
-        left = "The old ones are kept." if self.kept else "Search uses keywords until a build can make them."
-        return f"No vector could be made: {reason.rstrip('.')}. {left}"

@@ -25,6 +25,7 @@ from mkdocs.structure.pages import Page
 import anvil
 from anvil.agents import skill
 from anvil.agents.pointer_text import SiteAccess
+from anvil.build.report import BuildReport
 from anvil.cli.output import ProgressLines
 from anvil.doc_tests import suite_report
 from anvil.errors import AnvilError, BuildError
@@ -39,7 +40,7 @@ from anvil.settings.schema import Config
 from anvil.sites import page_addresses
 from anvil.sites.html_page import Fragment, read_fragment
 from anvil.system import safe_files
-from anvil.values import BuildReport, Document
+from anvil.values import Document
 from anvil.wording import counted
 from mkdocs_anvil import options, pages
 

@@ -11,10 +11,10 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
 
 from anvil._version import __version__
 from anvil.build.indexer import Indexer, adapt, without
+from anvil.build.report import BuildReport, report_on
 from anvil.documents import document_source
 from anvil.documents.document_source import DocumentSource
 from anvil.documents.shards import Shard, ShardSource
@@ -27,7 +27,7 @@ from anvil.index_file.reader import Reader
 from anvil.index_file.writer import Writer
 from anvil.requests import BuildRequest
 from anvil.settings.schema import INDEX_FOLDER, Chunking
-from anvil.values import BuildReport, Changes, Scan, Skipped
+from anvil.values import Changes, Scan
 from anvil.wording import counted
 
 MAX_ROUNDS = 5
@@ -214,31 +214,6 @@ def _publish(plan: _Plan, indexer: Indexer, readers: contextlib.ExitStack) -> Bu
         reasons=(*plan.about_source(is_written=True), *reasons),
         kept=tally.kept,
         refusal=tally.refusal,
-    )
-
-
-def report_on(
-    outcome: Literal["built", "unchanged"],
-    index: Path,
-    digest: str,
-    counts: Mapping[str, int],
-    started: float,
-    skipped: tuple[Skipped, ...] = (),
-) -> BuildReport:
-    """The report on an index file of which nothing was embedded. ``started``: as :func:`time.perf_counter`."""
-    return BuildReport(
-        outcome=outcome,
-        index_path=str(index),
-        digest=digest,
-        pages=counts["documents"],
-        chunks=counts["chunks"],
-        windows=counts["windows"],
-        embedded=0,
-        reused=0,
-        changes=Changes(),
-        skipped=skipped,
-        seconds=time.perf_counter() - started,
-        size_bytes=index.stat().st_size,
     )
 
 

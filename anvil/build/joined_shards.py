@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from anvil.build.builder import is_unchanged, report_on
+from anvil.build.builder import is_unchanged
+from anvil.build.report import BuildReport, report_on
 from anvil.documents.shards import Shard
 from anvil.errors import ArtifactMissing, ArtifactRejected, ConfigError
 from anvil.index_file import connection, publish, verify
@@ -16,7 +17,7 @@ from anvil.index_file import writer as transfer
 from anvil.index_file.manifest_keys import OPTIONAL_SETTINGS, SETTINGS, SHARED_KEYS
 from anvil.index_file.reader import Reader
 from anvil.index_file.writer import Writer
-from anvil.values import LOCK_TIMEOUT_S, BuildReport, Changes, Progress, Scan, silent
+from anvil.values import LOCK_TIMEOUT_S, Changes, Progress, Scan, silent
 
 
 def join(

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import quote
 
+from anvil.build.report import BuildReport
 from anvil.ci import previous_indexes, pull_request, summary
 from anvil.ci.runners import Runner, impact_notes, in_checkout, lint_notes, question_notes, stale_notes
 from anvil.cli.options import option_words
@@ -25,7 +26,7 @@ from anvil.requests import OpenRequest
 from anvil.settings.schema import INDEX_NAME
 from anvil.sites import page_choice
 from anvil.system import safe_files
-from anvil.values import BuildReport, Changes
+from anvil.values import Changes
 from anvil.wording import counted
 
 if TYPE_CHECKING:

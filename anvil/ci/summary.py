@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from anvil import wording
+from anvil.build.report import BuildReport
 from anvil.ci.runners import visible
 from anvil.dependencies.values import DocsReport
 from anvil.doc_tests.suite_report import standing
@@ -22,7 +23,7 @@ from anvil.impact.values import AffectedSection, Impact
 from anvil.lint.settings import LEVELS
 from anvil.search.content_health import Bar, ContentHealth, Spot
 from anvil.system import installation
-from anvil.values import BuildReport, Changes, at_line
+from anvil.values import Changes, at_line
 from anvil.wording import counted, full_heading
 
 if TYPE_CHECKING:

@@ -14,11 +14,11 @@ from anvil.cli import options, output
 from anvil.cli.output import ERROR, NO, OK
 from anvil.errors import ConfigError
 from anvil.requests import BuildRequest, OpenRequest
-from anvil.values import BuildReport
 from anvil.wording import counted
 
 if TYPE_CHECKING:
     from anvil.api import Anvil
+    from anvil.build.report import BuildReport
     from anvil.settings.schema import SiteOptions
 
 MAX_FAILURES_SHOWN = 10

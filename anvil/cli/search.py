@@ -14,9 +14,9 @@ from anvil import page_queries
 from anvil.cli import options, output
 from anvil.cli.output import NO, OK
 from anvil.errors import BuildError
-from anvil.requests import MODES, OpenRequest, SearchRequest
+from anvil.requests import MODES, TOP_K, OpenRequest, SearchRequest
 from anvil.search import excerpts, highlighting
-from anvil.values import BuildReport, Progress, at_line, labelled
+from anvil.values import Progress, at_line, labelled
 from anvil.wording import counted, full_heading
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ BLANK_LINES = re.compile(r"(?:[^\S\r\n]*(?:\r\n?|\n))+")
 @click.command("search", epilog='Example: anvil search --docs docs "how do I keep the index fresh?"')
 @options.project
 @options.in_site
-@options.top_k(5)
+@options.top_k(TOP_K)
 @click.option(
     "--filter",
     "file_filter",
@@ -85,6 +85,8 @@ def command(given: OpenRequest, search: SearchRequest, as_json: bool) -> int:
     else:
         _print(result, notes, explained.spans, search, folders, advice)
     if provisional:
+        from anvil.build.report import BuildReport
+
         kept = " What is embedded by then is kept." if caches else ""
         being_built = f"The index is being built for the next search. Ctrl-C stops that.{kept}"
         with output.progress() as progress:

@@ -17,6 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from anvil.build.report import BuildReport
 from anvil.context.artifacts import METADATA_VERSION, ContextFiles, TaskCounts, TaskedDocuments, stored_artifacts
 from anvil.context.settings import ContextOptions
 from anvil.documents.document_source import is_failure
@@ -27,7 +28,7 @@ from anvil.live.index_location import IndexLocation
 from anvil.requests import BuildRequest
 from anvil.settings.schema import Config, SourceOptions
 from anvil.system import safe_files
-from anvil.values import BuildReport, Skipped
+from anvil.values import Skipped
 
 if TYPE_CHECKING:
     from anvil.embedding.provider import EmbeddingProvider

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
 from anvil.build.builder import build
+from anvil.build.report import BuildReport
 from anvil.documents import document_source
 from anvil.documents.document_source import decoded, refusal
 from anvil.embedding.provider import EmbeddingProvider
@@ -18,7 +19,7 @@ from anvil.index_file.reader import Reader
 from anvil.live import site_view
 from anvil.requests import BuildRequest
 from anvil.text import includes
-from anvil.values import BuildReport, Document, Progress, Scan, Skipped, silent
+from anvil.values import Document, Progress, Scan, Skipped, silent
 
 
 def reconcile(

@@ -51,7 +51,7 @@ class Outcome(Protocol):
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """See :class:`anvil.values.BuildReport`."""
+        """See :class:`anvil.build.report.BuildReport`."""
 
 
 class Corpus(Protocol):

@@ -394,12 +394,14 @@ def answer(
     """The results that are shown, of all ``results``, best first. ``candidates``: by the place of their index.
     ``total``: the number of chunks that pass the filter."""
     results, failure = _read_again(searchers, request, candidates, results)
-    results = [result for result in results if request.threshold <= 0 or result.score >= request.threshold]
+    options = request.options
+    results = [result for result in results if options.threshold <= 0 or result.score >= options.threshold]
 
     def confidence_of(result: Result) -> float:
         return searchers[result.place].fits.confidence(result.ranked.evidence)
 
-    likely, least = results, request.min_confidence or 0.0
+    likely = results
+    least = options.min_confidence if request.min_confidence is None else request.min_confidence
     if least > 0:  # else only the results that are shown need theirs
         likely = [result for result in results if confidence_of(result) >= least]
     if request.version is None:

@@ -13,7 +13,7 @@ import anvil
 from anvil.api import Anvil, open_project
 from anvil.doc_tests.settings import ServeOptions
 from anvil.page_queries import answer
-from anvil.requests import MAX_RESULTS, MODES, SearchRequest
+from anvil.requests import MAX_RESULTS, MODES, TOP_K, SearchRequest
 from anvil.server import health
 from anvil.server.toolset import Parameter, ServeRequest, Tool, Toolset
 from anvil.values import Progress, address
@@ -79,7 +79,7 @@ TOOLS: tuple[Tool, ...] = (
         "Passages that answer a question; English finds more. A truncated one is cut; get_section has it.",
         (
             Parameter("query", "A question or keywords.", required=True),
-            Parameter("top_k", f"Results, 1 to {MAX_RESULTS}.", "integer", 5, minimum=1, maximum=MAX_RESULTS),
+            Parameter("top_k", f"Results, 1 to {MAX_RESULTS}.", "integer", TOP_K, minimum=1, maximum=MAX_RESULTS),
             Parameter("file_filter", "Folder, or glob over file_path: guides, **/api.md."),
             Parameter(
                 "max_chars",

@@ -18,6 +18,7 @@ import pytest
 
 import anvil
 from anvil.build import builder, joined_shards
+from anvil.build.report import BuildReport
 from anvil.documents import document_source
 from anvil.documents.working_tree import WorkingTree
 from anvil.embedding.provider import Embedded, EmbeddingProvider, Vector
@@ -28,7 +29,7 @@ from anvil.index_file.manifest_keys import SETTINGS
 from anvil.library import library_file
 from anvil.requests import BuildRequest
 from anvil.settings.schema import ChunkingOptions, Config, SourceOptions
-from anvil.values import BuildReport, Document, Skipped
+from anvil.values import Document, Skipped
 from tests.conftest import PAGES, replacements, write
 from tests.support import repositories
 from tests.support.repositories import commit, run

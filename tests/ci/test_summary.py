@@ -12,12 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from anvil.build.report import BuildReport
 from anvil.ci import summary
 from anvil.ci.runners import visible
 from anvil.ci.summary import Contents, Size
 from anvil.git_drivers.index_diff import IndexDifference, PageChange, SectionChange
 from anvil.search.content_health import Bar, ContentHealth, Pair, Spot
-from anvil.values import BuildReport, Changes
+from anvil.values import Changes
 
 DATA = Path(__file__).parents[1] / "data"
 NASTY = "a|b\n::error::`x`` <script>*_[l](u)&amp;.md"

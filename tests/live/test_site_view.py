@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from anvil.build import builder
+from anvil.build.report import BuildReport
 from anvil.documents import document_source
 from anvil.documents.document_source import compare, identity
 from anvil.documents.working_tree import WorkingTree
@@ -16,7 +17,7 @@ from anvil.embedding.provider import EmbeddingProvider
 from anvil.index_file import verify
 from anvil.live import site_view
 from anvil.settings.schema import ChunkingOptions
-from anvil.values import BuildReport, Changes, Document, Skipped
+from anvil.values import Changes, Document, Skipped
 from mkdocs_anvil.pages import PagesSource
 from tests.conftest import write
 from tests.support.repositories import commit, isolated, root, run  # noqa: F401

@@ -20,6 +20,7 @@ from anvil.results import Mode
 from anvil.search.candidates import FileIndex
 from anvil.search.ranking import MAX_WHOLE
 from anvil.search.searcher import RankedHits, Searcher
+from anvil.settings.schema import SearchOptions
 from tests.support.milvus import Words, built, hasty, pages, questions  # noqa: F401
 
 pytestmark = pytest.mark.usefixtures("hasty")
@@ -127,7 +128,7 @@ def test_budget_threshold_and_number_are_kept(both: Both) -> None:
         file, there = both.ask(QUESTIONS[9], top_k=top_k, max_chars=900)
         assert len(rows(there)) == len(rows(file)) and rows(there)[:5] == rows(file)[:5]
         assert sum(len(hit.content) for hit in there.hits) <= 1000 + 50 * top_k
-    file, there = both.ask(QUESTIONS[9], threshold=0.4)
+    file, there = both.ask(QUESTIONS[9], options=SearchOptions(threshold=0.4))
     assert rows(there) == rows(file) != []
     file, there = both.ask(QUESTIONS[8], paths=["a\\b.md", *sorted(PAGES)[:3]])
     assert rows(there) == rows(file) != []

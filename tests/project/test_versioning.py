@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 import anvil
+from anvil.build.report import BuildReport
 from anvil.index_file import connection, verify
 from anvil.library import library_file
 from anvil.text import chunker
-from anvil.values import BuildReport
 from tests.conftest import PAGES, write
 from tests.support import mcp_servers
 from tests.support.programs import complaint, program

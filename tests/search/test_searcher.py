@@ -32,7 +32,7 @@ from anvil.search.confidence import UNLIKELY
 from anvil.search.ranking import ScoreParts
 from anvil.search.result_texts import SectionSpan
 from anvil.search.searcher import RankedHits, Searcher, embed_query
-from anvil.settings.schema import ChunkingOptions
+from anvil.settings.schema import ChunkingOptions, SearchOptions
 from tests.build.test_builder import Counting
 from tests.conftest import PAGES, write
 
@@ -78,7 +78,8 @@ def ask(
     mode: Mode = "hybrid",
     threshold: float = 0.0,
 ) -> RankedHits:
-    return searcher.search(SearchRequest(query, top_k, file_filter, max_chars, mode, threshold=threshold))
+    options = SearchOptions(threshold=threshold)
+    return searcher.search(SearchRequest(query, top_k, file_filter, max_chars, mode, options=options))
 
 
 def places(found: RankedHits) -> list[str]:
@@ -685,7 +686,7 @@ def test_a_threshold_leaves_out_what_scores_below(lighthouse: Searcher) -> None:
         kept = ask(lighthouse, "alerts at night", 20, mode=mode, threshold=middle).hits
         assert all(hit.score >= middle - 1e-6 for hit in kept)
         assert abs(len(kept) - sum(hit.score >= middle for hit in every)) <= 1  # scores are rounded when shown
-        assert ask(lighthouse, "alerts at night", 20, mode=mode, threshold=1.1).hits == ()
+        assert all(hit.score == 1 for hit in ask(lighthouse, "alerts at night", 20, mode=mode, threshold=1.0).hits)
 
 
 # --- confidence ----------------------------------------------------------------------------------------

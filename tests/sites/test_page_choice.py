@@ -27,7 +27,9 @@ def test_a_search_page_has_a_hundred_words_at_most(path: str, reason: str) -> No
         assert [skipped.reason for skipped in chosen.left_out] == ([] if is_page else [f"it is {reason}"])
 
 
-@pytest.mark.parametrize("path", ["tags/index.html", "api/toc.html", "navigation.html", "lamps/Lamp-class-sidebar.html"])
+@pytest.mark.parametrize(
+    "path", ["tags/index.html", "api/toc.html", "navigation.html", "lamps/Lamp-class-sidebar.html"]
+)
 def test_a_listing_has_thirty_words_at_most(path: str) -> None:
     """Also the parts that pages of docfx, Dokka and dartdoc load."""
     for words, is_page in ((30, False), (31, True)):

@@ -1,0 +1,75 @@
+"""The result of a build: what the API returns, and the command prints as JSON."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from anvil.values import Changes, Skipped
+
+
+@dataclass(frozen=True, slots=True)
+class BuildReport:
+    """The result of a build. ``reasons``: why more than the changed pages was built again, and what is
+    wrong with the source.
+
+    ``failed``: chunks without a vector. ``kept``: number of old vectors that are used because no new ones could be
+    made, and ``refusal`` is the reason.
+    """
+
+    outcome: Literal["built", "unchanged"]
+    index_path: str
+    digest: str
+    pages: int
+    chunks: int
+    windows: int
+    embedded: int
+    reused: int
+    changes: Changes
+    skipped: tuple[Skipped, ...] = ()
+    failed: tuple[Skipped, ...] = ()
+    reasons: tuple[str, ...] = ()
+    seconds: float = 0.0
+    size_bytes: int = 0
+    kept: int = 0
+    refusal: str = ""
+
+    @property
+    def nothing_embedded(self) -> bool:
+        """Whether the embedding provider had texts and made no vector."""
+        return not self.embedded and bool(self.failed or self.kept)
+
+    @property
+    def nothing_embedded_because(self) -> str:
+        """A message for that, with the provider's reason."""
+        reason = self.failed[0].reason if self.failed else self.refusal
+        left = "The old ones are kept." if self.kept else "Search uses keywords until a build can make them."
+        return f"No vector could be made: {reason.rstrip('.')}. {left}"
+
+
+def report_on(
+    outcome: Literal["built", "unchanged"],
+    index: Path,
+    digest: str,
+    counts: Mapping[str, int],
+    started: float,
+    skipped: tuple[Skipped, ...] = (),
+) -> BuildReport:
+    """The report on an index file of which nothing was embedded. ``started``: as :func:`time.perf_counter`."""
+    return BuildReport(
+        outcome=outcome,
+        index_path=str(index),
+        digest=digest,
+        pages=counts["documents"],
+        chunks=counts["chunks"],
+        windows=counts["windows"],
+        embedded=0,
+        reused=0,
+        changes=Changes(),
+        skipped=skipped,
+        seconds=time.perf_counter() - started,
+        size_bytes=index.stat().st_size,
+    )
