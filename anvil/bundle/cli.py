@@ -74,16 +74,16 @@ def command(
     Only changed files are written, and nothing of somebody else is overwritten or removed. Exit code 0: done, 1: it is
     larger than --max-size, so nothing was written, or a file in OUT was kept, 2: an error.
     """
-    from anvil.bundle import bundling, folder
+    from anvil.bundle import bundled_pages, folder
     from anvil.bundle.agents_md import INDEX
     from anvil.bundle.project_metadata import find_project
 
     with output.progress(quiet) as progress, options.open_index(given, progress) as opened:
         member = opened.only
-        bundling.ensure_apart(out, member)
+        bundled_pages.ensure_apart(out, member)
         described = find_project(out, opened.base)
         project = described._replace(name=name or described.name, version=docs_version or described.version)
-        bundle = bundling.collect(member, project, exclude, with_index, progress)
+        bundle = bundled_pages.collect(member, project, exclude, with_index, progress)
         is_large = max_size is not None and bundle.size > max_size
         written = folder.Written() if is_large else folder.write(out, bundle, progress)
     report = BundleReport(
@@ -98,7 +98,7 @@ def command(
         written.removed,
         written.kept,
         bundle.notes,
-        bundling.largest(bundle, max_size) if is_large and max_size is not None else (),
+        bundled_pages.largest(bundle, max_size) if is_large and max_size is not None else (),
     )
     if as_json:
         output.print_json(report)

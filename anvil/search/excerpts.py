@@ -1,4 +1,4 @@
-"""Excerpts: the part of a section that matches a query best, cut where a reader would cut it; and the stems of words.
+"""Excerpts: the part of a section that matches a query best, cut where a reader would cut it.
 
 An excerpt begins and ends with a paragraph, an item of a list, a row of a table or a fenced block; with a line where
 one of these is too long, and with a sentence where the line is. Rows of a table have its head in front of them, and
@@ -19,84 +19,11 @@ from itertools import islice
 from typing import NamedTuple
 
 from anvil.formats.characters import LINE
-from anvil.formats.patterns import lazy_pattern
-from anvil.text.query import CJK, STOP, bounded, pairs
+from anvil.search.word_matches import Spot, matches_at, query_stems
+from anvil.text.query import bounded
 
-MAX_WORD_CHARACTERS = 100
-"""Characters of the longest word that is cached."""
 MAX_OUTLINES = 512
 """Texts whose blocks are cached: those of 329 questions to 14 indexes are three in five times texts of earlier ones."""
-Spot = tuple[int, str]
-"""Where a word begins in a text, and its stem."""
-_WORD = lazy_pattern(rf"[^\W{CJK}]+|[{CJK}]+")
-_ASCII_WORD = re.compile("[A-Za-z0-9_]+")  # the same for ASCII, twice as fast
-_UNSPACED = lazy_pattern(f"[{CJK}]")
-_ENDING = re.compile(r"(?:ations?|ing|ies|ied|ed|es|s|e|y)$")
-
-
-def stem(word: str) -> str:
-    """A folded word without its English ending, roughly: ``caching`` and ``caches`` give the same."""
-    folded = word.casefold()
-    cut = _ENDING.sub("", folded)
-    return cut if len(cut) >= 3 else folded
-
-
-def query_stems(text: str) -> frozenset[str]:
-    """The stems of a query's words, without stop words and words of one or two letters; for Chinese, Japanese and
-    Korean, which have no spaces, pairs of characters."""
-    words = (
-        word
-        for word in word_pattern(text).findall(bounded(text))
-        if (len(word) > 2 and word.casefold() not in STOP) or is_unspaced(word)
-    )
-    return frozenset(key for word in words for key in keys_of(word))
-
-
-def keys_of(word: str) -> tuple[str, ...]:
-    """The stem of a word, or the pairs of characters of one that is :func:`is_unspaced`."""
-    return _known_keys(word) if len(word) <= MAX_WORD_CHARACTERS else _known_keys.__wrapped__(word)
-
-
-@lru_cache(4096)  # texts of one index have few different words
-def _known_keys(word: str) -> tuple[str, ...]:
-    return tuple(pairs(word)) if is_unspaced(word) else (stem(word),)
-
-
-def word_pattern(text: str) -> re.Pattern[str]:
-    """The pattern of the words of a text."""
-    return _ASCII_WORD if text.isascii() else _WORD
-
-
-def is_unspaced(word: str) -> bool:
-    """Whether a word is a run of characters of a script without spaces."""
-    return not word.isascii() and _UNSPACED.match(word) is not None
-
-
-def matches_at(text: str, stems: Collection[str]) -> list[Spot]:
-    """The ``stems`` in a text, in its order, each with the place where its word begins."""
-    folded, pattern = text.casefold(), word_pattern(text)
-    has_pairs = not all(map(str.isascii, stems)) and any(map(is_unspaced, stems))
-    if has_pairs or len(folded) != len(text):  # places in one are not those in the other
-        return [(word.start(), key) for word in pattern.finditer(text) for key in keys_of(word[0]) if key in stems]
-    spots = []
-    for prefix in stems:  # a stem is the beginning of a folded word, and few words begin like one
-        at = folded.find(prefix)
-        while at >= 0:
-            end = at + 1
-            if not (at and _is_in_word(text[at - 1])):
-                word = pattern.match(text, at)
-                assert word is not None
-                end = word.end()
-                if prefix in keys_of(word[0]):
-                    spots.append((at, prefix))
-            at = folded.find(prefix, end)
-    return sorted(spots)
-
-
-def _is_in_word(character: str) -> bool:
-    return (character.isalnum() or character == "_") and not is_unspaced(character)
-
-
 LEAD_SHARE = 4
 """A heading begins an excerpt, and the head of a table or the opening line of a fence is put in front of one, where it
 takes at most one part of so many."""

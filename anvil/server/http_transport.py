@@ -34,7 +34,7 @@ from anvil.server.health import Health
 from anvil.server.logs import ProgressReporter, event
 from anvil.server.mcp_app import App, running_app
 from anvil.server.oauth import METADATA_CACHE
-from anvil.server.protocol_answers import PARSE_ERROR, no_message, not_json
+from anvil.server.protocol_errors import PARSE_ERROR, no_message, not_json
 from anvil.server.security import TOO_MANY, Access, AccessMiddleware, refuse
 from anvil.server.signals import handling, is_repeated
 from anvil.server.toolset import RunningToolset

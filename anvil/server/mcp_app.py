@@ -23,26 +23,22 @@ from pydantic_core import ValidationError
 
 from anvil._version import __version__
 from anvil.server.logs import ProgressReporter, event
+from anvil.server.page_resources import SKILLS_EXTENSION
 from anvil.server.protocol_answers import (
     DESCRIPTION,
     DISCOVER_TTL_MS,
     ICONS,
-    INVALID_PARAMS,
-    INVALID_REQUEST,
     MAX_OPEN_REQUESTS,
     MAX_STREAMS,
-    METHOD_NOT_FOUND,
     NAME,
     NOT_INITIALIZED,
-    SKILLS_EXTENSION,
     TOO_MANY_STREAMS,
     WEBSITE_URL,
     Answers,
     Connection,
-    ProtocolError,
     connection_methods,
-    unexpected,
 )
+from anvil.server.protocol_errors import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, ProtocolError, unexpected
 from anvil.server.threads import ThreadBridge
 from anvil.server.toolset import RunningToolset
 from anvil.values import Changes

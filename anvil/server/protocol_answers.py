@@ -2,33 +2,31 @@
 
 Over stdio :mod:`anvil.server.stdio` sends them, over HTTP and SSE the SDK (:mod:`anvil.server.mcp_app`). Both leave out
 what an older revision does not have.
-
-Pages are resources. The URI of a page is ``anvil://page/{path}``. Where there are several collections, it is
-``anvil://collection/{collection}/{path}``.
 """
 
 from __future__ import annotations
 
 import base64
-import bisect
 import contextlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-from urllib.parse import quote, unquote
+from typing import Any
 
 from anvil._version import __version__
 from anvil.errors import AnvilError
 from anvil.formats.data_formats import compact, plain
-from anvil.server.logs import log, timed
+from anvil.server.logs import timed
+from anvil.server.page_resources import SKILLS_EXTENSION, Resources
+from anvil.server.protocol_errors import (
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    ProtocolError,
+    member,
+    unexpected,
+)
 from anvil.server.result_schema import ARRAY_KEY, output_schema
 from anvil.server.toolset import InvalidArguments, RunningToolset, Tool, Toolset
-from anvil.values import Changes, address, labelled
-from anvil.wording import full_heading
-
-if TYPE_CHECKING:
-    from anvil.agents.skill import Skill
-    from anvil.results import Page, PageList, PageSummary
 
 NAME = "anvil"
 WEBSITE_URL = "https://anvil-docs.github.io/anvil/"
@@ -50,51 +48,9 @@ TOOL_LIST_TTL_MS = 3_600_000
 """Time for which a client may cache the tool list. A running server does not change it."""
 DISCOVER_TTL_MS = 60_000
 """Time for which a client may keep the server's description: its instructions name pages."""
-PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND = -32700, -32600, -32601
-INVALID_PARAMS, INTERNAL_ERROR = -32602, -32603
-"""Error codes of JSON-RPC."""
 NOT_INITIALIZED = "This connection is not initialized. Send initialize first."
 TOO_MANY_STREAMS = "There are as many streams of changes as there can be. Cancel one before you ask for another."
 MAX_SHOWN_METHOD_CHARS = 60
-_KINDS: dict[type, str] = {str: "a string", dict: "an object", list: "an array"}
-
-
-class ProtocolError(AnvilError):
-    """A request that has no result: the code, message and data of the error that answers it."""
-
-    def __init__(self, code: int, message: str, data: Any = None) -> None:
-        super().__init__(message)
-        self.code, self.message, self.data = code, message, data
-
-
-def not_json(where: str) -> ProtocolError:
-    """The error for what is sent and is no JSON. ``where``: such as "line"."""
-    return ProtocolError(
-        PARSE_ERROR, f"Parse error: the {where} is not JSON. Send one JSON-RPC 2.0 message per {where}."
-    )
-
-
-def no_message(where: str, request: str | int | None = None) -> ProtocolError:
-    """The error for JSON that is no message; its data is the id of the request, where it has one."""
-    problem = f"Invalid request: send one JSON-RPC 2.0 object per {where}, with id, method and params."
-    return ProtocolError(INVALID_REQUEST, problem, request)
-
-
-def unexpected(name: str, error: Exception) -> ProtocolError:
-    """The error for what a method or a tool raised and should not have. It goes to the log."""
-    if isinstance(error, AnvilError) and str(error):
-        return ProtocolError(INTERNAL_ERROR, str(error))
-    log.error("%s failed", name, exc_info=error)
-    kind = type(error).__name__
-    return ProtocolError(INTERNAL_ERROR, f"{name} failed inside the server ({kind}). The server's log has the details.")
-
-
-def member(params: Mapping[str, Any], name: str, kind: type, *, optional: bool = False) -> Any:
-    """A member of a request's parameters; None where it is optional and missing. Raises :class:`ProtocolError`."""
-    value = params.get(name)
-    if not isinstance(value, kind) and not (optional and value is None):
-        raise ProtocolError(INVALID_PARAMS, f"Invalid request parameters: {name} must be {_KINDS[kind]}.")
-    return value
 
 
 class Answers:
@@ -257,210 +213,6 @@ def failure(error: Exception, tool: Tool, toolset: Toolset) -> dict[str, Any]:
     if isinstance(error, (InvalidArguments, AnvilError)):
         return refusal(str(error), toolset)
     return refusal(str(unexpected(tool.name, error)), toolset)
-
-
-# --- pages as resources --------------------------------------------------------------------------------------
-
-PREFIX, COLLECTION_PREFIX = "anvil://page/", "anvil://collection/"
-NOT_FOUND = -32002
-"""The protocol's error code for a resource that does not exist, up to revision 2025-11-25."""
-LIST_PAGE_SIZE, MAX_COMPLETIONS = 500, 100
-"""Resources in one answer of the list, and completions in one answer (the protocol's limit)."""
-TEMPLATES_TTL_MS = 3_600_000
-"""Time for which a client may cache the URI templates. A running server does not change them."""
-SKILLS_EXTENSION = "io.modelcontextprotocol/skills"
-"""Clients see it from revision 2026-07-28 of the protocol on; ``initialize`` of older ones has no extensions."""
-SKILL_PREFIX = "skill://"
-SKILL_TTL_MS = 60_000
-"""Time for which a client may keep an entry. A page that changes may change the skill."""
-
-
-def uri_of(path: str, collection: str | None = None) -> str:
-    """The URI of a page. ``collection``: the label of its collection, where there are several."""
-    prefix = PREFIX if collection is None else f"{COLLECTION_PREFIX}{quote(collection, safe='@')}/"
-    return prefix + quote(path, safe="/~@:+,=&$!'()*;")
-
-
-def _address(page: PageSummary) -> str:
-    return address(page.file_path, page.collection, page.version)
-
-
-def skill_uri(skill: Skill) -> str:
-    """The URI of a skill's ``SKILL.md``."""
-    return f"{SKILL_PREFIX}{skill.name}/SKILL.md"
-
-
-class Resources:
-    """The pages of one index, or of several collections (``target``), as resources."""
-
-    def __init__(self, target: Any) -> None:
-        self._target = target
-        self.methods: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
-            "resources/list": self._list,
-            "resources/templates/list": self._templates,
-            "resources/read": self._read,
-            "completion/complete": self._complete,
-            "skills/list": self._list_skills,
-            "skills/get": self._get_skill,
-        }
-        """The answers: functions of a request's parameters. They raise :class:`ProtocolError`."""
-
-    @property
-    def _is_several(self) -> bool:
-        return bool(self._target.is_several)
-
-    def _list(self, params: dict[str, Any]) -> dict[str, Any]:
-        """The pages after the one in the cursor."""
-        cursor = member(params, "cursor", str, optional=True)
-        with _refusals(NOT_FOUND):
-            pages = sorted(self._target.list_pages().pages, key=_address)
-        # The cursor is the last page and not a number: pages may be added and removed between two requests.
-        start = bisect.bisect_right(pages, cursor, key=_address) if cursor else 0
-        shown = pages[start : start + LIST_PAGE_SIZE]
-        resources = [
-            {
-                "name": _address(page),
-                "title": page.title,
-                "uri": uri_of(page.file_path, page.collection and labelled(page.collection, page.version)),
-                "mimeType": "text/markdown",
-            }
-            for page in shown
-        ]
-        more = {"nextCursor": _address(shown[-1])} if start + LIST_PAGE_SIZE < len(pages) else {}
-        return _cacheable(resources=resources, **more)
-
-    def _templates(self, params: dict[str, Any]) -> dict[str, Any]:
-        """The URI templates of a page and of a section."""
-        member(params, "cursor", str, optional=True)
-        prefix = f"{COLLECTION_PREFIX}{{collection}}/" if self._is_several else PREFIX
-        templates = [
-            ("page", prefix + "{path}", "A page, by its path in the docs folder."),
-            ("section", prefix + "{file_path}{#heading_path}", "A section, by page and breadcrumb."),
-        ]
-        listed = [
-            {"name": name, "uriTemplate": uri, "description": text, "mimeType": "text/markdown"}
-            for name, uri, text in templates
-        ]
-        return _cacheable(resourceTemplates=listed) | {"ttlMs": TEMPLATES_TTL_MS, "cacheScope": "public"}
-
-    def _read(self, params: dict[str, Any]) -> dict[str, Any]:
-        """The Markdown of a page, or of a section when the URI has a fragment; or a skill."""
-        uri = member(params, "uri", str)
-        if uri.startswith(SKILL_PREFIX):
-            content = self._skill(uri).text
-        else:
-            path, collection = self.path_of(uri)
-            heading = unquote(uri.partition("#")[2], errors="replace")
-            with _refusals(NOT_FOUND, {"uri": uri}):
-                if heading:
-                    content = self._target.get_section(path, heading, **collection).content
-                else:
-                    content = "".join(chunk.content for chunk in self._target.get_page(path, **collection).chunks)
-        return _cacheable(contents=[{"uri": uri, "mimeType": "text/markdown", "text": content}])
-
-    def _complete(self, params: dict[str, Any]) -> dict[str, Any]:
-        """Paths of pages, or breadcrumbs of the page in the context. First those that begin with the typed text, then
-        those that contain it."""
-        reference, argument = member(params, "ref", dict), member(params, "argument", dict)
-        member(
-            reference, {"ref/resource": "uri", "ref/prompt": "name"}.get(str(reference.get("type")), "type of ref"), str
-        )
-        name, typed = member(argument, "name", str), member(argument, "value", str)
-        context = member(params, "context", dict, optional=True) or {}
-        others = member(context, "arguments", dict, optional=True) or {}  # what is typed already
-        for each in others:
-            member(others, each, str)
-        candidates: Iterable[str] = ()
-        chosen = {"collection": others["collection"]} if self._is_several and others.get("collection") else {}
-        if name in ("path", "file_path"):
-            with _refusals(NOT_FOUND):
-                pages: PageList = self._target.list_pages(**chosen)
-            candidates = [page.file_path for page in pages.pages]
-        elif name == "collection" and self._is_several:
-            candidates = [each.label for each in self._target.members]
-        elif name == "heading_path" and (path := others.get("file_path") or others.get("path")):
-            with contextlib.suppress(AnvilError):  # nothing to offer while the page's name is still being typed
-                page: Page = self._target.get_page(path, **chosen)
-                candidates = [full_heading(page.title, section.heading_path) for section in page.sections]
-        folded = typed.casefold()
-        beginnings = [value for value in candidates if value.casefold().startswith(folded)]
-        listed = set(beginnings)
-        values = beginnings + [value for value in candidates if folded in value.casefold() and value not in listed]
-        completion = {
-            "values": values[:MAX_COMPLETIONS],
-            "total": len(values),
-            "hasMore": len(values) > MAX_COMPLETIONS,
-        }
-        return {"completion": completion, "resultType": "complete"}
-
-    def path_of(self, uri: str) -> tuple[str, dict[str, str]]:
-        """The page of a URI, and the argument for its collection, if it names one. Raises :class:`ProtocolError` for
-        another kind of URI; a URI with a collection is none of a single index."""
-        page = uri.partition("#")[0]
-        if page.startswith(COLLECTION_PREFIX):
-            if not self._is_several:
-                raise ProtocolError(
-                    INVALID_PARAMS, f"{uri[:200]} names a collection, and there is only one index here."
-                )
-            collection, _, path = page.removeprefix(COLLECTION_PREFIX).partition("/")
-            return unquote(path, errors="replace"), {"collection": unquote(collection, errors="replace")}
-        if not page.startswith(PREFIX):
-            message = f"{uri[:200]} is not a page. The URI of a page is {PREFIX}" + "{path}."
-            raise ProtocolError(INVALID_PARAMS, message, {"uri": uri})
-        return unquote(page.removeprefix(PREFIX), errors="replace"), {}
-
-    def changed_uris(self, changes: Changes) -> list[str]:
-        """The URIs of pages that changed, were added or removed."""
-        paths = (*changes.changed, *changes.added, *changes.removed)
-        if not self._is_several:
-            return [uri_of(path) for path in paths]
-        labelled_paths = [path.partition(":") for path in paths]
-        return [uri_of(path, collection) for collection, _, path in labelled_paths]
-
-    # --- skills ----------------------------------------------------------------------------------------------
-
-    def _list_skills(self, params: dict[str, Any]) -> dict[str, Any]:
-        """All skills, on one page."""
-        return _cacheable(skills=[_entry(skill) for skill in self._skills()]) | {"ttlMs": SKILL_TTL_MS}
-
-    def _get_skill(self, params: dict[str, Any]) -> dict[str, Any]:
-        """The entry of one skill."""
-        return _cacheable(skill=_entry(self._skill(member(params, "uri", str)))) | {"ttlMs": SKILL_TTL_MS}
-
-    def _skill(self, uri: str) -> Skill:
-        for skill in self._skills():
-            if skill_uri(skill) == uri:
-                return skill
-        message = f"There is no skill at {uri[:200]}. skills/list names them."
-        raise ProtocolError(INVALID_PARAMS, message, {"uri": uri})
-
-    def _skills(self) -> tuple[Skill, ...]:
-        with _refusals(INTERNAL_ERROR):
-            skills: tuple[Skill, ...] = self._target.skills()
-        return skills
-
-
-def _entry(skill: Skill) -> dict[str, Any]:
-    uri = skill_uri(skill)
-    return {
-        "uri": uri,
-        "frontmatter": {"name": skill.name, "description": skill.description},
-        "resources": [{"uri": uri, "digest": skill.digest, "size": len(skill.data)}],
-    }
-
-
-def _cacheable(**members: Any) -> dict[str, Any]:
-    """A result that a client may keep for itself, for no time."""
-    return {"resultType": "complete", **members, "ttlMs": 0, "cacheScope": "private"}
-
-
-@contextlib.contextmanager
-def _refusals(code: int, data: Any = None) -> Iterator[None]:
-    """A context in which an error of Anvil becomes one of the protocol."""
-    try:
-        yield
-    except AnvilError as error:
-        raise ProtocolError(code, str(error), data) from None
 
 
 LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")

@@ -21,19 +21,21 @@ from anvil.formats.characters import is_unicode
 from anvil.formats.data_formats import compact
 from anvil.server.logs import ProgressReporter, event
 from anvil.server.protocol_answers import (
-    INTERNAL_ERROR,
-    INVALID_PARAMS,
-    INVALID_REQUEST,
     MAX_OPEN_REQUESTS,
     MAX_STREAMS,
     MODERN_VERSION,
     NOT_INITIALIZED,
-    PARSE_ERROR,
     TOO_MANY_STREAMS,
     Answers,
     Connection,
-    ProtocolError,
     connection_methods,
+)
+from anvil.server.protocol_errors import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    PARSE_ERROR,
+    ProtocolError,
     member,
     no_message,
     not_json,

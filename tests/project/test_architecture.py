@@ -47,6 +47,7 @@ PURE_NAMES = (
     "anvil.results",
     "anvil.search.confidence",
     "anvil.search.excerpts",
+    "anvil.search.word_matches",
     "anvil.library.metadata_filter",
     "anvil.search.ranking",
     "anvil.search.result_texts",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -171,38 +169,3 @@ def test_a_heading_or_an_opening_line_is_no_excerpt() -> None:
     text = f"Run the zebra:\n\n```sh title='a title that is much too long to be repeated'\n{code}```\n\n{OTHER * 3}"
     assert shown(text, "zebra", 40) == "Run the zebra:"
     assert shown(text, "option", 60) == "```\na_long_command --with-option 0\n```"
-
-
-@pytest.mark.parametrize(
-    ("a", "b"), [("caches", "caching"), ("builds", "building"), ("Query", "queries"), ("Über", "über")]
-)
-def test_words_of_one_root_match(a: str, b: str) -> None:
-    assert excerpts.stem(a) == excerpts.stem(b)
-
-
-def test_short_words_are_not_wanted_but_cjk_ones_are() -> None:
-    assert excerpts.query_stems("is it a do of") == frozenset()
-    assert excerpts.query_stems("検索 索") >= {"検索"}
-
-
-def test_a_word_of_more_than_100_characters_is_not_cached() -> None:
-    """A caller could fill the memory with such words."""
-    excerpts._known_keys.cache_clear()
-    assert excerpts.query_stems("b" * 101) == {"b" * 101} and excerpts._known_keys.cache_info().currsize == 0
-    assert excerpts.query_stems("b" * 100) == {"b" * 100} and excerpts._known_keys.cache_info().currsize == 1
-
-
-def test_stems_are_found_where_their_words_begin() -> None:
-    stems = excerpts.query_stems("caching files")
-    assert excerpts.matches_at("Cached: a file, profiles and Files_x", stems) == [(0, "cach"), (10, "fil")]
-    assert excerpts.matches_at("Straße: cached", stems) == [(8, "cach")]  # folded, the text is longer
-    assert excerpts.matches_at("文件 cached", excerpts.query_stems("文件")) == [(0, "文件")]
-
-
-@given(st.text(alphabet="aAbBeEsS _-é\n世界", max_size=80), st.text(alphabet="abes世界 ", max_size=20))
-def test_matches_are_those_of_each_word(text: str, question: str) -> None:
-    stems = excerpts.query_stems(question)
-    words = re.finditer(r"[^\W世界]+|[世界]+", text)
-    assert [key for _, key in excerpts.matches_at(text, stems)] == [
-        key for word in words for key in excerpts.keys_of(word[0]) if key in stems
-    ]

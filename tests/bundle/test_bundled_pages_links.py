@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from anvil.bundle.bundling import PageOrAddress, SiteTargets, SourceTargets
+from anvil.bundle.bundled_pages import PageOrAddress, SiteTargets, SourceTargets
 from anvil.documents.repository_files import FileTree
 from anvil.lint.link_targets import Site, SiteRules
 from anvil.lint.linted_page import LintPage
