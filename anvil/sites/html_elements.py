@@ -91,8 +91,8 @@ def _is_first(element: Element) -> bool:
 
 
 def is_list_of_sections(element: Element) -> bool:
-    """Whether each item of a ``<ul>`` is a section of the page, as in the pages of Javadoc: it begins with a section or
-    with a heading."""
+    """Whether each item of a list is a section of the page, as in the pages of Javadoc and in numbered steps: it begins
+    with a section or with a heading."""
     item, count = element.child, 0
     while item is not None:
         if item.tag == "li":
@@ -269,7 +269,7 @@ _NAMED = re.compile(r"(?:language|lang|highlight-source|highlight|sourceCode|src
 _NO_LANGUAGE = frozenset(
     """
     default none text plaintext plain txt notranslate nohighlight source wrapper table raw auto block code highlight
-    hljs literal inline prettyprint
+    hljs literal literal-block inline prettyprint
     """.split()  # noqa: SIM905
 )
 _ONE_NAME = re.compile(r"[a-z][a-z0-9+#]{0,11}")

@@ -46,8 +46,16 @@ _SPECIAL = (
     (re.compile(r"(?:.*/)?(?:_modules/.*|[^/]+_8\w+_source\.html|src/.*\.rs\.html)"), "it shows source code"),
     (re.compile(r"(?:.*/)?(?:_static|_sources|_templates)/.*"), "it is a file of the theme"),
 )
-_OF_MDBOOK = ((re.compile(r"(?:.*/)?print\.html"), "it is all pages again, for printing"),)
-"""Elsewhere such a page may be about a function with this name."""
+_OF_GENERATOR = {
+    "mdbook": ((re.compile(r"(?:.*/)?print\.html"), "it is all pages again, for printing"),),
+    "doxygen": (
+        (
+            re.compile(r"(?:.*/)?(?:(?:functions|globals|namespacemembers)(?:_\w+)?|classes|hierarchy|.+-members)\.html"),
+            "it is a list of names",
+        ),
+    ),
+}
+"""Elsewhere such a page may be about a function or a class with this name."""
 # Reasons that name another page, which are one for people
 _LEADS_TO = re.compile(r"^(it leads to|its canonical address is|its text is that of) .*")
 _LISTING = re.compile(
@@ -210,7 +218,7 @@ def _address(
 
 def _special(path: str, page: PageFacts) -> str | None:
     short = _SHORT if page.own_words <= MAX_SPECIAL_WORDS else ()
-    rules = (*_SPECIAL, *short, *(_OF_MDBOOK if page.generator == "mdbook" else ()))
+    rules = (*_SPECIAL, *short, *_OF_GENERATOR.get(page.generator, ()))
     return next((reason for pattern, reason in rules if pattern.fullmatch(path)), None)
 
 
@@ -280,7 +288,7 @@ def repeated(pages: Sequence[SitePage], sources: Mapping[str, str]) -> list[Skip
         return (
             _words_in(page.facts.passages.partition(" ")[0]),
             no_source,
-            page.file in listing,
+            page.file in listing or _LISTING.fullmatch(page.file) is not None,
             len(page.file),
             page.file,
         )

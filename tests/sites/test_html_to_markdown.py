@@ -28,6 +28,8 @@ CASES = {
         '<p>z</p><a href="/x"> <div><img alt="" src="x.svg"></div><div>A</div><div>b</div></a><p>c</p>',
         "z\n\n[A](/x)\n\nb\n\nc",
     ),
+    "code of docutils": ('<pre class="code literal-block"><code>a</code></pre>', "```\na\n```"),
+    "numbered steps with headings": ('<ol><li><h3 id="a">a</h3><p>b</p></li></ol>', "### a\n\nb"),
     "tree of folders": ("<ul><li><button>a</button><ul><li>b</li></ul></li></ul>", "- a\n  - b"),
     "tabs that are hidden": (
         '<div><div role="tablist"><button role="tab">A</button><button role="tab">B</button></div></div><div>'

@@ -64,10 +64,20 @@ def test_lists_of_javadoc_and_pages_of_a_blog_are_no_pages(path: str, reason: st
     assert len(page_choice.choose(facts, None, SiteOptions()).pages) == 3
 
 
-def test_a_page_named_print_is_all_pages_only_of_mdbook() -> None:
-    """In the documentation of an API it is about a function."""
-    for generator, is_page in (("mdbook", False), ("unknown", True)):
-        facts = {"api/print.html": PageFacts("A", word_count=5, own_words=5, generator=generator)}
+@pytest.mark.parametrize(
+    ("path", "generator"),
+    [
+        ("api/print.html", "mdbook"),
+        ("functions_func_c.html", "doxygen"),
+        ("globals.html", "doxygen"),
+        ("hierarchy.html", "doxygen"),
+        ("classlamp_1_1Wick-members.html", "doxygen"),
+    ],
+)
+def test_a_page_that_is_about_a_function_of_its_name_elsewhere(path: str, generator: str) -> None:
+    """mdBook's has all pages again, and those of Doxygen are lists of names."""
+    for by, is_page in ((generator, False), ("unknown", True)):
+        facts = {path: PageFacts("A", word_count=500, own_words=500, generator=by)}
         assert bool(page_choice.choose(facts, None, SiteOptions()).pages) is is_page
 
 
@@ -109,6 +119,16 @@ def test_the_original_of_a_page_that_is_translated_in_part_is_no_copy() -> None:
         facts = html_page.read_with_twin(html.encode(), None, NO_RULES).facts
         pages.append(SitePage(path, path, None, None, language, facts))
     assert page_choice.repeated(pages, {}) == []
+
+
+def test_a_page_of_a_tag_that_lists_one_page_whole_is_the_copy() -> None:
+    """As Hugo Book writes it, also if its path is shorter."""
+    pages = []
+    for path, title, level in (("posts/tie-the-rope.html", "Tie the rope", 1), ("tags/rope.html", "Rope", 2)):
+        html = f"<title>{title}</title><main><h{level}>Tie the rope</h{level}>{EXAMPLE}</main>"
+        facts = html_page.read_with_twin(html.encode(), None, NO_RULES).facts
+        pages.append(SitePage(path, path, None, None, "en", facts))
+    assert [copy.path for copy in page_choice.repeated(pages, {})] == ["tags/rope.html"]
 
 
 def test_pages_of_two_functions_with_one_example_are_no_copies() -> None:
