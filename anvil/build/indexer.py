@@ -15,7 +15,7 @@ from itertools import chain
 from anvil.documents import document_source
 from anvil.documents.document_source import DocumentSource
 from anvil.embedding.provider import Embedded, EmbeddingProvider, Executor, LocalExecutor
-from anvil.formats.data_formats import canonical
+from anvil.index_file import manifest_keys
 from anvil.index_file.manifest_keys import OPTIONAL_SETTINGS, SETTINGS, recalled_site
 from anvil.index_file.reader import Reader
 from anvil.index_file.table_rows import ChunkText, most_chunks, window_key
@@ -109,8 +109,7 @@ class Indexer:
                 self.progress("reading", done, len(work))
                 self._read(source, path)
             self.writer.touch(times)
-            left_out = None if source.excluded_hashes is None else canonical(sorted(source.excluded_hashes))
-            self.writer.set_meta({"commit": commit, "docs_root_path": source.root_path, "left_out": left_out})
+            self.writer.set_meta(manifest_keys.of_source(source, commit))
 
     def _read(self, source: DocumentSource, path: str) -> None:
         document = source.read(path)

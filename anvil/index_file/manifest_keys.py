@@ -1,7 +1,8 @@
-"""The keys of an index's manifest, its table ``anvil_meta``: how settings stand in them, and what is wrong with some.
+"""The keys of an index's manifest, its table ``anvil_meta``: how settings and the source stand in them, and what is
+wrong with some.
 
 A file may come from anywhere, so each key that is read has a rule here. :meth:`anvil.index_file.writer.Writer.seal`
-sets those that follow from the rows.
+sets those that follow from the rows, and a build its version, its shard and what the pages are of.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from anvil.documents.document_source import DocumentSource
 from anvil.documents.shards import Shard
 from anvil.errors import ConfigError
 from anvil.formats.data_formats import canonical, strict_json
@@ -57,6 +59,13 @@ def settings(
     }
     assert set(SETTINGS) == set(keys)
     return keys | {key: value for key, value in (configured or {}).items() if value is not None}
+
+
+def of_source(source: DocumentSource, commit: str | None) -> dict[str, str | None]:
+    """The keys that say what the rows were read from; None for what is not known. ``commit``: of the documents."""
+    hashes = source.excluded_hashes
+    left_out = None if hashes is None else canonical(sorted(hashes))
+    return {"commit": commit, "docs_root_path": source.root_path, "left_out": left_out}
 
 
 # --- settings that are there only if they are configured ---
