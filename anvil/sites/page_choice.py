@@ -50,7 +50,9 @@ _OF_GENERATOR = {
     "mdbook": ((re.compile(r"(?:.*/)?print\.html"), "it is all pages again, for printing"),),
     "doxygen": (
         (
-            re.compile(r"(?:.*/)?(?:(?:functions|globals|namespacemembers)(?:_\w+)?|classes|hierarchy|.+-members)\.html"),
+            re.compile(
+                r"(?:.*/)?(?:(?:functions|globals|namespacemembers)(?:_\w+)?|classes|hierarchy|.+-members)\.html"
+            ),
             "it is a list of names",
         ),
     ),
