@@ -67,7 +67,7 @@ GENERIC = Generator(
         .reversefootnote, span.backrefs, td.linenos, td.gl, td.gutter, .linenodiv, .rouge-gutter, .hljs-ln-numbers,
         .line-numbers-rows, pre :is(.linenos, .lineno, .line-number, .lnt, .ln, .gutter),
         div.fragment :is(.lineno, .ttc),
-        div[class*=language-] > span.lang,
+        div[class*=language-] > span.lang, [role=tabpanel] > :is(.vp-tab-title, .vp-code-tab-title),
         semantics:has(> annotation[encoding='application/x-tex']) > :not(annotation),
         semantics > annotation:not([encoding='application/x-tex']), math[alttext]:not(:has(annotation)) > *
     """,

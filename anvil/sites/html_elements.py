@@ -180,7 +180,7 @@ _CALLOUT_ELEMENTS = frozenset({"div", "aside", "section", "blockquote", "details
 _CALLOUT_CLASSES = frozenset(
     """
     admonition custom-block markdown-alert alert callout starlight-aside admonitionblock theme-admonition
-    blockquote-alert tsd-alert vocs_Callout nextra-callout doc-callout confluence-information-macro
+    blockquote-alert tsd-alert vocs_Callout nextra-callout doc-callout confluence-information-macro hint-container
     """.split()  # noqa: SIM905
 )
 _CALLOUTS_OF_DOCFX = frozenset({"NOTE", "TIP", "WARNING", "IMPORTANT", "CAUTION"})
@@ -194,7 +194,8 @@ _NO_KINDS = frozenset({"style", "title", "dismissible", "titled", "empty", "expa
 _LOOKS = {"primary": "info", "secondary": "note", "light": "note", "dark": "note", "information": "info"}
 """Bootstrap's names for the looks of an alert, and what they mean."""
 _CALLOUT_TITLES = re.compile(
-    r"(?:admonition|custom-block|markdown-alert|callout|blockquote-alert|(?:tsd-)?alert)-(?:title|heading|header|label)"
+    r"(?:admonition|custom-block|markdown-alert|callout|blockquote-alert|(?:tsd-)?alert|hint-container)-"
+    r"(?:title|heading|header|label)"
     r"|starlight-aside__title|admonitionHeading\w*|title"
 )
 

@@ -27,6 +27,8 @@ _LINKS_TO_ITSELF = ", ".join(
     f"{tag} a[href^='#']:not(pre *, code *)"
     for tag in ("h1", "h2", "h3", "h4", "h5", "h6", "dt", "caption", "figcaption", "summary")
 )
+_LINKED_HEADINGS = ":is(h1, h2, h3, h4, h5, h6) > a[href^='#']:only-child"
+"""Of VuePress 2, in which the link with the class of a sign has all the text."""
 _ANCHOR_SIGN = re.compile(r"[\W_]*", re.S)
 _IN_REPOSITORY = "a[href*='/edit/'], a[href*='/blob/'], a[href*='/tree/']"
 _EDIT = re.compile(r"\W*edit\b", re.I)
@@ -93,7 +95,9 @@ def content_of(tree: Tree, rules: PageRules = NO_RULES, generator: Generator | N
         element.insert_after(" ")
     ignored = _ignored(rules.ignore, generator)
     left_out = [element for root in roots for element in html_tree.select(root, ignored)]
-    with_content = around(roots)  # never left out
+    linked = [each for root in roots for each in html_tree.select(root, _LINKED_HEADINGS)]
+    all_of_heading = [link for link in linked if link.prev is None and link.next is None]
+    with_content = around([*roots, *all_of_heading])  # never left out
     skipped = html_tree.ids([element for element in left_out if element.mem_id not in with_content])
     begun = [each for root in roots for each in html_tree.select(root, generator.entries)] if generator.entries else []
     tops = html_tree.ids(roots)

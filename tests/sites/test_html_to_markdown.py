@@ -19,6 +19,10 @@ from tests.support.html_words import lost_and_invented
 
 CASES = {
     "heading with a permalink": ('<h2 id="a">A<a class="headerlink" href="#a">¶</a></h2>', "## A"),
+    "heading in a link with the class of a sign": (
+        '<h2 id="a"><a class="header-anchor" href="#a"><span>A</span></a></h2>',
+        "## A",
+    ),
     "heading with a sign": ('<h2 id="a"><a href="#a">#</a> A <em>b</em></h2>', "## A b"),
     "heading that looks like marks": ("<h2>__init__ *x* #</h2>", "## \\_\\_init\\_\\_ \\*x\\* \\#"),
     "inline": ("<p>a <b>b</b> <i>c</i>\n <del>d</del> <code>e`f</code></p>", "a **b** *c* ~~d~~ ``e`f``"),
@@ -30,6 +34,10 @@ CASES = {
     ),
     "code of docutils": ('<pre class="code literal-block"><code>a</code></pre>', "```\na\n```"),
     "numbered steps with headings": ('<ol><li><h3 id="a">a</h3><p>b</p></li></ol>', "### a\n\nb"),
+    "tabs of VuePress": (
+        '<div role="tablist"><button role="tab">A</button></div><div role="tabpanel"><div class="vp-tab-title">A</div>a</div>',
+        "**A**\n\na",
+    ),
     "tree of folders": ("<ul><li><button>a</button><ul><li>b</li></ul></li></ul>", "- a\n  - b"),
     "tabs that are hidden": (
         '<div><div role="tablist"><button role="tab">A</button><button role="tab">B</button></div></div><div>'
@@ -203,6 +211,7 @@ ADMONITIONS = {
     '<div class="admonitionHeading_Gvgb"><span class="admonitionIcon_Rf37"><svg><path/></svg></span>Mind</div>'
     '<div class="admonitionContent_BuS1"><p>a</p></div></div>',
     "VitePress": '<div class="warning custom-block"><p class="custom-block-title">Mind</p><p>a</p></div>',
+    "VuePress": '<div class="hint-container warning"><p class="hint-container-title">Mind</p><p>a</p></div>',
     "Starlight": '<aside class="starlight-aside starlight-aside--warning"><p class="starlight-aside__title">'
     '<svg></svg>Mind</p><div class="starlight-aside__content"><p>a</p></div></aside>',
     "GitHub": '<div class="markdown-alert markdown-alert-warning"><p class="markdown-alert-title">Mind</p><p>a</p></div>',
