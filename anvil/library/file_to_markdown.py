@@ -191,6 +191,7 @@ def _pdf_pages(file: BinaryIO, request: dict[str, Any]) -> Iterator[tuple[str, i
     import pypdfium2
     from markitdown import StreamInfo
     from markitdown.converters import PdfConverter
+    from pdfminer.high_level import extract_text as pdfminer_text
 
     try:
         document = pypdfium2.PdfDocument(file)
@@ -209,8 +210,19 @@ def _pdf_pages(file: BinaryIO, request: dict[str, Any]) -> Iterator[tuple[str, i
         single.save(page)
         single.close()
         page.seek(0)
-        yield _tidy(converter.convert(page, info).markdown), number + 1
+        text = converter.convert(page, info).markdown if _has_spaces(document[number]) else pdfminer_text(page)
+        yield _tidy(text), number + 1
     document.close()
+
+
+def _has_spaces(page: Any) -> bool:
+    """Whether a page of PDFium has characters for spaces. TeX writes none and sets each word at its place, which
+    MarkItDown takes for a cell of a table: half of the lines of a manual were rows."""
+    import pypdfium2.raw as pdfium
+
+    text = page.get_textpage()
+    places = (place for place in range(text.count_chars()) if pdfium.FPDFText_GetUnicode(text, place) == ord(" "))
+    return any(not pdfium.FPDFText_IsGenerated(text, place) for place in places)
 
 
 def _tidy(text: str) -> str:
@@ -236,8 +248,13 @@ def _result(file: BinaryIO, info: Any, request: dict[str, Any]) -> Any:
     for name in BY_ENDING[request["type"]].converters.split():
         converter = getattr(converters, name)()
         if converter.accepts(file, info):
-            return converter.convert(file, info, exiftool_path=shutil.which("exiftool"))
+            return converter.convert(file, info, **_converter_options())
     raise UnsupportedFormatException("nothing like it is in it")
+
+
+def _converter_options() -> dict[str, Any]:
+    """Options of MarkItDown's converters, which take what they know of. Word's titles are not among its headings."""
+    return {"exiftool_path": shutil.which("exiftool"), "style_map": "p[style-name='Title'] => h1:fresh"}
 
 
 @lru_cache(maxsize=1)
@@ -253,8 +270,8 @@ def _archives(recordings: bool) -> Any:
     special = {name for format_ in FORMATS for name in format_.converters.split()}.difference(_GENERIC)
     for name in sorted(special if recordings else special - {AUDIO}):
         converter = getattr(converters, name)()
-        # MarkItDown 0.1.5 does not pass the path to its converters.
-        converter.convert = partial(converter.convert, exiftool_path=shutil.which("exiftool"))
+        # MarkItDown 0.1.5 does not pass them to its converters.
+        converter.convert = partial(converter.convert, **_converter_options())
         reader.register_converter(converter)
     return reader
 

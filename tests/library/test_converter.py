@@ -152,6 +152,18 @@ def test_a_zip_that_is_called_docx_is_not_read_as_zip(converter: Converter, tmp_
         converted(converter, tmp_path / "a.docx")
 
 
+def test_a_title_of_word_is_a_heading(converter: Converter, tmp_path: Path) -> None:
+    path = documents.docx(tmp_path / "a.docx", "Carrying days over", "Five days.", title="Holiday policy")
+    assert converted(converter, path) == "# Holiday policy\n\n# Carrying days over\n\nFive days.\n\n"
+
+
+def test_words_that_are_set_one_by_one_are_prose(converter: Converter, tmp_path: Path) -> None:
+    lines = ["The tide tables are printed", "each spring, and the harbour", "office keeps a copy of them."]
+    path = documents.pdf_as_tex_writes_it(tmp_path / "a.pdf", lines)
+    text = converted(converter, path)
+    assert "|" not in text and " ".join(text.split()) == " ".join(lines)
+
+
 def test_macros_are_left_out(converter: Converter, tmp_path: Path) -> None:
     path = documents.docx(tmp_path / "a.docx", "Plan", "What is said.")
     with zipfile.ZipFile(path, "a") as packed:
