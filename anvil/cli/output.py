@@ -32,6 +32,10 @@ COMMAND_LINE_WORDING = {
     "Use list_pages to discover available pages.": "'anvil list' names the pages.",
     "Use get_page to see available sections.": "'anvil show PAGE' prints the whole page.",
     "list_documents and search name the ids there are.": "'anvil library list' names the ids.",
+    "or see list_documents.": "or see 'anvil library list'.",
+    "Start Anvil with --allow-private-urls, or with ANVIL_LIBRARY_ALLOW_PRIVATE_URLS=true, to": (
+        "Set ANVIL_LIBRARY_ALLOW_PRIVATE_URLS=true to"
+    ),
     "as in list_pages": "as 'anvil list' prints it",
     "query parameter is required": "The question is empty. Write it after the command.",
     "pattern parameter is required": "The pattern is empty. Write it after the command.",

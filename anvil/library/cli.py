@@ -15,7 +15,7 @@ from anvil.cli.output import NO, OK
 from anvil.formats.data_formats import json_object
 from anvil.library.metadata_filter import FIELDS
 from anvil.library.values import FolderReport, Imported, Ingested
-from anvil.wording import counted
+from anvil.wording import counted, first_of
 
 if TYPE_CHECKING:
     from anvil.library.library import Library
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 _CONDITION = re.compile(r"\s*([^<>=\s]+)\s*(>=|<=|>|<|=)\s*(.*)", re.DOTALL)
 _OPERATORS = {">": "gt", ">=": "gte", "<": "lt", "<=": "lte"}
 
+MAX_NAMED_TYPES = 5
+"""Types of files that one sentence names."""
 within = click.option("--library", metavar="NAME", help="Only this library (default: all).")
 
 
@@ -272,7 +274,7 @@ def _object(text: str | None) -> dict[str, Any]:
 
 
 @click.command("ingest", epilog="Example: anvil ingest ~/Documents --library papers")
-@click.argument("folder", required=False)
+@click.argument("folder", required=False, metavar="FOLDER|FILE|URL")
 @click.option(
     "--library", metavar="NAME", default="default", show_default=True, help="The library that gets the documents."
 )
@@ -294,12 +296,12 @@ def ingest_command(
     as_json: bool,
     quiet: bool,
 ) -> int:
-    """Add the documents of a FOLDER, or one file, to the library. Unchanged documents are skipped.
+    """Add the documents of a FOLDER, one FILE, or the page at a URL to the library. Unchanged documents are skipped.
 
     Exit code 0: done, 1: a file could not be read and the others were added, 2: an error.
     """
     if folder is None and not reembed:
-        raise click.UsageError("Name the folder or file to take in.")
+        raise click.UsageError("Name the folder, the file or the URL to take in.")
     with given.open() as opened:
         if reembed:
             with output.progress(quiet) as progress:
@@ -309,10 +311,16 @@ def ingest_command(
             if folder is None:
                 return OK
         with output.progress(quiet) as progress:
-            if os.path.isfile(str(folder)):
-                report = _report_of_one(opened.ingest_file(str(folder), library))
+            name = str(folder)
+            if re.match(r"https?://", name, re.IGNORECASE):
+                report = _report_of_one(opened.ingest_url(name, library))
+            elif os.path.lexists(name) and not os.path.isdir(name):
+                report = _report_of_one(opened.ingest_file(name, library))
             else:
-                report = opened.ingest_folder(str(folder), library, None, not no_recursive, max_concurrency, progress)
+                report = opened.ingest_folder(name, library, None, not no_recursive, max_concurrency, progress)
+    if report.left_out:
+        types = first_of([f"{count} .{ending}" for ending, count in report.left_out.items()], MAX_NAMED_TYPES)
+        output.warn(f"left out, since files of their type are not read: {types}.")
     return _finished(report, summary(report), opened, as_json, quiet)
 
 

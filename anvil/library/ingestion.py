@@ -292,14 +292,14 @@ def ingest_files(
     )
 
 
-def files_in(root: Path, recursive: bool, endings: frozenset[str]) -> Iterator[Path]:
-    """The files below ``root`` with one of the ``endings``, without hidden files and links that lead out of it."""
+def files_in(root: Path, recursive: bool) -> Iterator[Path]:
+    """The files below ``root``, without hidden ones and links that lead out of it."""
     inside = root.resolve()
     for folder, subfolders, names in os.walk(root):
         subfolders[:] = sorted(name for name in subfolders if not name.startswith(".")) if recursive else []
         for name in names:
             path = Path(folder, name)  # "~$" begins a lock file of Microsoft Office
-            if not name.startswith((".", "~$")) and type_of(name) in endings and _is_inside(path, inside):
+            if not name.startswith((".", "~$")) and _is_inside(path, inside):
                 yield path
 
 

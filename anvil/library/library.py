@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -282,10 +283,12 @@ class Library:
         # once for the folder: ingest_file would report them for each of its files
         metadata_filter.library_name(library), metadata_filter.checked_metadata(metadata)
         root = ingestion.existing_folder(folder)
-        files = sorted(ingestion.files_in(root, recursive, looked_for(self._options)))
+        found, endings = sorted(ingestion.files_in(root, recursive)), looked_for(self._options)
+        files = [path for path in found if type_of(path.name) in endings]
+        left_out = Counter(kind for path in found if (kind := type_of(path.name)) and kind not in endings)
         if files:
             self.ensure_writable()  # one error for the library, and not one for each file
-        return ingestion.ingest_files(
+        report = ingestion.ingest_files(
             root,
             files,
             library,
@@ -294,6 +297,7 @@ class Library:
             max_concurrency=max_concurrency,
             progress=progress or self.progress,
         )
+        return replace(report, left_out=dict(left_out.most_common()) or None)
 
     def import_lancedb(
         self, path: str, table: str = "documents", library: str | None = None, progress: Progress | None = None

@@ -90,6 +90,7 @@ def document_filter(conditions: Mapping[str, Any] | None, library: str | None = 
         elif not isinstance(value, str):
             raise ConfigError(f"filter.{name} must be a string.")
         else:
+            value = value.lower().removeprefix(".") if name == "file_type" else value
             fields.append(Condition(name, "=", valid_unicode(value)))
     return Filter(tuple(fields), tuple(labels), tuple(passages))
 

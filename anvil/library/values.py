@@ -33,7 +33,8 @@ class FileError:
 
 @dataclass(frozen=True, slots=True)
 class FolderReport:
-    """The result of ingesting a folder: counts, and all results and failures by path."""
+    """The result of ingesting a folder: counts, and all results and failures by path. ``left_out``: the number of files
+    of each type that is not read, by its ending; None if there are none."""
 
     folder: str
     library: str
@@ -44,6 +45,7 @@ class FolderReport:
     failed: int
     results: tuple[Ingested, ...]
     errors: tuple[FileError, ...]
+    left_out: Mapping[str, int] | None = field(default=None, metadata=OPTIONAL)
 
 
 @dataclass(frozen=True, slots=True)

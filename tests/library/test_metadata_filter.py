@@ -32,7 +32,7 @@ JSON = st.recursive(
 
 def test_a_filter_is_all_of_its_conditions() -> None:
     labels = {"metadata.team": "sea", "metadata.year": 2026, "metadata.ok": True}
-    found = document_filter({"file_type": "pdf", "page": 3, **labels}, "papers")
+    found = document_filter({"file_type": ".PDF", "page": 3, **labels}, "papers")
     assert found == Filter(
         (Condition("library", "=", "papers"), Condition("file_type", "=", "pdf")),
         (Condition("team", "=", '"sea"'), Condition("year", "=", "2026"), Condition("ok", "=", "true")),

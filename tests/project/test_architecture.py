@@ -121,6 +121,7 @@ DOORS = {
     "sigstore": ("anvil.fetch.attestation",),
     "lancedb": ("anvil.library.lancedb_import",),
     "markitdown": ("anvil.library",),
+    "pdfminer": ("anvil.library",),
     "pypdfium2": ("anvil.library",),
     "pymilvus": ("anvil.milvus",),
     "milvus_lite": ("anvil.milvus.milvus_client",),

@@ -318,7 +318,15 @@ def test_ingest_and_its_exit_codes(tmp_path: Path) -> None:
     done = program("ingest", tmp_path / "in", *given, "--library", "mine", code=1)
     assert "2 unchanged, 1 failed" in done.stdout and "NUL byte" in done.stderr and "bad.md" in done.stderr
     (tmp_path / "empty").mkdir()
-    assert "No documents found" in program("ingest", tmp_path / "empty", *given).stdout
+    for name in ("old.DOC", "older.doc", "run.py", "LICENSE", ".hidden.rtf"):
+        (tmp_path / "empty" / name).write_text("x")
+    done = program("ingest", tmp_path / "empty", *given)
+    assert "No documents found" in done.stdout
+    assert done.stderr == "anvil: left out, since files of their type are not read: 2 .doc, 1 .py.\n"
+    (tmp_path / "empty" / "gone.md").symlink_to(tmp_path / "nowhere.md")
+    assert "There is no file" in complaint("ingest", tmp_path / "empty" / "gone.md", *given)
+    private = complaint("ingest", "http://127.0.0.1:9/page", *given)
+    assert private.endswith("which is not allowed. Set ANVIL_LIBRARY_ALLOW_PRIVATE_URLS=true to allow that.")
     assert "There is no folder" in complaint("ingest", tmp_path / "no", *given)
     assert "folder is empty" in complaint("ingest", "", *given) and "path" not in complaint("ingest", " ", *given)
     for wrong in (("--max-concurrency", "0"), ("--max-concurrency", "x"), ("--library", " "), ("--unknown",)):
