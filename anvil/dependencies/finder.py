@@ -19,7 +19,14 @@ from typing import Literal
 
 from anvil._version import __version__
 from anvil.build import builder
-from anvil.dependencies import anvil_lock, docs_cache, package_files, remote_repository, repository_docs
+from anvil.dependencies import (
+    anvil_lock,
+    docs_cache,
+    package_files,
+    remote_repository,
+    repository_docs,
+    version_tags,
+)
 from anvil.dependencies.attempts import NAMES_NO_REPOSITORY, AttemptLog, sentence
 from anvil.dependencies.package_files import Package, PackageFiles, Packages
 from anvil.dependencies.package_names import is_other_version, is_same_version
@@ -288,7 +295,7 @@ class DocsFinder:
         docs = replace(wanted, source="repository", url=url)
         with self._log.attempt("repository", url), self._remote(url) as remote:
             tags = remote.tags()
-            tag = hints.tag or remote_repository.find(tags, docs.name, docs.version)
+            tag = hints.tag or version_tags.find(tags, docs.name, docs.version)
             if tag is None or tag not in tags:
                 raise NotFound(repository_docs.no_tag(remote, tags, docs.name, hints.tag or docs.version))
             named = tuple(key for key in anvil_lock.NAMED if getattr(hints, key) is not None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from anvil.dependencies import remote_repository
+from anvil.dependencies import version_tags
 
 
 @pytest.mark.parametrize(
@@ -30,15 +30,15 @@ from anvil.dependencies import remote_repository
     ],
 )
 def test_the_forms_that_projects_use(name: str, version: str, there: list[str], expected: str | None) -> None:
-    assert remote_repository.find(there, name, version) == expected
+    assert version_tags.find(there, name, version) == expected
 
 
 def test_the_closest_tags() -> None:
     there = ["v1.0.0", "v1.1.0", "v1.0.1", "v9.0.0", "nightly"]
-    assert remote_repository.closest(there, "lib", "1.0.2") == ["v1.0.1", "v1.0.0", "v1.1.0"]
-    assert remote_repository.closest(["a@1.0.0", "b@1.0.1", "b@1.0.0"], "b", "1.0.2") == [
+    assert version_tags.closest(there, "lib", "1.0.2") == ["v1.0.1", "v1.0.0", "v1.1.0"]
+    assert version_tags.closest(["a@1.0.0", "b@1.0.1", "b@1.0.0"], "b", "1.0.2") == [
         "b@1.0.1",
         "b@1.0.0",
         "a@1.0.0",
     ]
-    assert remote_repository.closest([], "lib", "1") == []
+    assert version_tags.closest([], "lib", "1") == []
