@@ -61,7 +61,7 @@ TOOLSETS = {"docs": "anvil.server.docs_toolset", "library": "anvil.library.tools
 
 SETTINGS = {
     "fetch": "anvil.fetch.settings:FetchOptions",
-    "serve": "anvil.doc_tests.settings:ServeOptions",
+    "serve": "anvil.server.settings:ServeOptions",
     "library": "anvil.library.settings:LibraryOptions",
     "context": "anvil.context.settings:ContextOptions",
     "lint": "anvil.lint.settings:LintOptions",

@@ -12,7 +12,6 @@ import click
 from anvil.cli import options, output
 from anvil.cli.output import NO, OK
 from anvil.doc_tests import suite_report
-from anvil.doc_tests.settings import ServeOptions
 from anvil.errors import ConfigError
 from anvil.requests import MODES, OpenRequest
 from anvil.system import safe_files
@@ -150,13 +149,11 @@ def questions_command(given: OpenRequest, everything: bool, to_tests: bool, log:
     asked again, so a question disappears when a page answers it.
     """
     from anvil.doc_tests import question_log
-    from anvil.doc_tests.question_log import QuestionLog
 
     if to_tests and as_json:
         raise click.UsageError("--to-tests and --json cannot be combined. Give one of them.")
     with output.progress() as progress, options.open_index(given, progress) as opened:
-        limit = opened.config.table(ServeOptions).log_bytes
-        file = opened.question_log if log is None else QuestionLog(Path(log), limit)
+        file = opened.question_log if log is None else opened.question_log.at(Path(log))
         if not file.path.is_file():
             raise ConfigError(
                 f"There is no log at {file.path}. Set question_log = true under [serve] in anvil.toml, and serve again."

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from anvil import registry
 from anvil.doc_tests.judging import MAX_CHARS
-from anvil.doc_tests.settings import ServeOptions
 from anvil.doc_tests.suite import MAX_ASK_CHARS, folded, question_entry
 from anvil.errors import AnvilError, ConfigError
 from anvil.formats.data_formats import json_object, timestamp
@@ -191,10 +191,14 @@ class QuestionLog:
     def of(cls, docs_root: Path | None, name: str, config: Config) -> QuestionLog:
         """The log of a documentation folder, in its ``.anvil``; without a folder, in the user's data folder, by the
         ``name`` of the index."""
-        max_bytes = config.table(ServeOptions).log_bytes
+        max_bytes = config.table(registry.load(registry.SETTINGS["serve"])).log_bytes
         if docs_root is not None:
             return cls(docs_root / INDEX_FOLDER / FILE_NAME, max_bytes)
         return cls(user_folders.data() / f"questions-{blob_id(name.encode())[:12]}.jsonl", max_bytes)
+
+    def at(self, path: Path) -> QuestionLog:
+        """A log like this one, in another file."""
+        return QuestionLog(path, self._max_bytes)
 
     def append(self, entry: Mapping[str, Any]) -> None:
         """Add an entry. Raises :class:`OSError` when it cannot be written, as on a full disk, and :class:`AnvilError`

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import anvil
 from anvil.api import Anvil, open_project
-from anvil.doc_tests.settings import ServeOptions
 from anvil.page_queries import answer
 from anvil.requests import MAX_RESULTS, MODES, TOP_K, SearchRequest
 from anvil.server import health
+from anvil.server.settings import ServeOptions
 from anvil.server.toolset import Parameter, ServeRequest, Tool, Toolset
 from anvil.values import Progress, address
 from anvil.wording import first_of

@@ -1,4 +1,4 @@
-"""The table ``[serve]`` of the configuration: the log of questions."""
+"""The table ``[serve]`` of the configuration: what a server writes down."""
 
 from __future__ import annotations
 
