@@ -53,7 +53,8 @@ GENERIC = Generator(
         nav, [role=navigation], [role=search], [role=banner], [role=contentinfo], [hidden]:not([role=tabpanel]),
         [aria-hidden=true]:not([role=tabpanel], .starlight-aside__title, .rp-tabs__content__item),
         [style='display:none']:not([role=tabpanel]), [style='display: none']:not([role=tabpanel]), .sr-only,
-        .visually-hidden, .skip-link, .breadcrumb, .breadcrumbs, .pagination-nav, .prev-next, .edit-page-link,
+        .visually-hidden, .skip-link, .breadcrumb, .breadcrumbs, .pagination-nav, .prev-next, .page-nav,
+        a:is([rel~=prev], [rel~=next]), .edit-page-link,
         :is(a, button, span, i, svg):is(.headerlink, .header-anchor, .anchor-link, .hash-link, .heading-anchor,
         .anchorjs-link, .heading-link),
         .edit-link, .edit-this-page, .toc, #toc, #TOC, #markdown-toc, :is(h2, h3, h4):has(+ #markdown-toc),
@@ -212,7 +213,8 @@ GENERATORS = (
         "nextra",
         markup="#nextra-skip-nav, .nextra-nav-container, .nextra-navbar",
         content=("main",),
-        ignore=".nextra-breadcrumb, .nextra-banner, .nextra-mobile-nav, [href='#nextra-skip-nav'], footer",
+        ignore=".nextra-breadcrumb, .nextra-banner, .nextra-mobile-nav, [href='#nextra-skip-nav'], footer, "
+        "[role=tabpanel] > h3[style]",  # the label again
         edit=(".nextra-toc a[href*='/blob/']", "a[href*='/edit/']"),
     ),
     Generator("eleventy", meta="eleventy", content=("main",)),

@@ -114,6 +114,14 @@ def _begins_with_heading(item: Element) -> bool:
     return first.tag in LEVELS or (first.tag in ("section", "article") and html_tree.first(first, HEADINGS) is not None)
 
 
+def is_first_cell(element: Element) -> bool | None:
+    """Whether an element begins a row in a table of Javadoc, which has cells alone; None for one that is no cell."""
+    if element.parent is None or "summary-table" not in classes(element.parent):
+        return None
+    before = _before(element)
+    return before is None or "col-last" in classes(before)
+
+
 _END_OF_NAME = ("(", "=", ": ", "[", " ->", "\u2192")
 _MKDOCSTRINGS = ".doc-object-name, code:not(.doc-symbol)"
 
@@ -276,6 +284,11 @@ _NO_LANGUAGE = frozenset(
 _ONE_NAME = re.compile(r"[a-z][a-z0-9+#]{0,11}")
 _ATTRIBUTES = ("data-lang", "data-language", "data-code-lang")
 _LANGUAGE_ANCESTORS = 7
+
+
+def is_code_group(element: Element | None) -> bool:
+    """Whether an element has the tabs of VitePress, each of which is code."""
+    return element is not None and "vp-code-group" in classes(element)
 
 
 def is_code_of_doxygen(element: Element) -> bool:

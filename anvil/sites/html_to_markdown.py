@@ -22,7 +22,9 @@ from anvil.sites.html_elements import (
     callout_title,
     code_text,
     entry_of,
+    is_code_group,
     is_code_of_doxygen,
+    is_first_cell,
     is_in_footnotes,
     is_list_of_sections,
     is_titled,
@@ -213,9 +215,6 @@ class _Converter:
             self.writer.raw("[x] " if "checked" in attributes else "[ ] ")
         return False
 
-    def _math_element(self, node: Element) -> bool:
-        return not self._math(node, display=node.attributes.get("display") == "block")
-
     def _math(self, node: Element, display: bool) -> bool:
         """Write the source of a formula. Returns whether there is one."""
         tex = html_tree.first(node, _TEX)
@@ -251,13 +250,17 @@ class _Converter:
         if role or names:
             # tabs of VitePress ("vp-code-group"), and those that a role or class names
             has_labels = role == "tablist" or not _TAB_LISTS.isdisjoint(names)
-            if has_labels or ("tabs" in names and _is_code_group(node.parent)):
+            if has_labels or ("tabs" in names and is_code_group(node.parent)):
                 self._tab_labels(node)
                 return False
             if role == "tabpanel" or not _TAB_PANELS.isdisjoint(names):
                 self._panel(node)
             if is_code_of_doxygen(node):
                 return self._pre(node)
+            if "summary-table" in names:
+                return self._table(node)
+            if self._tables and (is_first := is_first_cell(node)) is not None:
+                return (not is_first or self._row(node)) and self._cell(node)
             kind = None if self.writer.in_line else callout_kind(node)
             if kind is not None:
                 self._admonition(node, kind)
@@ -266,7 +269,7 @@ class _Converter:
                 return False
             if "footnote" in names and node.tag == "aside":
                 self._note(node, html_tree.first(node, ".label"))
-        if self._tabs[-1] and _is_code_group(node.parent.parent if node.parent is not None else None):
+        if self._tabs[-1] and is_code_group(node.parent.parent if node.parent is not None else None):
             self._panel(node)
         self._at_end(node, self.writer.end)
         return True
@@ -567,10 +570,6 @@ class _Converter:
         return True
 
 
-def _is_code_group(element: Element | None) -> bool:
-    return element is not None and "vp-code-group" in classes(element)
-
-
 _Handler = Callable[[_Converter, Element], bool]
 _HANDLERS: dict[str, _Handler] = {
     **dict.fromkeys(LEVELS, _Converter._heading),
@@ -590,7 +589,7 @@ _HANDLERS: dict[str, _Handler] = {
     "input": _Converter._input,
     "label": _Converter._label,
     "li": _Converter._item,
-    "math": _Converter._math_element,
+    "math": lambda self, node: not self._math(node, display=node.attributes.get("display") == "block"),
     "pre": _Converter._pre,
     "summary": _Converter._summary,
     "template": _Converter._template,

@@ -354,7 +354,7 @@ class Table:
     def begin_row(self, row: Element) -> None:
         """The cells that follow are of a new row."""
         if not self._rows and row.parent is not None:
-            self._has_header = row.parent.tag == "thead"
+            self._has_header = row.parent.tag == "thead" or "table-header" in html_tree.classes(row)
         self._rows.append([])
 
     @property

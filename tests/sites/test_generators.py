@@ -67,6 +67,12 @@ from anvil.sites.page_content import PageRules
             "# MDX\n\n```\na\n```\n",
         ),
         (
+            "nextra",
+            """<div id="nextra-skip-nav"></div><main><div role="tablist"><button role="tab">npm</button></div><div
+            role="tabpanel"><h3 id="npm" style="visibility:hidden;width:0;height:0">npm</h3>Install it.</div></main>""",
+            "**npm**\n\nInstall it.\n",
+        ),
+        (
             "yard",
             """<a id="class_list_link">All</a><div id="content"><h1>Class: A</h1><h2>Methods
             <small><a href="#" class="summary_toggle">collapse</a></small></h2><pre class="code ruby">a</pre>
@@ -384,6 +390,8 @@ def test_navigation_by_name_is_left_out_of_a_page_of_an_unknown_generator(html: 
             <p>Oil</p></a></div>""",
             "Text.\n",
         ),
+        ('<p>Text.</p><div class="page-nav">← <a href="a">Lamps</a></div>', "Text.\n"),
+        ('<p>Text.</p><div><a href="a" rel="prev">上一篇</a></div>', "Text.\n"),
         ('<p>Press <a href="a">Next</a>, <a href="b">Back</a></p>', "Press [Next](a), [Back](b)\n"),
         ('<p><a href="a">Next</a> and <a href="b">Back</a></p>', "[Next](a) and [Back](b)\n"),
         ('<p><a href="a">Index</a> <a href="b">Contents</a></p>', "[Index](a) [Contents](b)\n"),

@@ -81,6 +81,12 @@ CASES = {
         "</tr></table></div>",
         "> [!IMPORTANT] Important\n>\n> Trim.",
     ),
+    "table of Javadoc": (
+        '<div class="summary-table"><div class="table-header col-first">a</div><div class="table-header col-last">b</div>'
+        '<div class="col-first"><code>c</code></div>\n<div class="col-last"><div class="block">d</div> e</div>'
+        '<div class="col-first"></div><div class="col-last">f</div></div>',
+        "| a | b |\n| --- | --- |\n| `c` | d e |\n|  | f |",
+    ),
     "table that is a layout": ("<table><tr><td><h2>a</h2>b</td><td>c</td></tr></table>", "## a\n\nb\n\nc"),
     "definitions": (
         "<dl><dt>a</dt><dd>b</dd><dt>c</dt><dd><p>d</p><p>e</p></dd></dl>",
