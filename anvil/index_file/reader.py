@@ -71,7 +71,6 @@ def _document(row: Sequence[Any]) -> StoredDocument:
 def _chunk(row: Sequence[Any]) -> StoredChunk:
     id_, document, ordinal, title, content, start, path, heading, level, modified, chars, first, last, *rest = row
     url, anchor, metadata = rest
-    version, language = edition(json.loads(metadata))
     chunk_metadata = ChunkMetadata(
         file_path=path,
         heading_path=heading,
@@ -81,8 +80,7 @@ def _chunk(row: Sequence[Any]) -> StoredChunk:
         start_line=first or None,
         end_line=last or None,
         url=section_url(url, anchor),
-        version=version,
-        language=language,
+        **edition(json.loads(metadata))._asdict(),
     )
     return StoredChunk(
         row=id_,

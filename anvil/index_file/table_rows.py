@@ -199,10 +199,18 @@ def is_parallel(text: str, start_line: int | None, end_line: int | None) -> bool
     return line_ends(text) - text.endswith(("\r", "\n")) == end_line - start_line
 
 
-def edition(metadata: Mapping[str, Any]) -> tuple[str | None, str | None]:
-    """The version and the language that a document's metadata name; None for one that they do not."""
-    version, language = metadata.get("version"), metadata.get("language")
-    return version if isinstance(version, str) else None, language if isinstance(language, str) else None
+class Edition(NamedTuple):
+    """The fields of :class:`anvil.values.ChunkMetadata` that a document's metadata have under these names; None for one
+    that they do not have."""
+
+    version: str | None
+    language: str | None
+
+
+def edition(metadata: Mapping[str, Any]) -> Edition:
+    """These fields of a document."""
+    values = (metadata.get(name) for name in Edition._fields)
+    return Edition(*(value if isinstance(value, str) else None for value in values))
 
 
 def speaks(own: str, language: str) -> bool:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from anvil.errors import ArtifactMissing, ArtifactRejected, FormatTooNew
 from anvil.index_file import table_rows
-from anvil.index_file.table_rows import SearchedText, SectionPlace, StoredChunk, StoredDocument
+from anvil.index_file.table_rows import Edition, SearchedText, SectionPlace, StoredChunk, StoredDocument
 from anvil.milvus import generations
 from anvil.milvus.milvus_client import READ_TIMEOUT_S, WRITE_TIMEOUT_S, Client, Gone, Released
 from anvil.text import visible_text
@@ -39,15 +39,14 @@ _WORDS = ["words", "length"]
 
 
 class PageEntry(NamedTuple):
-    """An entry of the list of pages, with the numbers of chunks and characters, and with its version and language."""
+    """An entry of the list of pages, with the numbers of chunks and characters."""
 
     id: int
     blob_id: str
     last_modified: str
     chunks: int
     characters: int
-    version: str | None
-    language: str | None
+    edition: Edition
 
 
 class Words(NamedTuple):
@@ -192,7 +191,7 @@ class MilvusReader:
     def pages(self) -> Mapping[str, PageEntry]:
         """Path -> page, by path."""
         rows = json.loads(self._texts(generations.CATALOGUE, [0])[0])
-        return {path: PageEntry(*entry) for path, *entry in rows}
+        return {path: PageEntry(*entry[:5], edition=Edition(*entry[5:])) for path, *entry in rows}
 
     @cached_property
     def path_of(self) -> Mapping[int, str]:
@@ -419,8 +418,7 @@ class MilvusReader:
                 start_line=c["start_line"] or None,
                 end_line=c["end_line"] or None,
                 url=c["url"] or None,
-                version=page.version,
-                language=page.language,
+                **page.edition._asdict(),
             )
             chunks[row] = StoredChunk(
                 row=row,

@@ -71,7 +71,7 @@ def of_index(index: IndexReader) -> Versions:
     """The versions of the pages of a site, as their metadata name them; those of a folder by :func:`of_folder`."""
     if index.excluded_hashes() is None:
         return of_folder(index.paths())
-    return versions((page.id, page.url or page.file_path, edition(page.metadata)[0]) for page in index.documents())
+    return versions((page.id, page.url or page.file_path, edition(page.metadata).version) for page in index.documents())
 
 
 def of_folder(paths: Iterable[tuple[int, str]]) -> Versions:

@@ -167,7 +167,7 @@ def get_section(
         first_line,
         last_line,
         section_url(document.url, section.anchor),
-        *edition(document.metadata),
+        **edition(document.metadata)._asdict(),
     )
     return SectionText(content, place, document.title)
 
