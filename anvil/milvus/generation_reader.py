@@ -191,7 +191,10 @@ class MilvusReader:
     def pages(self) -> Mapping[str, PageEntry]:
         """Path -> page, by path."""
         rows = json.loads(self._texts(generations.CATALOGUE, [0])[0])
-        return {path: PageEntry(*entry[:5], edition=Edition(*entry[5:])) for path, *entry in rows}
+        return {
+            path: PageEntry(id_, blob, modified, chunks, characters, Edition(*edition))
+            for path, id_, blob, modified, chunks, characters, *edition in rows
+        }
 
     @cached_property
     def path_of(self) -> Mapping[int, str]:
