@@ -56,9 +56,11 @@ subject has several, a page that mentions it has one."""
 SIBLING_BOOST, MAX_BOOSTED = 0.4, 4
 """How far the score of a section is raised toward that of the page's best one, and how many sections of a page."""
 
-PASSAGE_WEIGHT, MAX_READ = 0.3, 10
-"""Weight of a passage that is read again, where all else together has 1; and how many results are read again. Questions
-that people asked are found as well with weights of .2 to .4; see docs/performance-method.md."""
+PASSAGE_WEIGHT, FULL_SPREAD = 0.3, 0.2
+"""Weight of a passage that is read again, where all else together has 1; and how far the best and the worst passage lie
+apart for the whole of it. Both were chosen as docs/performance-method.md says."""
+MAX_READ, MAX_READ_OF_PAGE = 10, 3
+"""How many results are read again, and how many sections of one page: more of them leave no room for other pages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,11 +143,11 @@ def fuse(
 
 def with_passages(scores: Sequence[float], values: Sequence[float]) -> tuple[list[float], list[float]]:
     """Scores with those of passages, and the summands of the passages. The first results have the
-    ``values`` of :class:`anvil.embedding.passages.PassageScorer`; the lowest becomes 0 and the highest 1, as only
-    differences within one question mean something. A result without a value has 0."""
+    ``values`` of :class:`anvil.embedding.passages.PassageScorer`; the lowest becomes 0, as only differences within one
+    question mean something, and the highest 1, or less if all are nearly equal. A result without a value has 0."""
     full, lowest = 1 + PASSAGE_WEIGHT, min(values)
-    spread = max(values) - lowest
-    summands = [PASSAGE_WEIGHT / full * (value - lowest) / spread if spread > 0 else 0.0 for value in values]
+    spread = max(max(values) - lowest, FULL_SPREAD)
+    summands = [PASSAGE_WEIGHT / full * (value - lowest) / spread for value in values]
     summands += [0.0] * (len(scores) - len(values))
     return [score / full + summand for score, summand in zip(scores, summands, strict=True)], summands
 

@@ -156,6 +156,11 @@ def test_passages_that_are_read_again_change_the_order() -> None:
     assert summands == pytest.approx([0.0, 0.3 / 1.3, 0.0])
 
 
+def test_passages_that_are_nearly_equal_change_the_scores_little() -> None:
+    _, summands = ranking.with_passages([0.8, 0.7], [0.45, 0.5])
+    assert summands == pytest.approx([0.0, 0.25 * 0.3 / 1.3])
+
+
 def test_equal_passages_change_no_order() -> None:
     scores, summands = ranking.with_passages([0.8, 0.7], [0.4, 0.4])
     assert scores[0] > scores[1]
