@@ -107,6 +107,7 @@ def build(
         report = report or _copy_of_older(plan, readers)
         if report is not None:
             return report
+        opened.enter_context(connection.temporary())
         writer = Writer(connection.open_scratch())
         opened.callback(writer.close)
         return _publish(plan, _update(plan, writer, opened), readers)

@@ -95,7 +95,9 @@ def translated(path: str | os.PathLike[str], kind: Kind = INDEX) -> Iterator[Non
         yield
     except (apsw.NotADBError, apsw.CorruptError, apsw.FormatError) as error:
         raise ArtifactRejected(f"{path} is damaged or not {kind.name} ({error}).", kind.restore) from error
-    except apsw.FullError as error:
+    except (apsw.FullError, apsw.SQLError) as error:
+        if not _is_full(error):
+            raise
         raise BuildError(f"The disk is full while writing {path}. Free some space and try again.") from error
     except (apsw.BusyError, apsw.LockedError) as error:
         raise IndexBusy(f"Another process is writing {path}. Try again when it has finished.") from error
@@ -103,6 +105,24 @@ def translated(path: str | os.PathLike[str], kind: Kind = INDEX) -> Iterator[Non
         raise BuildError(
             f"{path} cannot be written ({error}). Check the folder's permissions, or {kind.elsewhere}."
         ) from error
+
+
+@contextlib.contextmanager
+def temporary() -> Iterator[None]:
+    """Turn SQLite's exceptions about a database of :func:`open_scratch` into Anvil's."""
+    try:
+        yield
+    except (apsw.FullError, apsw.SQLError) as error:
+        if not _is_full(error):
+            raise
+        raise BuildError(
+            "The disk for temporary files is full. Free some space, or name another folder with TMPDIR."
+        ) from error
+
+
+def _is_full(error: apsw.Error) -> bool:
+    """Whether a disk is full. That ends a transaction, and then ending it again is the error that is raised."""
+    return isinstance(error, apsw.FullError) or isinstance(error.__context__, apsw.FullError)
 
 
 @lru_cache(maxsize=1)  # find_spec looks through all folders of sys.path

@@ -218,7 +218,7 @@ def prepared(
         if is_halted():
             raise Interrupted("It was cancelled, and nothing was stored. Ingest it again.")
 
-    with closing(StagedDocument(settings, info)) as staged:
+    with connections.temporary(), closing(StagedDocument(settings, info)) as staged:
         chunker = IncrementalChunker(chunking)
         for number, part in enumerate(parts):
             check()

@@ -593,10 +593,22 @@ def test_a_full_disk_costs_one_message_and_no_index(docs: Path, small_disk: Path
     index = small_disk / "i.db"
     make(docs, index, keywords)
     before = index.read_bytes()
+    for pages in (80, 600):  # what the second writes does not fit into the cache of SQLite
+        write(docs, {f"more/{i}.md": f"# Page {i}\n\n" + f"word{i} " * 800 for i in range(pages)})
+        with pytest.raises(BuildError, match="disk is full while writing"):
+            make(docs, index, keywords)
+        assert index.read_bytes() == before and only(small_disk) == ["i.db"]
+
+
+def test_a_full_disk_of_temporary_files_is_named_as_such(
+    docs: Path, small_disk: Path, tmp_path: Path, keywords: EmbeddingProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make(docs, tmp_path / "i.db", keywords)
     write(docs, {f"more/{i}.md": f"# Page {i}\n\n" + f"word{i} " * 800 for i in range(80)})
-    with pytest.raises(BuildError, match="disk is full"):
-        make(docs, index, keywords)
-    assert index.read_bytes() == before and only(small_disk) == ["i.db"]
+    (small_disk / "other").write_bytes(bytes(390_000))
+    monkeypatch.setenv("SQLITE_TMPDIR", str(small_disk))
+    with pytest.raises(BuildError, match="The disk for temporary files is full"):
+        make(docs, tmp_path / "i.db", keywords)
 
 
 def test_windows_of_a_long_chunk_share_32_tokens(tmp_path: Path) -> None:
