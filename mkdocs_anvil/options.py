@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -13,7 +14,8 @@ from mkdocs.config import config_options as options
 from anvil.embedding.factory import PROVIDERS
 from anvil.settings.config_file import load_config
 from anvil.settings.index_url import FILES
-from anvil.settings.schema import INDEX_FOLDER, Config
+from anvil.settings.layers import keys, plain_type
+from anvil.settings.schema import INDEX_FOLDER, ChunkingOptions, Config, EmbeddingSettings
 from mkdocs_anvil.pages import AUTO
 
 
@@ -51,22 +53,12 @@ class Rendered(Globs):
         return super().run_validation([AUTO] if value == AUTO else value)
 
 
-class Chunking(base.Config):  # type: ignore[no-untyped-call]
-    """How pages are cut. Other values come from ``anvil.toml`` or the defaults."""
-
-    max_chunk_size = options.Optional(options.Type(int))
-    min_chunk_size = options.Optional(options.Type(int))
-    merge_short_sections = options.Optional(options.Type(bool))
-
-
-class Embedding(base.Config):  # type: ignore[no-untyped-call]
-    """The embedding provider. Its API key comes from the environment only."""
-
-    provider = options.Optional(options.Choice(tuple(PROVIDERS)))
-    model = options.Optional(options.Type(str))
-    base_url = options.Optional(options.Type(str))
-    dimensions = options.Optional(options.Type(int))
-    threads = options.Optional(options.Type(int))
+def _table(kind: type, without: Collection[str], **own: Any) -> options.SubConfig[base.Config]:
+    """The keys of a table of ``anvil.toml``, from which comes what is not given. ``without``: keys that the plugin does
+    not take; ``own``: options in place of those that have the type of the key."""
+    types = {key: own.get(key) or options.Type(plain_type(hint)) for key, hint in keys(kind).items()}
+    taken = {key: options.Optional(option) for key, option in types.items() if key not in without}
+    return options.SubConfig(type(kind.__name__, (base.Config,), taken))
 
 
 class Sources(options.Type[Any]):
@@ -99,8 +91,9 @@ class AnvilConfig(base.Config):  # type: ignore[no-untyped-call]
     that their Markdown lacks, such as API pages. `false`: none. Or globs, which may be combined with `auto`."""
     previous = Sources()
     """Earlier indexes, by path or URL. Their vectors are reused for text that did not change."""
-    chunking = options.SubConfig(Chunking)
-    embedding = options.SubConfig(Embedding)
+    chunking = _table(ChunkingOptions, {"slugs"})  # anchors are made as MkDocs makes them
+    # the key comes from the environment only
+    embedding = _table(EmbeddingSettings, {"api_key", "passages", "cache"}, provider=options.Choice(tuple(PROVIDERS)))
     llms_txt = options.Type(bool, default=False)
     """Whether `llms.txt`, `llms-full.txt` and the Markdown of each page are added to the site."""
     link_markdown = options.Type(bool, default=False)

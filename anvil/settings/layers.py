@@ -197,11 +197,13 @@ def _leaves(
             hint = registry.load(hint)
         if is_dataclass(hint):
             yield from _leaves(hint, environment, own_path)
-        elif hint != tuple[Collection, ...] and _plain(hint) is not Mapping:  # no variable can set tables of any name
+        elif (
+            hint != tuple[Collection, ...] and plain_type(hint) is not Mapping
+        ):  # no variable can set tables of any name
             yield own_path, hint
 
 
-def _plain(kind: Any) -> Any:
+def plain_type(kind: Any) -> Any:
     """``str`` for ``str | None`` and for literals, ``tuple`` for ``tuple[str, ...]``; other types as they are."""
     if isinstance(kind, types.UnionType) or typing.get_origin(kind) is typing.Union:
         kind = next(argument for argument in typing.get_args(kind) if argument is not type(None))
@@ -220,7 +222,7 @@ _EXPECTED: dict[Any, str] = {
 
 
 def _checked(value: Any, kind: Any, dotted: str, origin: str) -> Any:
-    plain = _plain(kind)
+    plain = plain_type(kind)
     if plain is tuple:
         if isinstance(value, (list, tuple)) and all(isinstance(item, str) for item in value):
             return tuple(value)
@@ -234,7 +236,7 @@ def _checked(value: Any, kind: Any, dotted: str, origin: str) -> Any:
 
 
 def _from_text(text: str, kind: Any, variable: str) -> Any:
-    plain = _plain(kind)
+    plain = plain_type(kind)
     if plain is tuple:
         return [part.strip() for part in text.split(",") if part.strip()]
     if plain is bool:
