@@ -197,9 +197,7 @@ def _leaves(
             hint = registry.load(hint)
         if is_dataclass(hint):
             yield from _leaves(hint, environment, own_path)
-        elif (
-            hint != tuple[Collection, ...] and plain_type(hint) is not Mapping
-        ):  # no variable can set tables of any name
+        elif hint != tuple[Collection, ...] and plain_type(hint) is not Mapping:  # tables of any name have no variable
             yield own_path, hint
 
 
