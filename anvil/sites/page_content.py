@@ -200,9 +200,10 @@ def _edit_links(roots: Sequence[Element]) -> frozenset[int]:
 
 
 def _navigation(roots: Sequence[Element], skipped: frozenset[int]) -> frozenset[int]:
-    """The elements that a class or an id calls navigation, whose text is half links or more. Not what is around all of
-    the page, such as ``<div class="sidebar-left">``."""
+    """The elements that a class or an id calls navigation or that stand before the title, whose text is half links or
+    more. Not what is around all of the page, such as ``<div class="sidebar-left">``."""
     named = html_tree.ids([element for root in roots for element in html_tree.select(root, _NAVIGATION)])
+    named |= html_tree.ids([element for root in roots for element in _before_title(root)])
     if not named:
         return named
     found: set[int] = set()
@@ -225,6 +226,23 @@ def _navigation(roots: Sequence[Element], skipped: frozenset[int]) -> frozenset[
                 if 2 * (in_links - in_links_before) >= size - size_before > 0 and articles == articles_before:
                     found.add(node.mem_id)
     return frozenset(found)
+
+
+def _before_title(root: Element) -> list[Element]:
+    """What stands before the title of a page in its content and has links, at each depth; nothing if another heading is
+    the first, or if it is nearly all of the page. A single link is that to the package, in pages of Javadoc."""
+    found: list[Element] = []
+    node = html_tree.first(root, "h1:not(aside *), h2, h3, h4, h5, h6")
+    if node is None or node.tag != "h1":
+        return found
+    while node is not None and node.mem_id != root.mem_id:
+        before = node.prev
+        while before is not None:
+            if before.is_element_node and len(html_tree.select(before, "a[href]")) > 1:
+                found.append(before)
+            before = before.prev
+        node = node.parent
+    return found if 4 * sum(len(each.text()) for each in found) <= 3 * len(root.text()) else []
 
 
 def _neighbour_links(roots: Sequence[Element]) -> frozenset[int]:

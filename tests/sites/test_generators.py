@@ -298,6 +298,8 @@ def test_an_operator_in_code_of_a_heading_is_its_name() -> None:
         ("<title>JSDoc: Home</title><body><h1>Home</h1><article><h1>Lamps</h1></article>", "Lamps"),
         ("<title>Home</title><body><h1>Home</h1>", "Home"),
         ("<title>Lamps</title><body><h1>1. Oil</h1><h1>2. Wick</h1>", "Lamps"),
+        ("<title>Lamps</title><body><h1>1. Oil</h1>", "Lamps"),
+        ("<title>Lamps -- Oil</title><body><h1>1 Oil</h1>", "1 Oil"),
         ("<title>Lamps - Manual</title><body><h3>About</h3>", "Lamps"),
         ('<title>Site : Lamp</title><div id="main-header"><i id="title-text">Site : Lamp</i></div>', "Site : Lamp"),
         (
@@ -373,6 +375,19 @@ def test_a_selector_of_articles_by_the_user_is_followed() -> None:
         ('<div class="with-sidebar"><div class="sidebar"><a href="a">Lamps</a></div><p>Text.</p></div>', "Text.\n"),
         ('<div class="section" id="navigation"><h2>Navigation</h2><p>Text.</p></div>', "## Navigation\n\nText.\n"),
         ('<p>Text.</p><div class="footer">Made by us</div>', "Text.\n"),
+        (
+            '<div><a href="a">Oil</a> <a href="b">Wicks</a></div><h1>Lamps</h1><p>Text of lamps.</p>',
+            "# Lamps\n\nText of lamps.\n",
+        ),
+        ('<p>In <a href="a">Light</a></p><h1>Lamps</h1>', "In [Light](a)\n\n# Lamps\n"),
+        (
+            '<h2>News</h2><p><a href="a">Oil</a> <a href="b">Wicks</a></p><h1>Us</h1>',
+            "## News\n\n[Oil](a) [Wicks](b)\n\n# Us\n",
+        ),
+        (
+            '<p><a href="a">All lamps</a> <a href="b">All wicks</a></p><h1>Us</h1>',
+            "[All lamps](a) [All wicks](b)\n\n# Us\n",
+        ),
     ],
 )
 def test_navigation_by_name_is_left_out_of_a_page_of_an_unknown_generator(html: str, expected: str) -> None:
