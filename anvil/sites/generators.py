@@ -58,7 +58,8 @@ GENERIC = Generator(
         :is(a, button, span, i, svg):is(.headerlink, .header-anchor, .anchor-link, .hash-link, .heading-anchor,
         .anchorjs-link, .heading-link),
         .edit-link, .edit-this-page, .toc, #toc, #TOC, #markdown-toc, :is(h2, h3, h4):has(+ #markdown-toc),
-        .table-of-contents, [role=menu], .copybtn, .copy-button, .clipboard-copy-txt, .jp-InputPrompt, .jp-OutputPrompt,
+        .table-of-contents, [class*=mini-toc], [role=menu], .copybtn, .copy-button, .clipboard-copy-txt,
+        .jp-InputPrompt, .jp-OutputPrompt,
         :is(.nbinput, .nboutput) > .prompt, body > header:not(#title-block-header),
         body > footer, main > footer, article > footer, form[role=search],
         button:not([role=tab], li > :has(+ ul), h1 *, h2 *, h3 *, h4 *, h5 *, h6 *, summary *, dt *,
@@ -89,6 +90,32 @@ _HUGO = Generator(
     address="baseURL in hugo.toml",
 )
 GENERATORS = (
+    Generator(
+        "sphinx",
+        meta="docutils",
+        markup="script[src*='_static/doctools.js'], link:is([href*='_static/pygments.css'], [href*='_static/sphinx_'])",
+        content=(
+            "article[role=main]",
+            "article.bd-article",
+            "div[itemprop=articleBody]",
+            "div.body[role=main]",
+            "[role=main]",
+            "div.body",
+            "article",
+        ),
+        ignore="""
+            a.viewcode-link, a.internal > span.viewcode-link, div.viewcode-block > a.viewcode-back,
+            .rst-footer-buttons, .toctree-wrapper, div.highlight button, .prev-next-area, .related-pages,
+            .content-icon-container, .back-to-top, .bd-header-article, .md-content__button, .md-source-file
+        """,
+        edit=(
+            "a[title='Edit this page']",
+            "a.muted-link[href*='edit']",
+            "li.wy-breadcrumbs-aside a",
+            ".tocsection.editthispage a",
+        ),
+        address="html_baseurl in conf.py",
+    ),
     Generator(
         "zensical",
         meta="zensical",
@@ -128,32 +155,6 @@ GENERATORS = (
         "mkdocs-gitbook", meta="mkdocs", markup="section.markdown-section", content=("section.markdown-section",)
     ),
     Generator("mkdocs-ivory", markup="main > #main > #content", content=("#content",)),
-    Generator(
-        "sphinx",
-        meta="docutils",
-        markup="script[src*='_static/doctools.js'], link[href*='_static/pygments.css']",
-        content=(
-            "article[role=main]",
-            "article.bd-article",
-            "div[itemprop=articleBody]",
-            "div.body[role=main]",
-            "[role=main]",
-            "div.body",
-            "article",
-        ),
-        ignore="""
-            a.viewcode-link, a.internal > span.viewcode-link, div.viewcode-block > a.viewcode-back,
-            .rst-footer-buttons, .toctree-wrapper, div.highlight button, .prev-next-area, .related-pages,
-            .content-icon-container, .back-to-top, .bd-header-article
-        """,
-        edit=(
-            "a[title='Edit this page']",
-            "a.muted-link[href*='edit']",
-            "li.wy-breadcrumbs-aside a",
-            ".tocsection.editthispage a",
-        ),
-        address="html_baseurl in conf.py",
-    ),
     Generator(
         "docusaurus",
         meta="docusaurus",

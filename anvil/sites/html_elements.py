@@ -189,20 +189,21 @@ _CALLOUT_CLASSES = frozenset(
     """
     admonition custom-block markdown-alert alert callout starlight-aside admonitionblock theme-admonition
     blockquote-alert tsd-alert vocs_Callout nextra-callout doc-callout confluence-information-macro hint-container
+    yfm-note
     """.split()  # noqa: SIM905
 )
 _CALLOUTS_OF_DOCFX = frozenset({"NOTE", "TIP", "WARNING", "IMPORTANT", "CAUTION"})
 """Classes of its admonitions, whose title is a heading without an id."""
 _KIND_IN_CLASS = re.compile(
     r"(?:theme-admonition|markdown-alert|blockquote-alert|(?:tsd-)?alert|callout|starlight-aside-|admonition|custom-block|"
-    r"confluence-information-macro)-(\w+)"
+    r"confluence-information-macro|yfm-accent)-(\w+)"
     r"|vocs_callout_(\w+)"
 )
 _NO_KINDS = frozenset({"style", "title", "dismissible", "titled", "empty", "expand", "default", "none", "block"})
 _LOOKS = {"primary": "info", "secondary": "note", "light": "note", "dark": "note", "information": "info"}
 """Bootstrap's names for the looks of an alert, and what they mean."""
 _CALLOUT_TITLES = re.compile(
-    r"(?:admonition|custom-block|markdown-alert|callout|blockquote-alert|(?:tsd-)?alert|hint-container)-"
+    r"(?:admonition|custom-block|markdown-alert|callout|blockquote-alert|(?:tsd-)?alert|hint-container|yfm-note)-"
     r"(?:title|heading|header|label)"
     r"|starlight-aside__title|admonitionHeading\w*|title"
 )

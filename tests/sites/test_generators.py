@@ -120,6 +120,12 @@ from anvil.sites.page_content import PageRules
             "```\ntrim()\n```\n",
         ),
         (
+            "sphinx",
+            """<link href="_static/sphinx_immaterial_theme.min.css"><article class="md-content__inner" role="main">
+            <a class="md-content__button">Edit</a><h1>Lamps</h1><div class="toctree-wrapper">Wicks</div></article>""",
+            "# Lamps\n",
+        ),
+        (
             "mkdocs-material",
             """<meta name="generator" content="mkdocs-1.6"><article class="md-content__inner"><div class="jp-Cell"><div
             class="jp-InputPrompt">In [1]:</div><div class="clipboard-copy-txt">trim()</div><pre>trim()</pre></div>""",

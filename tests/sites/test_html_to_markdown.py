@@ -217,6 +217,7 @@ ADMONITIONS = {
     '<div class="admonitionHeading_Gvgb"><span class="admonitionIcon_Rf37"><svg><path/></svg></span>Mind</div>'
     '<div class="admonitionContent_BuS1"><p>a</p></div></div>',
     "VitePress": '<div class="warning custom-block"><p class="custom-block-title">Mind</p><p>a</p></div>',
+    "Diplodoc": '<div class="yfm-note yfm-accent-warning"><p class="yfm-note-title">Mind</p><div>a</div></div>',
     "VuePress": '<div class="hint-container warning"><p class="hint-container-title">Mind</p><p>a</p></div>',
     "Starlight": '<aside class="starlight-aside starlight-aside--warning"><p class="starlight-aside__title">'
     '<svg></svg>Mind</p><div class="starlight-aside__content"><p>a</p></div></aside>',
