@@ -9,7 +9,9 @@ import codecs
 import gc
 import io
 import os
+import signal
 import sys
+import time
 from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn, TypeGuard
 
@@ -47,7 +49,7 @@ class SuggestingGroup(click.Group):
 
 COMPLETION = "_ANVIL_COMPLETE"
 """The variable with which a shell asks for completions."""
-PATHS = ("FOLDER", "FILE", "[FILE]", "PATH", "SOURCE", "DOCUMENT", "A", "B")
+PATHS = ("FOLDER", "FILE", "FOLDER|FILE|URL", "[FILE]", "PATH", "SOURCE", "DOCUMENT", "A", "B")
 """How the help names parameters that are paths."""
 UNEXPECTED_ADVICE = "Use --debug to see where, or 'anvil doctor' to see what is wrong."
 
@@ -106,9 +108,35 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             _configure_encoding(stream)
+    _end_at_interrupt()
     code = run(sys.argv[1:] if arguments is None else arguments)
     gc.freeze()  # else the interpreter looks for garbage among all objects before it ends: a tenth of a short build
     sys.exit(code)
+
+
+INTERRUPTED = 130
+"""Exit code after Ctrl-C, as shells have it."""
+CLEANUP_S = 1.0
+"""Seconds after a Ctrl-C in which another one is ignored."""
+
+
+def _end_at_interrupt() -> None:
+    """Raise :class:`KeyboardInterrupt` at the first Ctrl-C.
+
+    Another one would interrupt the cleanup, with tracebacks and threads that abort the process. It is ignored at first,
+    since ``timeout`` signals twice, and later ends the process.
+    """
+    interrupts: list[float] = []
+
+    def on_interrupt(number: int, frame: object) -> None:
+        interrupts.append(time.monotonic())
+        if len(interrupts) == 1:
+            raise KeyboardInterrupt
+        if interrupts[-1] - interrupts[0] > CLEANUP_S:
+            os._exit(INTERRUPTED)
+
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else it is ignored, as in a job of a shell
+        signal.signal(signal.SIGINT, on_interrupt)
 
 
 def _configure_encoding(stream: io.TextIOWrapper) -> None:
@@ -135,9 +163,9 @@ def run(arguments: list[str]) -> int:
     try:
         _warn_of_older_config(words)
         result: Any = group.main(_with_command(words), "anvil", standalone_mode=False)
-    except click.exceptions.Abort:
+    except (click.exceptions.Abort, KeyboardInterrupt):
         output.warn("interrupted")
-        return 130
+        return INTERRUPTED
     except click.ClickException as error:
         message = io.StringIO()
         error.show(message)
