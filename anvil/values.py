@@ -21,6 +21,8 @@ MIN_DUPLICATE_CHARS = 100
 
 PAGE_ENDINGS = (".md", ".mdx", ".markdown")
 """The endings of Markdown files, in lower case."""
+PAGE_ENDING = rf"\.(?:{'|'.join(ending[1:] for ending in PAGE_ENDINGS)})"
+"""One of them, as part of a regular expression."""
 
 ROOT = "(root)"
 """Breadcrumb of text before the first heading."""

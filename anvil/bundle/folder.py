@@ -28,7 +28,7 @@ from anvil.bundle.agents_md import BundledProject
 from anvil.errors import BuildError
 from anvil.formats.data_formats import canonical
 from anvil.system import safe_files
-from anvil.values import PAGE_ENDINGS, Progress, silent
+from anvil.values import PAGE_ENDING, Progress, silent
 
 MANIFEST = "docs/anvil-bundle.json"
 FORMAT = 1
@@ -225,9 +225,7 @@ MAX_NAME_BYTES = 120
 _REFUSED = re.compile(r'[<>:"|?*\\\x00-\x1f\x7f-\x9f\ud800-\udfff]')
 # Names of devices on Windows, with any ending
 _DEVICE = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?=\.|$)", re.IGNORECASE)
-_ENDING = re.compile(
-    rf"(?:{'|'.join(map(re.escape, PAGE_ENDINGS))}|\.(?:html?|rst|txt|ipynb|qmd|adoc))$", re.IGNORECASE
-)
+_ENDING = re.compile(rf"(?:{PAGE_ENDING}|\.(?:html?|rst|txt|ipynb|qmd|adoc))$", re.IGNORECASE)
 
 
 def page_files(paths: Iterable[str]) -> tuple[dict[str, str], dict[str, str]]:

@@ -25,7 +25,7 @@ from anvil.errors import AnvilError, ArtifactRejected, FetchError, NotFound
 from anvil.fetch.zip_archive import DAMAGED, WrongArchive
 from anvil.http.client import HttpClient, Limits
 from anvil.system import safe_files
-from anvil.values import Progress, silent
+from anvil.values import PAGE_ENDING, Progress, silent
 
 MAX_INSTALLED_BYTES = 200_000_000
 """Bytes of an index that an installed package carries."""
@@ -118,7 +118,7 @@ class Packages:
 MAX_PAGES = 5000
 _INDEX = re.compile(r"(?P<above>(?:[^/]+/)*?)(?:anvil/index\.db|[^/]*\.anvil\.db)")
 _LLMS = re.compile(r"(?P<above>(?:[^/]+/)*?)llms-full\.txt", re.IGNORECASE)
-_PAGE = re.compile(r"(?P<above>(?:[^/]+/)*?)(?:docs?|documentation)/.*\.(?:md|mdx|markdown)", re.IGNORECASE)
+_PAGE = re.compile(rf"(?P<above>(?:[^/]+/)*?)(?:docs?|documentation)/.*{PAGE_ENDING}", re.IGNORECASE)
 _MAX_ABOVE = 3
 """Folders above a folder of pages that no ``AGENTS.md`` is beside."""
 _POINTER = re.compile(r"(?P<above>(?:[^/]+/)*)AGENTS\.md", re.IGNORECASE)

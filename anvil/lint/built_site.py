@@ -13,6 +13,7 @@ from urllib.parse import quote, unquote, urljoin, urlsplit
 from anvil.sites import page_addresses
 from anvil.text.headings import plain
 from anvil.text.references import Link
+from anvil.values import PAGE_ENDING
 
 if TYPE_CHECKING:
     from anvil.sites.html_page import HtmlLinks, PageLink
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 MAX_ROOTED = 2_000
 """Links that begin with a slash from which the base of a site is found."""
 _ROOT = "https://site.invalid/"
-_NAME_ENDINGS = re.compile(r"\.(?:mdx?|markdown|rst|ipynb|html?)$", re.I)
+_NAME_ENDINGS = re.compile(rf"(?:{PAGE_ENDING}|\.(?:rst|ipynb|html?))$", re.I)
 _NUMBERED = re.compile(r"^\d+[-_.]")
 _MADE_BY_SCRIPTS = re.compile(r"top$|/|!|:~:")
 """Anchors that no element needs to have."""

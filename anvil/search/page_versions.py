@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 from anvil.formats.version_names import VERSION_NAMES, VERSION_NUMBER, version_order
 from anvil.index_file.reader import IndexReader
 from anvil.index_file.table_rows import edition
+from anvil.values import PAGE_ENDING
 
 T = TypeVar("T")
 
@@ -24,7 +25,7 @@ lack the section that answers. Two versions of six documentation sets, asked for
 MIN_SHARED = 3
 """Pages that a folder of documents must have in common with another version to be one: ``v2/index.md`` alone may say
 how to get to this version."""
-_ENDING = re.compile(r"(?:^|/)(?:index(?:\.\w+)?)?$|\.(?:html?|mdx?)$", re.I)
+_ENDING = re.compile(rf"(?:^|/)(?:index(?:\.\w+)?)?$|(?:{PAGE_ENDING}|\.html?)$", re.I)
 
 
 class Versioned(NamedTuple):

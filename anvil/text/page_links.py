@@ -18,7 +18,7 @@ from urllib.parse import unquote
 
 from anvil.formats.patterns import lazy_pattern
 from anvil.text.headings import label
-from anvil.values import PAGE_ENDINGS
+from anvil.values import PAGE_ENDING
 
 MANY_PAGES = 20
 """A page that so many others link to is as popular as can be."""
@@ -41,7 +41,7 @@ _DEFINITION = lazy_pattern(r"\[([^\[\]\r\n]{1,100})\]:[ \t]{0,9}<?([^\s<>\[\]]{1
 """In hidden text, which has no line ends: a target ends where the next definition begins."""
 _BY_LABEL = lazy_pattern(r"\[(?<!!\[)([^\[\]]{1,100})\](?:\[([^\[\]]{0,100})\])?(?![(\[:])")
 _ELSEWHERE = lazy_pattern(r"[a-z][a-z0-9+.-]*:|//", re.I)
-_ENDING = lazy_pattern(rf"(?:{'|'.join(map(re.escape, PAGE_ENDINGS))}|\.(?:html?|ipynb|rst|txt))$", re.I)
+_ENDING = lazy_pattern(rf"(?:{PAGE_ENDING}|\.(?:html?|ipynb|rst|txt))$", re.I)
 _ORDER = lazy_pattern(r"(^|/)\d{1,3}[-._](?=[^\W\d])")
 _INDEX = lazy_pattern(r"(^|/)(?:index|_index|readme)$")
 
