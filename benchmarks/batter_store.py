@@ -32,8 +32,9 @@ import apsw
 
 import anvil
 from anvil.errors import AnvilError, ArtifactError
-from anvil.index_file import connection, verify
-from anvil.index_file.writer import SETTINGS, checksum, document_digests, index_digest
+from anvil.index_file import connection, manifest_keys, verify
+from anvil.index_file.reader import Reader
+from anvil.index_file.writer import checksum, document_digests
 from anvil.system import safe_files
 
 PAGES = {
@@ -216,7 +217,7 @@ def sealed(handle: apsw.Connection) -> None:
     steps: tuple[Callable[[], None], ...] = (
         lambda: _redigest(handle),
         lambda: _recount(handle),
-        lambda: _set(handle, "digest", _digest(handle)),
+        lambda: _set(handle, "digest", manifest_keys.digest(Reader(handle))),
         lambda: _set(handle, "checksum", checksum(handle)),
     )
     for step in steps:
@@ -232,22 +233,8 @@ def _redigest(handle: apsw.Connection) -> None:
 
 
 def _recount(handle: apsw.Connection) -> None:
-    counts = {
-        name: handle.execute(f"SELECT count(*) FROM {name}").get
-        for name in ("documents", "sections", "chunks", "windows")
-    }
-    if handle.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'vectors_rowids'").get:
-        counts["vectors"] = handle.execute("SELECT count(*) FROM vectors_rowids").get
-        _set(handle, "needs_reembed", str(counts["windows"] - counts["vectors"]))
-    for name, count in counts.items():
-        _set(handle, f"count_{name}", str(count))
-    _set(handle, "last_index_timestamp", handle.execute("SELECT coalesce(max(last_modified), '') FROM documents").get)
-
-
-def _digest(handle: apsw.Connection) -> str:
-    meta: dict[str, str] = dict(handle.execute("SELECT key, value FROM anvil_meta"))
-    documents = handle.execute("SELECT library, file_path, digest FROM documents")
-    return index_digest((f"{key}={meta[key]}" for key in SETTINGS), documents)
+    for key, value in manifest_keys.of_rows(Reader(handle)).items():
+        _set(handle, key, value)
 
 
 def _set(handle: apsw.Connection, key: str, value: object) -> None:

@@ -1,12 +1,13 @@
-"""The keys of an index's manifest, its table ``anvil_meta``: how settings and the source stand in them, and what is
+"""The keys of an index's manifest, its table ``anvil_meta``: what settings, source and rows say in them, and what is
 wrong with some.
 
-A file may come from anywhere, so each key that is read has a rule here. :meth:`anvil.index_file.writer.Writer.seal`
-sets those that follow from the rows, and a build its version, its shard and what the pages are of.
+A file may come from anywhere, so each key that is read has a rule here. A build adds its version, its shard and what
+the pages are of.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
@@ -22,6 +23,7 @@ from anvil.settings.schema import Chunking, ChunkingOptions, Config, FixedChunks
 
 if TYPE_CHECKING:
     from anvil.embedding.provider import EmbeddingProvider
+    from anvil.index_file.reader import Reader
 
 MAX_DIMENSIONS = 8192
 """What sqlite-vec takes."""
@@ -66,6 +68,26 @@ def of_source(source: DocumentSource, commit: str | None) -> dict[str, str | Non
     hashes = source.excluded_hashes
     left_out = None if hashes is None else canonical(sorted(hashes))
     return {"commit": commit, "docs_root_path": source.root_path, "left_out": left_out}
+
+
+def of_rows(reader: Reader) -> dict[str, str]:
+    """The keys that count the rows, or follow from their times."""
+    counts = reader.counts()
+    lacking = counts["windows"] - counts["vectors"] if reader.has_vectors() else 0
+    newest = reader.connection.execute("SELECT coalesce(max(last_modified), '') FROM documents").get
+    numbers = {f"count_{name}": str(count) for name, count in counts.items()}
+    return {**numbers, "needs_reembed": str(lacking), "last_index_timestamp": newest}
+
+
+def digest(reader: Reader) -> str:
+    """The key of this name, SHA-256 (hex) of a whole index: its settings, and the digests of its documents."""
+    meta, whole = reader.meta(), hashlib.sha256()
+    for key in SETTINGS:
+        whole.update(f"{key}={meta[key]}".encode() + b"\0")
+    documents = reader.connection.execute("SELECT library, file_path, digest FROM documents")
+    for library, path, own in sorted(documents):
+        whole.update(f"{library}\0{path}\0".encode() + own)
+    return whole.hexdigest()
 
 
 # --- settings that are there only if they are configured ---

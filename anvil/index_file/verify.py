@@ -26,9 +26,8 @@ from anvil.formats.data_formats import canonical, is_deep, strict_json
 from anvil.formats.patterns import OBJECT_ID, lazy_pattern
 from anvil.index_file import connection as connections
 from anvil.index_file import fts_table, manifest_keys, table_rows
-from anvil.index_file.manifest_keys import SETTINGS
 from anvil.index_file.reader import Reader
-from anvil.index_file.writer import checksum, document_digests, index_digest
+from anvil.index_file.writer import checksum, document_digests
 from anvil.system import user_folders
 from anvil.values import MAX_PATH_CHARS
 
@@ -232,18 +231,9 @@ def _check_text(handle: apsw.Connection, chunking: str | None, path: Path) -> No
 
 def _check_rows(reader: Reader, meta: dict[str, str], dimensions: int, vector_group: int, path: Path) -> None:
     handle = reader.connection
-    documents = handle.execute("SELECT library, file_path, digest FROM documents")
-    if index_digest((f"{key}={meta[key]}" for key in SETTINGS), documents) != meta["digest"]:
+    if manifest_keys.digest(reader) != meta["digest"]:
         _refuse(path, "it does not match its digest")
-    counts = reader.counts()
-    lacking = counts["windows"] - counts["vectors"] if dimensions else 0
-    newest = handle.execute("SELECT coalesce(max(last_modified), '') FROM documents").get
-    actual = {
-        **{f"count_{name}": str(count) for name, count in counts.items()},
-        "needs_reembed": str(lacking),
-        "last_index_timestamp": newest,
-    }
-    for key, value in actual.items():
+    for key, value in manifest_keys.of_rows(reader).items():
         if meta.get(key) != value:
             what = f"holds {value} {key[6:]}" if key.startswith("count_") else f"has {value or 'nothing'} for {key}"
             _refuse(path, f"it {what}, its manifest says {meta.get(key)}")

@@ -18,8 +18,7 @@ import apsw
 
 from anvil.formats.data_formats import canonical
 from anvil.index_file import connection as connections
-from anvil.index_file import table_rows
-from anvil.index_file.manifest_keys import SETTINGS
+from anvil.index_file import manifest_keys, table_rows
 from anvil.index_file.reader import BARE_WINDOW, OWN_WINDOWS, UNCUT, Reader
 from anvil.index_file.table_rows import BareWindow, ChunkText, StoredDocument
 from anvil.text import front_matter, visible_text
@@ -325,22 +324,9 @@ class Writer:
 
     def seal(self) -> str:
         """Set the counts, times and digest of the manifest from the rows; the digest, hex."""
-        counts = self.reader.counts()
-        meta = self.reader.meta()
-        newest = self.connection.execute("SELECT coalesce(max(last_modified), '') FROM documents").get
-        digest = index_digest(
-            (f"{key}={meta[key]}" for key in SETTINGS),
-            self.connection.execute("SELECT library, file_path, digest FROM documents"),
-        )
-        self.set_meta(
-            {
-                **{f"count_{name}": count for name, count in counts.items()},
-                "needs_reembed": counts["windows"] - counts["vectors"] if self.reader.has_vectors() else 0,
-                "last_index_timestamp": newest,
-                "digest": digest,
-                "checksum": None,  # set when it is published
-            }
-        )
+        digest = manifest_keys.digest(self.reader)
+        # the checksum is set when it is published
+        self.set_meta({**manifest_keys.of_rows(self.reader), "digest": digest, "checksum": None})
         return digest
 
 
@@ -487,14 +473,4 @@ def checksum(connection: apsw.Connection, schema: str = "main") -> str:
         ):
             for blob in blobs:
                 whole.update(blob)
-    return whole.hexdigest()
-
-
-def index_digest(settings: Iterable[str], documents: Iterable[tuple[str, str, bytes]]) -> str:
-    """Digest of a whole index, hex: its settings and (library, path, digest) of its documents, sorted."""
-    whole = hashlib.sha256()
-    for setting in settings:
-        whole.update(setting.encode() + b"\0")
-    for library, path, digest in sorted(documents):
-        whole.update(f"{library}\0{path}\0".encode() + digest)
     return whole.hexdigest()
