@@ -1,12 +1,11 @@
 """Search in a library, whose documents several processes add, replace and remove.
 
-What is in memory (places, pages, vectors) is kept in the order of the rows, so that a document's part is one run. When
+What is in memory (places, vectors) is kept in the order of the rows, so that a document's part is one run. When
 the library's version changed, the parts of the changed documents are exchanged and nothing else is read.
 """
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -33,7 +32,6 @@ MAX_CHANGED = 2000
 """If more documents changed than this, everything is read again, because each changed one takes queries of its own."""
 MAX_FILTERS = 16
 """Filters whose selection is kept."""
-_COMPARED = {"=": operator.eq, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 
 
 class SelectedPassages(NamedTuple):
@@ -56,9 +54,7 @@ class LibraryIndex(KeywordTables):
 
     def _load(self) -> None:
         self.version = self.reader.version()
-        table = np.array(self.reader.pages_of_chunks(), np.int64).reshape(-1, 2)
-        table = table[np.argsort(table[:, 0])]
-        self.rows, self.pages = table[:, 0], table[:, 1].astype(np.int32)
+        self.rows = np.array(self.reader.chunk_rows(), np.int64)
         self.documents = self.rows >> table_rows.CHUNK_BITS
         """The document of each row."""
         self._vectors: VectorIndex | None = None
@@ -85,10 +81,8 @@ class LibraryIndex(KeywordTables):
 
     def _exchange(self, changed: NDArray[np.int64]) -> None:
         """Read the parts of the changed documents."""
-        parts = [np.array(self.reader.pages_of_chunks(int(id_)), np.int64).reshape(-1, 2) for id_ in changed]
-        before = self.documents
-        self.rows = spliced(self.rows, before, changed, [part[:, 0] for part in parts])
-        self.pages = spliced(self.pages, before, changed, [part[:, 1].astype(np.int32) for part in parts])
+        parts = [np.array(self.reader.chunk_rows(int(id_)), np.int64) for id_ in changed]
+        self.rows = spliced(self.rows, self.documents, changed, parts)
         self.documents = self.rows >> table_rows.CHUNK_BITS
         if self._vectors is None:
             return
@@ -133,10 +127,8 @@ class LibraryIndex(KeywordTables):
                 chosen = np.zeros(1 << table_rows.DOCUMENT_BITS, bool)
                 chosen[self.reader.fitting(filter)] = True
                 mask = chosen[self.documents]
-            for name, comparison, value in filter.passages:
-                # the low bits of a row are the number of the passage in its document
-                numbers = self.pages if name == "page" else self.rows & (table_rows.most_chunks() - 1)
-                mask &= _COMPARED[comparison](numbers, value)
+            if filter.passages:
+                mask &= np.isin(self.rows, np.array(self.reader.fitting_passages(filter), np.int64))
             self._selections[filter] = SelectedPassages(mask, filter)
         return self._selections[filter]
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from anvil.errors import ConfigError
 from anvil.formats.data_formats import canonical, is_deep
+from anvil.index_file.table_rows import most_chunks
 
 TIMES = ("last_modified", "created_at")
 NUMBERS = ("page", "chunk_index")
@@ -21,6 +22,19 @@ FIELDS = ("file_type", "page", "chunk_index", "last_modified", "created_at", "so
 """Fields of a filter, in addition to ``metadata.KEY``."""
 OPERATORS = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
 """Operator of a range -> operator in SQL."""
+_HOLDINGS_COLUMNS = ("doc_id", "created_at")
+_DOCUMENT_COLUMNS = {"source": "file_path"}
+"""Field of a filter -> column of ``documents``, where the name differs."""
+_PASSAGE_COLUMNS = {"page": "page", "chunk_index": f"id & {most_chunks() - 1}"}
+_LABEL: dict[tuple[str, type], str] = {
+    ("=", str): "value =",
+    **{
+        (sign, str): f"value >= '\"' AND value < '#' AND json_extract(value, '$') {sign}" for sign in OPERATORS.values()
+    },
+    **{(sign, int): f"value >= '-' AND value < ':' AND CAST(value AS INTEGER) {sign}" for sign in OPERATORS.values()},
+}
+"""(operator, type of the value) -> condition. A label's value is JSON: text begins with a quotation mark, a number with
+a digit or a minus, true and false with a letter. A range compares only values of the same type."""
 MAX_METADATA_BYTES = 16_384
 MAX_DEPTH = 64
 """Nested levels of metadata. Other programs have limits too."""
@@ -68,6 +82,25 @@ class Filter:
     def of_documents(self) -> bool:
         """Whether a condition is on documents."""
         return bool(self.fields or self.labels)
+
+    def on_documents(self) -> tuple[str, list[str | int]]:
+        """The conditions on ``documents`` in SQL, and their values."""
+        parts, values = ["1"], list[str | int]()
+        for name, operator, value in self.fields:
+            if name in _HOLDINGS_COLUMNS:
+                parts.append(f"id IN (SELECT id FROM holdings WHERE {name} {operator} ?)")
+            else:
+                parts.append(f"{_DOCUMENT_COLUMNS.get(name, name)} {operator} ?")
+            values.append(value)
+        for key, operator, value in self.labels:
+            parts.append(f"id IN (SELECT document_id FROM labels WHERE key = ? AND {_LABEL[operator, type(value)]} ?)")
+            values += [key, value]
+        return " AND ".join(parts), values
+
+    def on_passages(self) -> tuple[str, list[str | int]]:
+        """The conditions on ``chunks`` in SQL, and their values."""
+        parts = ["1", *(f"{_PASSAGE_COLUMNS[name]} {operator} ?" for name, operator, _ in self.passages)]
+        return " AND ".join(parts), [value for _, _, value in self.passages]
 
 
 def document_filter(conditions: Mapping[str, Any] | None, library: str | None = None) -> Filter:

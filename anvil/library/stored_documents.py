@@ -24,7 +24,7 @@ from anvil.index_file.table_rows import SearchedText
 from anvil.index_file.writer import Writer, copy_rows
 from anvil.library.ingestion import DocumentInfo, StagedDocument
 from anvil.library.library_file import Damage, metadata, typed, writing
-from anvil.library.metadata_filter import OPERATORS, Filter, different_keys, labels_of, merged_metadata, valid_unicode
+from anvil.library.metadata_filter import Filter, different_keys, labels_of, merged_metadata, valid_unicode
 from anvil.library.values import Ingested, LibraryDocument, LibrarySummary, Passage, Updated, WholeDocument
 from anvil.text import visible_text
 
@@ -32,17 +32,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_DOCUMENT_COLUMNS = {
-    "source": "file_path",
-    "library": "library",
-    "title": "title",
-    "file_type": "file_type",
-    "last_modified": "last_modified",
-}
 _ENTRY = "the entry of a document"
 _ROW_BITS = table_rows.DOCUMENT_BITS + table_rows.CHUNK_BITS
-_HOLDINGS_COLUMNS = ("doc_id", "created_at")
-_PASSAGE_COLUMNS = {"page": "page", "chunk_index": f"id & {table_rows.most_chunks() - 1}"}
 
 
 _STORED = (
@@ -146,18 +137,17 @@ class LibraryReader(Reader):
             raise Damage("a passage is missing in the keyword index")
         return texts
 
-    def pages_of_chunks(self, document: int | None = None) -> list[tuple[int, int]]:
-        """(chunk row, page) of all chunks in any order, or of the chunks of one document by row."""
-        if document is None:  # SQLite reads the index chunks_page alone, which is small, so the order is that of pages
-            rows = self.connection.execute("SELECT id, page FROM chunks")
+    def chunk_rows(self, document: int | None = None) -> list[int]:
+        """The rows of the chunks of one document, or of all, ascending."""
+        if document is None:
+            found = self.connection.execute("SELECT id FROM chunks")  # SQLite reads an index alone, in its order
         else:
             within = table_rows.chunk_range(document)
-            rows = self.connection.execute("SELECT id, page FROM chunks WHERE id BETWEEN ? AND ? ORDER BY id", within)
-        pages: list[tuple[int, int]] = list(rows)
-        for row, page in pages:
-            if type(page) is not int or not 0 <= page < 1 << 31 or not 0 <= row < 1 << _ROW_BITS:
-                raise Damage("a passage has a page or a row that no document has")
-        return pages
+            found = self.connection.execute("SELECT id FROM chunks WHERE id BETWEEN ? AND ?", within)
+        rows = sorted(row for (row,) in found)
+        if rows and not 0 <= rows[0] <= rows[-1] < 1 << _ROW_BITS:
+            raise Damage("a passage has a row that no document has")
+        return rows
 
     def document_vectors(self, document: int, dimensions: int) -> tuple[NDArray[np.int64], NDArray[np.int8]]:
         """One document's vectors: the chunk row of each (n,), int8 (n, dimensions); by window."""
@@ -169,17 +159,22 @@ class LibraryReader(Reader):
 
     def fitting(self, filter_: Filter) -> list[int]:
         """Row ids of the documents that pass a filter. Its conditions on passages are ignored."""
-        condition, values = _condition(filter_)
+        condition, values = filter_.on_documents()
         return [id_ for (id_,) in self.connection.execute(f"SELECT id FROM documents WHERE {condition}", values)]
+
+    def fitting_passages(self, filter_: Filter) -> list[int]:
+        """Row ids of the passages that pass a filter's conditions on passages."""
+        condition, values = filter_.on_passages()
+        return [id_ for (id_,) in self.connection.execute(f"SELECT id FROM chunks WHERE {condition}", values)]
 
     def matching_within(self, expression: str, weights: Sequence[float], limit: int, filter_: Filter) -> list[int]:
         """As :meth:`matching`, but only passages that pass a filter."""
-        condition, values = _condition(filter_)
+        condition, values = filter_.on_documents()
         within = f"AND rowid >> {table_rows.CHUNK_BITS} IN (SELECT id FROM documents WHERE {condition})"
         if filter_.passages:
-            which = " AND ".join(f"{_PASSAGE_COLUMNS[part.name]} {part.operator} ?" for part in filter_.passages)
+            which, compared = filter_.on_passages()
             within += f" AND rowid IN (SELECT id FROM chunks WHERE {which})"
-            values += [part.value for part in filter_.passages]
+            values += compared
         return self._matching(expression, weights, limit, within, *values)
 
     def passages(self, rows: Iterable[int]) -> dict[int, Passage]:
@@ -197,31 +192,6 @@ def _passage(row: Sequence[Any]) -> Passage:
     kinds = (str, str, str, str, str, str, int, str, int, str)
     passage = Passage(*typed((*row, 0.0), "a passage", *kinds, float))
     return replace(passage, content=visible_text.shown(passage.content), metadata=metadata(row[-1], passage.source))
-
-
-def _condition(filter_: Filter) -> tuple[str, list[Any]]:
-    """An SQL condition on ``documents``, and its values."""
-    parts, values = ["1"], []
-    for name, operator, value in filter_.fields:
-        if name in _HOLDINGS_COLUMNS:
-            parts.append(f"id IN (SELECT id FROM holdings WHERE {name} {operator} ?)")
-        else:
-            parts.append(f"{_DOCUMENT_COLUMNS[name]} {operator} ?")
-        values.append(value)
-    for key, operator, value in filter_.labels:
-        parts.append(f"id IN (SELECT document_id FROM labels WHERE key = ? AND {_LABEL[operator, type(value)]} ?)")
-        values += [key, value]
-    return " AND ".join(parts), values
-
-
-_OPERATORS = tuple(OPERATORS.values())
-_LABEL: dict[tuple[str, type], str] = {
-    ("=", str): "value =",
-    **{(sign, str): f"value >= '\"' AND value < '#' AND json_extract(value, '$') {sign}" for sign in _OPERATORS},
-    **{(sign, int): f"value >= '-' AND value < ':' AND CAST(value AS INTEGER) {sign}" for sign in _OPERATORS},
-}
-"""(operator, type of the value) -> condition. A label's value is JSON: text begins with a quotation mark, a number with
-a digit or a minus, true and false with a letter. A range compares only values of the same type."""
 
 
 # --- changes --------------------------------------------------------------------------------------------------------

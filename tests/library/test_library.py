@@ -513,7 +513,7 @@ def test_the_tables_in_memory_are_those_of_a_new_search(meaning: Library) -> Non
         kept = searcher.index
         with meaning._read() as reader:
             fresh = LibraryIndex(reader)
-            for name in ("rows", "documents", "pages"):
+            for name in ("rows", "documents"):
                 assert np.array_equal(getattr(kept, name), getattr(fresh, name)), (step, name)
             assert np.array_equal(kept.vectors.rows, fresh.vectors.rows)
             assert np.allclose(kept.vectors._centroids, fresh.vectors._centroids, atol=1e-6)
