@@ -7,9 +7,9 @@ from typing import NamedTuple
 from urllib.parse import quote, unquote
 
 from anvil.errors import ConfigError
+from anvil.formats.characters import LINE_END
 
 _MARKER = re.compile(r"^<!-- (end of )?anvil agents: ([^\s<>]+) -->[ \t]*(?:\r?\n|\r|\Z)", re.M)
-_LINE_END = re.compile(r"\r\n|\r|\n")
 
 
 class MarkedBlock(NamedTuple):
@@ -65,7 +65,7 @@ def _unpaired(marker: re.Match[str], file: str) -> ConfigError:
 
 def block_body(text: str, block: MarkedBlock) -> str:
     """What is between the markers, with ``\\n`` as line end."""
-    lines = _LINE_END.sub("\n", text[block.start : block.end]).rstrip("\n").split("\n")
+    lines = LINE_END.sub("\n", text[block.start : block.end]).rstrip("\n").split("\n")
     return "\n".join(lines[1:-1])
 
 
@@ -76,7 +76,7 @@ def with_block(text: str, docs: str, body: str, file: str) -> str:
     lines = end.join([first, *body.split("\n"), last])
     block = next((block for block in blocks(text, file) if block.docs == docs), None)
     if block is not None:
-        line_end = _LINE_END.search(text[block.end - 2 : block.end])  # none at the end of a file without one
+        line_end = LINE_END.search(text[block.end - 2 : block.end])  # none at the end of a file without one
         tail = line_end[0] if line_end else ""
         return f"{text[: block.start]}{lines}{tail}{text[block.end :]}"
     gap = end if text else ""  # a blank line, or the line end that the text lacks
