@@ -114,11 +114,9 @@ def _begins_with_heading(item: Element) -> bool:
     return first.tag in LEVELS or (first.tag in ("section", "article") and html_tree.first(first, HEADINGS) is not None)
 
 
-def is_first_cell(element: Element) -> bool | None:
-    """Whether an element begins a row in a table of Javadoc, which has cells alone; None for one that is no cell."""
-    if element.parent is None or "summary-table" not in classes(element.parent):
-        return None
-    before = _before(element)
+def begins_row(cell: Element) -> bool:
+    """Whether a cell begins a row in a table of Javadoc, which has cells alone."""
+    before = _before(cell)
     return before is None or "col-last" in classes(before)
 
 

@@ -18,13 +18,13 @@ from anvil.sites.html_elements import (
     HEADINGS,
     LEVELS,
     anchor_of,
+    begins_row,
     callout_kind,
     callout_title,
     code_text,
     entry_of,
     is_code_group,
     is_code_of_doxygen,
-    is_first_cell,
     is_in_footnotes,
     is_list_of_sections,
     is_titled,
@@ -259,8 +259,8 @@ class _Converter:
                 return self._pre(node)
             if "summary-table" in names:
                 return self._table(node)
-            if self._tables and (is_first := is_first_cell(node)) is not None:
-                return (not is_first or self._row(node)) and self._cell(node)
+            if self._tables and self._tables[-1].is_parent_of(node):
+                return (not begins_row(node) or self._row(node)) and self._cell(node)
             kind = None if self.writer.in_line else callout_kind(node)
             if kind is not None:
                 self._admonition(node, kind)
@@ -547,7 +547,7 @@ class _Converter:
 
     def _table(self, node: Element) -> bool:
         self.writer.end()
-        self._tables.append(Table(self.writer.in_line or is_layout(node)))
+        self._tables.append(Table(node.mem_id, self.writer.in_line or is_layout(node)))
         self._at_end(node, self._close_table)
         return True
 

@@ -342,14 +342,20 @@ _HEADING = "h1, h2, h3, h4, h5, h6"
 
 
 class Table:
-    """A table whose rows are collected. ``is_layout``: its cells are blocks, which are not collected."""
+    """A table whose rows are collected. ``element_id``: of its element (see :func:`html_tree.ids`). ``is_layout``: its
+    cells are blocks, which are not collected."""
 
-    def __init__(self, is_layout: bool) -> None:
+    def __init__(self, element_id: int, is_layout: bool) -> None:
+        self._element_id = element_id
         self.is_layout = is_layout
         self._rows: list[list[str]] = []
         self._has_header = False
         self._covered: dict[int, int] = {}
         """Column -> rows below that a cell above covers."""
+
+    def is_parent_of(self, element: Element) -> bool:
+        """Whether an element is a cell that is in no row, as in tables of Javadoc."""
+        return element.parent is not None and element.parent.mem_id == self._element_id
 
     def begin_row(self, row: Element) -> None:
         """The cells that follow are of a new row."""
