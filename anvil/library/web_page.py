@@ -26,6 +26,7 @@ MAX_SHOWN_CHARS = 200
 """Characters of a URL in a message."""
 VAGUE = ("", "text/plain", "application/octet-stream", "binary/octet-stream")
 """Content types of servers that do not know the type. Then the ending of the name decides."""
+_PDF = b"%PDF-"
 _ENDING = re.compile(r"\.([A-Za-z0-9]{1,8})$")
 
 
@@ -74,6 +75,9 @@ def _saved(reply: Reply, target: Path, max_bytes: int) -> Download:
     too_large = DocumentTooLarge(f"{reply.host} sends more than {max_bytes:,} bytes (library.max_file_bytes).")
     with target.open("wb") as file:
         file.writelines(reply.chunks(max_bytes, too_large))
+    with target.open("rb") as file:
+        if file.read(len(_PDF)) == _PDF:  # scripts that send files often name the type of their own pages
+            file_type = "pdf"
     # The header names an encoding that the file itself may not, and later only the file is there: stored as UTF-8.
     codec = characters.known_encoding(charset) if charset else None
     format_ = BY_ENDING.get(file_type)

@@ -344,6 +344,12 @@ def test_a_server_that_never_ends_is_left(site: str, path: str) -> None:
     assert "took longer than 0.5 s" in told and time.monotonic() - started < 60
 
 
+def test_a_pdf_that_is_called_a_page_is_read_as_pdf(site: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules[__name__], "said", ("text/html; charset=iso-8859-1", b"%PDF-1.4\n\xe2\xe3"))
+    with downloaded(f"{site}/said/get.php", OPTIONS, only_here) as found:
+        assert found.type == "pdf" and found.path.read_bytes() == b"%PDF-1.4\n\xe2\xe3"
+
+
 @pytest.mark.parametrize(
     ("said_type", "path", "read_as"),
     [
