@@ -286,7 +286,7 @@ DECLARATION_BYTES = 2048
 
 def decoded(data: bytes, use_declared: bool = True) -> str:
     """Text in UTF-8, in UTF-16 with a byte order mark, in the encoding that it declares as HTML and XML do (with
-    ``use_declared``), or in Windows-1252, in which every byte is a character. A byte order mark is left out.
+    ``use_declared``), or in Windows-1252, in which every byte is a character.
 
     Raises :class:`DocumentRejected` for data that is not text.
     """
@@ -298,7 +298,7 @@ def decoded(data: bytes, use_declared: bool = True) -> str:
     if (at := data.find(b"\0")) >= 0:
         raise DocumentRejected(f"It is no text: there is a NUL byte at offset {at:,}.")
     try:
-        return data.decode("utf-8-sig")
+        return data.decode("utf-8")
     except UnicodeDecodeError:
         declared = _DECLARATION.search(data, 0, DECLARATION_BYTES) if use_declared else None
         codec = characters.known_encoding(declared[1].decode()) if declared else None

@@ -107,7 +107,6 @@ def test_text_needs_nothing_and_is_not_changed(tmp_path: Path, monkeypatch: pyte
     ("data", "text"),
     [
         (b"caf\xc3\xa9", "café"),
-        (b"\xef\xbb\xbf# Caf\xc3\xa9", "# Café"),
         (b"caf\xe9 \x93x\x94", "café \u201cx\u201d"),
         ("\ufeffhé".encode("utf-16-le"), "hé"),
         (b"<meta charset='iso-8859-2'>\xb3", "<meta charset='iso-8859-2'>ł"),
