@@ -59,8 +59,8 @@ SIBLING_BOOST, MAX_BOOSTED = 0.4, 4
 PASSAGE_WEIGHT, FULL_SPREAD = 0.3, 0.2
 """Weight of a passage that is read again, where all else together has 1; and how far the best and the worst passage lie
 apart for the whole of it. Both were chosen as docs/performance-method.md says."""
-MAX_READ, MAX_READ_OF_PAGE = 10, 3
-"""How many results are read again, and how many sections of one page: more of them leave no room for other pages."""
+MAX_READ = 10
+"""How many results are read again. At most three of a page found a little more pages, and fewer sections."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ searches several indexes.
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -365,7 +364,7 @@ def _read_again(
 ) -> tuple[list[Result], str | None]:
     """The ``results``, best first, after the model has read the passages of the best ones again, or why it could not.
     A name is left to the words, and so is what has no vectors."""
-    best = _to_read([result for result in results if candidates[result.place].vector is not None])
+    best = [result for result in results if candidates[result.place].vector is not None][: ranking.MAX_READ]
     scorer = searchers[best[0].place].provider.passages if best else None
     is_asked = request.read_passages and request.mode == "hybrid" and lexicon.qualified_name(request.query) is None
     if scorer is None or not is_asked:
@@ -383,17 +382,6 @@ def _read_again(
         for each, score, summand in zip(ordered, scores, summands, strict=True)
     ]
     return sorted(again, key=lambda result: -result.score), None  # stable
-
-
-def _to_read(results: Sequence[Result]) -> list[Result]:
-    """The results whose passages are read: the best ones, and more of a page only where there are not enough pages."""
-    first: list[Result] = []
-    rest: list[Result] = []
-    sections: Counter[tuple[int, int]] = Counter()
-    for result in results:
-        sections[result.page] += 1
-        (first if sections[result.page] <= ranking.MAX_READ_OF_PAGE else rest).append(result)
-    return [*first, *rest][: ranking.MAX_READ]
 
 
 def answer(

@@ -143,27 +143,6 @@ def test_at_most_10_passages_are_read(opened: Opener, local: EmbeddingProvider) 
     assert sum(parts.passage > 0 for parts in parts_of(found)) == 9  # the lowest counts as 0
 
 
-@pytest.mark.parametrize(("others", "sections"), [(9, 3), (1, 9)])
-def test_three_sections_of_a_page_are_read_and_more_where_other_pages_are_few(
-    opened: Opener, local: EmbeddingProvider, others: int, sections: int
-) -> None:
-    titles: list[str] = []
-
-    class Scorer:
-        def score(self, question: str, passages: Sequence[HeadedText]) -> NDArray[np.float64]:
-            titles.extend(passage.header.split(" > ")[0] for passage in passages)
-            return np.zeros(len(passages))
-
-    provider = Counting(local)
-    provider.passages = cast("PassageScorer", Scorer())
-    text = " ".join(["How the lamp is cleaned: with vinegar, then with water."] * 40)
-    pages = {f"{number}.md": f"# Tower {number}\n\nThe keeper cleans a lamp.\n" for number in range(others)}
-    pages["lamps.md"] = "# Lamps\n" + "".join(f"\n## Clean the lamp {at}\n\n{text}\n" for at in range(12))
-    ask(opened(pages, local, provider), "clean the lamp", 5)
-    assert titles.count("Lamps") == sections
-    assert len(titles) == 10
-
-
 def test_a_passage_that_stands_out_keeps_the_other_pages_among_the_five(
     opened: Opener, local: EmbeddingProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
