@@ -33,7 +33,7 @@ from anvil.settings.schema import SourceOptions
 from anvil.values import Progress, silent
 from anvil.wording import counted
 
-RECORDING_ADVICE = "'anvil test --update' shows and records their answers."
+RECORDING_ADVICE = "'anvil test --update' shows today's answers and records them."
 """The end of the note on questions that have no expect."""
 
 

@@ -281,7 +281,7 @@ def test_new_questions_get_the_answers_of_today(root: Path) -> None:
     more += '[[question]]\nask = "how do I bake a chocolate cake?"\n'
     suite(root, SUITE + more)
     done = in_process.program("test", cwd=root)
-    assert "2 questions have no expect. 'anvil test --update' shows and records their answers." in done.stderr
+    assert "2 questions have no expect. 'anvil test --update' shows today's answers and records them." in done.stderr
     assert "3 of 3 questions" in done.stdout
     done = in_process.program("test", "--update", cwd=root)
     assert 'expect = "guides/alerts.md#escalation"' in done.stderr and "have no expect" not in done.stderr
