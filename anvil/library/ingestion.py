@@ -15,6 +15,7 @@ import logging
 import os
 import stat
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import closing, contextmanager
@@ -292,15 +293,21 @@ def ingest_files(
     )
 
 
-def files_in(root: Path, recursive: bool) -> Iterator[Path]:
-    """The files below ``root``, without hidden ones and links that lead out of it."""
-    inside = root.resolve()
+def files_in(root: Path, recursive: bool, endings: frozenset[str]) -> tuple[list[Path], Counter[str]]:
+    """The files below ``root`` with one of the ``endings``, sorted, without hidden ones and links that lead out of it;
+    and how many files have each other ending. Those are not looked at: there may be a hundred thousand."""
+    inside, files, left_out = root.resolve(), list[Path](), Counter[str]()
     for folder, subfolders, names in os.walk(root):
-        subfolders[:] = sorted(name for name in subfolders if not name.startswith(".")) if recursive else []
+        subfolders[:] = [name for name in subfolders if not name.startswith(".")] if recursive else []
         for name in names:
-            path = Path(folder, name)  # "~$" begins a lock file of Microsoft Office
-            if not name.startswith((".", "~$")) and _is_inside(path, inside):
-                yield path
+            if name.startswith((".", "~$")):  # "~$" begins a lock file of Microsoft Office
+                continue
+            ending = type_of(name)
+            if ending not in endings:
+                left_out[ending] += bool(ending)
+            elif _is_inside(path := Path(folder, name), inside):
+                files.append(path)
+    return sorted(files), +left_out  # without endings that none has
 
 
 def existing_folder(path: str) -> Path:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -283,9 +282,7 @@ class Library:
         # once for the folder: ingest_file would report them for each of its files
         metadata_filter.library_name(library), metadata_filter.checked_metadata(metadata)
         root = ingestion.existing_folder(folder)
-        found, endings = sorted(ingestion.files_in(root, recursive)), looked_for(self._options)
-        files = [path for path in found if type_of(path.name) in endings]
-        left_out = Counter(kind for path in found if (kind := type_of(path.name)) and kind not in endings)
+        files, left_out = ingestion.files_in(root, recursive, looked_for(self._options))
         if files:
             self.ensure_writable()  # one error for the library, and not one for each file
         report = ingestion.ingest_files(
