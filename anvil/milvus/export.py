@@ -5,7 +5,6 @@ The former generation answers until then. When the same file is in Milvus alread
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, astuple, dataclass
@@ -121,9 +120,7 @@ class _Export:
             blob, size = blobs.get(document.file_path, ""), sizes.get(document.id, (0, 0))
             listed = document.file_path, document.id, blob, document.last_modified, *size, *edition(document.metadata)
             catalogue.append(listed)
-        self._target.put_text(
-            generations.CATALOGUE, 0, json.dumps(catalogue, ensure_ascii=False, separators=(",", ":"))
-        )
+        self._target.put_json(generations.CATALOGUE, 0, catalogue)
 
     def _chunk(
         self, document: StoredDocument, chunk: StoredChunk, text: SearchedText, hidden: str, windows: int
@@ -136,7 +133,7 @@ class _Export:
         texts = text.content, hidden, text.terms
         long = any(len(column.encode("utf-8", "replace")) > generations.MAX_TEXT_BYTES for column in texts)
         if long:
-            self._target.put_text(generations.TEXT, chunk.row, json.dumps(texts, ensure_ascii=False))
+            self._target.put_json(generations.TEXT, chunk.row, texts)
         place = chunk.metadata
         self._target.put(
             "chunks",
@@ -171,16 +168,15 @@ class _Export:
             "slots": [row - first for row in rows],
             "headings": self._reader.top_headings([document.id]).get(document.id, ()),
         }
-        self._target.put_text(generations.PAGE, document.id, json.dumps(record, ensure_ascii=False))
-        sections = self._reader.sections(document.id)
-        self._target.put_text(generations.SECTIONS, document.id, json.dumps(sections, ensure_ascii=False))
+        self._target.put_json(generations.PAGE, document.id, record)
+        self._target.put_json(generations.SECTIONS, document.id, self._reader.sections(document.id))
 
     def _links(self) -> None:
         """Write the links in all pages, unresolved: a page of an overlay can change where they lead."""
         pages = self._reader.addresses()
         links = links_of(pages, self._reader.page_texts())
         rows = [[page.id, page.url, links.get(page.id, ())] for page in pages]
-        self._target.put_text(generations.LINKS, 0, json.dumps(rows, separators=(",", ":")))
+        self._target.put_json(generations.LINKS, 0, rows)
 
     def _vectors(self) -> tuple[dict[int, int], VectorIndex | None]:
         """Write windows and pages' means. Returns chunk row -> its number of windows."""
@@ -197,14 +193,8 @@ class _Export:
             zip(rows[starts].tolist(), ((last & (1 << table_rows.WINDOW_BITS) - 1) + 1).tolist(), strict=True)
         )
         for number, (id_, vector) in enumerate(zip(ids.tolist(), vectors, strict=True), 1):
-            self._target.put(
-                "windows",
-                {
-                    "id": id_,
-                    "document": id_ >> table_rows.WINDOW_BITS + table_rows.CHUNK_BITS,
-                    "vector": vector.astype(np.float32),
-                },
-            )
+            document = id_ >> table_rows.WINDOW_BITS + table_rows.CHUNK_BITS
+            self._target.put("windows", {"id": id_, "document": document, "vector": vector.astype(np.float32)})
             if number % BATCH_CHUNKS == 0:
                 self._progress("exporting vectors", number, len(ids))
         self._rows = np.sort(np.fromiter((row for row, _ in self._reader.places()), np.int64))
@@ -221,9 +211,7 @@ class _Export:
         for token, frequency in frequencies:
             buckets[generations.bucket(token, len(buckets))][token] = frequency
         for number, bucket in enumerate(buckets):
-            self._target.put_text(
-                generations.WORDS, number, json.dumps(bucket, ensure_ascii=False, separators=(",", ":"))
-            )
+            self._target.put_json(generations.WORDS, number, bucket)
         about = reading.About(
             self._meta,
             self._counts,
@@ -232,7 +220,7 @@ class _Export:
             len(buckets),
             *(((), 0.0, (), 0.0) if table is None else self._mean(table)),
         )
-        self._target.put_text(generations.ABOUT, 0, json.dumps({"layout": generations.LAYOUT, **asdict(about)}))
+        self._target.put_json(generations.ABOUT, 0, {"layout": generations.LAYOUT, **asdict(about)})
 
     def _mean(self, table: VectorIndex) -> tuple[tuple[float, ...], float, tuple[int, ...], float]:
         """The data for the mean cosine of a query to all chunks; see :class:`anvil.milvus.generation_reader.About`."""

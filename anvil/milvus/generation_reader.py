@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -78,7 +78,8 @@ class About:
 
 
 class MilvusReader:
-    """Queries against one generation."""
+    """Queries against one generation. Those that a file has, too, are described in
+    :class:`anvil.index_file.reader.Reader`."""
 
     def __init__(self, client: Client, generation: str) -> None:
         """Raises :class:`ArtifactRejected` or :class:`FormatTooNew`."""
@@ -155,7 +156,6 @@ class MilvusReader:
     # --- manifest and counts ------------------------------------------------------------------------------------------
 
     def meta(self) -> dict[str, str]:
-        """The manifest's keys and values."""
         return dict(self.about.meta)
 
     def counts(self) -> dict[str, int]:
@@ -163,7 +163,6 @@ class MilvusReader:
         return dict(self.about.counts)
 
     def excluded_hashes(self) -> frozenset[str] | None:
-        """Hashed paths of the files that the site leaves out; None when the index was built without a site."""
         hashes = self.about.meta.get("left_out")
         return None if hashes is None else frozenset(json.loads(hashes))
 
@@ -172,13 +171,7 @@ class MilvusReader:
         counted_parts = f"id >= {generations.part(generations.ABOUT + 1, 0)}"
         try:
             row_counts = {
-                kind: self._ask(
-                    "query",
-                    kind,
-                    filter=counted_parts if kind == "parts" else "",
-                    output_fields=["count(*)"],
-                    consistency_level="Strong",
-                )[0]["count(*)"]
+                kind: generations.count(partial(self._ask, "query", kind), counted_parts if kind == "parts" else "")
                 for kind in generations.KINDS
             }
         except Gone:
@@ -219,22 +212,18 @@ class MilvusReader:
         }
 
     def blob_ids(self) -> dict[str, str]:
-        """POSIX path -> git blob id, of the documents that have a source file."""
         return {path: entry.blob_id for path, entry in self.pages.items() if entry.blob_id}
 
     def identities(self) -> dict[str, str]:
-        """POSIX path -> blob id, of all documents."""
         return {path: entry.blob_id for path, entry in self.pages.items()}
 
     def times(self) -> dict[str, tuple[str, str]]:
-        """POSIX path -> (blob id, last modified)."""
         return {path: (entry.blob_id, entry.last_modified) for path, entry in self.pages.items()}
 
     def _records(self, documents: Iterable[int]) -> dict[int, dict[str, Any]]:
         return {id_: json.loads(text) for id_, text in self._texts(generations.PAGE, documents).items()}
 
     def documents(self, prefix: str = "") -> Iterator[StoredDocument]:
-        """Documents sorted by path; ``prefix`` is a folder without trailing slash."""
         folder = f"{prefix}/"
         chosen = [e.id for path, e in self.pages.items() if not prefix or path == prefix or path.startswith(folder)]
         for first in range(0, len(chosen), BATCH_ROWS):
@@ -246,7 +235,6 @@ class MilvusReader:
         return StoredDocument(entry.id, *self._records([entry.id])[entry.id]["document"]) if entry else None
 
     def page_chunks(self, document_id: int) -> tuple[PageChunk, ...]:
-        """A document's chunks in order."""
         return next(self.chunks_of_pages([document_id]))
 
     def chunks_of_pages(self, documents: Iterable[int]) -> Iterator[tuple[PageChunk, ...]]:
@@ -259,11 +247,9 @@ class MilvusReader:
                 yield tuple(_page_chunk(chunks[row]) for row in rows_by_page[id_])
 
     def sections(self, document_id: int) -> tuple[Section, ...]:
-        """A document's sections in order."""
         return tuple(Section(*row) for row in json.loads(self._texts(generations.SECTIONS, [document_id])[document_id]))
 
     def sections_in(self, spans: Iterable[tuple[int, int, int]]) -> list[tuple[SectionPlace, ...]]:
-        """As :meth:`anvil.index_file.reader.Reader.sections_in`."""
         span_list = list(spans)
         documents = {document for document, _, _ in span_list}
         if len(self._sections) + len(documents) > BATCH_ROWS:
@@ -279,11 +265,9 @@ class MilvusReader:
         ]
 
     def page_sizes(self) -> dict[int, tuple[int, int]]:
-        """Document id -> (number of chunks, characters)."""
         return {entry.id: (entry.chunks, entry.characters) for entry in self.pages.values()}
 
     def top_headings(self, documents: Iterable[int]) -> dict[int, tuple[str, ...]]:
-        """Document id -> its h1 and h2 texts in order."""
         return {id_: tuple(record["headings"]) for id_, record in self._records(documents).items()}
 
     # --- search ----------------------------------------------------------------------------------------------
@@ -297,7 +281,6 @@ class MilvusReader:
         return {id_: [table_rows.chunk_range(id_)[0] + slot for slot in r["slots"]] for id_, r in records.items()}
 
     def average_length(self) -> float:
-        """Mean number of words in a chunk."""
         return self.about.average
 
     def frequencies(self, tokens: Iterable[str]) -> dict[str, int]:
@@ -349,7 +332,6 @@ class MilvusReader:
         return [(int(hit["id"]), float(hit["distance"])) for hit in hits]
 
     def vectors(self, rows: Collection[int]) -> tuple[NDArray[np.int64], NDArray[np.int8]]:
-        """The vectors of some chunks' windows, as :meth:`anvil.index_file.reader.Reader.matrix`."""
         import numpy as np
 
         chunks = self.entities(rows)
@@ -401,37 +383,19 @@ class MilvusReader:
         return {**words_of, **new}
 
     def searched_text(self, rows: Iterable[int]) -> dict[int, SearchedText]:
-        """Row id -> searched texts."""
         return {
             row: SearchedText(*(fields[name] for name in SearchedText._fields))
             for row, fields in self.entities(rows).items()
         }
 
     def chunks(self, rows: Iterable[int]) -> dict[int, StoredChunk]:
-        """Row id -> chunk."""
         chunks = {}
         for row, c in self.entities(rows).items():
-            page = self.pages[c["path"]]
-            place = ChunkMetadata(
-                file_path=c["path"],
-                heading_path=c["heading_path"],
-                heading_level=c["heading_level"],
-                last_modified=c["last_modified"],
-                char_count=c["char_count"],
-                start_line=c["start_line"] or None,
-                end_line=c["end_line"] or None,
-                url=c["url"] or None,
-                **page.edition._asdict(),
-            )
-            chunks[row] = StoredChunk(
-                row=row,
-                document_id=c["document"],
-                ordinal=c["ordinal"],
-                title=c["title"],
-                content=c["content"],
-                start=c["start"],
-                metadata=place,
-            )
+            numbers = {name: c[name] for name in ("heading_path", "heading_level", "last_modified", "char_count")}
+            unknown_if_empty: dict[str, Any] = {name: c[name] or None for name in ("start_line", "end_line", "url")}
+            edition = self.pages[c["path"]].edition._asdict()
+            place = ChunkMetadata(c["path"], **numbers, **unknown_if_empty, **edition)
+            chunks[row] = StoredChunk(row, c["document"], c["ordinal"], c["title"], c["content"], c["start"], place)
         return chunks
 
 
@@ -464,10 +428,5 @@ def opened(client: Client) -> MilvusReader:
 
 
 def _page_chunk(fields: Mapping[str, Any]) -> PageChunk:
-    return PageChunk(
-        content=visible_text.restored(fields["content"], fields["hidden"]),
-        heading_path=fields["heading_path"],
-        heading_level=fields["heading_level"],
-        char_count=fields["char_count"],
-        ordinal=fields["ordinal"],
-    )
+    content = visible_text.restored(fields["content"], fields["hidden"])
+    return PageChunk(content, *(fields[name] for name in ("heading_path", "heading_level", "char_count", "ordinal")))

@@ -16,10 +16,12 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from anvil.errors import ArtifactRejected, FetchError
+from anvil.formats.data_formats import compact
 from anvil.milvus.milvus_client import INDEX_TIMEOUT_S, WRITE_TIMEOUT_S, Client, Gone
 
 if TYPE_CHECKING:
@@ -106,33 +108,25 @@ def collection_schema(kind: str, dimensions: int) -> CollectionSchema:
     """The fields of a collection. Milvus requires a vector, so a collection without one has two zeros."""
     from pymilvus import DataType, Function, FunctionType, MilvusClient
 
-    collection_schema = MilvusClient.create_schema(auto_id=False, enable_dynamic_field=False)
-    collection_schema.add_field("id", DataType.INT64, is_primary=True)
+    schema = MilvusClient.create_schema(auto_id=False, enable_dynamic_field=False)
+    schema.add_field("id", DataType.INT64, is_primary=True)
+    text = {"datatype": DataType.VARCHAR, "max_length": MAX_TEXT_BYTES}
     if kind == "chunks":
         for name in INTEGER_FIELDS:
-            collection_schema.add_field(name, DataType.INT64)
+            schema.add_field(name, DataType.INT64)
         for name in TEXT_FIELDS:
-            collection_schema.add_field(name, DataType.VARCHAR, max_length=MAX_TEXT_BYTES)
-        collection_schema.add_field(
-            "words",
-            DataType.VARCHAR,
-            max_length=MAX_TEXT_BYTES,
-            enable_analyzer=True,
-            analyzer_params={"tokenizer": "standard", "filter": ["lowercase"]},
-        )
-        collection_schema.add_field("bm25", DataType.SPARSE_FLOAT_VECTOR)
-        collection_schema.add_function(
-            Function(
-                name="bm25", function_type=FunctionType.BM25, input_field_names=["words"], output_field_names=["bm25"]
-            )
-        )
+            schema.add_field(name, **text)
+        analyzer = {"tokenizer": "standard", "filter": ["lowercase"]}
+        schema.add_field("words", **text, enable_analyzer=True, analyzer_params=analyzer)
+        schema.add_field("bm25", DataType.SPARSE_FLOAT_VECTOR)
+        schema.add_function(Function("bm25", FunctionType.BM25, ["words"], ["bm25"]))
     elif kind in ("windows", "pages"):
-        collection_schema.add_field("document", DataType.INT64)
-        collection_schema.add_field("vector", DataType.FLOAT_VECTOR, dim=max(dimensions, 2))
+        schema.add_field("document", DataType.INT64)
+        schema.add_field("vector", DataType.FLOAT_VECTOR, dim=max(dimensions, 2))
     else:
-        collection_schema.add_field("text", DataType.VARCHAR, max_length=MAX_TEXT_BYTES)
-        collection_schema.add_field("vector", DataType.FLOAT_VECTOR, dim=2)
-    return collection_schema
+        schema.add_field("text", **text)
+        schema.add_field("vector", DataType.FLOAT_VECTOR, dim=2)
+    return schema
 
 
 def _indexes(kind: str) -> Any:
@@ -199,12 +193,8 @@ class Generation:
         self._bytes = dict.fromkeys(KINDS, 0)
         self.written = dict.fromkeys(KINDS, 0)
         for kind in KINDS:
-            client.ask(
-                "create_collection",
-                f"{name}_{kind}",
-                schema=collection_schema(kind, dimensions),
-                timeout=WRITE_TIMEOUT_S,
-            )
+            schema = collection_schema(kind, dimensions)
+            client.ask("create_collection", f"{name}_{kind}", schema=schema, timeout=WRITE_TIMEOUT_S)
 
     def put(self, kind: str, row: Mapping[str, Any]) -> None:
         """Add a row. It is written before :meth:`finish` returns. Raises :class:`FetchError` for too long texts."""
@@ -221,9 +211,9 @@ class Generation:
         if len(self._rows[kind]) >= MAX_INSERT_ROWS or self._bytes[kind] >= MAX_INSERT_BYTES:
             self._send(kind)
 
-    def put_text(self, kind: int, number: int, text: str) -> None:
-        """Add a text of any length."""
-        for row, piece in pieces(kind, number, text):
+    def put_json(self, kind: int, number: int, value: Any) -> None:
+        """Add a value of any size as a text."""
+        for row, piece in pieces(kind, number, compact(value)):
             self.put("parts", {"id": row, "text": piece, "vector": [0.0, 0.0]})
 
     def rows(self) -> dict[str, int]:
@@ -246,15 +236,7 @@ class Generation:
             self.client.ask("flush", name, timeout=WRITE_TIMEOUT_S)
             self.client.ask("create_index", name, _indexes(kind), timeout=INDEX_TIMEOUT_S)
             self.client.ask("load_collection", name, timeout=INDEX_TIMEOUT_S)
-            counted = self.client.ask(
-                "query",
-                name,
-                filter="",
-                output_fields=["count(*)"],
-                consistency_level="Strong",  # with the rows that were just written
-                timeout=WRITE_TIMEOUT_S,
-            )
-            row_count = int(counted[0]["count(*)"])
+            row_count = count(partial(self.client.ask, "query", name), timeout=WRITE_TIMEOUT_S)
             if row_count != self.written[kind]:
                 raise FetchError(
                     f"Milvus has {row_count:,} rows of {name}, but {self.written[kind]:,} were written. Export again."
@@ -267,6 +249,12 @@ def point(client: Client, generation: str) -> str | None:
     step = "create_alias" if before is None else "alter_alias"
     client.ask(step, f"{generation}_chunks", client.address.collection, timeout=WRITE_TIMEOUT_S)
     return before
+
+
+def count(query: Callable[..., Any], within: str = "", **more: Any) -> int:
+    """The number of rows of a collection, with those that were just written. ``query``: asks it."""
+    counted = query(filter=within, output_fields=["count(*)"], consistency_level="Strong", **more)
+    return int(counted[0]["count(*)"])
 
 
 def unpoint(client: Client) -> None:

@@ -66,7 +66,6 @@ class Client:
 
     @property
     def shown(self) -> str:
-        """The printable address."""
         return self.address.shown
 
     def ask(self, name: str, *args: Any, timeout: float = QUERY_TIMEOUT_S, **more: Any) -> Any:

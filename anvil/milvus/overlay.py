@@ -22,8 +22,6 @@ from anvil.values import PageChunk, Section
 
 
 class _OverlayReader(Reader):
-    """Queries against the pages of an overlay."""
-
     def __init__(self, overlay: Writer, below: MilvusReader) -> None:
         super().__init__(overlay.connection)
         self._below = below
@@ -79,7 +77,6 @@ class LayeredReader:
     # --- the whole index -------------------------------------------------------------------------------------
 
     def meta(self) -> dict[str, str]:
-        """The manifest of the export."""
         return self.below.meta()
 
     def counts(self) -> dict[str, int]:
@@ -165,7 +162,6 @@ class LayeredReader:
     # --- search ----------------------------------------------------------------------------------------------
 
     def rows_of(self, documents: Iterable[int]) -> list[int]:
-        """The chunk rows of some documents."""
         below, above = self._of_both(documents)
         return self.below.rows_of(below) + [row for document in above for row in self.above.chunk_rows(document)]
 
