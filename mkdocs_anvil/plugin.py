@@ -334,8 +334,7 @@ class AnvilPlugin(BasePlugin[options.AnvilConfig]):  # type: ignore[no-untyped-c
             log.info(note)
         warn = log.info if report.passed else log.warning
         for outcome in report.failed[:MAX_WARNINGS]:
-            came = f" {outcome.answers[0].file_path} comes first." if outcome.answers else ""
-            warn(f"{outcome.ask!r} expects {outcome.expected}: {suite_report.standing(outcome)}.{came}")
+            warn(suite_report.unanswered(outcome))
         warn(suite_report.sums(report))
 
     def _complain(self, message: str) -> None:

@@ -16,7 +16,7 @@ from anvil.cli.output import relative
 from anvil.errors import AnvilError, ArtifactError
 from anvil.git.tracked_file import TrackedIndex
 from anvil.index_file.reader import Reader
-from anvil.settings.schema import INDEX_NAME, LOCK_NAME
+from anvil.settings.schema import LOCK_NAME
 from anvil.system import safe_files
 
 if TYPE_CHECKING:
@@ -70,12 +70,6 @@ def first_sound(candidates: list[Path], shard: str | None, copy: Path) -> Reader
 
 DEPS_PREFIX = "anvil-deps-1-"
 """The beginning of cache keys of dependencies' documentation."""
-
-
-def index(folder: str | None) -> Path | None:
-    """The index that an earlier run left in the folder."""
-    kept = Path(folder, INDEX_NAME) if folder else None
-    return kept if kept and kept.is_file() else None
 
 
 def branch_key(name: str) -> str:

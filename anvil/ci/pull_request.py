@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from anvil.ci.runners import Runner
 from anvil.errors import AnvilError, ConfigError, FetchError, Unreachable
 from anvil.fetch import github
+from anvil.formats.data_formats import json_object
 from anvil.git.repository import Repository
 from anvil.http.client import HttpClient, Limits, origin
 from anvil.system import safe_files
@@ -59,27 +60,16 @@ def base_commit(opened: Anvil) -> str | None:
     return None
 
 
-def title() -> str:
-    """The title of the pull request that the run is for; ``""`` elsewhere."""
-    value = _pull_request().get("title")
-    return value if isinstance(value, str) else ""
-
-
-def number() -> int | None:
-    """The number of the pull request that the run is for; None elsewhere."""
-    value = _pull_request().get("number")
-    return value if type(value) is int and value > 0 else None
-
-
-def _pull_request() -> dict[str, Any]:
-    """What GitHub says in a file about the pull request that the run is for; nothing elsewhere."""
+def described() -> tuple[str, int | None]:
+    """The title and the number of the pull request that the run is for, as GitHub names them in a file; ``""`` and None
+    elsewhere."""
     event = os.environ.get("GITHUB_EVENT_PATH")
-    try:
-        payload = json.loads(safe_files.text(Path(event))) if event else {}
-    except (OSError, ValueError):  # no title: the subjects of the commits are there
-        return {}
-    request = payload.get("pull_request") if isinstance(payload, dict) else None
-    return request if isinstance(request, dict) else {}
+    payload = None
+    with suppress(OSError, ValueError):  # without a title the subjects of the commits are there
+        payload = json_object(safe_files.text(Path(event))) if event else None
+    request = (payload or {}).get("pull_request")
+    title, number = (request.get("title"), request.get("number")) if isinstance(request, dict) else (None, None)
+    return title if isinstance(title, str) else "", number if type(number) is int and number > 0 else None
 
 
 def revisions() -> list[str]:
@@ -97,13 +87,19 @@ def keep_current(findings: str, runner: Runner) -> None:
 
     It never fails: what keeps the comment from being written is a warning.
     """
-    pull_request = number()
+    _, pull_request = described()
     if os.environ.get("GITHUB_EVENT_NAME") != "pull_request" or pull_request is None:
         runner.line("There is no pull request of GitHub to comment on.")
         return
+    body = text(findings)
     try:
         with _Api() as api:
-            _write(api, f"{api.root}/issues/{pull_request}/comments", findings)
+            comments = f"{api.root}/issues/{pull_request}/comments"
+            earlier = _earlier(api, comments)
+            if earlier is None and findings:
+                api.ask("POST", comments, 201, {"body": body})
+            elif earlier is not None and _plain(earlier["body"]) != body:
+                api.ask("PATCH", f"{api.root}/issues/comments/{earlier['id']}", 200, {"body": body})
     except AnvilError as error:
         runner.annotate(
             "warning",
@@ -118,15 +114,6 @@ def text(findings: str) -> str:
     if len(whole) > MAX_CHARS:
         whole = whole[: MAX_CHARS - len(_CUT)].rpartition("\n")[0] + _CUT
     return whole
-
-
-def _write(api: _Api, comments: str, findings: str) -> None:
-    earlier, body = _earlier(api, comments), text(findings)
-    if earlier is None:
-        if findings:
-            api.ask("POST", comments, 201, {"body": body})
-    elif _plain(earlier["body"]) != body:
-        api.ask("PATCH", f"{api.root}/issues/comments/{earlier['id']}", 200, {"body": body})
 
 
 def _earlier(api: _Api, comments: str) -> dict[str, Any] | None:

@@ -76,7 +76,8 @@ def build(options: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
     with ExitStack() as stack:
         opened = stack.enter_context(_opened(options, runner))
         _name_other_folders(opened, options, runner)
-        kept_index = previous_indexes.index(options.keep)
+        kept_index = Path(options.keep, INDEX_NAME) if options.keep else None  # of an earlier run
+        kept_index = kept_index if kept_index and kept_index.is_file() else None
         reused = [*([kept_index] if kept_index else []), *previous_indexes.named(options.previous, opened, runner)]
         old_copy = Path(stack.enter_context(tempfile.TemporaryDirectory())) / INDEX_NAME
         base = stack.enter_context(
@@ -234,8 +235,8 @@ def impact(options: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
                 runner.line("There is no pull request to examine. Name a commit with --base.")
             return True, {"impact": "0"}
         chosen = change.from_git(opened.folder or Path.cwd(), base, False)
-        title = pull_request.title() or chosen.title
-        report = assess(chosen.diff, opened, title=title, before=chosen.before)
+        title, _ = pull_request.described()
+        report = assess(chosen.diff, opened, title=title or chosen.title, before=chosen.before)
         likely = report.at_least(opened.config.table(ImpactOptions).min_confidence)
         for note in [*impact_notes(likely, report.undocumented, opened)][:MAX_WARNINGS]:
             runner.annotate(*note)

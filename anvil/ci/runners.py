@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from anvil.doc_tests.suite_report import standing
+from anvil.doc_tests.suite_report import standing, unanswered
 from anvil.index_file.reader import Reader
 from anvil.search.pages import page_text
 from anvil.text import markdown_sections
@@ -86,31 +86,22 @@ class GitHub(Runner):
     """GitHub's runner. Its documentation is "Workflow commands for GitHub Actions"."""
 
     def line(self, text: str) -> None:
-        """See :meth:`Runner.line`."""
         self._say(harmless(text))
 
     def annotate(self, level: Level, message: str, file: str | None = None, line: int | None = None) -> None:
-        """See :meth:`Runner.annotate`."""
         where = {} if file is None else {"file": file, "line": str(line or 1)}
         self._say(command(level, message, {**where, "title": "Anvil"}))
 
 
 def command(name: str, message: str, properties: Mapping[str, str]) -> str:
     """A workflow command, escaped as the runner reads it: ``::warning file=a.md,line=1::message``."""
-    assignments = ",".join(f"{key}={_property(value)}" for key, value in properties.items())
-    return f"::{name} {assignments}::{_data(message)}"
+    plain = {key: _data(value).replace(":", "%3A").replace(",", "%2C") for key, value in properties.items()}
+    return f"::{name} {','.join(f'{key}={value}' for key, value in plain.items())}::{_data(message)}"
 
 
 def _data(text: str) -> str:
-    return _spell_rare(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def _property(text: str) -> str:
-    return _data(text).replace(":", "%3A").replace(",", "%2C")
-
-
-def _spell_rare(text: str) -> str:
-    return _UNSEEN.sub(lambda match: match[0] if match[0] in "\r\n" else _spelled(match[0]), text)
+    spelled = _UNSEEN.sub(lambda match: match[0] if match[0] in "\r\n" else _spelled(match[0]), text)
+    return spelled.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
 def harmless(text: str) -> str:
@@ -207,9 +198,7 @@ def question_notes(report: TestReport, opened: Anvil) -> Iterator[Note]:
     worse_questions = {difference.ask for difference in worse}
     for outcome in report.failed:
         if outcome.ask not in worse_questions:
-            first = f" {outcome.answers[0].file_path} comes first." if outcome.answers else ""
-            message = f"{outcome.ask!r} expects {outcome.expected}: {standing(outcome)}.{first}"
-            yield Note("error" if not report.passed else "warning", message, suite, outcome.line or 1)
+            yield Note("error" if not report.passed else "warning", unanswered(outcome), suite, outcome.line or 1)
 
 
 def _first_different_line(path: str, opened: Anvil, reader: Reader) -> int:

@@ -8,7 +8,7 @@ smallest set of pages is searched for.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Literal, TypeVar
@@ -91,8 +91,10 @@ def compare(
                 (number, Difference(new.ask, new.expected, kind, decisive, old, new, page=page, line=line))
             )
     differences.sort(key=lambda pair: (pair[1].kind != "worse", not pair[1].decisive, pair[0]))
-    notes = _settings(before.reader, after.reader)
-    if notes:
+    old_settings, new_settings = before.reader.meta(), after.reader.meta()
+    notes: tuple[str, ...] = ()
+    if differing := ", ".join(key for key in SETTINGS if old_settings[key] != new_settings[key]):
+        notes = (f"The two indexes were built with other settings ({differing}), so no page is to blame.",)
         explained = [replace(difference, reason=notes[0]) for _, difference in differences]
     else:
         with closing(_Replay(before.reader, after, pages, vectors)) as replay:
@@ -113,15 +115,6 @@ def _place(question: Question, outcome: Outcome, after: Side, pages: Sequence[Ch
     edited = {page.file_path: page.line for page in pages if page.kind in ("changed", "moved")}
     target = next((target for target in targets if target.file_path in edited), targets[0])
     return target.file_path, edited.get(target.file_path, target.line)
-
-
-def _settings(before: Reader, after: Reader) -> tuple[str, ...]:
-    """A sentence when the indexes have different settings: then a difference may have no page to blame."""
-    old, new = before.meta(), after.meta()
-    differing = [key for key in SETTINGS if old[key] != new[key]]
-    if not differing:
-        return ()
-    return (f"The two indexes were built with other settings ({', '.join(differing)}), so no page is to blame.",)
 
 
 class _TooManyReplaysError(Exception):
@@ -149,7 +142,7 @@ class _Replay:
 
         def is_undone(pages: Sequence[ChangedPage]) -> bool:
             outcome = self._ask(question, frozenset(pages))
-            return restored(before, outcome) if worse else restored(outcome, before)
+            return _quality(outcome) >= _quality(before) if worse else _quality(outcome) <= _quality(before)
 
         related = self._related(question, before, after)
         self._allowed = min(self._replays + MAX_REPLAYS_OF_QUESTION, MAX_REPLAYS)
@@ -190,15 +183,11 @@ class _Replay:
                         writer.put_back(self._writer, source, path)
             self._back = back
             self._replays += 1
-            targets = ExpectedParts(self._writer.reader, self._moved_back(back))
+            old = {page.file_path: page.old_path for page in back if page.old_path}
+            moved_back = old | {page: old.get(path, path) for page, path in self._after.targets.moved.items()}
             searcher = Searcher(FileIndex(self._writer.reader), self._vectors.provider)
-            self._asker = Asker(searcher, targets, self._vectors)
+            self._asker = Asker(searcher, ExpectedParts(self._writer.reader, moved_back), self._vectors)
         return self._asker
-
-    def _moved_back(self, back: Collection[ChangedPage]) -> dict[str, str]:
-        """Page in the suite -> page in the copy, where they differ."""
-        old = {page.file_path: page.old_path for page in back if page.old_path}
-        return {**old, **{page: old.get(path, path) for page, path in self._after.targets.moved.items()}}
 
     def close(self) -> None:
         if self._writer is not None:
@@ -240,11 +229,6 @@ def change(before: Outcome, after: Outcome) -> Literal["better", "worse"] | None
     return None if old == new else "better" if new > old else "worse"
 
 
-def restored(expected: Outcome, outcome: Outcome) -> bool:
-    """Whether an outcome is at least as good as ``expected``."""
-    return _quality(outcome) >= _quality(expected)
-
-
 def _quality(outcome: Outcome) -> tuple[bool, float]:
     """How good an outcome is: higher is better."""
     return outcome.status == "pass", 1 / outcome.rank if outcome.rank else 0.0
@@ -256,21 +240,18 @@ def smallest_set(items: Sequence[Item], suffices: Callable[[Sequence[Item]], boo
     The whole is halved again and again, as in delta debugging (Zeller and Hildebrandt 2002, ddmin). Empty when even all
     do not suffice. What ``suffices`` raises is passed on.
     """
-    return tuple(_reduced(list(items), suffices)) if items and suffices(items) else ()
-
-
-def _reduced(items: list[Item], suffices: Callable[[Sequence[Item]], bool]) -> list[Item]:
-    size = len(items) // 2
+    least = tuple(items) if items and suffices(items) else ()
+    size = len(least) // 2
     while size:
-        for start in range(0, len(items), size):
-            rest = items[:start] + items[start + size :]
+        for start in range(0, len(least), size):
+            rest = least[:start] + least[start + size :]
             if rest and suffices(rest):
-                items = rest
-                size = min(size, max(len(items) // 2, 1))
+                least = rest
+                size = min(size, max(len(least) // 2, 1))
                 break
         else:
             size = size // 2
-    return items
+    return least
 
 
 # --- two texts of a page --------------------------------------------------------------------------------

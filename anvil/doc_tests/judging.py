@@ -191,12 +191,9 @@ class Asker:
         return self._anchors[path].get(heading_path, "")
 
 
-def judge(
-    question: Question, answers: Sequence[Answer], fits: Sequence[bool], sections: Sequence[bool] | None = None
-) -> Outcome:
+def judge(question: Question, answers: Sequence[Answer], fits: Sequence[bool], sections: Sequence[bool]) -> Outcome:
     """The outcome of a question. ``fits``: whether each answer is an expected one; ``sections``: whether it is in an
     expected section. One that is only of an expected page counts if it is not unlikely to answer."""
-    sections = fits if sections is None else sections
     places = [place for place, fit in enumerate(fits, 1) if fit]
     counting = [place for place in places if sections[place - 1] or not answers[place - 1].is_unlikely]
     rank = next(iter(counting), None) or next(iter(places), None)  # of one that does not count: how near it is

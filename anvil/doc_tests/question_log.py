@@ -10,6 +10,7 @@ import re
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -65,7 +66,7 @@ def record(log: QuestionLog, index: str, query: str, result: SearchResult) -> No
     pages = dict.fromkeys(address(hit.metadata.file_path, hit.collection, hit.version) for hit in result.results)
     entry = {
         "kind": "question",
-        "time": _now(),
+        "time": timestamp(time.time()),
         "question": masked(query[: 2 * MAX_ASK_CHARS])[:MAX_ASK_CHARS],  # cut last: half a key is not recognized
         "index": index,
         "confidence": result.confidence,
@@ -80,15 +81,12 @@ def record(log: QuestionLog, index: str, query: str, result: SearchResult) -> No
 def report(log: QuestionLog, index: str, page: str, problem: str, comment: str) -> None:
     """Log a report about a page. Raises :class:`ConfigError` when it cannot be written."""
     text = masked(comment[: 2 * MAX_COMMENT_CHARS])[:MAX_COMMENT_CHARS]
-    entry = {"kind": "report", "time": _now(), "index": index, "page": page, "problem": problem, "comment": text}
+    now = timestamp(time.time())
+    entry = {"kind": "report", "time": now, "index": index, "page": page, "problem": problem, "comment": text}
     try:
         log.append(entry)
     except OSError as error:
         raise ConfigError(f"The report cannot be written to {log.path} ({error.strerror}). Free some space.") from error
-
-
-def _now() -> str:
-    return timestamp(time.time())
 
 
 def questions(entries: Iterable[dict[str, Any]]) -> list[LoggedQuestion]:
@@ -213,16 +211,10 @@ class QuestionLog:
         with open(self.path, "ab", buffering=0, opener=_private) as file:
             file.write(line.encode("utf-8", "replace"))
             full = os.fstat(file.fileno()).st_size > self._max_bytes
-        if full:
-            self._rename()
-
-    def _rename(self) -> None:
-        try:
-            with publish.exclusive(self.path, 0):  # another server may be at it
+        if full:  # another server may be at it, and the next entry tries again
+            with suppress(AnvilError, OSError), publish.exclusive(self.path, 0):
                 if self.path.stat().st_size > self._max_bytes:
                     safe_files.rename(self.path, self._old)
-        except (AnvilError, OSError):
-            return  # the next entry tries again
 
     @property
     def _old(self) -> Path:
@@ -339,12 +331,7 @@ def as_tests(question_groups: Sequence[QuestionGroup]) -> list[str]:
         question_entry(
             " ".join(group.question.split()),
             None,
-            "\n".join(
-                [
-                    f"asked {counted(group.count, 'time')}",
-                    *(f"also: {' '.join(wording.split())}" for wording in group.wordings),
-                ]
-            ),
+            [f"asked {counted(group.count, 'time')}", *(f"also: {wording}" for wording in group.wordings)],
         )
         for group in question_groups
     ]

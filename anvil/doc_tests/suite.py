@@ -260,9 +260,9 @@ def shown(text: str) -> str:
 # --- writing ---------------------------------------------------------------------------------------------------------
 
 
-def question_entry(ask: str, expect: str | None, comment: str = "") -> str:
-    """A question as TOML. ``comment``: a line before it."""
-    note = "".join(f"# {line}\n" for line in comment.splitlines())
+def question_entry(ask: str, expect: str | None, comments: Iterable[str] = ()) -> str:
+    """A question as TOML. ``comments``: lines before it."""
+    note = "".join(f"# {' '.join(comment.split())}\n" for comment in comments)
     line = "" if expect is None else f"expect = {toml_string(expect)}\n"
     return f"{note}[[question]]\nask = {toml_string(ask)}\n{line}"
 
@@ -326,24 +326,21 @@ def recorded(text: str, report: TestReport, origin: str) -> str:
 
 def suggestions(reader: IndexReader, suite: Suite | None, logged: Collection[str] = ()) -> Iterator[str]:
     """TOML of questions that are not in ``suite`` yet: headings that are questions, entries of FAQs, and the ``logged``
-    questions, without ``expect``. Without any and without a suite, :func:`_first_questions`."""
+    questions, without ``expect``. Without any and without a suite, the first sections of some pages, to be put as
+    questions."""
     seen = {folded(question.ask) for question in suite.questions} if suite else set()
     before = len(seen)
     of_pages = (
-        (ask, expected_address(document.file_path, section.anchor, section.heading_path), "")
+        (ask, expected_address(document.file_path, section.anchor, section.heading_path), ())
         for document in reader.documents()
         for ask, section in questions_in(document.file_path, document.title, reader.sections(document.id))
     )
-    for ask, expect, comment in (*of_pages, *((ask, None, "from the question log") for ask in logged)):
+    for ask, expect, comments in (*of_pages, *((ask, None, ["from the question log"]) for ask in logged)):
         if len(ask) <= MAX_ASK_CHARS and folded(ask) not in seen:
             seen.add(folded(ask))
-            yield question_entry(ask, expect, comment)
-    if len(seen) == before and suite is None:
-        yield from _first_questions(reader)
-
-
-def _first_questions(reader: IndexReader) -> Iterator[str]:
-    """A start for a suite where no heading is a question: the first sections of some pages, to be put as questions."""
+            yield question_entry(ask, expect, comments)
+    if len(seen) > before or suite is not None:
+        return
     for document in itertools.islice(reader.documents(), MAX_FIRST_QUESTIONS):
         sections = reader.sections(document.id)
         below = [section for section in sections if section.heading_level > 1] or list(sections)
@@ -351,7 +348,7 @@ def _first_questions(reader: IndexReader) -> Iterator[str]:
             first = below[0]
             ask = first.title if first.heading_level else document.title
             address = expected_address(document.file_path, first.anchor, first.heading_path)
-            yield question_entry(ask[:MAX_ASK_CHARS], address, FIRST_QUESTION)
+            yield question_entry(ask[:MAX_ASK_CHARS], address, [FIRST_QUESTION])
 
 
 def folded(text: str) -> str:

@@ -11,7 +11,7 @@ from anvil.values import at_line
 from anvil.wording import counted
 
 if TYPE_CHECKING:
-    from anvil.doc_tests.values import Answer, Comparison, Difference, Outcome, Question, TestReport
+    from anvil.doc_tests.values import Comparison, Outcome, Question, TestReport
 
 Style = Callable[..., str]
 """Text and names of colours -> the text in these colours."""
@@ -52,13 +52,10 @@ def _details(outcome: Outcome, style: Style) -> Iterator[str]:
         yield f"      {outcome.note}"
     label = "answered by" if outcome.expected == "nothing" or outcome.status == "new" else "came instead"
     for number, answer in enumerate(outcome.answers, 1):
-        yield f"      {label if number == 1 else '':<12}  {number}. {_answer(answer)}"
+        place = f"{at_line(answer.file_path, answer.line)}  {answer.heading}  ({shown_confidence(answer.confidence)})"
+        yield f"      {label if number == 1 else '':<12}  {number}. {place}"
     if not outcome.answers:
         yield "      no result"
-
-
-def _answer(answer: Answer) -> str:
-    return f"{at_line(answer.file_path, answer.line)}  {answer.heading}  ({shown_confidence(answer.confidence)})"
 
 
 def _comparison(comparison: Comparison, style: Style) -> Iterator[str]:
@@ -67,7 +64,7 @@ def _comparison(comparison: Comparison, style: Style) -> Iterator[str]:
         yield f"  {note}"
     for difference in comparison.differences:
         yield f"  {style(difference.kind, 'red' if difference.kind == 'worse' else 'green')}  {cut(difference.ask)}"
-        yield f"         {moved(difference)}. {difference.reason}"
+        yield f"         {standing(difference.before)} before, {standing(difference.after)} now. {difference.reason}"
 
 
 def summary(comparison: Comparison) -> str:
@@ -79,17 +76,18 @@ def summary(comparison: Comparison) -> str:
     return f"{counted(worse, 'question')} got worse{lost}, {better} better."
 
 
-def moved(difference: Difference) -> str:
-    """From where to where the expected page went."""
-    return f"{standing(difference.before)} before, {standing(difference.after)} now"
-
-
 def standing(outcome: Outcome) -> str:
     """Where the expected page is among the results, in words."""
     if outcome.expected == "nothing":
         return "unanswered" if outcome.status == "pass" else "answered"
     doubt = " (unlikely to answer)" if outcome.doubtful else ""
     return "not found" if outcome.rank is None else f"result {outcome.rank}{doubt}"
+
+
+def unanswered(outcome: Outcome) -> str:
+    """A sentence on a question that failed: where the expected page is, and which one comes first."""
+    first = f" {outcome.answers[0].file_path} comes first." if outcome.answers else ""
+    return f"{outcome.ask!r} expects {outcome.expected}: {standing(outcome)}.{first}"
 
 
 def weak_questions(report: TestReport, questions: Sequence[Question], file: str) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ from anvil.errors import AnvilError, ConfigError, GitError
 from anvil.formats import patterns
 from anvil.git.repository import Repository
 from anvil.impact import co_change, evidence, names, ranking
-from anvil.impact.change import FileChange, FileKind, diff_title, file_kind, parse_diff, without_color
+from anvil.impact.change import FileChange, FileKind, diff_title, file_kind, parse_diff
 from anvil.impact.evidence import IndexedPages
 from anvil.impact.names import Name
 from anvil.impact.settings import ImpactOptions
@@ -27,7 +27,6 @@ from anvil.wording import counted
 
 if TYPE_CHECKING:
     from anvil.api import Anvil
-    from anvil.live.working_copy import WorkingCopy
 
 MAX_TITLE_CHARS = 300
 """Characters of a title that are searched."""
@@ -54,10 +53,14 @@ def assess(
     ``docs_path``: the documentation folder from the repository's root, POSIX, ``""`` for the root itself; None: where
     the folder of ``anvil_`` is. Raises :class:`AnvilError`, such as :class:`ConfigError` for a text that is no diff.
     """
-    diff_text = without_color(diff_text)
     files = parse_diff(diff_text)
     git, notes = _repository(repository or anvil_.folder)
-    docs_folder = _docs_folder(anvil_, git) if docs_path is None else docs_path.strip("/")
+    docs_folder = anvil_.config.docs
+    if docs_path is not None:
+        docs_folder = docs_path.strip("/")
+    elif anvil_.folder is not None and git is not None:
+        with suppress(AnvilError):
+            docs_folder = git.relative(anvil_.folder)
     docs_folder = "" if docs_folder == "." else docs_folder
     change = _Change(files, docs_folder, anvil_)
     notes += change.notes()
@@ -70,9 +73,14 @@ def assess(
         features: dict[ChangeFeature, float] = {}
         if change.code:
             title = (title or diff_title(diff_text))[:MAX_TITLE_CHARS]
-            search = partial(_hits, copy)
+
+            def search(query: str) -> Sequence[Hit]:  # only the places of the results are used, and no text
+                return copy.searcher.search(SearchRequest(query, MAX_HITS, max_chars=1, read_passages=False)).hits
+
             collected += evidence.collect(named, change.code_paths, change.test_paths, title, docs, search)
-            features |= _features(change, named, title)
+            # what the change itself says about how much it concerns users, whatever the pages have
+            features |= ranking.title_features(title) | ranking.name_features(named.names)
+            features |= ranking.file_features([file.path for file in change.code], len(change.test_paths))
             if git is not None:
                 collected += evidence.of_history(_history(git, change, before, notes), docs)
         relevant = tuple(each for each in collected if not change.is_left_out(each.path))
@@ -82,33 +90,21 @@ def assess(
         return Impact(findings, new, done, tuple(dict.fromkeys(notes)), len(change.code), relevant, features)
 
 
-def _features(change: _Change, named: names.Named, title: str) -> dict[ChangeFeature, float]:
-    """What the change itself says about how much it concerns users, whatever the pages have."""
-    return {
-        **ranking.title_features(title),
-        **ranking.file_features([file.path for file in change.code], len(change.test_paths)),
-        **ranking.name_features(named.names),
-    }
-
-
-def _hits(copy: WorkingCopy, query: str) -> Sequence[Hit]:
-    """The results of a search, of which only the places are used, and no text."""
-    return copy.searcher.search(SearchRequest(query, top_k=MAX_HITS, max_chars=1, read_passages=False)).hits
-
-
 class _Change:
     """The changed files, each by its kind."""
 
     def __init__(self, files: Sequence[FileChange], docs: str, anvil_: Anvil) -> None:
         options = anvil_.config.table(ImpactOptions)
         self._ignored_pages = [patterns.glob(pattern) for pattern in options.ignore]
-        self._ignored_code = [patterns.glob(pattern) for pattern in options.ignore_code]
+        ignored_code = [patterns.glob(pattern) for pattern in options.ignore_code]
         self._selection = Selection(anvil_.config.source)
         self.docs = docs
         self._files = files
         by_kind: dict[FileKind, list[FileChange]] = defaultdict(list)
         for file in files:
-            by_kind[self._kind(file)].append(file)
+            is_other = file.submodule or any(glob.matches(file.path) for glob in ignored_code)
+            kind = "other" if is_other else file_kind(file.path, docs, self.is_page(self._inside(file.path)))
+            by_kind[kind].append(file)
         self.pages = by_kind["page"]
         # the most changed files first: the limits of paths, links and history take the first ones
         self.code = sorted(by_kind["code"], key=lambda file: (-len(file.added) - len(file.removed), file.path))
@@ -116,11 +112,6 @@ class _Change:
         self.test_paths = [file.path for file in by_kind["test"]]
         prose = (*self.pages, *by_kind["other"])
         self.added_prose = "\n".join(line.text for file in prose for line in file.added)
-
-    def _kind(self, file: FileChange) -> FileKind:
-        if file.submodule or any(glob.matches(file.path) for glob in self._ignored_code):
-            return "other"
-        return file_kind(file.path, self.docs, self.is_page(self._inside(file.path)))
 
     def _inside(self, path: str) -> str:
         """A path from the documentation folder."""
@@ -170,16 +161,6 @@ def _repository(folder: Path | None) -> tuple[Repository | None, list[str]]:
     if git is None:
         return None, [f"{folder} is in no git repository, so nothing is known of earlier changes."]
     return git, []
-
-
-def _docs_folder(anvil_: Anvil, git: Repository | None) -> str:
-    """The documentation folder from the repository's root."""
-    if anvil_.folder is None or git is None:
-        return anvil_.config.docs
-    try:
-        return git.relative(anvil_.folder)
-    except AnvilError:
-        return anvil_.config.docs
 
 
 def _history(git: Repository, change: _Change, before: str | None, notes: list[str]) -> co_change.History:

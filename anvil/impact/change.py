@@ -175,19 +175,13 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v
 # "a/" and "b/"; "i/", "w/", "c/" and "o/" with diff.mnemonicPrefix; "1/" and "2/" with --no-index
 _PREFIX = re.compile(r"(?:[abciwo12])/")
 _NULL = "/dev/null"
-
-
 _COLOR = re.compile(r"\x1b\[[0-9;]*[mK]")
 
 
-def without_color(text: str) -> str:
-    """A diff without the colors that git writes with ``--color=always`` or ``color.ui=always``."""
-    return _COLOR.sub("", text)
-
-
 def parse_diff(text: str) -> tuple[FileChange, ...]:
-    """The changed files, in the order of the diff. An empty text has none. Raises :class:`ConfigError` for a text
-    without any change in it."""
+    """The changed files, in the order of the diff. An empty text has none. The colors that git writes with
+    ``--color=always`` are skipped. Raises :class:`ConfigError` for a text without any change in it."""
+    text = _COLOR.sub("", text)
     files = [
         file
         for file in _changed_files(text)
@@ -204,8 +198,8 @@ def parse_diff(text: str) -> tuple[FileChange, ...]:
 
 def diff_title(text: str) -> str:
     """The subject of the commit that ``git show`` or ``git format-patch`` prints above its diff; ``""`` without one."""
-    head = text[:MAX_HEAD_CHARS].replace("\r\n", "\n").partition("\ndiff --git ")[0]
-    if text.startswith("diff ") or text.startswith("--- "):
+    head = _COLOR.sub("", text[:MAX_HEAD_CHARS]).replace("\r\n", "\n").partition("\ndiff --git ")[0]
+    if head.startswith(("diff ", "--- ")):
         return ""
     if (mail := _SUBJECT.search(head)) is not None:
         return " ".join(_PATCH_MARK.sub("", mail[1]).split())
@@ -233,7 +227,10 @@ def _changed_files(text: str) -> Iterator[FileChange]:
         if file is None:
             pass
         elif git is not None:
-            file.old_path, file.path = _both(git[2]) if git[1] == "git" else _pair(git[2], git[2])
+            # the paths of "diff --git" where both are the same; of a renamed file, the lines below name them
+            half = len(git[2]) // 2
+            both = (git[2][:half], git[2][half + 1 :]) if git[2][half : half + 1] == " " else ("", "")
+            file.old_path, file.path = _pair(*both) if git[1] == "git" else _pair(git[2], git[2])
         elif is_pair:
             file.old_path, file.path = _pair(line[4:], lines[at + 1][4:])
         elif (move := _MOVE.match(line)) is not None:
@@ -293,12 +290,6 @@ def _hunk(lines: list[str], at: int, header: re.Match[str], room: int) -> tuple[
             old, new, old_left, new_left = old + 1, new + 1, old_left - 1, new_left - 1
         at += 1
     return at, Hunk(header[6].strip(), tuple(added), tuple(removed), tuple(context))
-
-
-def _both(paths: str) -> tuple[str, str]:
-    """The paths of ``diff --git`` where both are the same; of a renamed file, the lines below name them."""
-    middle = len(paths) // 2
-    return _pair(paths[:middle], paths[middle + 1 :]) if paths[middle : middle + 1] == " " else ("", "")
 
 
 def _pair(old: str, new: str) -> tuple[str, str]:

@@ -201,7 +201,8 @@ def _places(name: str, docs: IndexedPages, *, anything: bool) -> Iterator[tuple[
     best: dict[tuple[str, str], tuple[float, SectionLine]] = {}
     for match in matches:
         spot = docs.spot(match.passage, match.offset)
-        degree = match.degree * (IN_HEADING if _is_in(parts, spot.heading_path) else 1.0)
+        is_in_heading = f" {' '.join(parts)} " in _heading_words(spot.heading_path)
+        degree = match.degree * (IN_HEADING if is_in_heading else 1.0)
         key = (match.passage.metadata.file_path, spot.heading_path)
         if key not in best or degree > best[key][0]:
             best[key] = (degree, spot)
@@ -238,13 +239,9 @@ PLAIN_TITLE_WORD = 0.6
 """What a plain word of the title in a section counts, of what a name does."""
 
 
-def _is_in(parts: Sequence[str], heading: str) -> bool:
-    """Whether the last heading of a breadcrumb has the words of a name, in this order."""
-    return f" {' '.join(parts)} " in _heading_words(heading)
-
-
 @lru_cache(4096)
 def _heading_words(heading: str) -> str:
+    """The words of the last heading of a breadcrumb, with a blank around each."""
     return f" {' '.join(naming.parts(heading.rpartition(' > ')[2]))} "
 
 
@@ -334,7 +331,9 @@ def of_paths(files: Sequence[str], docs: IndexedPages) -> Iterator[Evidence]:
             for path in stems.get(stem, ()):
                 strength = 1.0 / len(stems[stem])
                 yield Evidence("same name", path, None, strength, f"is called like {file}", None, stem)
-        words = {_singular(part) for part in naming.parts(_without_usual_folders(file))}
+        # without the ending and folders that nearly each project has
+        telling = [part for part in posixpath.splitext(file)[0].split("/") if part.lower() not in _USUAL]
+        words = {_singular(part) for part in naming.parts("/".join(telling))}
         for path, strength in path_words.shares(words).items():
             if strength > best.get(path, (0.0, ""))[0]:
                 best[path] = (strength, file)
@@ -437,13 +436,6 @@ def of_history(history: History, docs: IndexedPages) -> Iterator[Evidence]:
     for page, share in history.often.items():
         if page in docs.titles:
             yield Evidence("often changed", page, None, share / most, "is edited often")
-
-
-def _without_usual_folders(path: str) -> str:
-    """A path without its ending and without folders that nearly each project has, for comparison by words."""
-    stem = posixpath.splitext(path)[0]
-    parts = [part for part in stem.split("/") if part.lower() not in _USUAL]
-    return "/".join(parts)
 
 
 _USUAL = frozenset(

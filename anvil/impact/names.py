@@ -187,10 +187,7 @@ def public_kind(name: Name) -> PublicKind | None:
 
 def is_public_gone(name: Name) -> bool:
     """Whether a public name goes, or has another value: that makes text about it wrong."""
-    return public_kind(name) is not None and name.how in GONE and not name.is_new
-
-
-GONE: frozenset[How] = frozenset({"removed", "renamed", "value"})
+    return public_kind(name) is not None and name.how in ("removed", "renamed", "value") and not name.is_new
 
 
 def _rank(name: Name) -> tuple[bool, int, float]:
@@ -250,6 +247,10 @@ def _plain(text: str) -> str:
     return text if text.count("\\") <= MAX_ESCAPES else text.replace("\\", " ")
 
 
+def _strings(text: str) -> list[str]:
+    return [next(part for part in match.groups() if part is not None) for match in _STRING.finditer(text)]
+
+
 def _spots(line: Line, path: str) -> Iterator[_Spot]:
     """The names in a line, each once, as what it surely is."""
     text = _plain(line.text)
@@ -282,7 +283,7 @@ _DATA_ENDINGS = (".yaml", ".yml", ".toml", ".json", ".ini", ".cfg", ".properties
 def _readings(text: str, is_data: bool, has_own_keys: bool) -> Iterator[tuple[str, NameKind, bool]]:
     """(name, what it may be, whether the line defines it), the surest reading first. ``is_data``: it is no code.
     ``has_own_keys``: its keys are settings of this project."""
-    strings = [next(part for part in match.groups() if part is not None) for match in _STRING.finditer(text)]
+    strings = _strings(text)
     yield from _public_readings(text, strings)
     for match in _TAG.finditer(text):
         yield match["name"], "setting", True
@@ -359,7 +360,7 @@ def _pairs(hunk: Hunk) -> tuple[dict[str, str], set[str]]:
         new = waiting.pop(0)
         if new.split() == line.text.split():
             continue
-        before, after = _tokens(line.text), _tokens(new)
+        before, after = _TOKEN.findall(_plain(line.text)), _TOKEN.findall(_plain(new))
         # not strict: of one shape are also "a-true", one token, and "x-1", which is two
         differing = {(old, now) for old, now in zip(before, after, strict=False) if old != now}
         if all(_LITERAL.fullmatch(old) and _LITERAL.fullmatch(now) for old, now in differing):
@@ -376,10 +377,6 @@ def _pairs(hunk: Hunk) -> tuple[dict[str, str], set[str]]:
 def _shape(line: str) -> str:
     """A line with ``@`` for each name and literal."""
     return " ".join(_IDENTIFIER.sub("@", _LITERAL.sub("@", _plain(line))).split())
-
-
-def _tokens(line: str) -> list[str]:
-    return [match[0] for match in _TOKEN.finditer(_plain(line))]
 
 
 _TOKEN = lazy_pattern(
@@ -399,9 +396,7 @@ def _is_name(text: str) -> bool:
 
 def _around(hunk: Hunk, path: str) -> Iterator[_Spot]:
     """What the lines around a change define: the function of its header, and definitions within two lines of it."""
-    changed = {line.number for line in hunk.added}
-    if not changed:  # the numbers of the old file, which are near enough
-        changed = {line.number for line in hunk.removed}
+    changed = {line.number for line in hunk.added or hunk.removed}  # the numbers of the old file are near enough
     if hunk.header:
         yield from (spot for spot in _spots(Line(0, hunk.header), path) if spot.defined)
     for line in hunk.context:
@@ -427,8 +422,7 @@ def _texts(files: Sequence[FileChange]) -> list[Text]:
 
 def _fragments(line: str) -> Iterator[str]:
     """The texts in a line: of each string for people, the longest part without a placeholder."""
-    for match in _STRING.finditer(_plain(line)):
-        string = next(part for part in match.groups() if part is not None)
+    for string in _strings(_plain(line)):
         longest = max(_PLACEHOLDER.split(string), key=len).strip(" .,:;!?'\"`()[]")
         if len(longest) >= MIN_TEXT_CHARS and len(words(longest)) >= MIN_TEXT_WORDS and " " in longest:
             yield longest

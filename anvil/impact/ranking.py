@@ -10,6 +10,7 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal
 
 from anvil.impact.evidence import IndexedPages
 from anvil.impact.names import Name
@@ -247,8 +248,9 @@ def evidence_features(evidence: Iterable[Evidence]) -> dict[ChangeFeature, float
     for each in evidence:
         of_page[each.path].append(each)
     strengths = [features(own) for own in of_page.values()]
-
-    def most(name: Feature) -> float:
-        return max((own.get(name, 0.0) for own in strengths), default=0.0)
-
-    return {name: most(name) for name in ("public name gone", "joint change", "prose")}
+    kinds: tuple[Literal["public name gone", "joint change", "prose"], ...] = (
+        "public name gone",
+        "joint change",
+        "prose",
+    )
+    return {kind: max((own.get(kind, 0.0) for own in strengths), default=0.0) for kind in kinds}

@@ -18,7 +18,7 @@ def answer(confidence: float | None = 0.9) -> Answer:
 
 
 def outcome(question: Question, fits: Sequence[bool], confidence: float | None = 0.9) -> Outcome:
-    return judging.judge(question, [answer(confidence) for _ in fits], fits)
+    return judging.judge(question, [answer(confidence) for _ in fits], fits, fits)
 
 
 @pytest.mark.parametrize(
