@@ -62,6 +62,10 @@ class BundledPage(NamedTuple):
     title: str
     text: str
 
+    @property
+    def data(self) -> bytes:
+        return self.text.encode("utf-8", "replace")
+
 
 def collect(
     member: OpenedIndex,
@@ -98,7 +102,7 @@ def collect(
         text = page_file.render(page, links.of_page(path))
         pages.append(BundledPage(replace(document, text="", page=None, source=None), file, page.title, text))
     notes += links.notes()
-    content = {page.file: _bytes(page) for page in pages}
+    content = {page.file: page.data for page in pages}
     pointed = [PointedPage(page.file, page.title) for page in pages]
     published = member.config.site.url or links.start(agents_md.start_page(pointed))
     content[POINTER] = agents_md.text(project, pointed, published, with_index).encode()
@@ -269,7 +273,7 @@ def _index(
 
 def _bundled(page: BundledPage) -> Document:
     """A page as the document that its file in the bundle is."""
-    data, document = _bytes(page), page.document
+    data, document = page.data, page.document
     # the names that the page had before, which the front matter of the new file does not have
     aliases = document.metadata.get("aliases")
     return Document(
@@ -282,10 +286,6 @@ def _bundled(page: BundledPage) -> Document:
         metadata={} if aliases is None else {"aliases": aliases},
         headings=document.headings,
     )
-
-
-def _bytes(page: BundledPage) -> bytes:
-    return page.text.encode("utf-8", "replace")
 
 
 # --- where links lead ------------------------------------------------------------------------------------------------
@@ -325,11 +325,9 @@ class SourceTargets:
         if resolved.kind == "external" or self._url is None or target.startswith("#"):
             return PageOrAddress()
         if target.startswith("/"):
-            base = self._site.rules.base
-            inside = target[1:]
-            return PageOrAddress(
-                url=urljoin(self._url, inside[len(base) :].lstrip("/") if _is_in(inside, base) else inside)
-            )
+            base, inside = self._site.rules.base, target[1:]
+            inside = inside[len(base) :].lstrip("/") if _is_in(inside, base) else inside
+            return PageOrAddress(url=urljoin(self._url, inside))
         docs, content = self._site.files.docs, self._site.rules.content
         file = posixpath.normpath(posixpath.join(docs, posixpath.dirname(path), unquote(target.partition("#")[0])))
         if resolved.kind != "file" or not _is_in(file, content):

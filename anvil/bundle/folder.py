@@ -18,7 +18,7 @@ import stat
 import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -103,8 +103,8 @@ def write(out: Path, bundle: Bundle, progress: Progress = silent) -> Written:
             gone.append(path)
         else:
             waiting[path] = wanted
-    final = manifest_text(bundle)
-    with _writing(out):
+    final = manifest_text(bundle).encode()
+    try:
         # The manifest goes first, with the digests of the old files too: if this write is interrupted, the next one
         # still knows each file that is there as the bundle's own.
         if waiting or gone:
@@ -117,14 +117,22 @@ def write(out: Path, bundle: Bundle, progress: Progress = silent) -> Written:
             _put(out / path, data)
         for path in gone:
             (out / path).unlink()
-            _remove_empty(out, path)
-        if _content(out / MANIFEST) != final.encode():
-            _put(out / MANIFEST, final.encode())
+            for folder in (out / path).parents:  # those that have nothing left in them
+                if folder == out or os.listdir(folder):
+                    break
+                folder.rmdir()
+        if _content(out / MANIFEST) != final:
+            _put(out / MANIFEST, final)
+    except OSError as error:
+        raise BuildError(
+            f"{error.filename or out} cannot be written ({safe_files.reason(error)}). What is written so far stays. "
+            "Correct this, and run the command again."
+        ) from None
     unchanged = len(bundle.files) - len(waiting) - sum(path in bundle.files for path in kept)
     return Written(tuple(sorted(waiting)), unchanged, tuple(gone), dict(sorted(kept.items())))
 
 
-def _own(out: Path) -> dict[str, frozenset[str]]:
+def _own(out: Path) -> dict[str, set[str]]:
     """Path -> digests with which a file is the bundle's own.
 
     Raises :class:`BuildError` for another file at the place of the manifest.
@@ -146,7 +154,7 @@ def _own(out: Path) -> dict[str, frozenset[str]]:
     own: dict[str, set[str]] = {}
     for name, digest in rows:
         own.setdefault(name, set()).add(digest)
-    return {name: frozenset(digests) for name, digests in own.items()}
+    return own
 
 
 def _is_inside(name: object) -> bool:
@@ -197,27 +205,6 @@ def _digest(data: bytes) -> str:
 def _put(path: Path, data: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     safe_files.write_file(path, data, flush=False)
-
-
-def _remove_empty(out: Path, path: str) -> None:
-    """Remove the folders above a removed file that have nothing left in them, up to ``out``."""
-    for folder in (out / path).parents:
-        if folder == out or os.listdir(folder):
-            return
-        folder.rmdir()
-
-
-@contextmanager
-def _writing(out: Path) -> Iterator[None]:
-    """One message for a folder that cannot be written."""
-    try:
-        yield
-    except OSError as error:
-        failed_path = error.filename or out
-        raise BuildError(
-            f"{failed_path} cannot be written ({safe_files.reason(error)}). What is written so far stays. "
-            "Correct this, and run the command again."
-        ) from None
 
 
 MAX_NAME_BYTES = 120

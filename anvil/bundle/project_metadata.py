@@ -32,17 +32,14 @@ def _described(folder: Path) -> Iterator[BundledProject]:
         with suppress(OSError, ValueError, RecursionError):
             text = safe_files.text(folder / file)
             table = data_formats.read_toml(text).get(key) if key else json.loads(text)
-            is_published = not (file == "package.json" and _is_of_workspace(table, folder))
-            if is_published and isinstance(table, dict) and (name := _line(table.get("name"))) is not None:
+            if not isinstance(table, dict):
+                continue
+            # A package.json may only hold the packages of a repository together, and not be published: its name is one
+            # such as "monorepo", and its version of none of them.
+            is_workspace = "workspaces" in table or (folder / "pnpm-workspace.yaml").is_file()
+            is_published = not (file == "package.json" and table.get("private") is True and is_workspace)
+            if is_published and (name := _line(table.get("name"))) is not None:
                 yield BundledProject(name, _line(table.get("version")), name if is_package else None)
-
-
-def _is_of_workspace(package: Any, folder: Path) -> bool:
-    """Whether a ``package.json`` only holds the packages of a repository together, and is not published: its name is
-    one such as "monorepo", and its version of none of them."""
-    if not isinstance(package, dict) or package.get("private") is not True:
-        return False
-    return "workspaces" in package or (folder / "pnpm-workspace.yaml").is_file()
 
 
 def _line(value: Any) -> str | None:

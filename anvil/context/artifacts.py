@@ -14,7 +14,7 @@ from anvil.documents.document_source import SourceWrapper
 from anvil.formats import patterns
 from anvil.formats.characters import LINE_END
 from anvil.settings.schema import SourceOptions
-from anvil.values import OPTIONAL, Document, Skipped, Task
+from anvil.values import OPTIONAL, Document, Skipped
 from anvil.wording import counted, first_of
 
 if TYPE_CHECKING:
@@ -125,6 +125,7 @@ METADATA_VERSION = 2
 """Raised when the same files give other tasks or metadata. An index of an older version is built again."""
 
 _NUMBERED = re.compile(r"[\s>*+-]*(\d+)[.)]\s+\[")
+"""The first line of a task in the source, with its number in an ordered list."""
 _MARK = re.compile(r"\s*(?:\[(?P<label>[A-Za-z][\w-]{0,15})\]|(?P<id>[A-Z]{1,6}-?\d+(?:\.\d+)*)(?=$|[\s:.)]))[:.)]?")
 
 
@@ -145,8 +146,11 @@ class TaskedDocuments(SourceWrapper):
 
         page = markdown_sections.parse(document.text)
         lines = LINE_END.split(page.text) if page.tasks else []
-        boxes = [_stored(task, lines[task.line - page.first_line] if task.mark else "") for task in page.tasks]
-        return replace(document, page=page, metadata={**document.metadata, TASKS_KEY: [list(box) for box in boxes]})
+        boxes = []
+        for task in page.tasks:
+            number = _NUMBERED.match(lines[task.line - page.first_line]) if task.mark else None
+            boxes.append([task.line, task.text, task.mark, task.heading_path, number and number[1], task.group])
+        return replace(document, page=page, metadata={**document.metadata, TASKS_KEY: boxes})
 
     def plain(self, path: str) -> Document | Skipped:
         """The document without parsing it."""
@@ -165,24 +169,16 @@ class StoredTask(NamedTuple):
     group: int
 
 
-def _stored(task: Task, line: str) -> StoredTask:
-    """``line``: the first line of a task in the source, which may have its number in an ordered list."""
-    number = _NUMBERED.match(line)
-    return StoredTask(task.line, task.text, task.mark, task.heading_path, number[1] if number else None, task.group)
-
-
 def tasks_of(path: str, stored: list[Any], known: TaskMarks) -> tuple[tuple[TaskItem, ...], tuple[int, ...]]:
     """The tasks of a document by the metadata :data:`TASKS_KEY`; and the lines of items in the same lists that have no
     known mark."""
     boxes = [StoredTask(*box) for box in stored]
     tasks, groups = [], set()
-    for box in boxes:
-        if (status := known.status(box.mark)) is not None:
-            id_, labels = marks(box.text)
-            tasks.append(
-                TaskItem(path, box.line, box.text, status, id_ or box.number, labels, box.heading_path, box.mark)
-            )
-            groups.add(box.group)
+    for line, text, mark, heading, number, group in boxes:
+        if (status := known.status(mark)) is not None:
+            id_, labels = marks(text)
+            tasks.append(TaskItem(path, line, text, status, id_ or number, labels, heading, mark))
+            groups.add(group)
     return tuple(tasks), tuple(box.line for box in boxes if box.group in groups and not known.status(box.mark))
 
 
@@ -225,8 +221,8 @@ class StoredArtifacts:
     @property
     def counts(self) -> TaskCounts:
         """The numbers of all tasks."""
-        all_counts = [artifact.tasks for artifact in self.artifacts.values()]
-        return TaskCounts(sum(counts.open for counts in all_counts), sum(counts.done for counts in all_counts))
+        of_each = [artifact.tasks for artifact in self.artifacts.values()]
+        return TaskCounts(sum(each.open for each in of_each), sum(each.done for each in of_each))
 
     def note(self, within: str = "") -> str | None:
         """A note on items of task lists with an unknown mark, in the file or folder ``within``; None without any."""

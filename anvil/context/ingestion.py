@@ -127,13 +127,11 @@ class Records:
         """Write a run: a line in the log, its state, and a line for each error that the last run did not have."""
         new = [error for error in state.errors if error not in self.state().errors]
         # The state is last: a run that is interrupted before it has its errors in the log twice, and not never.
-        try:
+        with safe_files.writing(self.folder):
             self._append(ERRORS, [{"timestamp": run.timestamp, **asdict(error)} for error in new])
             self._append(LOG, [asdict(run)])
             text = json.dumps(asdict(state), ensure_ascii=False, indent=1) + "\n"
             safe_files.write_file(self.folder / STATE, text, replace=True)
-        except OSError as error:
-            raise BuildError(safe_files.unwritable(self.folder, error)) from error
 
     def _append(self, name: str, lines: Sequence[Mapping[str, Any]]) -> None:
         text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
@@ -223,14 +221,28 @@ class ContextCorpus:
             report = builder.build(self.source, self.records.index, self.provider, self.chunking, request)
             if executor.failure is not None:
                 notes = (*notes, f"Vectors are missing; the next run tries again: {executor.failure}")
+            timestamp = datetime.now(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
             state = replace(
                 self._counted(report, last),
-                timestamp=datetime.now(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+                timestamp=timestamp,
                 errors=tuple(skipped for skipped in report.skipped if is_failure(skipped.reason)),
                 notes=notes,
                 degraded=executor.failure is not None,
             )
-            run = _run(report, state, started)
+            errors = len(state.errors)
+            run = Ingestion(
+                timestamp=timestamp,
+                outcome=report.outcome,
+                artifacts=report.pages,
+                chunks=report.chunks,
+                embeddings=state.embeddings,
+                tasks=state.tasks,
+                **{kind: len(paths) for kind, paths in asdict(report.changes).items()},
+                skipped=len(report.skipped) - errors,
+                errors=errors,
+                seconds=round(time.perf_counter() - started, 3),
+                notes=tuple(filter(None, (*state.notes, *report.reasons, state.unmarked))),
+            )
             self.records.write(run, state)
         for skipped in report.skipped:
             warn(skipped)
@@ -275,23 +287,3 @@ def _alone(records: Records, lock_timeout_s: float) -> Iterator[None]:
             yield
     except IndexBusy as error:
         raise IndexBusy(f"Another process is writing {records.folder}. Try again when it has finished.") from error
-
-
-def _run(report: BuildReport, state: State, started: float) -> Ingestion:
-    assert state.timestamp is not None
-    changes, errors = report.changes, len(state.errors)
-    return Ingestion(
-        state.timestamp,
-        report.outcome,
-        report.pages,
-        report.chunks,
-        state.embeddings,
-        state.tasks,
-        len(changes.added),
-        len(changes.changed),
-        len(changes.removed),
-        len(report.skipped) - errors,
-        errors,
-        round(time.perf_counter() - started, 3),
-        tuple(filter(None, (*state.notes, *report.reasons, state.unmarked))),
-    )

@@ -45,7 +45,6 @@ from anvil.wording import first_of
 
 if TYPE_CHECKING:
     from anvil.live.working_copy import WorkingCopy
-    from anvil.results import Hit
     from anvil.search.result_texts import SectionSpan
 
 
@@ -159,16 +158,12 @@ class Context:
         file cannot be read. Raises :class:`ConfigError` for an unknown type."""
         _ensure_known(type)
         with self._query() as (contents, _):
-            artifacts = tuple(artifact for artifact in contents.artifacts.values() if type in (None, artifact.type))
-        return (
-            tuple(replace(artifact, content=self._text(artifact.path)) for artifact in artifacts)
-            if content
-            else artifacts
-        )
-
-    def _text(self, path: str) -> str:
-        document = self._corpus.source.plain(path)
-        return "" if isinstance(document, Skipped) else document.text
+            artifacts = [artifact for artifact in contents.artifacts.values() if type in (None, artifact.type)]
+        if not content:
+            return tuple(artifacts)
+        documents = [self._corpus.source.plain(artifact.path) for artifact in artifacts]
+        texts = ["" if isinstance(document, Skipped) else document.text for document in documents]
+        return tuple(replace(artifact, content=text) for artifact, text in zip(artifacts, texts, strict=True))
 
     def artifact(self, id: str | None = None, path: str | None = None) -> ArtifactText:
         """An artifact and its text, by id or by path. Raises :class:`NotFound`, naming the closest."""
@@ -209,7 +204,10 @@ class Context:
                     content=each.hit.content,
                     type=artifacts[each.hit.metadata.file_path].type,
                     heading=each.hit.metadata.heading_path,
-                    startLine=_first_line(each.hit, each.span),
+                    # where the content is cut, or some lines before the section in it
+                    startLine=each.hit.lines[0]
+                    if each.hit.lines
+                    else (each.span.line or 1) - line_ends(each.hit.content, each.span.start),
                     truncated=each.hit.truncated,
                     title=artifacts[each.hit.metadata.file_path].title,
                 )
@@ -248,7 +246,10 @@ class Context:
         state = self.records.state()
         with self._query() as (contents, copy):
             note, failure = contents.note(), self._corpus.provider_failure
-            notes = [*state.notes, *self._live.notes(copy), *([note] if note else []), *self._skipped(copy)]
+            notes = [*state.notes, *self._live.notes(copy), *([note] if note else [])]
+            # such as those over the limit of size
+            if skipped := [f"{each.path} ({each.reason})" for each in self._corpus.source.scan(copy.indexed).skipped]:
+                notes.append(f"Skipped: {first_of(skipped, MAX_NAMED_FILES)}.")
             if failure is not None and not any(failure in note for note in notes):
                 notes.append(failure)
             return Health(
@@ -263,22 +264,14 @@ class Context:
                 notes=tuple(notes),
             )
 
-    def _skipped(self, copy: WorkingCopy) -> list[str]:
-        """A sentence on the files that are not read, such as those over the limit of size."""
-        files = [f"{each.path} ({each.reason})" for each in self._corpus.source.scan(copy.indexed).skipped]
-        return [f"Skipped: {first_of(files, MAX_NAMED_FILES)}."] if files else []
-
     @contextmanager
     def _query(self, search: SearchRequest | None = None) -> Iterator[tuple[StoredArtifacts, WorkingCopy]]:
+        """The contents of the index by artifact, cached until the index changes; and the index."""
         with self._live.query(search) as copy:
-            yield self._contents(copy), copy
-
-    def _contents(self, copy: WorkingCopy) -> StoredArtifacts:
-        """The contents of the index by artifact, cached until the index changes."""
-        if self._contents_of is None or self._contents_of[0] is not copy.indexed:  # replaced whole when pages change
-            artifacts = stored_artifacts(copy.reader, self.options.types, self.options.tasks)
-            self._contents_of = copy.indexed, artifacts
-        return self._contents_of[1]
+            if self._contents_of is None or self._contents_of[0] is not copy.indexed:  # replaced when pages change
+                artifacts = stored_artifacts(copy.reader, self.options.types, self.options.tasks)
+                self._contents_of = copy.indexed, artifacts
+            yield self._contents_of[1], copy
 
     def _find(self, contents: StoredArtifacts, id: str | None, path: str | None) -> Artifact:
         artifacts = contents.artifacts
@@ -334,12 +327,6 @@ class Context:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _first_line(hit: Hit, span: SectionSpan) -> int:
-    """The line of the file on which the content of a result begins: where it is cut, or some lines before the section
-    in it."""
-    return hit.lines[0] if hit.lines else (span.line or 1) - line_ends(hit.content, span.start)
 
 
 def _closest(wanted: str, known: Iterable[str]) -> str:

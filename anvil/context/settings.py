@@ -130,19 +130,14 @@ def load_context(
     """
     if root is not None and not str(root).strip():
         raise ConfigError("The repository's folder is empty. Name it with --root; '.' is the working folder.")
-    folder = Path(os.path.abspath(root)) if root is not None else _nearest_root(Path.cwd())
+    start, marks = Path.cwd(), (CONTEXT_NAME, CONFIG_NAME, ".git")
+    marked = (folder for folder in (start, *start.parents) if any((folder / mark).exists() for mark in marks))
+    folder = Path(os.path.abspath(root)) if root is not None else next(marked, start)
     if not folder.is_dir():
         raise ConfigError(f"There is no folder {folder}. Name the repository with --root.")
     table, notes = _context_table(folder / CONTEXT_NAME)
     beneath = ({"context": table}, CONTEXT_NAME) if table else None
     return load_beneath(beneath, folder, path, flags or {}), folder, notes
-
-
-def _nearest_root(start: Path) -> Path:
-    for folder in (start, *start.parents):
-        if any((folder / name).exists() for name in (CONTEXT_NAME, CONFIG_NAME, ".git")):
-            return folder
-    return start
 
 
 def _context_table(path: Path) -> tuple[dict[str, Any], tuple[str, ...]]:

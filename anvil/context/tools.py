@@ -5,8 +5,8 @@ Names, parameters, defaults and result fields are a contract: clients depend on 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from anvil.context.artifacts import KINDS, Artifact, ArtifactText, TaskItem
 from anvil.context.repository_context import Context, Health, Match, RepositoryContext
@@ -98,12 +98,6 @@ def open(options: ServeRequest, progress: Progress) -> Context:
     return Context(config, root, notes, background=True, progress=progress)
 
 
-def health(context: Context) -> Mapping[str, Any]:
-    """The same as ``health.status``."""
-    report: Mapping[str, Any] = plain(context.health())
-    return report
-
-
 def routes(bridge: ThreadBridge) -> Sequence[Route]:
     """``POST /ingest``: read the files again now, and return the report."""
     from starlette.requests import Request
@@ -121,4 +115,4 @@ def routes(bridge: ThreadBridge) -> Sequence[Route]:
     return [Route("/ingest", ingest, methods=["POST"])]
 
 
-TOOLSET = Toolset("context", "Anvil context", INSTRUCTIONS, TOOLS, health, routes)
+TOOLSET = Toolset("context", "Anvil context", INSTRUCTIONS, TOOLS, lambda context: plain(context.health()), routes)
