@@ -74,7 +74,14 @@ def update(finder: DocsFinder, base: Path, wanted: Sequence[str] = ()) -> list[D
             reports.append(report_on("removed", entry, docs=entry, notes=(note,)))
             continue
         dependency = Dependency(entry.ecosystem, entry.name, version or entry.version)
-        report = finder.find(dependency, _hints(entry, dependency.version == entry.version), refresh=bool(wanted))
+        # Where the user said that the documentation is. What was found by itself is searched again, and so is the tag
+        # of another version.
+        hints = DocsHints(
+            repository=entry.url if "repository" in entry.named else None,
+            tag=entry.tag if "tag" in entry.named and dependency.version == entry.version else None,
+            folder=entry.folder if "folder" in entry.named else None,
+        )
+        report = finder.find(dependency, hints, refresh=bool(wanted))
         if report.docs is not None:
             is_same = report.docs == entry
             entries = [each for each in entries if each.key not in (entry.key, report.docs.key)] + [report.docs]
@@ -134,16 +141,6 @@ def _current(dependencies: Iterable[Dependency], entry: LockedDocs, entries: Seq
     # of several versions, one that no entry has yet
     taken = {each.version for each in entries if each.name == entry.name}
     return next((version for version in versions if version not in taken), versions[0] if versions else None)
-
-
-def _hints(entry: LockedDocs, is_same_version: bool) -> DocsHints:
-    """Where the user said that the documentation is. What was found by itself is searched again, and so is the tag of
-    another version."""
-    return DocsHints(
-        repository=entry.url if "repository" in entry.named else None,
-        tag=entry.tag if "tag" in entry.named and is_same_version else None,
-        folder=entry.folder if "folder" in entry.named else None,
-    )
 
 
 def _with_replacement(report: DocsReport, before: LockedDocs | None) -> DocsReport:

@@ -12,17 +12,14 @@ import dataclasses
 import json
 import shutil
 import tempfile
-from collections.abc import Container, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Container, Iterable, Sequence
 from pathlib import Path
 
-from anvil._version import __version__
 from anvil.dependencies import anvil_lock
 from anvil.dependencies.values import ECOSYSTEMS, LockedDocs
-from anvil.errors import ArtifactError, BuildError, ConfigError
+from anvil.errors import ArtifactError, ConfigError
 from anvil.fetch.fetched_cache import FetchedCache
 from anvil.fetch.settings import FetchOptions
-from anvil.formats.data_formats import canonical
 from anvil.index_file import verify
 from anvil.settings.schema import Collection, Config
 from anvil.system import safe_files, user_folders
@@ -52,7 +49,7 @@ def copy(
 
     Raises :class:`BuildError` when the other cannot be written.
     """
-    with _writing(target):
+    with safe_files.writing(target.folder):
         for entry in entries:
             path = find(source, entry)
             if path is None:
@@ -71,16 +68,8 @@ def keep_only(cache: FetchedCache, entries: Sequence[LockedDocs], options: Fetch
     """Remove from a cache all that these entries do not use. Raises :class:`BuildError` when that fails."""
     paths = [find(cache, entry) for entry in entries]
     notes = {*map(name, entries), *_attestations(entries, options, base)}
-    with _writing(cache):
+    with safe_files.writing(cache.folder):
         cache.keep_only({path.stem for path in paths if path is not None}, notes)
-
-
-@contextmanager
-def _writing(cache: FetchedCache) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise BuildError(safe_files.unwritable(cache.folder, error)) from error
 
 
 def _attestations(entries: Iterable[LockedDocs], options: FetchOptions, base: Path) -> list[str]:
@@ -95,7 +84,7 @@ def _attestations(entries: Iterable[LockedDocs], options: FetchOptions, base: Pa
 
 def find(cache: FetchedCache, entry: LockedDocs) -> Path | None:
     """The index of an entry, if it is in the cache and has not changed."""
-    sha256 = entry.sha256 if entry.anvil_version is None else _built(cache, entry)
+    sha256 = entry.sha256 if entry.anvil_version is None else cache.held_by(name(entry))
     path = cache.object(sha256) if sha256 else None
     return path if path is not None and is_of(path, entry) else None
 
@@ -105,7 +94,7 @@ def path(cache: FetchedCache, entry: LockedDocs) -> Path:
     own = cache.folder / "objects" / f"{entry.sha256}.db"
     if entry.anvil_version is None:
         return own
-    if sha256 := _built(cache, entry):
+    if sha256 := cache.held_by(name(entry)):
         return own.with_name(f"{sha256}.db")
     return own.with_suffix(".not-built") if own.is_file() else own  # the file is there for another entry
 
@@ -131,7 +120,7 @@ def is_attested(cache: FetchedCache, entry: LockedDocs, options: FetchOptions, b
     if not options.require_attestation:
         return True
     if entry.anvil_version is not None:
-        return _built(cache, entry) is not None
+        return cache.held_by(name(entry)) is not None
     if entry.attested_by is None:
         return False
     from anvil.fetch import attestation  # imported where attestations are demanded only
@@ -145,22 +134,13 @@ def keep(cache: FetchedCache, file: Path, entry: LockedDocs) -> Path:
     sha256 = safe_files.sha256(file)
     kept_path = cache.object(sha256) or cache.keep(file, sha256)
     if entry.anvil_version is not None:
-        note_built(cache, entry, sha256)
+        cache.note(name(entry), sha256)
     return kept_path
 
 
-def note_built(cache: FetchedCache, entry: LockedDocs, sha256: str) -> None:
-    """Store which file was built here for an entry, from the pages that it names."""
-    cache.note(name(entry), sha256)
-
-
-def _built(cache: FetchedCache, entry: LockedDocs) -> str | None:
-    """What :func:`note_built` stored."""
-    return cache.held_by(name(entry))
-
-
 def remember(cache: FetchedCache, question: str, entry: LockedDocs) -> None:
-    """Keep where the documentation of a release was found. Releases do not change."""
+    """Keep where the documentation of a release was found. Releases do not change. ``question``: all that the answer
+    depends on."""
     cache.note(f"found {question}", anvil_lock.render([entry]))
 
 
@@ -174,13 +154,8 @@ def recall(cache: FetchedCache, question: str) -> LockedDocs | None:
     return entries[0] if entries and find(cache, entries[0]) is not None else None
 
 
-def question(*values: object) -> str:
-    """The key of :func:`remember`: all that the answer depends on."""
-    return canonical([__version__, *values])
-
-
 def name(entry: LockedDocs) -> str:
-    """The key of :func:`note_built`: all of an entry but what the user said about it."""
+    """The note that says which file was built here for an entry: all of it but what the user said about it."""
     return f"built {json.dumps(dataclasses.asdict(dataclasses.replace(entry, named=())), sort_keys=True)}"
 
 

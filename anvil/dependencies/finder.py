@@ -42,7 +42,7 @@ from anvil.fetch.attestation import SUFFIX, AttestationRule
 from anvil.fetch.fetch_index import UNPUBLISHED
 from anvil.fetch.fetched_cache import FetchedCache
 from anvil.fetch.settings import FetchOptions
-from anvil.formats.data_formats import timestamp
+from anvil.formats.data_formats import canonical, timestamp
 from anvil.git.objects import blob_id
 from anvil.http.client import HttpClient, Limits
 from anvil.index_file import published_manifest, verify
@@ -89,15 +89,12 @@ class DocsFinder:
         """What was tried for the last package."""
         return tuple(self._log.attempts)
 
-    def close(self) -> None:
-        if self._provider is not None:
-            self._provider.close()
-
     def __enter__(self) -> DocsFinder:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.close()
+        if self._provider is not None:
+            self._provider.close()
 
     # --- finding -----------------------------------------------------------------------------------------------
 
@@ -106,17 +103,9 @@ class DocsFinder:
         found before."""
         assert dependency.version is not None
         self._forget()
-        question = docs_cache.question(
-            dependency.ecosystem,
-            dependency.name,
-            dependency.version,
-            asdict(hints),
-            asdict(self._options),
-            self.provider.digest,
-            attestation.is_installed(),
-            self._fetch.require_attestation,
-            self._fetch.trusted_root,
-        )
+        package = __version__, dependency.ecosystem, dependency.name, dependency.version
+        attested = attestation.is_installed(), self._fetch.require_attestation, self._fetch.trusted_root
+        question = canonical([*package, asdict(hints), asdict(self._options), self.provider.digest, *attested])
         known = None if refresh else docs_cache.recall(self.cache, question)
         if known is not None and self._is_attested(known):
             self._log.tried("cache", known.url, "it was found here before", True)
@@ -149,9 +138,10 @@ class DocsFinder:
             package = self._packages.find(wanted, Path(folder))
             if package is None:
                 return None
-            carried = None if is_repository_wanted else self._from_package(wanted, package, Path(folder))
-        if carried is not None:
-            return carried
+            with self._log.attempt("package", package.page):
+                docs, attested = replace(wanted, source="package", url=package.page), lambda: self._rule(package.github)
+                if not is_repository_wanted and (carried := self._carried(docs, package, Path(folder), attested)):
+                    return carried
         for site in () if is_repository_wanted else package.urls.documentation[:MAX_SITES]:
             published = self._from_site(wanted, site, package)
             if published is not None:
@@ -162,12 +152,6 @@ class DocsFinder:
         return self._from_repository(wanted, hints, package.urls.repository, package.urls.directory)
 
     # --- carried by the package ------------------------------------------------------------------------------------
-
-    def _from_package(self, wanted: LockedDocs, package: Package, folder: Path) -> LockedDocs | None:
-        docs = replace(wanted, source="package", url=package.page)
-        with self._log.attempt("package", package.page):
-            return self._carried(docs, package, folder, lambda: self._rule(package.github))
-        return None
 
     def _carried(
         self,
@@ -317,10 +301,10 @@ class DocsFinder:
         self, remote: RemoteRepository, docs: LockedDocs, folder: str | None, directory: str | None = None
     ) -> LockedDocs:
         assert docs.commit is not None
-        read = repository_docs.read(remote, docs.commit, docs.tag, folder, directory)
-        self._notes += read.notes
-        outcome = f"{read.folder.path} at {docs.tag or docs.commit[:12]} ({read.folder.evidence})"
-        return self._built(read.source, replace(docs, folder=read.folder.path), outcome, read.folder.slugs)
+        source, chosen, notes = repository_docs.read(remote, docs.commit, docs.tag, folder, directory)
+        self._notes += notes
+        outcome = f"{chosen.path} at {docs.tag or docs.commit[:12]} ({chosen.evidence})"
+        return self._built(source, replace(docs, folder=chosen.path), outcome, chosen.slugs)
 
     def _built(self, source: DocumentSource, docs: LockedDocs, outcome: str, slugs: Slugs = "github") -> LockedDocs:
         with self._workplace() as file:
@@ -374,7 +358,7 @@ class DocsFinder:
         path = docs_cache.find(self.cache, docs)
         assert path is not None
         if docs.anvil_version is not None:  # for the entry as it is in the lock, which may name another SHA-256
-            docs_cache.note_built(self.cache, entry, safe_files.sha256(path))
+            self.cache.note(docs_cache.name(entry), safe_files.sha256(path))
         return path
 
     def _rule_of_lock(self, entry: LockedDocs) -> AttestationRule | None:

@@ -23,6 +23,7 @@ from anvil.dependencies.values import ELSEWHERE, Dependency, DirectPackages, Nam
 from anvil.errors import FetchError, NotFound
 from anvil.formats import data_formats
 from anvil.formats.data_formats import json_object
+from anvil.http.allowed_servers import host_of
 from anvil.http.client import HttpClient
 from anvil.system import safe_files
 
@@ -38,17 +39,17 @@ _PNPM_KEY = re.compile(r"/?(@[^/]+/[^/@]+|[^/@]+)[/@]([^/(_]+)(?:[(_].*)?", re.D
 
 
 def _package_lock(text: str) -> NamedPackages:
-    table = _json(text)
+    table = _mapping(json.loads(text))
     packages: list[tuple[str, object]] = []
     rows = table.get("packages")
     if isinstance(rows, dict):  # since npm 7: path in the project -> package, "" for the project
         projects: dict[str, DirectPackages] = {}
         for path, row in rows.items():
             inside = path.rpartition("node_modules/")
-            if not isinstance(row, dict):
-                raise ValueError(f"the package {path[:80]!r} is not an object")
+            _mapping(row, f"the package {path[:80]!r}")
             if not inside[1]:  # the project, or a member of its workspace
-                projects[path or "."] = {name: set(_installed_version(rows, path, name)) for name in _named(row)}
+                names = [name for name, _ in _named_versions(row)]
+                projects[path or "."] = {name: set(_installed_version(rows, path, name)) for name in names}
             elif row.get("link"):
                 packages.append((str(row.get("name", inside[2])), None))
             else:
@@ -56,13 +57,8 @@ def _package_lock(text: str) -> NamedPackages:
         return packages, projects
     pending = [table.get("dependencies") or {}]  # before npm 7: packages inside the packages that need them
     while pending:
-        rows = pending.pop()
-        if not isinstance(rows, dict):
-            raise ValueError("its dependencies are not objects")
-        for name, row in rows.items():
-            if not isinstance(row, dict):
-                raise ValueError(f"the package {name[:80]!r} is not an object")
-            if is_version(row.get("version")):  # else an address
+        for name, row in _mapping(pending.pop(), "a list of dependencies").items():
+            if is_version(_mapping(row, f"the package {name[:80]!r}").get("version")):  # else an address
                 packages.append((name, row["version"]))
             pending.append(row.get("dependencies") or {})
     return packages, {}
@@ -80,10 +76,6 @@ def _version(row: Mapping[str, Any]) -> object:
     return None if resolved.startswith("file:") else ELSEWHERE if resolved.startswith("git") else row.get("version")
 
 
-def _named(table: Mapping[str, Any]) -> Iterator[str]:
-    yield from (name for name, _ in _named_versions(table))
-
-
 def _named_versions(table: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
     for key in ("dependencies", "devDependencies", "optionalDependencies", "peerDependencies"):
         names = table.get(key)
@@ -91,14 +83,14 @@ def _named_versions(table: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
 
 
 def _pnpm(text: str) -> NamedPackages:
-    table = _yaml(text)
+    table = _mapping(data_formats.read_yaml(text, strings=True))
     packages: list[tuple[str, object]] = []
-    for key in _mapping(table, "packages"):
+    for key in _mapping(table.get("packages") or {}, "'packages'"):
         match = _PNPM_KEY.fullmatch(key) if isinstance(key, str) else None
         if match and is_version(match[2]):  # else an address or a folder
             packages.append((match[1], match[2]))
     projects: dict[str, DirectPackages] = {}
-    for path, importer in [*_mapping(table, "importers").items(), (".", table)]:
+    for path, importer in [*_mapping(table.get("importers") or {}, "'importers'").items(), (".", table)]:
         direct = projects.setdefault(str(path), {})
         if isinstance(importer, dict):
             for name, locked in _named_versions(importer):
@@ -113,9 +105,14 @@ def _pnpm(text: str) -> NamedPackages:
 
 
 def _yarn(text: str) -> NamedPackages:
-    if "__metadata:" in text:  # yarn 2 and later write YAML, yarn 1 a format of its own
-        return _berry(text), {}
     packages: list[tuple[str, object]] = []
+    if "__metadata:" in text:  # yarn 2 and later write YAML, yarn 1 a format of its own
+        for row in _mapping(data_formats.read_yaml(text, strings=True)).values():
+            resolution = _mapping(row, "one of its entries").get("resolution")
+            match = _BERRY.fullmatch(resolution) if isinstance(resolution, str) else None
+            if match:
+                packages.append((match[1], {"npm:": match[3], "workspace:": None}.get(match[2], ELSEWHERE)))
+        return packages, {}
     name = None
     for line in text.splitlines():
         if line and not line.startswith((" ", "#", "\t")):
@@ -130,42 +127,15 @@ def _yarn(text: str) -> NamedPackages:
     return packages, {}
 
 
-def _berry(text: str) -> list[tuple[str, object]]:
-    packages: list[tuple[str, object]] = []
-    for row in _yaml(text).values():
-        if not isinstance(row, dict):
-            raise ValueError("one of its entries is not a mapping")
-        resolution = row.get("resolution")
-        match = _BERRY.fullmatch(resolution) if isinstance(resolution, str) else None
-        if match:
-            packages.append((match[1], {"npm:": match[3], "workspace:": None}.get(match[2], ELSEWHERE)))
-    return packages
-
-
-def _json(text: str) -> dict[str, Any]:
-    table = json.loads(text)
-    if not isinstance(table, dict):
-        raise ValueError("it is not an object")
-    return table
-
-
-def _yaml(text: str) -> dict[Any, Any]:
-    table = data_formats.read_yaml(text, strings=True)
-    if not isinstance(table, dict):
-        raise ValueError("it is not a mapping")
-    return table
-
-
-def _mapping(table: Mapping[Any, Any], key: str) -> dict[Any, Any]:
-    value = table.get(key) or {}
+def _mapping(value: Any, what: str = "it") -> dict[Any, Any]:
     if not isinstance(value, dict):
-        raise ValueError(f"{key!r} is not a mapping")
+        raise ValueError(f"{what} is not a mapping")
     return value
 
 
 def direct_names(text: str) -> Iterator[str]:
     """The packages that a ``package.json`` names."""
-    return _named(_json(text))
+    return (name for name, _ in _named_versions(_mapping(json.loads(text))))
 
 
 LOCKFILES: Mapping[str, Callable[[str], NamedPackages]] = {
@@ -195,12 +165,12 @@ def release(http: HttpClient, registry: Registry, name: str, version: str) -> Re
         versions = package_registry.object_of(text, final_url).get("versions")
         entry = versions.get(version) if isinstance(versions, dict) else None
         if not isinstance(entry, dict):
-            raise NotFound(f"{urllib.parse.urlsplit(final_url).netloc} has no version {version} of {name}.") from None
+            raise NotFound(f"{host_of(final_url)} has no version {version} of {name}.") from None
         package = entry
     dist = package.get("dist")
     tarball = dist.get("tarball") if isinstance(dist, dict) else None
     if not isinstance(dist, dict) or not isinstance(tarball, str):
-        raise FetchError(f"{urllib.parse.urlsplit(final_url).netloc} names no archive of {name} {version}.")
+        raise FetchError(f"{host_of(final_url)} names no archive of {name} {version}.")
     url = urllib.parse.urljoin(final_url, tarball)
     return Release(of_npm(package), PackageArchive(url, url.rpartition("/")[2], _npm_digest(dist)))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import re
 import stat
 import tarfile
@@ -184,13 +185,9 @@ def llms_pages(text: str) -> list[tuple[str, str]]:
     named: dict[str, str] = {}
     for title, lines in pages:
         slug = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:60] or "page"
-        name = slug
-        for number in range(2, len(pages) + 2):
-            if f"{name}.md" not in named:
-                break
-            name = f"{slug}-{number}"
-        if "".join(lines).strip():
-            named[f"{name}.md"] = "".join(lines)
+        names = itertools.chain([f"{slug}.md"], (f"{slug}-{number}.md" for number in itertools.count(2)))
+        if (text := "".join(lines)).strip():
+            named[next(name for name in names if name not in named)] = text
     return sorted(named.items())
 
 

@@ -110,7 +110,10 @@ def dependencies(base: Path) -> list[Dependency]:
 def _of_ecosystem(base: Path, ecosystem: Ecosystem) -> set[Dependency]:
     """The packages in the lockfiles, those that are installed, and those that the project only names."""
     module = ecosystems.of(ecosystem)
-    files = _files(base)
+    try:
+        files = sorted(entry.name for entry in base.iterdir())
+    except OSError as error:
+        raise ConfigError(f"The folder {base} cannot be listed ({error.strerror}). Name another one.") from None
     project = anvil_lock.project_text(base / module.PROJECT_FILE)
     direct = set() if project is None else direct_names(ecosystem, project, str(base / module.PROJECT_FILE))
     lockfiles = [base / name for name in module.LOCKFILES if name in files][:1]
@@ -133,13 +136,6 @@ def _of_ecosystem(base: Path, ecosystem: Ecosystem) -> set[Dependency]:
     packages += [Dependency(ecosystem, name, None, True, module.PROJECT_FILE, name in elsewhere) for name in named]
     unmarked = direct - {each.name for each in packages if each.direct}  # the lockfile does not say which version
     return {replace(each, direct=each.direct or each.name in unmarked) for each in packages}
-
-
-def _files(base: Path) -> list[str]:
-    try:
-        return sorted(entry.name for entry in base.iterdir())
-    except OSError as error:
-        raise ConfigError(f"The folder {base} cannot be listed ({error.strerror}). Name another one.") from None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ The functions are those of :class:`anvil.dependencies.ecosystems.PackageEcosyste
 from __future__ import annotations
 
 import email.parser
+import functools
 import os
 import posixpath
 import re
@@ -24,6 +25,7 @@ from anvil.dependencies.project_urls import ProjectUrls, of_python
 from anvil.dependencies.values import ELSEWHERE, Dependency, DirectPackages, NamedPackages
 from anvil.errors import FetchError, NotFound
 from anvil.formats import data_formats
+from anvil.http.allowed_servers import host_of
 from anvil.http.client import HttpClient
 
 PROJECT_FILE = "pyproject.toml"
@@ -58,14 +60,13 @@ def _uv(text: str) -> NamedPackages:
     return packages, projects
 
 
-def _package_tables(text: str) -> NamedPackages:
-    """``poetry.lock`` and ``pdm.lock``."""
-    return [(_name(row), _version(row)) for row in _rows(data_formats.read_toml(text), "package")], {}
+def _tables(key: str, text: str) -> NamedPackages:
+    """A lockfile that is a list of tables, which says nothing about the project's own dependencies."""
+    return [(_name(row), _version(row)) for row in _rows(data_formats.read_toml(text), key)], {}
 
 
-def _pylock(text: str) -> NamedPackages:
-    """PEP 751."""
-    return [(_name(row), _version(row)) for row in _rows(data_formats.read_toml(text), "packages")], {}
+_pylock = functools.partial(_tables, "packages")
+"""PEP 751."""
 
 
 def _version(row: Mapping[str, Any]) -> object:
@@ -94,13 +95,10 @@ def _requirements(text: str) -> NamedPackages:
 def direct_names(text: str) -> Iterator[str]:
     """The packages that a ``pyproject.toml`` names."""
     project = data_formats.read_toml(text)
-    table = project.get("project")
-    groups = project.get("dependency-groups")
-    tool = project.get("tool")
-    lists: list[Any] = []
+    table, tool = project.get("project"), project.get("tool")
+    lists = _values(project.get("dependency-groups"))
     if isinstance(table, dict):
         lists += [table.get("dependencies"), *_values(table.get("optional-dependencies"))]
-    lists += _values(groups)
     for requirement in (each for listed in lists if isinstance(listed, list) for each in listed):
         match = _REQUIREMENT.match(requirement) if isinstance(requirement, str) else None
         if match:
@@ -133,8 +131,8 @@ def _values(table: Any) -> list[Any]:
 
 LOCKFILES: Mapping[str, Callable[[str], NamedPackages]] = {
     "uv.lock": _uv,
-    "poetry.lock": _package_tables,
-    "pdm.lock": _package_tables,
+    "poetry.lock": functools.partial(_tables, "package"),
+    "pdm.lock": functools.partial(_tables, "package"),
     "pylock.toml": _pylock,
 }
 
@@ -158,9 +156,7 @@ def release(http: HttpClient, registry: Registry, name: str, version: str) -> Re
     text, kind, final_url = package_registry.get(http, page, f"package {name}", _ACCEPT)
     files = list(_of_json(text, final_url) if "json" in kind else _of_html(text, final_url))
     if not files:  # such as the page of a login
-        raise NotFound(
-            f"{urllib.parse.urlsplit(final_url).netloc} lists no file of {name}. Check that it is a package index."
-        )
+        raise NotFound(f"{host_of(final_url)} lists no file of {name}. Check that it is a package index.")
     wheels, wanted = [], canonicalize_version(version)
     has_version = False
     for file in files:
@@ -175,7 +171,7 @@ def release(http: HttpClient, registry: Registry, name: str, version: str) -> Re
         elif file.name.endswith((".tar.gz", ".zip")) and f"-{version}." in file.name:
             has_version = True
     if not wheels and not has_version:
-        raise NotFound(f"{urllib.parse.urlsplit(final_url).netloc} has no version {version} of {name}.")
+        raise NotFound(f"{host_of(final_url)} has no version {version} of {name}.")
     if not wheels:
         return Release(ProjectUrls(), None)
     *_, wheel = min(wheels, key=lambda each: each[:3])
@@ -198,7 +194,7 @@ def _of_json(text: str, place: str) -> Iterator[PackageArchive]:
     files = package_registry.object_of(text, place).get("files")
     for row in files if isinstance(files, list) else ():
         if not isinstance(row, dict) or not isinstance(row.get("url"), str) or not isinstance(row.get("filename"), str):
-            raise FetchError(f"{urllib.parse.urlsplit(place).netloc} sent a list of files with errors.")
+            raise FetchError(f"{host_of(place)} sent a list of files with errors.")
         hashes, size = row.get("hashes"), row.get("size")
         sha256 = hashes.get("sha256") if isinstance(hashes, dict) else None
         yield PackageArchive(
@@ -216,7 +212,7 @@ def _of_html(text: str, place: str) -> Iterator[PackageArchive]:
     try:
         page = html_tree.parse(text)
     except html_tree.Unreadable as error:
-        raise FetchError(f"{urllib.parse.urlsplit(place).netloc} sent a page that is not read: {error}.") from None
+        raise FetchError(f"{host_of(place)} sent a page that is not read: {error}.") from None
     for link in html_tree.select(page, "a"):
         address, _, fragment = urllib.parse.urljoin(place, link.attributes.get("href") or "").partition("#")
         digest = fragment.replace("=", ":", 1) if fragment.startswith("sha256=") else None

@@ -32,15 +32,6 @@ MAX_ROUNDS = 4
 """Requests for files that pages include, which can include more."""
 
 
-@dataclass(frozen=True, slots=True)
-class RepositoryDocs:
-    """The documents of a commit. ``notes``: what was not understood."""
-
-    source: CommitTree
-    folder: DocsFolder
-    notes: tuple[str, ...]
-
-
 def no_tag(remote: RemoteRepository, tags: Collection[str], name: str, wanted: str) -> str:
     """The message for a tag that does not exist, with the closest of ``tags``."""
     near = version_tags.closest(list(tags), name, wanted)
@@ -66,9 +57,9 @@ def ensure_tagged(remote: RemoteRepository, entry: LockedDocs) -> None:
 
 def read(
     remote: RemoteRepository, commit: str, tag: str | None, folder: str | None = None, directory: str | None = None
-) -> RepositoryDocs:
-    """Fetch the documents of a commit. ``folder``: the documentation folder, found by configuration when it is None.
-    ``directory``: the package's folder in the repository.
+) -> tuple[CommitTree, DocsFolder, list[str]]:
+    """Fetch the documents of a commit: the source, its folder, and notes on what was not understood. ``folder``: the
+    documentation folder, found by configuration when it is None. ``directory``: the package's folder in the repository.
 
     Raises :class:`NotFound` when there is no documentation, and :class:`FetchError`.
     """
@@ -86,10 +77,9 @@ def read(
     if missing:
         notes.append(f"{counted(missing, 'included file')} cannot be read.")
     try:
-        source = CommitTree(remote.folder / chosen.path, commit, options)
+        return CommitTree(remote.folder / chosen.path, commit, options), chosen, notes
     except SourceError as error:
         raise NotFound(str(error)) from None
-    return RepositoryDocs(source, chosen, tuple(notes))
 
 
 def _chosen(
@@ -155,7 +145,10 @@ def _fetch_included(
         for path, page in sorted(pages.items()):
             data = repository.read_blob(page.id)
             if tree[path].kind == "symlink":
-                wanted |= _link_target(tree, path, data, remote)
+                target = posixpath.join(posixpath.dirname(path), data.decode("utf-8", "replace"))
+                entry = tree.get(posixpath.normpath(target))
+                if entry is not None and entry.kind == "file" and not remote.has(entry.id):
+                    wanted.add(entry.id)
             elif includes.may_include(data):
                 expanded = includes.expand(data.decode("utf-8", "replace"), path[len(prefix) :], folder.path, look)
                 missing += len(expanded.missing)
@@ -164,13 +157,6 @@ def _fetch_included(
         remote.fetch_blobs(wanted)
         repository = remote.repository()
     return missing
-
-
-def _link_target(tree: Mapping[str, Entry], path: str, data: bytes, remote: RemoteRepository) -> set[str]:
-    """The blob that a link leads to, if it is not here."""
-    target = posixpath.normpath(posixpath.join(posixpath.dirname(path), data.decode("utf-8", "replace")))
-    entry = tree.get(target)
-    return {entry.id} if entry is not None and entry.kind == "file" and not remote.has(entry.id) else set()
 
 
 # --- which folder has the documentation ------------------------------------------------------------------------
@@ -246,10 +232,10 @@ def find_folder(paths: Collection[str], read: Callable[[str], str], directory: s
         chosen = max(own or candidates, key=lambda each: (-_ORDER.index(each.generator), _count(pages, each.path)))
         return _one_language(chosen, pages, candidates)
     prefixes = [f"{directory}/", ""] if directory else [""]
+    folders = {folder.lower(): folder for page in sorted(pages, reverse=True) for folder in _above(page)}
     for prefix in prefixes:
         for name in PLAIN_FOLDERS:
-            actual = next((path for path in _folders(pages) if path.lower() == prefix.lower() + name), None)
-            if actual is not None:
+            if (actual := folders.get(prefix.lower() + name)) is not None:
                 return _one_language(DocsFolder(actual, "folder", f"the folder {actual}"), pages, [])
     for prefix in prefixes:
         names = (f"{prefix}readme.md".lower(), f"{prefix}readme.markdown".lower())
@@ -336,11 +322,6 @@ def _is_below(path: str, folder: str | None) -> bool:
     return folder is not None and (folder == "." or path == folder or path.startswith(f"{folder}/"))
 
 
-def _folders(pages: Collection[str]) -> Iterator[str]:
-    seen: set[str] = set()
-    for page in sorted(pages):
-        folder = posixpath.dirname(page)
-        while folder and folder not in seen:
-            seen.add(folder)
-            yield folder
-            folder = posixpath.dirname(folder)
+def _above(page: str) -> Iterator[str]:
+    while page := posixpath.dirname(page):
+        yield page

@@ -19,7 +19,8 @@ def candidates(name: str, version: str) -> list[str]:
     """The tags that can mark this version of the package, most usual first."""
     short = name.rpartition("/")[2]  # @scope/pkg
     names = [name, short, name.replace("-", "_"), name.replace("-", ".")]
-    versions = [version, *([padded] if (padded := _padded(version)) else [])]
+    # some projects tag 1.2.0 as 1.2
+    versions = [version, *([version.removesuffix(".0")] if re.fullmatch(r"\d+\.\d+\.0", version) else [])]
     versions += [each.replace(".", "_") for each in versions]
     return list(dict.fromkeys(tag.format(each, name=own) for each in versions for tag in _TAGS for own in names))
 
@@ -52,8 +53,3 @@ def closest(tags: Sequence[str], name: str, version: str) -> list[str]:
 
 def _numbers(text: str) -> tuple[int, ...]:
     return tuple(int(number) for number in re.findall(r"\d{1,12}", text))[:6]
-
-
-def _padded(version: str) -> str | None:
-    """``1.2`` for ``1.2.0``: the same version, as some projects tag it."""
-    return version.removesuffix(".0") if re.fullmatch(r"\d+\.\d+\.0", version) else None
