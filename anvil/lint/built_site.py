@@ -123,7 +123,11 @@ class BuiltSite:
         if page is None:
             if self._has_file(inside) or self._has_file(unquote(inside)):
                 return Lookup("sound")
-            if self._has_redirects or (not self._knows_base and _climbs_out(file, target)):
+            # A relative target with more ".." than its HTML file has folders leads to a site beside this one, if this
+            # one is not published at the top of its host.
+            path = posixpath.join(posixpath.dirname(file), re.split(r"[?#]", target, maxsplit=1)[0])
+            climbs_out = posixpath.normpath(path).startswith("../")
+            if self._has_redirects or (not self._knows_base and climbs_out):
                 return None
             return Lookup("no address", f"the site has nothing at /{inside}")
         if not fragment or _MADE_BY_SCRIPTS.match(fragment) or self._pages[page].is_redirect:
@@ -152,13 +156,6 @@ class BuiltSite:
         targets = {link.target for page in self._pages.values() for link in page.links if not link.is_image}
         rooted = sorted(urlsplit(target).path for target in targets if re.match(r"/[^/]", target))
         return f"/{page_addresses.common_prefix(rooted[:MAX_ROOTED], self._files)}"
-
-
-def _climbs_out(file: str, target: str) -> bool:
-    """Whether a relative target has more ``..`` than its HTML file has folders: then it leads to a site beside this
-    one, if this one is not published at the top of its host."""
-    path = re.split(r"[?#]", target, maxsplit=1)[0]
-    return posixpath.normpath(posixpath.join(posixpath.dirname(file), path)).startswith("../")
 
 
 def _tail(target: str) -> tuple[str, str]:

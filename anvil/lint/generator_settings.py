@@ -90,7 +90,8 @@ def site_rules(files: FileTree, options: SiteOptions, pages: Collection[str] = (
     if generator_of_rule is None and (inner := _site_below(files, pages)) is not None:
         return inner
     if generator_of_rule is None or generator_of_rule == "github":
-        return _github(files)
+        names_above = {name for folder in files.ancestors() for name in files.names(folder) or ()}
+        return SiteRules(wiki=files.docs.endswith(".wiki") or ".obsidian" in names_above, dynamic=_GITHUB_DYNAMIC)
     return replace(_plain(files, generator_of_rule), rule=options.rule)
 
 
@@ -146,13 +147,6 @@ def unknown(files: FileTree) -> SiteRules:
     """A site of a generator whose links are not known: only links to files say what they mean."""
     rules = _plain(files, "unknown")
     return replace(rules, rule=None, slugs=("github", "mkdocs", "hugo", "vitepress"))
-
-
-def _github(files: FileTree) -> SiteRules:
-    wiki = files.docs.endswith(".wiki") or ".obsidian" in {
-        name for folder in files.ancestors() for name in files.names(folder) or ()
-    }
-    return SiteRules(wiki=wiki, dynamic=_GITHUB_DYNAMIC)
 
 
 # --- MkDocs --------------------------------------------------------------------------------------------------------
@@ -224,7 +218,11 @@ def _mkdocs_rules(files: FileTree, folder: str, content: str, whole: list[dict[s
         redirects={str(old): str(new) for old, new in redirects.items()} if isinstance(redirects, dict) else {},
         snippets=_include_folders(folder, content, extensions, hooks),
         excluded=(*_ignore_lines(whole, "exclude_docs"), *_strings(plugins.get("exclude", {}).get("glob"))),
-        filled=frozenset(_filled(plugins)),
+        filled=frozenset(
+            str(options.get("tags_file", "tags.md")) if name.endswith("tags") else f"{_blog_folder(options)}/index.md"
+            for name, options in plugins.items()
+            if name.endswith(("blog", "tags"))
+        ),
         wiki=any(_WIKI_LINKS.search(name) for name in (*plugins, *extensions)),
         silent=frozenset(silent),
     )
@@ -239,13 +237,8 @@ def _ignore_lines(configs: list[dict[str, Any]], *keys: str) -> Iterator[str]:
                     yield line.lstrip("/") if "/" in line.rstrip("/") else f"**/{line}"
 
 
-def _filled(plugins: Mapping[str, dict[str, Any]]) -> Iterator[str]:
-    """The pages into which plugins write lists."""
-    for name, options in plugins.items():
-        if name.endswith("blog"):
-            yield f"{str(options.get('blog_dir', 'blog')).strip('/')}/index.md"
-        elif name.endswith("tags"):
-            yield str(options.get("tags_file", "tags.md"))
+def _blog_folder(options: Mapping[str, Any]) -> str:
+    return str(options.get("blog_dir", "blog")).strip("/")
 
 
 def _with_parents(loaded: Mapping[str, dict[str, Any]], main: str) -> list[dict[str, Any]]:
@@ -297,19 +290,11 @@ def _mkdocs_nav(
 
     hidden = [patterns.glob(pattern) for pattern in _ignore_lines(configs, "not_in_nav", "draft_docs")]
     folders = [path for path in shown if path.endswith("/")]
-    blogs = [
-        str(options.get("blog_dir", "blog")).strip("/") + "/"
-        for name, options in plugins.items()
-        if name.endswith("blog")
-    ]
+    folders += [f"{_blog_folder(options)}/" for name, options in plugins.items() if name.endswith("blog")]
 
     def is_shown(file: str) -> bool:
         path = posixpath.relpath(file, content or ".")
-        return (
-            path in shown
-            or any(path.startswith(folder) for folder in (*folders, *blogs))
-            or any(glob.matches(path) for glob in hidden)
-        )
+        return path in shown or path.startswith(tuple(folders)) or any(glob.matches(path) for glob in hidden)
 
     return is_shown
 
@@ -336,16 +321,11 @@ def _docusaurus(files: FileTree, folder: str, names: Mapping[str, bool]) -> Site
         config = next((name for name in inner if re.fullmatch(r"docusaurus\.config\.[cm]?[jt]s", name)), None)
         if config is not None:
             source = _JS_COMMENT.sub("", files.read(posixpath.join(site, config)) or "")
-            content = _named_content(files, source, site)
+            named = (posixpath.normpath(join(site, path)) for path in _settings(source, "path") if path)
+            content = next((path for path in named if f"{files.docs}/".startswith(f"{path}/")), None)
             if content is not None or site == folder:
                 return _docusaurus_site(files, site, content)
     return None
-
-
-def _named_content(files: FileTree, source: str, folder: str) -> str | None:
-    """The folder with the documentation that a configuration in ``folder`` names; None if it names none."""
-    named = (posixpath.normpath(join(folder, path)) for path in _settings(source, "path") if path)
-    return next((content for content in named if f"{files.docs}/".startswith(f"{content}/")), None)
 
 
 def _docusaurus_site(files: FileTree, folder: str, named: str | None) -> SiteRules:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 from urllib.parse import unquote, urljoin
@@ -124,8 +124,10 @@ class Site:
             if address is not None:
                 self._own[path] = address
                 self.addresses.setdefault(self._canonical(address), path)
-            for alias in _aliases(page):
-                self.addresses.setdefault(self._canonical(alias), path)
+            for value in map(page.metadata.get, ALIAS_KEYS):
+                for alias in value if isinstance(value, list) else [value]:
+                    if isinstance(alias, str) and alias.startswith("/"):
+                        self.addresses.setdefault(self._canonical(alias), path)
 
     def _address(self, path: str, page: LintPage) -> str | None:
         """The path of a page below the site's top, without leading slash; None where the site has no such page."""
@@ -176,24 +178,21 @@ class Site:
         if "\0" in path or "\ufffd" in path:
             return UNKNOWN
         if not path:
-            return self._page(page.path, fragment)
+            return LinkTarget("page", page.path, fragment)
         if path.startswith("/"):
             return self._absolute(path.lstrip("/"), fragment)
         return self._relative(page, path, fragment, link)
-
-    def _page(self, path: str, fragment: str) -> LinkTarget:
-        return LinkTarget("page", path, fragment)
 
     def _at(self, file: str, fragment: str) -> LinkTarget | None:
         """The page or file at a normal path from the root; None for nothing and for folders."""
         inside = _inside(file, self.files.docs)
         if inside is not None and inside in self.pages:
-            return self._page(inside, fragment)
+            return LinkTarget("page", inside, fragment)
         return FILE if self.files.kind(file) == "file" else None
 
     def _at_address(self, address: str, fragment: str) -> LinkTarget | None:
         path = self.addresses.get(self._canonical(address))
-        return None if path is None else self._page(path, fragment)
+        return None if path is None else LinkTarget("page", path, fragment)
 
     def _asset(self, path: str) -> LinkTarget | None:
         return next((FILE for folder in self.rules.assets if self.files.kind(join(folder, path)) is not None), None)
@@ -253,7 +252,7 @@ class Site:
         if not path.lower().endswith(PAGE_ENDINGS) and (target := self._by_address(page, path, file, fragment)):
             return target
         if rules.by_name and path.lower().endswith(PAGE_ENDINGS) and (named := self.named(posixpath.basename(path))):
-            return self._page(named[0], fragment) if len(named) == 1 else UNKNOWN
+            return LinkTarget("page", named[0], fragment) if len(named) == 1 else UNKNOWN
         reason = self._absence(page, path, file, link)
         return UNKNOWN if reason is None else LinkTarget("missing", "", fragment, reason, file)
 
@@ -315,7 +314,7 @@ class Site:
         """``ref`` and ``relref``: a page by its path from its own folder, from the content, or by its name."""
         path, _, fragment = unquote(written).partition("#")
         if not path:
-            return self._page(page.path, fragment)
+            return LinkTarget("page", page.path, fragment)
         own = posixpath.dirname(posixpath.join(self.files.docs, page.path))
         starts = [self.rules.content] if path.startswith("/") else [own, self.rules.content]
         for start in starts:
@@ -327,7 +326,7 @@ class Site:
         name = posixpath.basename(path.rstrip("/"))
         pages = self.named(name) or self.named(f"{name}.md") or [p for p in self.pages if p.split("/")[-2:-1] == [name]]
         if pages:
-            return self._page(pages[0], fragment) if len(pages) == 1 else UNKNOWN
+            return LinkTarget("page", pages[0], fragment) if len(pages) == 1 else UNKNOWN
         if self.rules.generates:
             return UNKNOWN
         return LinkTarget("missing", "", fragment, f"no page of the content is named {path}")
@@ -337,7 +336,7 @@ class Site:
         name, _, fragment = written.partition("#")
         name = name.strip().rstrip("\\")
         if not name:
-            return self._page(page.path, fragment)
+            return LinkTarget("page", page.path, fragment)
         own = posixpath.dirname(page.path)
         for spelled in (name, name.replace(" ", "-"), name.replace(" ", "_")):
             for start in (own, ""):
@@ -346,7 +345,7 @@ class Site:
                     return target
             base = posixpath.basename(spelled)
             if pages := [path for ending in ("", *PAGE_ENDINGS) for path in self.named(base + ending)]:
-                return self._page(pages[0], fragment) if len(pages) == 1 else UNKNOWN
+                return LinkTarget("page", pages[0], fragment) if len(pages) == 1 else UNKNOWN
         if posixpath.splitext(name)[1] and not name.lower().endswith(PAGE_ENDINGS):
             return UNKNOWN  # an attachment, which may be in any folder
         if self.rules.generates:
@@ -369,12 +368,3 @@ def _inside(file: str, folder: str) -> str | None:
 def join(folder: str, path: str) -> str:
     """A path in a folder; ``""`` for the root."""
     return f"{folder}/{path}" if folder else path
-
-
-def _aliases(page: LintPage) -> Iterator[str]:
-    """The additional addresses of a page, from its front matter."""
-    for key in ALIAS_KEYS:
-        value = page.metadata.get(key)
-        for alias in value if isinstance(value, list) else [value]:
-            if isinstance(alias, str) and alias.startswith("/"):
-                yield alias

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import posixpath
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -23,7 +24,7 @@ from anvil.lint.linted_page import LintPage, PageHeading
 from anvil.lint.rules import Documentation, LintReport
 from anvil.lint.settings import RULE_NAMES, LintOptions
 from anvil.search import content_health
-from anvil.search.content_health import Pair
+from anvil.search.content_health import Pair, Spot
 from anvil.settings.schema import Config
 from anvil.system import installation, safe_files
 from anvil.text import front_matter, includes, markdown_sections, references
@@ -187,39 +188,31 @@ def _similar(reader: Reader | None, fresh: set[str], pages: int, notes: list[str
         return ()
     if len(fresh) < pages:
         notes.append(STALE.format(pages=counted(pages - len(fresh), "page"), build=build))
-    return tuple(
-        pair
-        for pair in pairs
-        if pair.first.file_path in fresh and pair.second.file_path in fresh and _is_worth_reporting(pair)
-    )
 
+    def is_telling(spot: Spot) -> bool:  # it has text in addition to its heading
+        size = spot.chars - len(spot.heading_path.rpartition(SEPARATOR)[2])
+        return spot.file_path in fresh and size >= MIN_DUPLICATE_CHARS
 
-def _is_worth_reporting(pair: Pair) -> bool:
-    """Whether both chunks have text in addition to their headings, and not only similar headings."""
-    sizes = (spot.chars - len(spot.heading_path.rpartition(SEPARATOR)[2]) for spot in (pair.first, pair.second))
-    return min(sizes) >= MIN_DUPLICATE_CHARS
+    return tuple(pair for pair in pairs if is_telling(pair.first) and is_telling(pair.second))
 
 
 def _linked_around(site: Site) -> frozenset[str]:
     """The pages that Markdown files in the folders above the documentation link to, such as a README."""
+    files = site.files
+    paths = [
+        posixpath.join(folder, name)
+        for folder in files.ancestors()[1:]
+        for name, is_folder in sorted((files.names(folder) or {}).items())
+        if not is_folder and name.lower().endswith(PAGE_ENDINGS)
+    ]
     linked: set[str] = set()
-    for path, text in _files_around(site.files):
-        page = LintPage(posixpath.relpath(path, site.files.docs or "."), references.read(text), ())
-        targets = (site.resolve(page, link) for link in page.references.links)
+    for path in paths[:MAX_FILES_AROUND]:
+        text = files.read(path) or ""
+        content = references.read(text[front_matter.split(text)[1] :])
+        page = LintPage(posixpath.relpath(path, files.docs or "."), content, ())
+        targets = (site.resolve(page, link) for link in content.links)
         linked.update(target.page for target in targets if target.kind == "page")
     return frozenset(linked)
-
-
-def _files_around(files: FileTree) -> Iterator[tuple[str, str]]:
-    left = MAX_FILES_AROUND
-    for folder in files.ancestors()[1:]:
-        for name, is_folder in sorted((files.names(folder) or {}).items()):
-            if left and not is_folder and name.lower().endswith(PAGE_ENDINGS):
-                left -= 1
-                path = posixpath.join(folder, name)
-                text = files.read(path)
-                if text is not None:
-                    yield path, text[front_matter.split(text)[1] :]
 
 
 def _built_site(site: SiteFolder) -> BuiltSite:
@@ -235,8 +228,5 @@ def _built_site(site: SiteFolder) -> BuiltSite:
         except (OSError, html_tree.Unreadable):
             continue  # it counts as missing from the site that the index has
     sources = {path: page.file for path, page in site.pages().items() if page.file in pages}
-
-    def has_file(address: str) -> bool:
-        return reader_processes.is_inside(site.folder, address)
-
+    has_file = functools.partial(reader_processes.is_inside, site.folder)
     return BuiltSite(pages, sources, has_file, urlsplit(site.url()).path or None)

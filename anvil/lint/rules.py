@@ -171,14 +171,10 @@ class Documentation:
         return any(silence.rule == rule and (issue.whole or issue.line in silence) for silence in silences)
 
     @cached_property
-    def orphans(self) -> tuple[Issue, ...]:
-        """The pages that no page links to and no navigation shows."""
-        return tuple(_orphans(self))
-
-    @property
     def unlinked(self) -> int:
         """How many orphans a report would have."""
-        return sum(issue.path in self.examined and not self.is_silent("orphan-page", issue) for issue in self.orphans)
+        orphans = orphan_page(self)
+        return sum(issue.path in self.examined and not self.is_silent("orphan-page", issue) for issue in orphans)
 
     @property
     def links_to_pages(self) -> tuple[int, int]:
@@ -292,7 +288,11 @@ def broken_anchor(documentation: Documentation) -> Iterator[Issue]:
             continue
         if target.kind != "page" or not fragment or _GENERATED_ANCHOR.match(fragment):
             continue
-        if use.link.target.startswith("#") and (site.rules.labels or _is_part(site, use.page.path)):
+        # The site may show the page inside of others, as Quarto, Docusaurus and docsify do with names such as
+        # _sidebar.md: an anchor alone is then one of the page around it.
+        name = posixpath.splitext(posixpath.basename(use.page.path))[0]
+        is_part = name.startswith("_") and name != "_index" and site.rules.generator != "github"
+        if use.link.target.startswith("#") and (site.rules.labels or is_part):
             continue
         if target.page not in anchors_by_page:
             anchors_by_page[target.page] = _anchors(site, site.pages[target.page])
@@ -332,13 +332,6 @@ def _anchors(site: Site, page: LintPage) -> frozenset[str] | None:
     return anchors | {slug(title, style) for title in bare for style in site.rules.slugs}
 
 
-def _is_part(site: Site, path: str) -> bool:
-    """Whether the site shows a page inside of others, as Quarto, Docusaurus and docsify do with names such as
-    ``_sidebar.md``: an anchor alone is then one of the page around it."""
-    name = posixpath.splitext(posixpath.basename(path))[0]
-    return name.startswith("_") and name != "_index" and site.rules.generator != "github"
-
-
 def _lines_of_a_bot(page: LintPage) -> range:
     """The lines of the table of contributors that a bot writes."""
     text = page.references.text
@@ -376,16 +369,14 @@ def undefined_reference(documentation: Documentation) -> Iterator[Issue]:
         if not page.references.undefined or _is_dynamic(documentation.site, page):
             continue
         for at, label in page.references.undefined:
-            if documentation.site.rules.generator == "mkdocs" and _is_after_a_paragraph(page, label):
+            # a line that is the definition but for the paragraph before it, which only Python-Markdown ends
+            definition = rf"^[ \t>]*\[{re.escape(label)}\]:[ \t]*\S"
+            is_mkdocs = documentation.site.rules.generator == "mkdocs"
+            if is_mkdocs and re.search(definition, page.references.prose, re.M | re.I):
                 continue
             if documentation.built is not None and not documentation.built.shows_label(page.path, label):
                 continue
             yield from _at(page, at, f"The link label {_code(f'[{label}]')} is not defined in this page.")
-
-
-def _is_after_a_paragraph(page: LintPage, label: str) -> bool:
-    """Whether a line is the definition of a label but for the paragraph before it, which only Python-Markdown ends."""
-    return re.search(rf"^[ \t>]*\[{re.escape(label)}\]:[ \t]*\S", page.references.prose, re.M | re.I) is not None
 
 
 def _is_dynamic(site: Site, page: LintPage) -> bool:
@@ -394,10 +385,6 @@ def _is_dynamic(site: Site, page: LintPage) -> bool:
 
 def orphan_page(documentation: Documentation) -> Iterator[Issue]:
     """Pages that no page links to and no navigation shows."""
-    yield from documentation.orphans
-
-
-def _orphans(documentation: Documentation) -> Iterator[Issue]:
     site = documentation.site
     if documentation.built is None and site.rules.nav is None and site.rules.generator != "github":
         return
