@@ -36,9 +36,9 @@ def placed(page: Page, document: Document) -> SitePlace:
     return SitePlace(html, address, page.file.src_uri if document.cleaned else address)
 
 
-def above(page: Page, document: Document) -> tuple[str, ...] | None:
-    """The titles of the sections above a page in the navigation; None for one that is not in it."""
-    return None if document.nav_path is None else tuple(str(each.title) for each in reversed(list(page.ancestors)))
+def above(page: Page) -> tuple[str, ...]:
+    """The titles of the sections above a page in the navigation."""
+    return tuple(str(each.title) for each in reversed(list(page.ancestors)))
 
 
 class Choice:
@@ -85,7 +85,8 @@ def document(page: Page, headings: tuple[Heading, ...], text: str, in_nav: bool,
     """The document of a page. ``headings``: those of its HTML. ``text``: its Markdown. ``cleaned``: text that readers
     do not see is left out of the search."""
     title = str(page.title)
-    above = [str(section.title) for section in reversed(list(page.ancestors))]
+    # the text of the file where ``text`` is another; empty for a page that a plugin made
+    source = "" if getattr(page.file, "generated_by", None) else _content(page)
     edit = {"edit_url": page.edit_url} if page.edit_url else {}
     return Document(
         path=page.file.src_uri,
@@ -94,18 +95,12 @@ def document(page: Page, headings: tuple[Heading, ...], text: str, in_nav: bool,
         size=0,
         title=title,
         url=page.canonical_url,
-        nav_path=SEPARATOR.join([*above, title]) if in_nav else None,
+        nav_path=SEPARATOR.join([*above(page), title]) if in_nav else None,
         metadata={**front_matter.plain(page.meta), **edit, "rendered": True},
         headings=headings,
         cleaned=cleaned,
-        source=_file_text(page, text),
+        source=None if source == text else source,
     )
-
-
-def _file_text(page: Page, text: str) -> str | None:
-    """The text of a page's file where ``text`` is another; empty for a page that a plugin made."""
-    source = "" if getattr(page.file, "generated_by", None) else _content(page)
-    return None if source == text else source
 
 
 def _content(page: Page) -> str:

@@ -7,7 +7,6 @@ With ``mkdocs serve`` the plugin and the model stay loaded until the server ends
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import shutil
 from collections.abc import Iterator, Sequence
@@ -28,7 +27,7 @@ from anvil.agents.pointer_text import SiteAccess
 from anvil.build.report import BuildReport
 from anvil.cli.output import ProgressLines
 from anvil.doc_tests import suite_report
-from anvil.errors import AnvilError, BuildError
+from anvil.errors import AnvilError
 from anvil.formats.characters import log_line
 from anvil.index_file import publish, published_manifest, verify
 from anvil.markdown import llms, site_files, twins
@@ -181,7 +180,7 @@ class AnvilPlugin(BasePlugin[options.AnvilConfig]):  # type: ignore[no-untyped-c
         assert self._settings is not None and self._settings.index is not None
         kept = Path(self._settings.index)
         safe_files.ensure_inside_parent(kept.parent)
-        with _writing(kept):
+        with safe_files.writing(kept):
             if not kept.parent.exists():
                 kept.parent.mkdir(parents=True)
                 safe_files.write_file(kept.parent / ".gitignore", "*\n")
@@ -214,26 +213,22 @@ class AnvilPlugin(BasePlugin[options.AnvilConfig]):  # type: ignore[no-untyped-c
             if not rendered:
                 text = self._source(path, page, expand)
                 rendered = choice.auto and pages.is_incomplete(page, text, content)
-            if rendered and (converted := self._as_markdown(path, content)) is not None:
-                if text is not None:
-                    converted_paths.append(path)
-                text, rendered = converted, True
-            else:
-                text, rendered = text if text is not None else self._source(path, page, expand), False
-            documents.append(pages.document(page, content.headings, text, path in self._order, cleaned=not rendered))
+            converted = None
+            if rendered:
+                try:  # one page must not stop the index
+                    converted = content.converted.markdown
+                except Exception as error:
+                    log.warning(f"{path} is indexed as Markdown, because its HTML cannot be converted: {error!r}")
+            cleaned = converted is None
+            if converted is None:
+                converted = self._source(path, page, expand) if text is None else text
+            elif text is not None:
+                converted_paths.append(path)
+            documents.append(pages.document(page, content.headings, converted, path in self._order, cleaned))
         if converted_paths:
             shown = ", ".join(sorted(converted_paths))
             log.info(f"Indexed as HTML, because it has more text than the Markdown: {shown}")
         return documents
-
-    def _as_markdown(self, path: str, content: Fragment) -> str | None:
-        """A page's HTML as Markdown; None, after a warning, if it cannot be converted. One page must not stop the
-        index."""
-        try:
-            return content.converted.markdown
-        except Exception as error:
-            log.warning(f"{path} is indexed as Markdown, because its HTML cannot be converted: {error!r}")
-        return None
 
     def _source(self, path: str, page: Page, expand: pages.Expand) -> str:
         """A page's Markdown with its snippets."""
@@ -261,17 +256,17 @@ class AnvilPlugin(BasePlugin[options.AnvilConfig]):  # type: ignore[no-untyped-c
         ordered = sorted(documents, key=lambda document: (self._order.get(document.path, last), document.path))
         places = {each.path: pages.placed(self._shown[each.path][0], each) for each in ordered}
         layout = twins.lay_out(places.values())
-        root = (config.site_url or "").rstrip("/")
-        url = f"{root}/" if root else ""
+        url = _site_url(config)
         site = twins.SiteLinks(places.values(), url, sources={path: at.html for path, at in places.items()})
 
         def placed_pages() -> Iterator[PlacedPage]:
             for each in ordered:
                 page, html = self._shown[each.path]
                 for path in layout.files[places[each.path].html][:1]:
+                    above = None if each.nav_path is None else pages.above(page)
                     timed = replace(each, last_modified=times.get(each.path, ("", ""))[1])
                     images = () if each.cleaned else self._contents[html].converted.images
-                    yield PlacedPage(places[each.path], page_of(timed, path, pages.above(page, each), images))
+                    yield PlacedPage(places[each.path], page_of(timed, path, above, images))
 
         report = site_files.write(
             Path(config.site_dir),
@@ -285,7 +280,7 @@ class AnvilPlugin(BasePlugin[options.AnvilConfig]):  # type: ignore[no-untyped-c
             log.warning(f"llms_txt: {note}")
 
     def _put(self, kept: Path, target: Path) -> None:
-        with _writing(target):
+        with safe_files.writing(target):
             target.parent.mkdir(parents=True, exist_ok=True)
             publish.ensure_overwritable(target)
             fresh = target.with_name(target.name + ".new")
@@ -297,10 +292,7 @@ class AnvilPlugin(BasePlugin[options.AnvilConfig]):  # type: ignore[no-untyped-c
     def _publish_skill(self, config: MkDocsConfig, index: Path) -> None:
         if self._unread:  # it would lack the pages that a dirty build skipped
             return
-        root = (config.site_url or "").rstrip("/")
-        access = SiteAccess(
-            f"{root}/" if root else "", self.config.index_path, self.config.mcp_url, self.config.llms_txt
-        )
+        access = SiteAccess(_site_url(config), self.config.index_path, self.config.mcp_url, self.config.llms_txt)
         skill.publish(index, Path(config.site_dir), config.site_name, access)
 
     def _close(self) -> None:
@@ -343,12 +335,10 @@ class AnvilPlugin(BasePlugin[options.AnvilConfig]):  # type: ignore[no-untyped-c
         log.warning(message)
 
 
-@contextlib.contextmanager
-def _writing(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise BuildError(safe_files.unwritable(error.filename or path, error)) from error
+def _site_url(config: MkDocsConfig) -> str:
+    """The address of the site, with a slash at its end; empty where it is not known."""
+    root = (config.site_url or "").rstrip("/")
+    return f"{root}/" if root else ""
 
 
 def reusable(sources: Sequence[str], folder: Path, model_digest: str, config: Config) -> tuple[list[Path], list[str]]:

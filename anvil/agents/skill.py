@@ -109,7 +109,7 @@ def publish(index: Path, site: Path, project: str, access: SiteAccess) -> tuple[
     site stay. Raises :class:`ConfigError` and :class:`BuildError`, and :class:`ArtifactError` for the index."""
     made = published(index, project, access)
     listed = site / INDEX
-    try:
+    with safe_files.writing(site):
         before = _read(listed)
         files = skill_files(made, before.decode(errors="replace") if before is not None else None)
         for path, data in files.items():
@@ -119,8 +119,6 @@ def publish(index: Path, site: Path, project: str, access: SiteAccess) -> tuple[
             file.parent.mkdir(parents=True, exist_ok=True)
             if _read(file) != data:
                 safe_files.write_file(file, data, flush=False)
-    except OSError as error:
-        raise BuildError(safe_files.unwritable(error.filename or site, error)) from None
     return tuple(files)
 
 

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from anvil.markdown.page_file import MarkdownPage
+from anvil.markdown.page_file import MarkdownPage, one_line
 from anvil.wording import counted
 
 LIST, FULL = "llms.txt", "llms-full.txt"
@@ -56,7 +56,7 @@ def list_file(site: PublishedSite, pages: Sequence[MarkdownPage], has_full: bool
 
 def head(site: PublishedSite) -> str:
     """The first lines of both files."""
-    return f"# {_line(site.name)}\n" + (f"\n> {_line(site.summary)}\n" if _line(site.summary) else "")
+    return f"# {one_line(site.name)}\n" + (f"\n> {one_line(site.summary)}\n" if one_line(site.summary) else "")
 
 
 def part_of_full(page: MarkdownPage, text: str) -> str:
@@ -66,16 +66,16 @@ def part_of_full(page: MarkdownPage, text: str) -> str:
 
 def _sections(pages: Sequence[MarkdownPage]) -> dict[str, list[MarkdownPage]]:
     """Title -> pages, in the order of the first page of each; the optional ones are last."""
-    name = _by_navigation if any(page.above is not None for page in pages) else _by_folder(pages)
+    by_folder = None if any(page.above is not None for page in pages) else _by_folder(pages)
     sections: dict[str, list[MarkdownPage]] = {}
     for page in pages:
-        sections.setdefault(_line(name(page)), []).append(page)
+        if by_folder is not None:
+            name = by_folder(page)
+        else:  # by navigation
+            name = OPTIONAL if page.above is None else page.above[0] if page.above else TOP_SECTION
+        sections.setdefault(one_line(name), []).append(page)
     last = sections.pop(OPTIONAL, None)
     return sections if last is None else {**sections, OPTIONAL: last}
-
-
-def _by_navigation(page: MarkdownPage) -> str:
-    return OPTIONAL if page.above is None else page.above[0] if page.above else TOP_SECTION
 
 
 def _by_folder(pages: Sequence[MarkdownPage]) -> Callable[[MarkdownPage], str]:
@@ -113,12 +113,8 @@ def _listed(
 
 
 def _link(site_url: str, page: MarkdownPage, chars: int) -> str:
-    title = _line(page.title).replace("[", "(").replace("]", ")")
-    about = _line(page.description)
+    title = one_line(page.title).replace("[", "(").replace("]", ")")
+    about = one_line(page.description)
     if len(about) > chars:
         about = about[: chars - 1].rstrip() + "…" if chars else ""
     return f"- [{title}]({site_url}{urllib.parse.quote(page.path)}){f': {about}' if about else ''}\n"
-
-
-def _line(text: str) -> str:
-    return " ".join(text.split())

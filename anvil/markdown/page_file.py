@@ -57,14 +57,14 @@ def page_of(
     if document.cleaned:
         text = visible_text.without_hidden_lines(_mask(text))
     if not has_heading:
-        text = f"# {_line(title)}\n\n{text.lstrip()}"
+        text = f"# {one_line(title)}\n\n{text.lstrip()}"
     modified = document.last_modified
     return MarkdownPage(
         path=path,
-        title=_line(title),
+        title=one_line(title),
         text=text.strip("\r\n") + "\n",
         url=document.url,
-        description=_line(_text(metadata, "description") or ""),
+        description=one_line(_text(metadata, "description") or ""),
         version=_text(metadata, "version"),
         language=_text(metadata, "language"),
         last_modified=modified if modified and modified != UNKNOWN_TIME else None,
@@ -115,7 +115,7 @@ def _text(metadata: dict[str, object], key: str) -> str | None:
     return value.strip() or None if isinstance(value, str) else None
 
 
-def _line(text: str) -> str:
+def one_line(text: str) -> str:
     return " ".join(text.split())
 
 

@@ -340,7 +340,9 @@ def publish(
         first = next((document for document in stored if places[document.file_path].address == ""), None)
         summary = first.metadata.get("description") if first is not None else None
         version = version or reader.meta().get("version")
-        of_site = _descriptions_of_the_site(document for document in stored if document is not first)
+        # Generators put a description of the site into each page without one of its own.
+        counts = Counter(str(document.metadata.get("description")) for document in stored if document is not first)
+        of_site = frozenset(description for description, count in counts.items() if count > 1)
         base_path = "/"
         if not url:
             base_path = twins.base_path((text for _, text in _texts(reader, stored)), places.values())
@@ -371,12 +373,6 @@ def _order(page: SitePage) -> list[tuple[bool, str]]:
 def _texts(reader: Reader, stored: list[StoredDocument]) -> Iterator[tuple[StoredDocument, str]]:
     chunks = reader.chunks_of_pages(document.id for document in stored)
     return ((document, page_text(own)) for document, own in zip(stored, chunks, strict=True))
-
-
-def _descriptions_of_the_site(stored: Iterable[StoredDocument]) -> frozenset[object]:
-    """Descriptions that generators put into each page without one of its own."""
-    counts = Counter(str(document.metadata.get("description")) for document in stored)
-    return frozenset(description for description, count in counts.items() if count > 1)
 
 
 def _document(stored: StoredDocument, text: str, version: str | None, of_site: Collection[object]) -> Document:

@@ -52,9 +52,9 @@ def lay_out(places: Iterable[SitePlace]) -> Layout:
     files: dict[str, list[str]] = {}
     refused: dict[str, str] = {}
     taken: set[str] = set()
-    for wanted in (_beside, _behind):  # first all that are beside HTML: they go before a page with the same address
+    for is_beside in (True, False):  # first all that are beside HTML: they go before a page with the same address
         for place in ordered:
-            path = wanted(place)
+            path = posixpath.splitext(place.html)[0] + ".md" if is_beside else _behind(place)
             own = files.setdefault(place.html, [])
             if path is None or path in own or not page_addresses.is_plain(path):  # nor is it read from a record
                 continue
@@ -64,10 +64,6 @@ def lay_out(places: Iterable[SitePlace]) -> Layout:
             taken.add(path.casefold())
             own.append(path)
     return Layout({html: tuple(own) for html, own in files.items()}, refused)
-
-
-def _beside(place: SitePlace) -> str | None:
-    return posixpath.splitext(place.html)[0] + ".md"
 
 
 def _behind(place: SitePlace) -> str | None:

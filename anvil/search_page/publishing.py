@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from anvil.errors import BuildError, ConfigError
+from anvil.errors import ConfigError
 from anvil.index_file import connection, table_rows, verify
 from anvil.index_file.reader import Reader
 from anvil.requests import MAX_RESULTS, SearchRequest
@@ -79,7 +79,7 @@ def publish(index: Path, site: Path, addresses: Mapping[str, str]) -> Path:
     scripts = importlib.resources.files("anvil.search_page") / "files"
     files = {name: (scripts / name).read_bytes() for name in FILES}
     files[DATA] = json.dumps(data, ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode(errors="replace")
-    try:
+    with safe_files.writing(folder):
         safe_files.ensure_inside_parent(folder)
         folder.mkdir(exist_ok=True)
         for name, content in files.items():
@@ -87,8 +87,6 @@ def publish(index: Path, site: Path, addresses: Mapping[str, str]) -> Path:
             state = safe_files.regular_file(path)
             if state is None or state.st_size != len(content) or safe_files.data(path, len(content)) != content:
                 safe_files.write_file(path, content, flush=False)
-    except OSError as error:
-        raise BuildError(safe_files.unwritable(error.filename or folder, error)) from None
     return folder / PAGE
 
 

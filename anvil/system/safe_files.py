@@ -11,7 +11,8 @@ import hashlib
 import os
 import stat
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from anvil.errors import BuildError
@@ -49,6 +50,15 @@ def unwritable(path: str | os.PathLike[str], error: OSError) -> str:
     is_full = error.errno in (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC))
     step = "Free some space on its disk" if is_full else "Check its place and its permissions"
     return f"{os.fspath(path)} cannot be written: {reason(error)}. {step}, and try again."
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Raise :class:`BuildError`, which has the next step, where ``path`` or a file in it cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        raise BuildError(unwritable(error.filename or path, error)) from error
 
 
 def text(path: Path, max_bytes: int = MAX_BYTES, errors: str = "strict") -> str:
@@ -101,7 +111,7 @@ def put_file(path: Path, content: str | bytes, *, flush: bool = True) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_file(path, content, flush=flush)
-    except OSError as error:
+    except OSError as error:  # which may name the new file next to it
         raise BuildError(unwritable(path, error)) from None
 
 

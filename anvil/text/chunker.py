@@ -26,31 +26,28 @@ def chunks(page: ParsedPage, options: Chunking) -> tuple[Chunk, ...]:
     With :class:`ChunkingOptions`, chunks have ``max_chunk_size`` characters at most, and joined they are ``page.text``.
     With :class:`FixedChunks`, they have ``size`` characters at most, and each begins with the end of the one before.
     """
-    if not page.text.strip():
+    text, first_line = page.text, page.first_line
+    if not text.strip():
         return ()
-    with markdown_sections.paused(len(page.text)):
-        return _chunks(page, options)
-
-
-def _chunks(page: ParsedPage, options: Chunking) -> tuple[Chunk, ...]:
-    line_ends = [line_end.end() for line_end in LINE_END.finditer(page.text)]
-    cuts = _fixed(page, options) if isinstance(options, FixedChunks) else _by_sections(page, options)
-    masked = visible_text.masked(page.text)  # of the whole page: a comment may begin in one chunk and end in another
-    return tuple(
-        Chunk(
-            ordinal=ordinal,
-            heading_path=section.heading_path + suffix,
-            heading_level=section.heading_level,
-            content=page.text[start:stop],
-            start=start,
-            end=stop,
-            start_line=page.first_line + bisect_right(line_ends, start),
-            end_line=page.first_line + bisect_right(line_ends, stop - 1),  # a line end is the end of its own line
-            anchor=section.anchor,
-            masked=None if masked[start:stop] == page.text[start:stop] else masked[start:stop],
+    with markdown_sections.paused(len(text)):
+        line_ends = [line_end.end() for line_end in LINE_END.finditer(text)]
+        cuts = _fixed(page, options) if isinstance(options, FixedChunks) else _by_sections(page, options)
+        masked = visible_text.masked(text)  # of the whole page: a comment may begin in one chunk and end in another
+        return tuple(
+            Chunk(
+                ordinal=ordinal,
+                heading_path=section.heading_path + suffix,
+                heading_level=section.heading_level,
+                content=text[start:stop],
+                start=start,
+                end=stop,
+                start_line=first_line + bisect_right(line_ends, start),
+                end_line=first_line + bisect_right(line_ends, stop - 1),  # a line end is the end of its own line
+                anchor=section.anchor,
+                masked=None if masked[start:stop] == text[start:stop] else masked[start:stop],
+            )
+            for ordinal, (section, suffix, start, stop) in enumerate(cuts)
         )
-        for ordinal, (section, suffix, start, stop) in enumerate(cuts)
-    )
 
 
 def _by_sections(page: ParsedPage, options: ChunkingOptions) -> Iterator[tuple[Section, str, int, int]]:

@@ -40,8 +40,14 @@ def split(text: str) -> tuple[Mapping[str, Any], int]:
     ``text`` has no byte order mark. Keys are strings; dates and times are ISO 8601 strings.
     """
     fence, start, end, following = _block(text)
-    metadata = _parse(text[start:end], fence) if following else None
-    return ({}, 0) if metadata is None else (metadata, following)
+    if not following:
+        return {}, 0
+    try:
+        loaded = read_toml(LINE_END.sub("\n", text[start:end])) if fence == "+++" else read_yaml(text[start:end])
+        metadata = {} if loaded is None else _plain(loaded, 0, [MAX_NODES])
+    except (ValueError, RecursionError, Refused):
+        return {}, 0
+    return (metadata, following) if isinstance(metadata, dict) else ({}, 0)
 
 
 def end(text: str) -> int:
@@ -83,15 +89,6 @@ def _line(text: str, position: int) -> int:
     """Offset after the line that begins at ``position``."""
     match = LINE.match(text, position)
     return match.end() if match else len(text)
-
-
-def _parse(source: str, fence: str) -> dict[str, Any] | None:
-    try:
-        loaded = read_toml(LINE_END.sub("\n", source)) if fence == "+++" else read_yaml(source)
-        metadata = {} if loaded is None else _plain(loaded, 0, [MAX_NODES])
-    except (ValueError, RecursionError, Refused):
-        return None
-    return metadata if isinstance(metadata, dict) else None
 
 
 def _plain(value: Any, depth: int, budget: list[int]) -> Any:

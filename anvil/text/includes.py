@@ -398,16 +398,12 @@ def _region(lines: list[str], name: str) -> list[str] | None:
                 chosen.append(line)
         elif mark[1]:
             if depth and (mark[2] == name or (not mark[2] and depth == 1)):
-                return _dedented(chosen)
+                common = min((len(line) - len(line.lstrip()) for line in chosen if line.strip()), default=0)
+                return [line[common:] for line in chosen]
             depth -= 1 if depth else 0
         elif depth or mark[2] == name:
             depth += 1
     return None
-
-
-def _dedented(lines: list[str]) -> list[str]:
-    common = min((len(line) - len(line.lstrip()) for line in lines if line.strip()), default=0)
-    return [line[common:] for line in lines]
 
 
 def _literal_lines(lines: list[str], options: Mapping[str, str]) -> list[str] | None:

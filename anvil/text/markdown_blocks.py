@@ -214,8 +214,10 @@ class _Quote(block_token.Quote):
         while end < len(rows) and (row := rows[end]).strip() and (end == start or not _breaks(rows, end, cls)):
             bare = cls.convert_leading_tabs(row.lstrip())  # type: ignore[no-untyped-call]
             if bare[0] == ">":
-                inside.append(bare[2:] if bare[1] == " " else bare[1:])  # one space belongs to the marker
-                is_open = _opens_paragraph(inside[-1])
+                line = bare[2:] if bare[1] == " " else bare[1:]  # one space belongs to the marker
+                inside.append(line)
+                is_code = _FENCE.match(line) or block_token.BlockCode.start(line)  # type: ignore[no-untyped-call]
+                is_open = bool(line.strip()) and not is_code
             elif is_open:
                 inside.append(row)
             else:
@@ -230,11 +232,6 @@ class _Quote(block_token.Quote):
         blocks = _inside(inside, start_line)
         block_token.Paragraph.parse_setext = True
         return blocks
-
-
-def _opens_paragraph(line: str) -> bool:
-    """Whether a paragraph is open after this line of a quote."""
-    return bool(line.strip()) and not _FENCE.match(line) and not block_token.BlockCode.start(line)  # type: ignore[no-untyped-call]
 
 
 _Item = tuple[Sequence[Any], int]
@@ -290,7 +287,8 @@ def _item(
     following, blanks = None, 0
     while end < len(rows):
         row = rows[end]
-        own = _continuation(row, column) if row[0] in " \t\n" else None
+        # the line without so many columns of indentation; None when it has fewer and is not blank
+        own = block_token.ListItem.parse_continuation(row, column) if row[0] in " \t\n" else None  # type: ignore[no-untyped-call]
         if own is None:
             following = _marker(row)
             if following is not None:
@@ -316,11 +314,6 @@ def _is_no_item(rows: Sequence[str], index: int, leader: str) -> bool:
     if "|" in line or leader[0] in ".)":
         return _breaks(rows, index, _List)
     return line.count(leader) > 2 and block_token.ThematicBreak.pattern.match(line) is not None
-
-
-def _continuation(line: str, column: int) -> str | None:
-    """The line without ``column`` columns of indentation; None when it has fewer and is not blank."""
-    return block_token.ListItem.parse_continuation(line, column)  # type: ignore[no-untyped-call,no-any-return]
 
 
 class _Boxes:

@@ -13,6 +13,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Literal, NamedTuple
 
 from anvil.formats.characters import LINE_END, line_starts
@@ -242,12 +243,8 @@ def target_spans(text: str) -> tuple[TargetSpan, ...]:
             if attribute[1].lower() == wanted and not value.startswith("{"):  # an expression of MDX has no address
                 start, end = (tag.start(2) + at for at in attribute.span(2))
                 targets.append(TargetSpan(start, end, html.unescape(value.strip("\"'")), True))
-    targets.sort()
-    return tuple(span for before, span in zip((None, *targets), targets, strict=False) if _is_behind(span, before))
-
-
-def _is_behind(span: TargetSpan, before: TargetSpan | None) -> bool:
-    return before is None or span.start >= before.end  # else it is in another, such as a link in a title
+    pairs = pairwise([TargetSpan(0, 0, "", False), *sorted(targets)])
+    return tuple(span for before, span in pairs if span.start >= before.end)  # else it is in one, such as in a title
 
 
 def with_targets(text: str, spans: Iterable[TargetSpan], changed: Callable[[str], str]) -> str:
