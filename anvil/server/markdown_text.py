@@ -15,13 +15,13 @@ from typing import Any
 from anvil.formats.data_formats import compact, plain
 from anvil.results import GrepMatch, GrepResult, Hit, Page, PageList, PageSummary, Place, SearchResult, SectionText
 from anvil.search.confidence import UNLIKELY
+from anvil.text.headings import under_heading
 from anvil.values import SEPARATOR, address, at_line
 from anvil.wording import counted, full_heading
 
 MAX_LISTED_CHARS = 1500
 """Characters of the breadcrumbs that follow a part of a page."""
 _BLANK_LINES = re.compile(r"\n(?:[ \t]*\n){2,}")
-_HEADING = re.compile(r"\s*#{1,6}[ \t][^\r\n]*")
 
 
 @singledispatch
@@ -54,7 +54,9 @@ def rendered_hit(hit: Hit) -> str:
 
 def _further(place: Place) -> str:
     lines = _lines(place.start_line, place.end_line)
-    return f"#{place.anchor}{lines} {place.heading_path.rpartition(SEPARATOR)[2]}\n{_body(place.content)}"
+    # What stands before the first heading of a page has no anchor, and its breadcrumb is its address.
+    head = f"#{place.anchor}{lines} {place.heading_path.rpartition(SEPARATOR)[2]}" if place.anchor else ""
+    return f"{head or f'#{place.heading_path}{lines}'}\n{_body(place.content)}"
 
 
 def _lines(first: int | None, last: int | None) -> str:
@@ -65,8 +67,7 @@ def _lines(first: int | None, last: int | None) -> str:
 
 def _body(content: str) -> str:
     """A text without its heading, which stands above it, and with one blank line in place of several."""
-    heading = _HEADING.match(content)
-    return _BLANK_LINES.sub("\n\n", content[heading.end() if heading else 0 :]).strip()
+    return _BLANK_LINES.sub("\n\n", under_heading(content)).lstrip("\r\n").rstrip()
 
 
 @render.register

@@ -55,6 +55,11 @@ LINK_TARGET = lazy_pattern(
     r"""(?:\s+(?!\s)(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|\((?:[^()\\]|\\.)*\)))?\s*(?!\s)\)""",
     re.DOTALL,
 )
+_FIRST_HEADING = lazy_pattern(
+    r"(?:[ \t]*[\r\n])* {0,3}"
+    r"(?:#{1,6}(?![^ \t\r\n])[^\r\n]*|[^\s#>|+*~`-][^\r\n]*\r?\n {0,3}(?:=+|-+)[ \t]*(?![^\r\n]))"
+)
+"""The heading with which a section begins: marked with ``#``, or one line that is underlined."""
 _CLOSING = {"<!--": "-->", "{/*": "*/}"}
 LINK_LABEL = lazy_pattern(r"\[([^\[\]]*)\]")
 """The label behind a link text: ``[text][label]``. Both match right behind the text's bracket."""
@@ -62,6 +67,12 @@ _MARKS = lazy_pattern(r"[\\`<\[\]{!*_~&]")
 """What a piece begins with; text without any is read as it is."""
 _VITEPRESS_SIGNS = lazy_pattern(r"[\s~`!@#$%^&*()\-_+=\[\]{}|\\;:\"'\u201c\u201d\u2018\u2019<>,.?/]+")
 _NOT_IN_ASCII_SLUG = lazy_pattern(r"[^a-z0-9 _-]+")
+
+
+def under_heading(section: str) -> str:
+    """The text of a section without its heading."""
+    heading = _FIRST_HEADING.match(section)
+    return section[heading.end() :] if heading else section
 
 
 def attributes(source: str) -> tuple[str, str]:

@@ -18,13 +18,19 @@ from anvil.server.toolset import RunningToolset
 from tests.conftest import PAGES, write
 
 LONG = "# Rope\n\n" + "".join(f"Paragraph {number} is of something else.\n\n" for number in range(60))
+HITCHES = (
+    "A timber hitch or a clove hitch begins a lashing of two spars.\n\n" + "A hitch holds. " * 20 + "\n\n"
+    "Timber hitch\n------------\n\n    # a hitch for a log\n    haul the timber\n\n" + "A hitch holds. " * 20
+)
 KNOTS = "## Knots\n\nThe bowline is a knot.\n\n\n\n\nIt holds.\n"
 
 
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[anvil.Anvil]:
     folder: Path = tmp_path_factory.mktemp("markdown")
-    docs = write(folder / "docs", {**PAGES, "rope.md": f"{LONG}The euphroe spreads an awning.\n\n{KNOTS}"})
+    docs = write(
+        folder / "docs", {**PAGES, "rope.md": f"{LONG}The euphroe spreads an awning.\n\n{KNOTS}", "hitches.md": HITCHES}
+    )
     with anvil.open(docs, folder / "i.db", "none") as found:
         found.index()
         yield found
@@ -78,6 +84,14 @@ def test_further_sections_and_notes_stand_below(ask: Any, opened: anvil.Anvil) -
     name = place.heading_path.rpartition(" > ")[2]
     assert f"\n#{place.anchor} (lines {place.start_line}-{place.end_line}) {name}\n" in text
     assert result.freshness.notes and text.endswith("\n\n" + "\n".join(result.freshness.notes))
+
+
+def test_a_heading_is_not_repeated_and_the_beginning_of_a_page_has_an_address(ask: Any) -> None:
+    timber = ask("search_docs", query="timber hitch", top_k=1)
+    assert timber.split("\n")[1:3] == ["    # a hitch for a log", "    haul the timber"]
+    beginning = next(line for line in timber.split("\n") if line.startswith("#("))
+    assert beginning == "#(root) (lines 1-4)"
+    assert "clove hitch" in ask("get_section", file_path="hitches.md", heading_path="(root)")
 
 
 def test_what_nothing_answers_is_said_first(opened: anvil.Anvil) -> None:

@@ -7,7 +7,7 @@ import time
 import pytest
 from markdown.extensions.toc import unique
 
-from anvil.text.headings import MAX_TITLE, Anchors, attributes, breadcrumbs, plain, slug
+from anvil.text.headings import MAX_TITLE, Anchors, attributes, breadcrumbs, plain, slug, under_heading
 
 TITLES = {
     '`<ClientOnly />` <Badge type="info" text="component" />': "<ClientOnly />",
@@ -129,3 +129,24 @@ def test_mkdocs_numbers_are_those_of_python_markdown(titles: list[str]) -> None:
 def test_github_numbers_begin_at_one() -> None:
     ours = Anchors("github")
     assert [ours.claim(title) for title in ("a", "a", "a-1", "a")] == ["a", "a-1", "a-1-1", "a-2"]
+
+
+@pytest.mark.parametrize(
+    ("section", "text"),
+    [
+        ("## Install\n\nText.\n", "\n\nText.\n"),
+        ("\n  #\nText.", "\nText."),
+        ("Install\n=======\nText.", "\nText."),
+        ("Install\r\n---\r\nText.", "\r\nText."),
+        ("## Install", ""),
+        ("Text.\n\n---\n", "Text.\n\n---\n"),
+        ("#install is a tag", "#install is a tag"),
+        ("    # in code\n", "    # in code\n"),
+        ("| a |\n|---|\n", "| a |\n|---|\n"),
+        ("- item\n---\n", "- item\n---\n"),
+        ("Text\n--- and more", "Text\n--- and more"),
+        ("", ""),
+    ],
+)
+def test_the_text_under_a_heading(section: str, text: str) -> None:
+    assert under_heading(section) == text
