@@ -127,7 +127,6 @@ class AnvilApplication:
         self._stop: asyncio.Event | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request, or the life of a server."""
         if scope["type"] == "lifespan":
             await self._live(receive, send)
             return

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from anvil import collection_notes, registry
 from anvil.errors import AnvilError, ArtifactError, ArtifactMissing, ConfigError, NotFound
@@ -207,38 +207,14 @@ class PageQueries:
         ``de``. Of several collections, ``version`` is that of a collection, and there is no ``language``. Raises
         :class:`ConfigError` for a blank query.
         """
-        named = {"collection": collection, "version": version, "language": language}
-        return self.explain(query, top_k, file_filter, max_chars, mode, min_confidence, **named).result
+        named: dict[str, Any] = {"collection": collection, "version": version, "language": language}
+        request = SearchRequest(query, top_k, file_filter, max_chars, mode, min_confidence, **named)
+        return answer(self, request).result
 
-    def explain(
-        self,
-        query: str,
-        top_k: int = TOP_K,
-        file_filter: str | None = None,
-        max_chars: int | None = None,
-        mode: Mode = "hybrid",
-        min_confidence: float | None = None,
-        *,
-        collection: str | None = None,
-        version: str | None = None,
-        language: str | None = None,
-    ) -> Explained:
-        """Like :meth:`search`, with the parts of each score, the span of each matching section, and the evidence behind
-        each confidence."""
-        return answer(
-            self,
-            SearchRequest(
-                query,
-                top_k,
-                file_filter,
-                max_chars,
-                mode,
-                min_confidence,
-                collection=collection,
-                version=version,
-                language=language,
-            ),
-        )
+    def explain(self, query: str, top_k: int = TOP_K, **options: Any) -> Explained:
+        """Like :meth:`search`, whose other arguments it takes by name, with the parts of each score, the span of each
+        matching section, and the evidence behind each confidence."""
+        return answer(self, SearchRequest(query, top_k, **options))
 
     def _search_several(self, members: Sequence[OpenedIndex], request: SearchRequest) -> Explained:
         """One search of members that answer together. Their locks are taken in their order, so two questions never wait

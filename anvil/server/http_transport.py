@@ -112,7 +112,6 @@ def _uvicorn_config(app: ASGIApp) -> uvicorn.Config:
 
 @contextlib.contextmanager
 def listening(access: Access) -> Iterator[socket.socket]:
-    """The socket, bound."""
     try:
         family, kind, _, _, address = socket.getaddrinfo(
             access.host or None, access.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -147,16 +146,14 @@ class _Server(uvicorn.Server):
 
 
 def application(app: App, access: Access, sse: bool = False) -> AccessMiddleware:
-    """The whole ASGI application."""
     if sse:
         streams = _Streams(app)
-        routes = [
-            *_own_routes(app, access),
-            Route("/sse", streams, methods=["GET"]),  # clients of both transports try POST first, and go by its status
-            Mount("/messages/", streams.transport.handle_post_message),
-        ]
-        return AccessMiddleware(Starlette(routes=routes), access, public_paths(app, access))
-    return AccessMiddleware(streamable(app, access), access, public_paths(app, access))
+        # GET alone: clients of both transports try POST first, and go by its status
+        own = Route("/sse", streams, methods=["GET"]), Mount("/messages/", streams.transport.handle_post_message)
+        served = Starlette(routes=[*_own_routes(app, access), *own])
+    else:
+        served = streamable(app, access)
+    return AccessMiddleware(served, access, public_paths(app, access))
 
 
 def public_paths(app: App, access: Access) -> list[str]:
@@ -273,11 +270,9 @@ def connection_limit() -> int:
     except ImportError:  # Windows has no such limit for sockets
         return MAX_CONNECTIONS
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return (
-        MAX_CONNECTIONS
-        if soft == resource.RLIM_INFINITY
-        else max(min(MAX_CONNECTIONS, soft - RESERVED_DESCRIPTORS), 16)
-    )
+    if soft == resource.RLIM_INFINITY:
+        return MAX_CONNECTIONS
+    return max(min(MAX_CONNECTIONS, soft - RESERVED_DESCRIPTORS), 16)
 
 
 class WaitingConnections:
@@ -300,7 +295,6 @@ class WaitingConnections:
         self._waiting.pop(connection, None)
 
     def protocol(self) -> type[asyncio.Protocol]:
-        """The connection class for uvicorn."""
         return type("Connection", (WaitingConnection,), {"waiting": self})
 
 

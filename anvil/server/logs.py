@@ -83,7 +83,6 @@ class TextLines(logging.Formatter):
     """``12:00:01 info search_docs (ms=12.3)``, with a traceback for an unexpected exception."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """One record as a line."""
         fields = getattr(record, FIELDS, {})
         values = " ".join(f"{name}={value}" for name, value in fields.items())
         time = datetime.fromtimestamp(record.created).strftime("%H:%M:%S")
@@ -95,7 +94,6 @@ class JsonLines(logging.Formatter):
     """A JSON object in each line: time (UTC), level, logger, message, and the named values."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """One record as a line."""
         time = datetime.fromtimestamp(record.created, timezone.utc).isoformat(timespec="milliseconds")
         entry: dict[str, Any] = {
             "time": time.replace("+00:00", "Z"),

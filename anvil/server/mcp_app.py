@@ -47,26 +47,19 @@ RequestContext = ServerRequestContext[Connection, Any]
 
 
 class GetSkillParams(types.RequestParams):
-    """The parameters of ``skills/get``."""
-
     uri: str
 
 
 PARAMS: dict[str, type[types.RequestParams]] = {
-    "tools/list": types.PaginatedRequestParams,
     "tools/call": types.CallToolRequestParams,
-    "resources/list": types.PaginatedRequestParams,
-    "resources/templates/list": types.PaginatedRequestParams,
     "resources/read": types.ReadResourceRequestParams,
     "resources/subscribe": types.SubscribeRequestParams,
     "resources/unsubscribe": types.UnsubscribeRequestParams,
     "completion/complete": types.CompleteRequestParams,
     "logging/setLevel": types.SetLevelRequestParams,
-    "skills/list": types.PaginatedRequestParams,
     "skills/get": GetSkillParams,
 }
-
-
+"""Method -> its parameters; others are lists, with a cursor."""
 SDK_MESSAGES = {
     "Invalid request parameters": NOT_INITIALIZED,  # an invalid parameter is a ValidationError
     "Subscription limit reached": TOO_MANY_STREAMS,
@@ -115,7 +108,6 @@ class Unread:
             self._open -= 1
 
     async def aclose(self) -> None:
-        """Close the stream."""
         await self._stream.aclose()
 
     async def __aenter__(self) -> Unread:
@@ -162,10 +154,10 @@ class App:
         resources = self.answers.resources
         if resources is not None:
             self.server.extensions[SKILLS_EXTENSION] = {}
-        for method in self.answers.methods:
-            self.server.add_request_handler(method, PARAMS[method], self._answer)
-        for method in connection_methods(resources) if standing else ():
-            self.server.add_request_handler(method, PARAMS[method], self._answer_connection)
+        of_connection = connection_methods(resources) if standing else frozenset()
+        for method in self.answers.methods | of_connection:
+            answer = self._answer_connection if method in of_connection else self._answer
+            self.server.add_request_handler(method, PARAMS.get(method, types.PaginatedRequestParams), answer)
         self.server.add_notification_handler("notifications/initialized", types.NotificationParams, self._initialized)
 
     async def describe(self) -> None:

@@ -93,13 +93,12 @@ class Resources:
         """The URI templates of a page and of a section."""
         member(params, "cursor", str, optional=True)
         prefix = f"{COLLECTION_PREFIX}{{collection}}/" if self._is_several else PREFIX
-        templates = [
-            ("page", prefix + "{path}", "A page, by its path in the docs folder."),
-            ("section", prefix + "{file_path}{#heading_path}", "A section, by page and breadcrumb."),
-        ]
         listed = [
-            {"name": name, "uriTemplate": uri, "description": text, "mimeType": "text/markdown"}
-            for name, uri, text in templates
+            {"name": name, "uriTemplate": prefix + uri, "description": text, "mimeType": "text/markdown"}
+            for name, uri, text in (
+                ("page", "{path}", "A page, by its path in the docs folder."),
+                ("section", "{file_path}{#heading_path}", "A section, by page and breadcrumb."),
+            )
         ]
         return _cacheable(resourceTemplates=listed) | {"ttlMs": TEMPLATES_TTL_MS, "cacheScope": "public"}
 
@@ -196,8 +195,7 @@ class Resources:
 
     def _skills(self) -> tuple[Skill, ...]:
         with _refusals(INTERNAL_ERROR):
-            skills: tuple[Skill, ...] = self._target.skills()
-        return skills
+            return tuple(self._target.skills())
 
 
 def _entry(skill: Skill) -> dict[str, Any]:

@@ -31,14 +31,8 @@ from anvil.server.toolset import InvalidArguments, RunningToolset, Tool, Toolset
 NAME = "anvil"
 WEBSITE_URL = "https://anvil-docs.github.io/anvil/"
 DESCRIPTION = "Search and read documentation, compared with its files before each answer."
-_ICON = (Path(__file__).parent / "ui" / "anvil.svg").read_bytes()
-ICONS = [
-    {
-        "src": f"data:image/svg+xml;base64,{base64.b64encode(_ICON).decode()}",
-        "mimeType": "image/svg+xml",
-        "sizes": ["any"],
-    }
-]
+_ICON = base64.b64encode((Path(__file__).parent / "ui" / "anvil.svg").read_bytes()).decode()
+ICONS = [{"src": f"data:image/svg+xml;base64,{_ICON}", "mimeType": "image/svg+xml", "sizes": ["any"]}]
 """The icon, whole, because a server may have no network."""
 HANDSHAKE_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 """Protocol revisions that begin with ``initialize``. Any other revision is answered with the newest of these."""
@@ -210,9 +204,8 @@ def refusal(message: str, toolset: Toolset | None = None) -> dict[str, Any]:
 
 def failure(error: Exception, tool: Tool, toolset: Toolset) -> dict[str, Any]:
     """What a tool raised, as a result of the call: the reason, or where an unexpected error is described."""
-    if isinstance(error, (InvalidArguments, AnvilError)):
-        return refusal(str(error), toolset)
-    return refusal(str(unexpected(tool.name, error)), toolset)
+    is_expected = isinstance(error, (InvalidArguments, AnvilError))
+    return refusal(str(error if is_expected else unexpected(tool.name, error)), toolset)
 
 
 LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")

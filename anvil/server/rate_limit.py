@@ -46,7 +46,6 @@ class RateLimitMiddleware:
         """Address -> (requests that it may still send, as of a monotonic time)."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass on or refuse one request."""
         wait_s = self._wait_s((scope.get("client") or ("",))[0], time.monotonic()) if scope["type"] == "http" else 0.0
         if wait_s == 0:
             await self._application(scope, receive, send)

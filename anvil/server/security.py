@@ -158,7 +158,6 @@ class AccessMiddleware:
         self._guard = TokenGuard(access.oauth) if access.oauth else None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve or refuse one request."""
         if scope["type"] != "http":
             if scope["type"] == "lifespan":
                 await self._application(scope, receive, send)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import contextvars
 import threading
 from collections import deque
@@ -28,7 +27,6 @@ class Call:
         self._context = contextvars.copy_context()
 
     def run(self) -> None:
-        """Run the function in this thread."""
         self._context.run(WANTED.set, lambda: self.wanted)
         self._context.run(self._run)
 
@@ -90,30 +88,20 @@ class ThreadBridge:
     async def run(self, call: Callable[[Any], T]) -> T:
         """The same without a line in the log."""
         import asyncio
+        import concurrent.futures
 
-        loop = asyncio.get_running_loop()
-        answer: asyncio.Future[T] = loop.create_future()
-
-        def settle(value: Any, error: BaseException | None) -> None:
-            if answer.done():
-                return
-            if error is None:
-                answer.set_result(value)
-            else:
-                answer.set_exception(error)
+        answer: concurrent.futures.Future[T] = concurrent.futures.Future()
 
         def run() -> None:
-            value, error = None, None
-            try:
-                value = call(self.target)
-            except BaseException as raised:
-                error = raised
-            with contextlib.suppress(RuntimeError):  # the loop has ended: there is no caller any more
-                loop.call_soon_threadsafe(settle, value, error)
+            if answer.set_running_or_notify_cancel():
+                try:
+                    answer.set_result(call(self.target))
+                except BaseException as error:
+                    answer.set_exception(error)
 
         pending = Call(run)
         self._workers.submit(pending)
         try:
-            return await answer
+            return await asyncio.wrap_future(answer)
         finally:
             pending.wanted = False

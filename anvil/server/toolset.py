@@ -58,7 +58,6 @@ class Parameter:
     maximum: int | None = None
 
     def schema(self) -> dict[str, Any]:
-        """The JSON Schema of the parameter."""
         schema: dict[str, Any] = {"type": self.kind}
         if self.description:
             schema["description"] = self.description
@@ -153,11 +152,9 @@ class Tool:
 
     @property
     def result_type(self) -> Any:
-        """The type of the result."""
         return self.result() if isinstance(self.result, FunctionType) else self.result
 
     def input_schema(self) -> dict[str, Any]:
-        """The JSON Schema of the arguments."""
         schema: dict[str, Any] = {
             "type": "object",
             "properties": {parameter.name: parameter.schema() for parameter in self.parameters},
