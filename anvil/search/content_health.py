@@ -196,21 +196,16 @@ def _near_duplicates(
         for row, chunk in chunks.items()
     }
     page = {row: chunk.document_id for row, chunk in chunks.items()}  # sections of one page are often similar
-    spots = {
-        row: Spot(
-            chunk.metadata.file_path,
-            chunk.metadata.heading_path,
-            chunk.metadata.start_line,
-            len(chunk.content),
-            chunk.title,
-        )
-        for row, chunk in chunks.items()
-    }
     pairs = []
     for a, b, similarity in nearest_pairs(rows, owners, (text, page), MIN_DUPLICATE_COSINE, limit):
-        first, second = sorted((spots[a], spots[b]), key=lambda spot: (spot.file_path, spot.line or 0))
+        first, second = sorted((_spot(chunks[a]), _spot(chunks[b])), key=lambda spot: (spot.file_path, spot.line or 0))
         pairs.append(Pair(first, second, round(similarity, 3)))
     return tuple(sorted(pairs, key=lambda pair: (-pair.similarity, pair.first.file_path, pair.first.line or 0)))
+
+
+def _spot(chunk: StoredChunk) -> Spot:
+    place = chunk.metadata
+    return Spot(place.file_path, place.heading_path, place.start_line, len(chunk.content), chunk.title)
 
 
 def _bars(sizes: Sequence[int], limit: int) -> Iterator[Bar]:

@@ -188,8 +188,7 @@ class _Passages:
 
     def best_definition(self, wanted: Sought) -> tuple[Excerpt, int] | None:
         """The excerpt that begins with the best definition, and where that ends; None where none is as good."""
-        definitions = _definitions(self._text, self._pieces)
-        own = _best_definition(definitions, self._found, self._spots, wanted, self._heading, self.best_rank[0])
+        own = self._best_of(_definitions(self._text, self._pieces), wanted)
         if own is None:
             return None
         start, end = self._pieces[own.start].start, self._pieces[own.stop - 1].end
@@ -200,6 +199,28 @@ class _Passages:
             last -= 1  # what follows the definition has to match, too
         part = Excerpt(_before(pieces[first], self._size), start, pieces[last].end, _after(pieces[last]))
         return part, min(end, pieces[last].end)
+
+    def _best_of(self, definitions: Sequence[_Definition], wanted: Sought) -> range | None:
+        """The pieces of the definition that matches best: by the names that it holds, and that are its term; then by
+        how few others have each stem. None where it has less than two thirds of the different stems of the best
+        excerpt, or one third if it has all the names."""
+        held = [frozenset(stem for place in each.pieces for stem in self._found[place]) for each in definitions]
+        having = Counter(stem for stems in held for stem in stems)
+
+        def weight(stems: Collection[str]) -> float:
+            return round(sum(math.log(1 + len(definitions) / having[stem]) for stem in sorted(stems)), 6)
+
+        def rank(place: int) -> tuple[float, float, float, float, int]:
+            own, names = held[place] - self._heading, held[place] & wanted.names
+            begin, end = (bisect_left(self._spots, (at, "")) for at in definitions[place].term)
+            of_term = frozenset(stem for _, stem in islice(self._spots, begin, end))
+            return len(names), len(names & of_term), weight(own), weight(own & of_term), -place
+
+        best = max((place for place, stems in enumerate(held) if stems - self._heading), key=rank, default=None)
+        if best is None:
+            return None
+        share = 1 if wanted.names and wanted.names <= held[best] else 2
+        return definitions[best].pieces if 3 * len(held[best] - self._heading) >= share * self.best_rank[0] else None
 
 
 def _matched(pieces: Sequence[_Piece], spots: Iterable[Spot]) -> list[list[str]]:
@@ -217,10 +238,10 @@ def _matched(pieces: Sequence[_Piece], spots: Iterable[Spot]) -> list[list[str]]
 
 
 class _Definition(NamedTuple):
-    """A definition in a list of them: its pieces, and the characters of what it defines."""
+    """A definition in a list of them: its pieces, and where what it defines begins and ends."""
 
     pieces: range
-    term: range
+    term: tuple[int, int]
 
 
 def _definitions(text: str, pieces: Sequence[_Piece]) -> list[_Definition]:
@@ -247,18 +268,14 @@ def _definitions(text: str, pieces: Sequence[_Piece]) -> list[_Definition]:
 
 @lru_cache(MAX_OUTLINES)
 def _outline(text: str) -> tuple[list[_Block], bool]:
-    """The blocks of a text, and whether it may have definitions. Questions to one index often find the same texts."""
-    return _blocks(text), _may_have_definitions(text)
+    """The blocks of a text, and whether it may have definitions; most have none. Questions to one index often find the
+    same texts."""
+    return _blocks(text), len(list(islice(_LISTED.finditer(f"\n{text}"), MIN_DEFINITIONS))) == MIN_DEFINITIONS
 
 
-def _may_have_definitions(text: str) -> bool:
-    """A quick answer: most texts have none."""
-    return len(list(islice(_LISTED.finditer(f"\n{text}"), MIN_DEFINITIONS))) == MIN_DEFINITIONS
-
-
-def _term(text: str, piece: _Piece) -> range:
+def _term(text: str, piece: _Piece) -> tuple[int, int]:
     term = _TERM.match(text, piece.start, piece.end)
-    return range(piece.start, term.end() if term else piece.start)
+    return piece.start, term.end() if term else piece.start
 
 
 def _sort(line: str, piece: _Piece, is_part: bool) -> str:
@@ -272,37 +289,6 @@ def _sort(line: str, piece: _Piece, is_part: bool) -> str:
     if _NAMED_ITEM.match(line):
         return "item"
     return "term" if _MEANING.match(line) else ""
-
-
-def _best_definition(
-    definitions: Sequence[_Definition],
-    found: Sequence[list[str]],
-    spots: Sequence[Spot],
-    wanted: Sought,
-    heading: frozenset[str],
-    most: int,
-) -> range | None:
-    """The pieces of the definition that matches best: by the names that it holds, and that are its term; then by how
-    few others have each stem. None where it has less than two thirds of ``most`` different stems, or one third if it
-    has all the names."""
-    held = [frozenset(stem for place in each.pieces for stem in found[place]) for each in definitions]
-    having = Counter(stem for stems in held for stem in stems)
-
-    def weight(stems: Collection[str]) -> float:
-        return round(sum(math.log(1 + len(definitions) / having[stem]) for stem in sorted(stems)), 6)
-
-    def rank(place: int) -> tuple[float, float, float, float, int]:
-        own, names = held[place] - heading, held[place] & wanted.names
-        term = definitions[place].term
-        in_term = islice(spots, bisect_left(spots, (term.start, "")), bisect_left(spots, (term.stop, "")))
-        of_term = frozenset(stem for _, stem in in_term)
-        return len(names), len(names & of_term), weight(own), weight(own & of_term), -place
-
-    best = max((place for place, stems in enumerate(held) if stems - heading), key=rank, default=None)
-    if best is None:
-        return None
-    share = 1 if wanted.names and wanted.names <= held[best] else 2
-    return definitions[best].pieces if 3 * len(held[best] - heading) >= share * most else None
 
 
 def _earliest(pieces: list[_Piece], at: int, size: int) -> int:
@@ -385,7 +371,8 @@ def _blocks(text: str) -> list[_Block]:
             fence = mark[2] if mark else ""
         last = end
         if not is_plain and "|" in line and _DELIMITER.match(line):  # of the header line before it
-            head = _PADDING.sub(_squeezed, text[text.rfind("\n", 0, max(start - 1, 0)) + 1 : end])
+            header = text[text.rfind("\n", 0, max(start - 1, 0)) + 1 : end]
+            head = _PADDING.sub(lambda padding: " " if padding[0].isspace() else "", header)
     if first >= 0:
         blocks.append(_Block(first, last, opening, closing, first_head, is_heading))
     return blocks
@@ -394,10 +381,6 @@ def _blocks(text: str) -> list[_Block]:
 def _has_options(text: str, block: _Block) -> bool:
     lines = LINE.finditer(text, block.start, block.end)
     return sum(_OPTION.match(line[0]) is not None for line in lines) >= MIN_DEFINITIONS
-
-
-def _squeezed(padding: re.Match[str]) -> str:
-    return " " if padding[0].isspace() else ""
 
 
 def _pieces(text: str, blocks: Sequence[_Block], size: int, near: Sequence[int]) -> list[_Piece]:

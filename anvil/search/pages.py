@@ -66,16 +66,14 @@ def find_document(reader: IndexReader, file_path: str, docs_root: Path | None) -
             f"No page found at path: {shown(file_path)}. It has {len(file_path):,} characters, and no path has more "
             f"than {MAX_PATH_CHARS:,}. Use list_pages to discover available pages."
         )
-    document = _stored(reader, file_path)  # a listed path first, also if it looks like an absolute one
-    path = file_path if document else normalize_path(file_path, docs_root)
-    document = document or _stored(reader, path)
-    if document is None:
-        near = closest_paths(path, reader.identities())
-        raise NotFound(
-            f"No page found at path: {shown(file_path)}. Use list_pages to discover available pages."
-            + (f" Closest: {', '.join(near)}." if near else "")
-        )
-    return document
+    if document := _stored(reader, file_path):  # a listed path first, also if it looks like an absolute one
+        return document
+    path = normalize_path(file_path, docs_root)
+    if document := _stored(reader, path):
+        return document
+    near = closest_paths(path, reader.identities())
+    closest = f" Closest: {', '.join(near)}." if near else ""
+    raise NotFound(f"No page found at path: {shown(file_path)}. Use list_pages to discover available pages.{closest}")
 
 
 def _stored(reader: IndexReader, path: str) -> StoredDocument | None:
@@ -130,21 +128,7 @@ def get_section(
     bounded = len(heading_path) <= MAX_PATH_CHARS or any(heading_path == s.heading_path for s in sections)
     address = _address(heading_path, document.title, sections, chunks) if bounded else None
     if address is None:
-        sharing = [
-            full_heading(document.title, each.heading_path) for each in sections if _is_anchor(each, heading_path)
-        ]
-        if sharing:
-            raise NotFound(
-                f"{len(sharing)} sections of {document.file_path} have the anchor {shown(heading_path)}: "
-                f"{first_of(sharing, MAX_SHARING)}. Give one of these as heading_path."
-            )
-        near = [
-            full_heading(document.title, path) for path in closest_headings(heading_path[:MAX_PATH_CHARS], sections)
-        ]
-        raise NotFound(
-            f"No section found at heading: {shown(heading_path)} in {document.file_path}. "
-            "Use get_page to see available sections." + (f" Closest: {'; '.join(near)}." if near else "")
-        )
+        raise _no_section(document, heading_path, sections)
     section, part = address
     text = page_text(chunks)
     last = last_of(section, sections) if include_children else section
@@ -170,6 +154,22 @@ def get_section(
         **edition(document.metadata)._asdict(),
     )
     return SectionText(content, place, document.title)
+
+
+def _no_section(document: StoredDocument, heading_path: str, sections: tuple[Section, ...]) -> NotFound:
+    """The error for a heading that is none or that several sections have."""
+    sharing = [section.heading_path for section in sections if _is_anchor(section, heading_path)]
+    near = sharing or closest_headings(heading_path[:MAX_PATH_CHARS], sections)
+    named = [full_heading(document.title, path) for path in near]
+    if sharing:
+        return NotFound(
+            f"{len(sharing)} sections of {document.file_path} have the anchor {shown(heading_path)}: "
+            f"{first_of(named, MAX_SHARING)}. Give one of these as heading_path."
+        )
+    return NotFound(
+        f"No section found at heading: {shown(heading_path)} in {document.file_path}. "
+        "Use get_page to see available sections." + (f" Closest: {'; '.join(named)}." if named else "")
+    )
 
 
 def _address(
@@ -288,21 +288,11 @@ def list_pages(reader: IndexReader, prefix: str | None = None) -> PageList:
         return PageList((), 0)
     documents = list(reader.documents(folder))
     sizes, headings = reader.page_sizes(), reader.top_headings([document.id for document in documents])
-    pages = []
-    for document in documents:
-        count, chars = sizes.get(document.id, (0, 0))
-        pages.append(
-            PageSummary(
-                document.file_path,
-                document.title,
-                headings.get(document.id, ()),
-                count,
-                chars,
-                document.last_modified,
-                document.url,
-            )
-        )
-    return PageList(tuple(pages), len(pages))
+    pages = tuple(
+        PageSummary(d.file_path, d.title, headings.get(d.id, ()), *sizes.get(d.id, (0, 0)), d.last_modified, d.url)
+        for d in documents
+    )
+    return PageList(pages, len(pages))
 
 
 def bounded_list(listed: PageList, limit: int | None, offset: int, max_chars: int | None) -> PageList:

@@ -115,12 +115,12 @@ def hit(
         end_line=section.end_line if end <= size else place.end_line,
         url=section_url(page_url, section.anchor),
     )
-    whole = start >= 0 and end <= size
-    before, own = chunk.content[: max(start, 0)], chunk.content[max(start, 0) : end]
-    before, own, after = visible_text.shown(before), visible_text.shown(own), visible_text.shown(chunk.content[end:])
+    is_whole, first = start >= 0 and end <= size, max(start, 0)
+    parts = chunk.content[:first], chunk.content[first:end], chunk.content[end:]
+    before, own, after = map(visible_text.shown, parts)
     span = SectionSpan(len(before), len(before) + len(own), named.start_line, parallel)
     content = before + own + after
-    return Hit(content, score, named, not whole, chunk.title, confidence, anchor=section.anchor), span
+    return Hit(content, score, named, not is_whole, chunk.title, confidence, anchor=section.anchor), span
 
 
 BASE_CHARS, CHARS_PER_RESULT = 800, 100
