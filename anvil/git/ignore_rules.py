@@ -54,7 +54,6 @@ class IgnoreRules:
         self._folders: dict[str, _Folder] = {}
 
     def reload(self) -> None:
-        """Read the files again."""
         self._folders.clear()
 
     def match(self, path: str) -> bool:

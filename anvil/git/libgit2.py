@@ -128,7 +128,7 @@ class StagingArea:
     def folder(self, prefix: str) -> dict[str, Entry]:
         """The staged files of a folder: path relative to ``prefix`` -> entry. The work tree is not read."""
         with failures("The git index cannot be read"):
-            index = self._current()
+            index = self.current()
             head = start_of(prefix)
             entries: dict[str, Entry] = {}
             for at in range(self._first(index, head), len(index)):
@@ -144,7 +144,7 @@ class StagingArea:
         """The staged entries at paths relative to the root; None where there is none."""
         entries: dict[str, Entry | None] = {}
         with failures("The git index cannot be read"):
-            index = self._current()
+            index = self.current()
             conflicts = _conflicts(index)
             for path in paths:
                 entries[path] = conflicts.get(path)
@@ -158,8 +158,7 @@ class StagingArea:
         """Read git's index again if it changed. ``holds`` uses the one that was read last, because it is called
         often."""
         try:
-            with failures("The git index cannot be read"):
-                self._current()
+            self.current()
         except GitError:
             self._index = None
 
@@ -179,21 +178,18 @@ class StagingArea:
         return index is not None and folder in index and kind(int(index[folder].mode)) == "submodule"
 
     def current(self) -> pygit2.Index:
-        """Git's index as it is now. Raises :class:`GitError`."""
-        with failures("The git index cannot be read"):
-            return self._current()
-
-    def _current(self) -> pygit2.Index:
-        """Git's index, opened as a file: unlike the repository's own object, its entries are always in byte order."""
+        """Git's index as it is now, opened as a file: unlike those of the repository's own object, its entries are
+        always in byte order. Raises :class:`GitError`."""
         file = self.file
-        try:
-            state = file.stat()
-            signature: object = (file, state.st_mtime_ns, state.st_size, state.st_ino)
-        except FileNotFoundError:  # nothing was ever staged here
-            signature = (file, None)
-        if self._index is None or self._index[0] != signature:
-            self._index = (signature, _index_class()(file))
-        return self._index[1]
+        with failures("The git index cannot be read"):
+            try:
+                state = file.stat()
+                signature: object = (file, state.st_mtime_ns, state.st_size, state.st_ino)
+            except FileNotFoundError:  # nothing was ever staged here
+                signature = (file, None)
+            if self._index is None or self._index[0] != signature:
+                self._index = (signature, _index_class()(file))
+            return self._index[1]
 
     @staticmethod
     def _first(index: pygit2.Index, prefix: str) -> int:

@@ -162,7 +162,6 @@ class Repository:
 
     @property
     def is_shallow(self) -> bool:
-        """Whether this is a shallow clone."""
         return (self.common_dir / "shallow").exists()
 
     def branch(self, name: str) -> str | None:
@@ -347,9 +346,8 @@ class Repository:
 
     def _has(self, path: str) -> bool:
         """Whether the work tree has a file, or would have it if it were no sparse checkout."""
-        return os.path.lexists(self.root / path) or (
-            self._is_set("core.sparsecheckout") and self.entry(path) is not None
-        )
+        is_here = os.path.lexists(self.root / path)
+        return is_here or (self._is_set("core.sparsecheckout") and self.entry(path) is not None)
 
     def _last_moves(self, head: str, paths: set[str]) -> dict[str, str]:
         """Path -> the file that the change which removed it has instead, ``""`` for none. The first change is that of

@@ -54,7 +54,6 @@ class TrackedIndex:
 
     @property
     def ignored(self) -> bool:
-        """Whether git ignores it."""
         self.repository.reload()
         return self.repository.is_ignored(self.path)
 

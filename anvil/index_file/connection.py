@@ -46,7 +46,6 @@ SMALL_CHARACTERS = 1_000_000
 
 
 def layout(characters: int) -> FileLayout:
-    """The layout of an index file with this many characters of text."""
     return SMALL if characters < SMALL_CHARACTERS else LARGE
 
 
@@ -238,7 +237,6 @@ def open_scratch(path: Path | str = "", page_size: int = LARGE.page_size) -> aps
 
 
 def lay_out(connection: apsw.Connection, dimensions: int, vector_group: int = LARGE.vector_group) -> None:
-    """Create the tables of an empty index."""
     connection.pragma("application_id", APPLICATION_ID)
     connection.pragma("user_version", FORMAT_VERSION)
     with connection:

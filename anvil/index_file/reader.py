@@ -71,26 +71,9 @@ def _document(row: Sequence[Any]) -> StoredDocument:
 def _chunk(row: Sequence[Any]) -> StoredChunk:
     id_, document, ordinal, title, content, start, path, heading, level, modified, chars, first, last, *rest = row
     url, anchor, metadata = rest
-    chunk_metadata = ChunkMetadata(
-        file_path=path,
-        heading_path=heading,
-        heading_level=level,
-        last_modified=modified,
-        char_count=chars,
-        start_line=first or None,
-        end_line=last or None,
-        url=section_url(url, anchor),
-        **edition(json.loads(metadata))._asdict(),
-    )
-    return StoredChunk(
-        row=id_,
-        document_id=document,
-        ordinal=ordinal,
-        title=title,
-        content=content,
-        start=start,
-        metadata=chunk_metadata,
-    )
+    lines = first or None, last or None
+    place = path, heading, level, modified, chars, *lines, section_url(url, anchor), *edition(json.loads(metadata))
+    return StoredChunk(id_, document, ordinal, title, content, start, ChunkMetadata(*place))
 
 
 MAX_ROW = (1 << 63) - 1
@@ -112,33 +95,19 @@ class IndexReader(Protocol):
     :class:`Reader`, which has all of them."""
 
     def meta(self) -> dict[str, str]: ...
-
     def excluded_hashes(self) -> frozenset[str] | None: ...
-
     def blob_ids(self) -> dict[str, str]: ...
-
     def identities(self) -> dict[str, str]: ...
-
     def paths(self) -> Iterator[tuple[int, str]]: ...
-
     def documents(self, prefix: str = "") -> Iterator[StoredDocument]: ...
-
     def document(self, file_path: str) -> StoredDocument | None: ...
-
     def page_chunks(self, document_id: int) -> tuple[PageChunk, ...]: ...
-
     def chunks_of_pages(self, documents: Iterable[int]) -> Iterator[tuple[PageChunk, ...]]: ...
-
     def sections(self, document_id: int) -> tuple[Section, ...]: ...
-
     def sections_in(self, spans: Iterable[tuple[int, int, int]]) -> list[tuple[SectionPlace, ...]]: ...
-
     def page_sizes(self) -> dict[int, tuple[int, int]]: ...
-
     def top_headings(self, documents: Iterable[int]) -> dict[int, tuple[str, ...]]: ...
-
     def windows_of(self, row: int) -> list[tuple[int, int, bytes]]: ...
-
     def chunks(self, rows: Iterable[int]) -> dict[int, StoredChunk]: ...
 
 
@@ -149,7 +118,6 @@ class Reader:
         self.connection = connection
 
     def close(self) -> None:
-        """Close the connection and the file."""
         self.connection.close()
 
     def __enter__(self) -> Self:
@@ -160,6 +128,9 @@ class Reader:
 
     def _one(self, sql: str, *values: Any) -> Any:
         return self.connection.execute(sql, values).get
+
+    def _column(self, sql: str, *values: Any) -> list[Any]:
+        return [value for (value,) in self.connection.execute(sql, values)]
 
     # --- manifest and counts -----------------------------------------------------------------------------------
 
@@ -174,7 +145,6 @@ class Reader:
         return {**counts, "vectors": self._one("SELECT count(*) FROM vectors_rowids") if self.has_vectors() else 0}
 
     def has_vectors(self) -> bool:
-        """Whether there is a vector table."""
         return bool(self._one("SELECT count(*) FROM sqlite_schema WHERE name = 'vectors'"))
 
     def lacking_vectors(self) -> int:
@@ -184,7 +154,6 @@ class Reader:
         return int(self._one(f"SELECT count(*) FROM windows w WHERE {BARE_WINDOW}")) + self.count_without_windows()
 
     def count_without_windows(self) -> int:
-        """Number of chunks without a window."""
         return int(self._one(f"SELECT count(*) FROM chunks c WHERE {UNCUT}"))
 
     def page_size(self) -> int:
@@ -193,9 +162,8 @@ class Reader:
 
     def root_pages(self) -> dict[str, int]:
         """Table -> the number of the page where its tree begins, of all tables but virtual ones."""
-        return dict(
-            self.connection.execute("SELECT name, rootpage FROM sqlite_schema WHERE type = 'table' AND rootpage > 0")
-        )
+        sql = "SELECT name, rootpage FROM sqlite_schema WHERE type = 'table' AND rootpage > 0"
+        return dict(self.connection.execute(sql))
 
     # --- documents --------------------------------------------------------------------------------------
 
@@ -236,7 +204,6 @@ class Reader:
         yield from self.connection.execute("SELECT id, file_path FROM documents")
 
     def document(self, file_path: str) -> StoredDocument | None:
-        """The document at a path."""
         row = self.connection.execute(f"SELECT {_DOCUMENT} FROM documents WHERE file_path = ?", (file_path,)).get
         return _document(row) if row else None
 
@@ -255,10 +222,8 @@ class Reader:
 
     def chunk_rows(self, document_id: int) -> list[int]:
         """The row ids of a document's chunks, in order."""
-        rows = self.connection.execute(
-            "SELECT id FROM chunks WHERE id BETWEEN ? AND ? ORDER BY ordinal", table_rows.chunk_range(document_id)
-        )
-        return [row for (row,) in rows]
+        chunks = table_rows.chunk_range(document_id)
+        return self._column("SELECT id FROM chunks WHERE id BETWEEN ? AND ? ORDER BY ordinal", *chunks)
 
     def sections(self, document_id: int) -> tuple[Section, ...]:
         """A document's sections in order."""
@@ -289,7 +254,7 @@ class Reader:
 
     def chunk_sizes(self) -> list[int]:
         """Characters of each chunk, ascending."""
-        return [size for (size,) in self.connection.execute("SELECT char_count FROM chunks ORDER BY 1")]
+        return self._column("SELECT char_count FROM chunks ORDER BY 1")
 
     def characters(self) -> int:
         """Characters of all text."""
@@ -334,20 +299,12 @@ class Reader:
         title, heading, content, terms = weights
         # Set by "rank MATCH", so that FTS5 itself sorts: https://sqlite.org/fts5.html, section 5.1.4.
         ranking = f"bm25({content:g}, {heading:g}, {title:g}, {terms:g})"  # in the order of the index's columns
-        rows = self.connection.execute(
-            f"SELECT rowid FROM chunks_fts WHERE chunks_fts MATCH ? AND rank MATCH ? {within} ORDER BY rank LIMIT ?",
-            (expression, ranking, *values, limit),
-        )
-        return [row for (row,) in rows]
+        sql = f"SELECT rowid FROM chunks_fts WHERE chunks_fts MATCH ? AND rank MATCH ? {within} ORDER BY rank LIMIT ?"
+        return self._column(sql, expression, ranking, *values, limit)
 
     def holding(self, expression: str, limit: int) -> list[int]:
         """Rows of up to ``limit`` chunks that match an FTS5 expression, in any order."""
-        return [
-            row
-            for (row,) in self.connection.execute(
-                "SELECT rowid FROM chunks_fts WHERE chunks_fts MATCH ? LIMIT ?", (expression, limit)
-            )
-        ]
+        return self._column("SELECT rowid FROM chunks_fts WHERE chunks_fts MATCH ? LIMIT ?", expression, limit)
 
     def frequency(self, expression: str) -> int:
         """Number of chunks that match an FTS5 expression."""
@@ -408,13 +365,7 @@ class Reader:
             (_json_list(rows),),
         )
         return {
-            row: SearchedText(
-                title=title,
-                heading_path=heading,
-                content=content,
-                terms=f"{terms} {path_words(path)}",
-                length=sum(_varints(sizes)[:_INDEXED]),
-            )
+            row: SearchedText(title, heading, content, f"{terms} {path_words(path)}", sum(_varints(sizes)[:_INDEXED]))
             for row, title, heading, content, terms, path, sizes in chunk_rows
         }
 
@@ -443,13 +394,11 @@ class Reader:
 
     def windows_of(self, row: int) -> list[tuple[int, int, bytes]]:
         """(start, end, int8 vector) of a chunk's windows that have one, in order."""
-        return list(
-            self.connection.execute(
-                'SELECT w.start, w."end", v.embedding FROM windows w JOIN vectors v ON v.id = w.id '
-                "WHERE w.id BETWEEN ? AND ? ORDER BY w.id",
-                table_rows.window_range(row, row),
-            )
+        sql = (
+            'SELECT w.start, w."end", v.embedding FROM windows w JOIN vectors v ON v.id = w.id '
+            "WHERE w.id BETWEEN ? AND ? ORDER BY w.id"
         )
+        return list(self.connection.execute(sql, table_rows.window_range(row, row)))
 
     def matrix(self) -> tuple[NDArray[np.int64], NDArray[np.int8]]:
         """All vectors: the chunk row of each (n,), int8 (n, dimensions); in the order of the file."""
@@ -481,9 +430,8 @@ class Reader:
 
     def window_keys(self) -> dict[bytes, int]:
         """Hash of a window's text -> window id, of the windows that have a vector."""
-        return dict(
-            self.connection.execute("SELECT w.key, w.id FROM windows w JOIN vectors_rowids v ON v.rowid = w.id")
-        )
+        sql = "SELECT w.key, w.id FROM windows w JOIN vectors_rowids v ON v.rowid = w.id"
+        return dict(self.connection.execute(sql))
 
     def vector(self, window: int) -> bytes:
         """The stored int8 vector of a window."""

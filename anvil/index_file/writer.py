@@ -54,7 +54,8 @@ def chunk_values(
         chunk.heading_path,
         chunk.heading_level,
         chunk.start,
-        *_lines(chunk),
+        chunk.start_line or 0,  # of a text that stands in no file
+        chunk.end_line or 0,
         page,
         len(chunk.content),
         title,
@@ -79,11 +80,6 @@ def _chunk_rows(
     return sorted(rows)
 
 
-def _lines(chunk: Chunk) -> tuple[int, int]:
-    """The columns of a place in the source file; 0 for a text that stands in none."""
-    return chunk.start_line or 0, chunk.end_line or 0
-
-
 def title_of(document: Document, page: ParsedPage) -> str:
     """The title of a page: from its source, else front matter or the first h1, else the name of its file or folder.
 
@@ -104,7 +100,6 @@ class Writer:
         """A cache of :func:`anvil.index_file.table_rows.document_id`."""
 
     def close(self) -> None:
-        """Close the connection."""
         self.connection.close()
 
     def atomic(self) -> apsw.Connection:
@@ -121,13 +116,7 @@ class Writer:
 
     # --- documents --------------------------------------------------------------------------------------
 
-    def put(
-        self,
-        document: Document,
-        page: ParsedPage,
-        chunks: Sequence[Chunk],
-        library: str = DEFAULT_LIBRARY,
-    ) -> int:
+    def put(self, document: Document, page: ParsedPage, chunks: Sequence[Chunk], library: str = DEFAULT_LIBRARY) -> int:
         """Store a document and its chunks, or replace the one at its path. It has no windows yet.
 
         Returns the document's id. A document that is replaced keeps its id.
@@ -259,10 +248,8 @@ class Writer:
         Nothing is stored and nothing returned when the chunk is gone or has another text now.
         """
         # The page may have been edited while the model ran, without the lock.
-        stored_texts = self.connection.execute(
-            "SELECT title, heading_path, content FROM chunks WHERE id = ?", (chunk.row,)
-        ).get
-        if stored_texts is None or stored_texts != chunk[1:]:
+        sql = "SELECT title, heading_path, content FROM chunks WHERE id = ?"
+        if self.connection.execute(sql, (chunk.row,)).get != chunk[1:]:
             return []
         self._drop_windows(*table_rows.window_range(chunk.row, chunk.row))
         return self.put_windows(chunk.row, windows)
@@ -314,9 +301,8 @@ class Writer:
 
     def _drop_windows(self, first: int, last: int) -> None:
         if self.reader.has_vectors():
-            rows = list(
-                self.connection.execute("SELECT rowid FROM vectors_rowids WHERE rowid BETWEEN ? AND ?", (first, last))
-            )
+            sql = "SELECT rowid FROM vectors_rowids WHERE rowid BETWEEN ? AND ?"
+            rows = list(self.connection.execute(sql, (first, last)))
             self.connection.executemany("DELETE FROM vectors WHERE id = ?", rows)
         self.connection.execute("DELETE FROM windows WHERE id BETWEEN ? AND ?", (first, last))
 
