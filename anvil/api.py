@@ -94,7 +94,10 @@ class Anvil(PageQueries):
             return self.only.live.on_change(callback)
 
         def listener(label: str) -> Callable[[Changes], None]:
-            return lambda changes: callback(_addressed(changes, label))
+            def addressed(paths: Iterable[str]) -> tuple[str, ...]:
+                return tuple(f"{label}:{path}" for path in paths)
+
+            return lambda changes: callback(Changes(*map(addressed, (changes.changed, changes.added, changes.removed))))
 
         stops = [member.live.on_change(listener(member.label)) for member in self.members]
 
@@ -386,12 +389,6 @@ def publish_site_files(
     if site.search_page:
         lines.append(f"The search page is {os.path.relpath(opened.publish_search_page())}.")
     return notes, lines
-
-
-def _addressed(changes: Changes, label: str) -> Changes:
-    """Changes with each path as ``COLLECTION:PATH``."""
-    kinds = (changes.changed, changes.added, changes.removed)
-    return type(changes)(*(tuple(f"{label}:{path}" for path in paths) for paths in kinds))
 
 
 @checked

@@ -21,13 +21,13 @@ from anvil.settings import index_url
 from anvil.settings.config_file import index_file
 from anvil.settings.schema import Collection, Config
 from anvil.system import safe_files
-from anvil.values import MAX_PATH_CHARS, Changes
+from anvil.values import MAX_PATH_CHARS
 from anvil.wording import counted, first_of
 
 if TYPE_CHECKING:
     from anvil.build.report import BuildReport
     from anvil.documents.document_source import DocumentSource
-    from anvil.embedding.provider import EmbeddingProvider, Executor
+    from anvil.embedding.provider import EmbeddingProvider
     from anvil.live.live_index import LiveIndex
     from anvil.live.working_copy import WorkingCopy
     from anvil.sites.site_folder import SiteFolder
@@ -98,7 +98,6 @@ class OpenedIndex:
 
     @property
     def version(self) -> str | None:
-        """The version of the collection."""
         return None if self.collection is None else self.collection.version
 
     @property
@@ -258,7 +257,9 @@ class OpenedIndex:
                 f"The index comes from {self.location.origin} and is not built here. Name a file with --index."
             )
         if request.cluster:
-            request = replace(request, executor=self._executor(request))
+            cluster = registry.part("cluster")
+            executor = cluster(request.cluster, uncached(self.provider), self.config.embedding)
+            request = replace(request, executor=executor)
         build = functools.partial(
             builder.build,
             source,
@@ -285,13 +286,6 @@ class OpenedIndex:
             )
 
         return build(request, configured=self.configured, about_pages=about_pages)
-
-    def _executor(self, request: BuildRequest) -> Executor:
-        """The cluster that embeds. Raises :class:`ConfigError` for another address."""
-        from anvil.embedding.provider import uncached
-
-        executor: Executor = registry.part("cluster")(request.cluster, uncached(self.provider), self.config.embedding)
-        return executor
 
     def _build_site(self, build: Callable[[BuildRequest], BuildReport], request: BuildRequest) -> BuildReport:
         """Build the index of a site, with its manifest; again if a generator empties the folder meanwhile."""
@@ -376,14 +370,17 @@ class OpenedIndex:
         made_at = location.published_at if location.origin else copy.made_at
         artifact = None
         if artifact_meta is not None:
-            commit = artifact_meta.get("commit")
+            commit, notes = artifact_meta.get("commit"), location.notes()
+            if newer := copy.beyond_artifact:
+                pages = f"{counted(len(newer), 'page', 'are')} newer than in this index, and refreshed"
+                notes = [*notes, f"{pages}: {first_of(newer.paths, MAX_NAMED_PAGES)}."]
             artifact = ArtifactStatus(
                 origin=location.origin or copy.where,
                 digest=artifact_meta["digest"],
                 commit=commit,
                 built_at=made_at,
                 distance=repository.distance(repository_path, commit) if commit else None,
-                note=" ".join([*location.notes(), *_refreshed_note(copy.beyond_artifact)]) or None,
+                note=" ".join(notes) or None,
             )
         return Status(
             ServerStatus(
@@ -486,11 +483,3 @@ def _scripts(meta: Mapping[str, str], provider: EmbeddingProvider) -> str | None
     from anvil.text import query as lexicon
 
     return lexicon.script_names(scripts)
-
-
-def _refreshed_note(changes: Changes) -> list[str]:
-    """A sentence that names the pages whose text is newer than the artifact; none when there are none."""
-    if not changes:
-        return []
-    count = counted(len(changes), "page", "are")
-    return [f"{count} newer than in this index, and refreshed: {first_of(changes.paths, MAX_NAMED_PAGES)}."]

@@ -144,7 +144,6 @@ class PageQueries:
 
     @property
     def index_path(self) -> Path:
-        """The index file."""
         return self.only.location.path
 
     @property

@@ -36,7 +36,7 @@ MAX_FOLDER_ENTRIES = 200
 """Rules, and skills, in which blocks are searched."""
 _IMPORT = re.compile(rf"^[ \t]*@(?:\./)?{re.escape(FIRST)}[ \t]*\r?$", re.M)
 """How CLAUDE.md and GEMINI.md include another file."""
-
+_FRONT_MATTER_ALONE = re.compile(r"---\r?\n(?:(?!---)[^\n]*\n)*---\s*")
 
 Outcome = Literal["written", "unchanged", "removed"]
 
@@ -58,7 +58,6 @@ class AgentsReport(NamedTuple):
     documentation: DocumentationPointer | None
 
     def changed(self) -> tuple[str, ...]:
-        """The files that were written or removed."""
         return tuple(file.path for file in self.files if file.outcome != "unchanged")
 
 
@@ -124,7 +123,6 @@ class AgentFiles:
         return (shlex.join(["--docs", self.docs]),)
 
     def _is_configured_by(self, file: Path) -> bool:
-        """Whether a configuration names these documents."""
         with suppress(AnvilError):
             config, base = load_config(file, {}, {})
             return (base / config.docs).resolve() == self._docs
@@ -267,7 +265,7 @@ class AgentFiles:
                 if after == before:
                     continue
                 generated = path == RULE or path.endswith(f"/{SKILL}")
-                if not after.strip() or (generated and _is_front_matter(after)):
+                if not after.strip() or (generated and _FRONT_MATTER_ALONE.fullmatch(after)):
                     self._delete(path)
                     files.append(FileReport(path, "removed"))
                 else:
@@ -365,8 +363,3 @@ class AgentFiles:
 def project_name(root: Path) -> str:
     """The name of a project in its package metadata, without the scope that npm has, else that of its folder."""
     return find_project(root, root).name.rpartition("/")[2]
-
-
-def _is_front_matter(text: str) -> bool:
-    """Whether a text is front matter and nothing else."""
-    return re.fullmatch(r"---\r?\n(?:(?!---)[^\n]*\n)*---\s*", text) is not None

@@ -78,8 +78,6 @@ def documents(opened: Anvil) -> DocumentSource:
 def update(opened: Anvil, source: DocumentSource) -> tuple[str, ...]:
     """Write the pointer to ``source`` into the files that have one, and name those that changed. Warns of files that
     cannot be written."""
-    if opened.folder is None:
-        return ()
     report = agent_files(opened).write(source, only_marked=True)
     for problem in report.problems:
         output.warn(problem)

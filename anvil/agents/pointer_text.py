@@ -137,7 +137,7 @@ def _folders(paths: Collection[str], budget: int) -> str:
     line, rest = "", len(paths)
     for name, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
         folder = f"{prefix}{name}/"
-        if count < 2 or not _is_quotable(folder):
+        if count < 2 or len(folder.encode(errors="replace")) > MAX_FOLDER_BYTES or _name(folder) != folder:
             continue
         longer = f"{line}, `{folder}` {count:,}" if line else f"Pages by folder: `{folder}` {count:,}"
         if _size([f"{longer}{_others(rest - count)}"]) > budget:
@@ -153,10 +153,6 @@ def _by_folder(paths: Collection[str], prefix: str) -> Counter[str]:
 
 def _others(pages: int) -> str:
     return f", others {pages:,}." if pages else "."
-
-
-def _is_quotable(folder: str) -> bool:
-    return len(folder.encode(errors="replace")) <= MAX_FOLDER_BYTES and _name(folder) == folder
 
 
 def _size(lines: Sequence[str]) -> int:

@@ -37,7 +37,6 @@ class Skill(NamedTuple):
 
     @property
     def data(self) -> bytes:
-        """The bytes of ``SKILL.md``."""
         return self.text.encode()
 
     @property
@@ -155,7 +154,6 @@ def skill_files(skill: Skill, before: str | None = None) -> Mapping[str, bytes]:
 
 
 def _others(before: str | None, name: str) -> list[dict[str, Any]]:
-    """The other skills of an index."""
     if before is None:
         return []
     try:

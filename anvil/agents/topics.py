@@ -22,7 +22,7 @@ def topics(pages: Iterable[tuple[str, str]]) -> str:
     Pages high in the tree come first, and the page of a folder before the others in it. Titles are quoted: invisible
     characters and quotation marks are removed, so that no title reads as a part of the instructions.
     """
-    ordered = sorted(pages, key=lambda page: _topic_rank(page[0]))
+    ordered = sorted(pages, key=lambda page: (2 * page[0].count("/") - is_index(page[0]), page[0]))
     titles: list[str] = []
     size = 0
     for _, title in ordered:
@@ -53,7 +53,3 @@ def is_index(path: str) -> bool:
 
 
 _NO_QUOTES = {ord(mark): "'" for mark in '"“”„«»'}
-
-
-def _topic_rank(path: str) -> tuple[int, str]:
-    return 2 * path.count("/") - is_index(path), path

@@ -150,7 +150,6 @@ class Built(NamedTuple):
 
     @property
     def code(self) -> int:
-        """The exit code."""
         return ERROR if self.report.nothing_embedded else NO if self.next_step or self.unstaged else OK
 
 
@@ -200,7 +199,6 @@ def _print(built: Built, before: str, quiet: bool) -> None:
 
 
 def summary(report: BuildReport) -> str:
-    """The report of a build in one or two lines."""
     size = f"{counted(report.pages, 'page')}, {counted(report.chunks, 'chunk')}, {report.size_bytes / 1e6:.1f} MB"
     if report.outcome == "unchanged":
         return f"{output.relative(report.index_path)} is up to date: {size}."

@@ -111,7 +111,6 @@ class Checked(NamedTuple):
         return self.agents.messages(command) if self.agents else ()
 
     def as_json(self) -> dict[str, Any]:
-        """The comparison as JSON values."""
         return {
             "fresh": not self.changes,
             "compared_with": self.source,
@@ -124,14 +123,16 @@ class Checked(NamedTuple):
 
 
 def _site_advice(opened: Anvil, given: OpenRequest, changes: Changes) -> str:
-    """What to do about an index that differs from its site."""
-    from anvil.live import site_view
+    from anvil.index_file import verify
     from anvil.system import installation
 
-    if not site_view.is_of_plugin(opened.index_path):
+    with verify.open_checked(opened.index_path) as reader:
+        pages, of_site = list(reader.documents()), reader.excluded_hashes() is not None
+    # Only the MkDocs plugin knows where a page is in the navigation.
+    if not (of_site and any(page.nav_path is not None for page in pages)):
         build = options.build_command(given, **{"site": given.site, "site-url": given.site_url})
         # all pages differ by their addresses where the build alone got that of the site
-        is_whole = not opened.config.site.url and len(changes.changed) == _page_count(opened)
+        is_whole = not opened.config.site.url and len(changes.changed) == len(pages)
         hint = " If it was built with --site-url, give that to check, too." if is_whole else ""
         return f"Build the site, and run: {build}{hint}"
     docs = given.docs or (output.relative(opened.folder) if opened.folder is not None else "FOLDER")
@@ -141,13 +142,6 @@ def _site_advice(opened: Anvil, given: OpenRequest, changes: Changes) -> str:
         "The MkDocs plugin built this index from pages before they became HTML, so all of them differ from the HTML. "
         f"To compare it with its documents, run: {command}"
     )
-
-
-def _page_count(opened: Anvil) -> int:
-    from anvil.index_file import verify
-
-    with verify.open_checked(opened.index_path) as reader:
-        return reader.counts()["documents"]
 
 
 def _build_command(opened: Anvil, given: OpenRequest, staged: bool, ref: str | None, tracked: bool) -> str:

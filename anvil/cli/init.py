@@ -119,15 +119,9 @@ def command(
     if links:
         setup.print_links()
         return
-    for option, given in (
-        ("--print", only_print),
-        ("--scope", scope),
-        ("--name", title),
-        ("--index", served),
-        ("--command", started),
-    ):
-        if given:
-            raise ConfigError(f"{option} goes with --client. Name a client, such as --client cursor.")
+    given = {"--print": only_print, "--scope": scope, "--name": title, "--index": served, "--command": started}
+    if option := next((option for option, value in given.items() if value), None):
+        raise ConfigError(f"{option} goes with --client. Name a client, such as --client cursor.")
     older = _older_config(docs) if nearest_config(Path.cwd()) is None else None
     docs = docs or (older.docs if older else None)
     config, base, config_file = _project(docs)

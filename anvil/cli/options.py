@@ -43,7 +43,6 @@ def opened(request: OpenRequest, *, build_first: bool = True) -> Iterator[Anvil]
 
 
 def open_index(request: OpenRequest, progress: Progress = silent) -> Anvil:
-    """One index, opened."""
     from anvil import api
 
     return api.open_index(replace(request, collections=None, progress=progress))
@@ -71,7 +70,6 @@ def once(ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]
 
 
 def _given_once(*names: str, metavar: str, help: str) -> Callable[[F], F]:
-    """An option with a value that may be given once."""
     return click.option(*names, metavar=metavar, multiple=True, callback=once, help=help)
 
 
@@ -95,7 +93,6 @@ collections = click.option(
 
 
 def top_k(default: int) -> Callable[[F], F]:
-    """The option for the number of results."""
     return click.option(
         "--top-k",
         "-k",

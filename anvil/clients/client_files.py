@@ -24,6 +24,7 @@ from anvil.clients import known_clients
 from anvil.clients.file_formats import EDITORS
 from anvil.clients.known_clients import CLIENTS, FORM, McpClient, Scope
 from anvil.errors import ConfigError
+from anvil.formats.data_formats import compact
 from anvil.settings import index_url
 from anvil.settings.config_file import nearest_config
 from anvil.system import installation, safe_files
@@ -135,7 +136,6 @@ def entry(
 
 
 def _spelled(file: ClientFile, project: Path, path: Path) -> str:
-    """A path in the form of the client."""
     if not file.is_shared:
         return str(path)
     if not path.is_relative_to(project):
@@ -213,7 +213,6 @@ def _replaceable(file: ClientFile, project: Path, old: Any, server: Mapping[str,
 
 
 def snippet(client: McpClient, name: str, server: dict[str, Any]) -> str:
-    """The text of a file with this entry alone."""
     return EDITORS[client.format].dumps(client.key, name, server)
 
 
@@ -451,14 +450,10 @@ def _replace(file: ClientFile, text: str) -> None:
 def install_links(name: str, words: Sequence[str]) -> dict[str, str]:
     """Title of a program -> the link that adds the server ``name``. ``words``: the command that starts it."""
     server = {"command": words[0], "args": [*words[1:]]}
-    config = base64.b64encode(_json(server).encode()).decode()
+    config = base64.b64encode(compact(server).encode()).decode()
     query = f"name={quote(name, safe='')}&config={quote(config, safe='')}"
     return {
-        "VS Code": f"vscode:mcp/install?{quote(_json({'name': name, 'type': 'stdio', **server}), safe='')}",
+        "VS Code": f"vscode:mcp/install?{quote(compact({'name': name, 'type': 'stdio', **server}), safe='')}",
         "Cursor": f"cursor://anysphere.cursor-deeplink/mcp/install?{query}",
         "LM Studio": f"lmstudio://add_mcp?{query}",
     }
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)

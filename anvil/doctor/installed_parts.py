@@ -41,7 +41,6 @@ EXTRAS = {
 
 
 def python(project: ExaminedProject) -> Iterator[Finding]:
-    """The Python interpreter, and its environment."""
     bits = 64 if sys.maxsize > 2**32 else 32
     home = "in a virtual environment," if sys.prefix != sys.base_prefix else "without a virtual environment,"
     text = f"Anvil {__version__} on Python {platform.python_version()}, {bits} bit, {home} {sys.prefix}."
@@ -107,7 +106,6 @@ def packages(project: ExaminedProject) -> Iterator[Finding]:
 
 
 def extras(project: ExaminedProject) -> Iterator[Finding]:
-    """The optional parts."""
     required = {name: _required(name) for name in EXTRAS}
     there = [name for name, parts in required.items() if parts and all(_version(part.name) for part in parts)]
     missing = [name for name in EXTRAS if name not in there]
@@ -121,7 +119,6 @@ def extras(project: ExaminedProject) -> Iterator[Finding]:
 
 
 def sqlite(project: ExaminedProject) -> Iterator[Finding]:
-    """SQLite with its keyword index."""
     from anvil.index_file import connection
 
     try:
@@ -147,11 +144,13 @@ def _required(extra: str | None) -> list[Requirement]:
     """What this Python needs for an extra, or for Anvil itself; nothing when Anvil is not installed."""
     from packaging.requirements import Requirement  # it is one of the packages that may be missing
 
-    requirements = map(Requirement, _fields(installation.DISTRIBUTION, "Requires-Dist"))
+    def holds(requirement: Requirement, extra: str) -> bool:
+        return requirement.marker is None or requirement.marker.evaluate({"extra": extra})
+
+    requirements = [Requirement(field) for field in _fields(installation.DISTRIBUTION, "Requires-Dist")]
     if extra is None:
-        return [each for each in requirements if each.marker is None or each.marker.evaluate({"extra": ""})]
-    of_extras = (each for each in requirements if each.marker is not None and not each.marker.evaluate({"extra": ""}))
-    return [each for each in of_extras if each.marker is not None and each.marker.evaluate({"extra": extra})]
+        return [each for each in requirements if holds(each, "")]
+    return [each for each in requirements if holds(each, extra) and not holds(each, "")]
 
 
 def _version(distribution: str) -> str | None:
@@ -187,7 +186,6 @@ COSINE_TOLERANCE = 0.05
 
 
 def embedding_model(project: ExaminedProject) -> Iterator[Finding]:
-    """The configured provider."""
     settings = project.config.embedding
     examine = {"local": _local, "openai": _openai, "none": _none}.get(settings.provider, _other)
     yield examine(settings)
@@ -252,7 +250,7 @@ def _openai(settings: EmbeddingSettings) -> Finding:
         text = f"{provider.model} by OpenAI's API, which needs a key. None is set."
         return Finding("wrong", text, installation.export("OPENAI_API_KEY", "YOUR-KEY"))
     try:
-        provider.connect()
+        provider.client()
     except ProviderError as error:
         return Finding("wrong", str(error), installation.install_extras("openai"))
     finally:

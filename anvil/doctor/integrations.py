@@ -69,7 +69,8 @@ def _client_file(project: ExaminedProject, name: str, file: ClientFile) -> Itera
     except (ConfigError, UnicodeDecodeError) as error:
         text = f"{shown} cannot be read: {error}. Correct it"
         if not client.has_other_settings:
-            renewal = f"{_aside(project, file.path)} && {_init(project, name, *scope)}"
+            aside = installation.line(["move" if os.name == "nt" else "mv", shown, f"{shown}.broken"])
+            renewal = f"{aside} && {_init(project, name, *scope)}"
             yield Finding("wrong", f"{text}, or move it away and write a new one:", renewal)
         elif b"anvil" in data:
             yield Finding("wrong", f"{text}.")
@@ -95,11 +96,6 @@ def _client_file(project: ExaminedProject, name: str, file: ClientFile) -> Itera
             text = f"{title!r} of {client.title} ({shown}) serves {away}, not this project. To add this project:"
             free_name = next(free for number in itertools.count(2) if (free := f"{own}-{number}") not in servers)
             yield Finding("note", text, _init(project, name, *scope, "--name", free_name))
-
-
-def _aside(project: ExaminedProject, file: Path) -> str:
-    shown = relative(file)
-    return installation.line(["move" if os.name == "nt" else "mv", shown, f"{shown}.broken"])
 
 
 def _entry_problem(project: ExaminedProject, file: ClientFile, server: Mapping[str, Any]) -> str | None:

@@ -66,7 +66,6 @@ def configuration(project: ExaminedProject) -> Iterator[Finding]:
 
 
 def documents(project: ExaminedProject) -> Iterator[Finding]:
-    """The pages that would be indexed."""
     try:
         scan = project.documents.scan()
     except SourceError as error:
@@ -231,7 +230,9 @@ def index(project: ExaminedProject) -> Iterator[Finding]:
     from anvil.index_file import publish, verify
 
     if project.in_milvus:
-        yield _milvus_index(project)
+        shown = index_url.milvus(project.config.index or "").shown
+        text = f"The index is in Milvus, {shown}. 'anvil doctor' does not use the network. To ask the server:"
+        yield Finding("note", text, project.anvil("status", options=PLACE))
         return
     path, shown = project.index, relative(project.index)
     if tracked_file.is_pointer(path):
@@ -256,12 +257,6 @@ def index(project: ExaminedProject) -> Iterator[Finding]:
         contents += f"; newest document: {meta['last_index_timestamp'] or 'none'}"
         fresh = ", fresh" if project.folder.is_dir() else ""
         yield from problems or [Finding("ok", f"{shown} is sound{fresh}: {contents}.")]
-
-
-def _milvus_index(project: ExaminedProject) -> Finding:
-    shown = index_url.milvus(project.config.index or "").shown
-    text = f"The index is in Milvus, {shown}. 'anvil doctor' does not use the network. To ask the server:"
-    return Finding("note", text, project.anvil("status", options=PLACE))
 
 
 def _missing(project: ExaminedProject) -> Finding:

@@ -69,10 +69,6 @@ class OpenAIProvider:
         self._connected: Any = None
         self._key = ""
 
-    def connect(self) -> None:
-        """Create the client without a request. Raises ProviderError when there is no key or no package."""
-        self._client()
-
     def warm(self) -> None:
         """Nothing: there is no model to load."""
 
@@ -91,7 +87,7 @@ class OpenAIProvider:
         vectors = np.zeros((len(texts), self.dimensions), np.float32)
         failed: dict[int, str] = {}
         if texts:
-            self._client()
+            self.client()
             inputs = [self._input(text) for text in texts]
             try:
                 for rows in _batches(inputs):
@@ -149,7 +145,7 @@ class OpenAIProvider:
         extra = {"dimensions": self.dimensions} if self._shortened else {}
         try:
             with unlogged():
-                answer = self._client().embeddings.create(model=self.model, input=inputs, **extra)
+                answer = self.client().embeddings.create(model=self.model, input=inputs, **extra)
         except (openai.AuthenticationError, openai.PermissionDeniedError, openai.NotFoundError) as error:
             raise ProviderError(self._reason(error)) from None
         except openai.RateLimitError as error:
@@ -172,7 +168,8 @@ class OpenAIProvider:
         unit: Vector = (values / np.maximum(lengths, 1e-12)).astype(np.float32)
         return unit
 
-    def _client(self) -> Any:
+    def client(self) -> Any:
+        """OpenAI's client, made without a request. Raises ProviderError when there is no key or no package."""
         with self._lock:
             if self._connected is None:
                 self._key = api_key(self._settings)
@@ -193,7 +190,7 @@ class OpenAIProvider:
         if status in (401, 403):
             return f"OpenAI refused the API key (HTTP {status}). Check OPENAI_API_KEY or embedding.api_key."
         if status is None:
-            where = index_url.without_secrets(str(self._client().base_url)).rstrip("/")
+            where = index_url.without_secrets(str(self.client().base_url)).rstrip("/")
             return f"No connection to {where}: {type(error).__name__}."
         body = error.body if isinstance(error.body, dict) else {}
         message = " ".join(str(body.get("message") or "").split())[:300]

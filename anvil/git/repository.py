@@ -514,13 +514,11 @@ class Repository:
     # --- inner -------------------------------------------------------------------------------------
 
     def configured(self, key: str) -> str | None:
-        """A value of git's configuration; None without one."""
         with failures("The configuration cannot be read"):
             config = self._git.config
             return config[key] if key in config else None  # noqa: SIM401 - it has no get
 
     def attribute(self, path: str, name: str) -> str | None:
-        """The value of an attribute of a file, by its path relative to ``root``; None without one."""
         with failures("The attributes cannot be read"):
             value = self._git.get_attr(path, name)
             return value if isinstance(value, str) else None

@@ -138,7 +138,6 @@ def merge_agents(base: str, ours: str, theirs: str, path: str) -> int:
 
 
 def _repository() -> Repository:
-    """The repository around the working folder."""
     from anvil.errors import SourceError
     from anvil.git.repository import Repository
 

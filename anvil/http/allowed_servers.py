@@ -226,7 +226,6 @@ def is_public(address: Address) -> bool:
 
 
 def anything(address: Address) -> bool:
-    """Allows every address."""
     return True
 
 

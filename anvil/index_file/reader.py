@@ -135,7 +135,6 @@ class Reader:
     # --- manifest and counts -----------------------------------------------------------------------------------
 
     def meta(self) -> dict[str, str]:
-        """The manifest's keys and values."""
         return dict(self.connection.execute("SELECT key, value FROM anvil_meta ORDER BY key"))
 
     def counts(self) -> dict[str, int]:
@@ -226,7 +225,6 @@ class Reader:
         return self._column("SELECT id FROM chunks WHERE id BETWEEN ? AND ? ORDER BY ordinal", *chunks)
 
     def sections(self, document_id: int) -> tuple[Section, ...]:
-        """A document's sections in order."""
         # Texts of headings are not stored: a breadcrumb has them, see section_titles().
         rows = self.connection.execute(
             'SELECT ordinal, heading_path, heading_level, anchor, start, "end", start_line, end_line '
@@ -257,7 +255,6 @@ class Reader:
         return self._column("SELECT char_count FROM chunks ORDER BY 1")
 
     def characters(self) -> int:
-        """Characters of all text."""
         return int(self._one("SELECT coalesce(sum(char_count), 0) FROM chunks"))
 
     def top_headings(self, documents: Iterable[int]) -> dict[int, tuple[str, ...]]:

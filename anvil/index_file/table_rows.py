@@ -61,7 +61,6 @@ def document_id(library: str, file_path: str, taken: Container[int], beyond: dic
 
 
 def most_chunks() -> int:
-    """How many chunks a document may have."""
     return 1 << CHUNK_BITS
 
 
@@ -102,7 +101,6 @@ def chunk_range(document: int) -> tuple[int, int]:
 
 
 def window_row(chunk: int, number: int) -> int:
-    """Row id of a chunk's window."""
     return (chunk << WINDOW_BITS) + number
 
 
@@ -208,7 +206,6 @@ class Edition(NamedTuple):
 
 
 def edition(metadata: Mapping[str, Any]) -> Edition:
-    """These fields of a document."""
     values = (metadata.get(name) for name in Edition._fields)
     return Edition(*(value if isinstance(value, str) else None for value in values))
 

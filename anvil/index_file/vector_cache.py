@@ -52,7 +52,6 @@ def text_key(text: str) -> bytes:
 
 
 def default_path() -> Path:
-    """The file in the user's cache folder."""
     return user_folders.cache() / "vectors.db"
 
 
@@ -75,7 +74,6 @@ class VectorCache:
         self._usable = True
 
     def get(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:
-        """The cached vectors, by key."""
         vectors: dict[bytes, bytes] = {}
         with self._opened() as connection:
             if connection is None:

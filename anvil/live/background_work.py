@@ -74,7 +74,6 @@ class InitialBuild:
         self._thread = threading.Thread(target=self._run, name="anvil-first-build", daemon=True)
 
     def start(self) -> None:
-        """Begin; returns at once."""
         self._thread.start()
 
     def close(self) -> None:

@@ -9,14 +9,11 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 
 from anvil import registry
 from anvil.documents import document_source
 from anvil.documents.document_source import DocumentSource, SourceWrapper
-from anvil.index_file import verify
 from anvil.index_file.reader import IndexReader
-from anvil.index_file.table_rows import StoredDocument
 from anvil.values import Changes, Document, Scan, Skipped
 
 SITE_KEYS = ("aliases", "edit_url", "language", "version")
@@ -31,13 +28,6 @@ def view_of(tree: DocumentSource, index: IndexReader) -> DocumentSource:
     """
     excluded_hashes = index.excluded_hashes()
     return tree if excluded_hashes is None else SiteView(tree, excluded_hashes, index)
-
-
-def is_of_plugin(index: Path) -> bool:
-    """Whether MkDocs' plugin built the index: it alone knows where a page is in the navigation. Raises
-    :class:`ArtifactError` when the index cannot be used."""
-    with verify.open_checked(index) as reader:
-        return reader.excluded_hashes() is not None and any(page.nav_path is not None for page in reader.documents())
 
 
 def compared(index: IndexReader, tree: DocumentSource) -> Changes:
@@ -92,14 +82,10 @@ class SiteView(SourceWrapper):
         page = self._index.document(path)
         if page is None:
             return replace(document, metadata={"rendered": False})
-        title = None if page.title == _own_title(page, self._index) else page.title  # the site's own stays
+        # The title that its file gave it: of the front matter, else its first h1. Another one is the site's, and stays.
+        h1 = (section.title for section in self._index.sections(page.id) if section.heading_level == 1)
+        title = None if page.title == (page.metadata.get("title") or next(h1, None)) else page.title
         metadata = {key: page.metadata[key] for key in SITE_KEYS if key in page.metadata}
         return replace(
             document, title=title, url=page.url, nav_path=page.nav_path, metadata={**metadata, "rendered": False}
         )
-
-
-def _own_title(page: StoredDocument, index: IndexReader) -> str | None:
-    """The title that a page's file gives it: that of the front matter, else its first h1."""
-    h1 = (section.title for section in index.sections(page.id) if section.heading_level == 1)
-    return page.metadata.get("title") or next(h1, None)

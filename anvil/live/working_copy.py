@@ -83,7 +83,8 @@ class WorkingCopy:
         self._copy: Writer | None = None
         """The copy in memory; None while the artifact itself answers."""
         self._options: Chunking | None = None
-        self._indexed: dict[str, str] = {}
+        self.indexed: Mapping[str, str] = {}
+        """Path -> blob id of the indexed pages. After each change of the copy it is another object."""
         self._same: Mapping[str, str] | None = None
         """The last scan that the index agreed with: an identical object needs no comparison."""
         self._unfit: dict[str, str] = {}
@@ -141,7 +142,7 @@ class WorkingCopy:
         """How the copy differs from the artifact."""
         if self._artifact is None or self._copy is None:
             return Changes()
-        return document_source.compare(self._artifact.blob_ids(), self._indexed)
+        return document_source.compare(self._artifact.blob_ids(), self.indexed)
 
     @property
     def opened(self) -> bool:
@@ -152,11 +153,6 @@ class WorkingCopy:
     def provisional(self) -> bool:
         """Whether the copy began empty, because there is no artifact."""
         return self._artifact is None and self._copy is not None
-
-    @property
-    def indexed(self) -> Mapping[str, str]:
-        """Path -> blob id of the indexed pages. After each change of the copy it is another object."""
-        return self._indexed
 
     @property
     def matched(self) -> bool:
@@ -208,15 +204,15 @@ class WorkingCopy:
         self._open()
         if self.source is None:
             return Changes()
-        entries = self.source.scan(self._indexed).entries
+        entries = self.source.scan(self.indexed).entries
         if entries is self._same:  # the source gives the same object for the same documents
             self.stale = Changes()
         else:
-            self.stale = document_source.compare(self._indexed, without(self._unfit, entries))
+            self.stale = document_source.compare(self.indexed, without(self._unfit, entries))
             if self.stale:
                 self._update(entries, self.stale)
             # Compared again: a page may have changed once more since the scan. Then the next call reads it.
-            self._same = None if document_source.compare(self._indexed, without(self._unfit, entries)) else entries
+            self._same = None if document_source.compare(self.indexed, without(self._unfit, entries)) else entries
         self._catch_up(entries)
         return self.stale
 
@@ -231,7 +227,7 @@ class WorkingCopy:
                 self._copy.touch(times)
                 self._copy.set_meta({"commit": commit})
             self._copy.seal()
-            self._indexed = dict(self._indexed)  # another object, so that callers read again what they cached
+            self.indexed = dict(self.indexed)  # another object, so that callers read again what they cached
         if self.failure is not None and time.monotonic() >= self._retry_at:
             self._embed(self._indexer())
 
@@ -246,7 +242,7 @@ class WorkingCopy:
         refused = self._refused
         self.close()
         self._refused = refused  # the file that cannot be used is there, and was before
-        self._copy, self._options, self._indexed, self.source = copy, options, {}, self._tree
+        self._copy, self._options, self.indexed, self.source = copy, options, {}, self._tree
 
     def read_some(self, limit: int) -> tuple[int, int]:
         """Read up to ``limit`` pages that differ, or a hundredth of all where that is more: each call looks at all of
@@ -254,8 +250,8 @@ class WorkingCopy:
         entries, work = self._compared()
         paths = sorted((*work.changed, *work.added))[: max(limit, len(entries) // 100)]
         chosen = Changes(
-            tuple(p for p in paths if p in self._indexed),
-            tuple(p for p in paths if p not in self._indexed),
+            tuple(p for p in paths if p in self.indexed),
+            tuple(p for p in paths if p not in self.indexed),
             work.removed,
         )
         if chosen:
@@ -275,8 +271,8 @@ class WorkingCopy:
     def _compared(self) -> tuple[Mapping[str, str], Changes]:
         """All documents, path -> blob id, and how they differ from what is indexed."""
         assert self.source is not None
-        entries = self.source.scan(self._indexed).entries
-        return entries, document_source.compare(self._indexed, without(self._unfit, entries))
+        entries = self.source.scan(self.indexed).entries
+        return entries, document_source.compare(self.indexed, without(self._unfit, entries))
 
     def _open(self) -> None:
         """Open the artifact, and open it again when its file was replaced. The copy of the old one is dropped.
@@ -288,7 +284,9 @@ class WorkingCopy:
         if was_open and current in (None, self._signature, self._refused):
             return
         try:
-            artifact = _held((verify.open_checked if self._built_here else verify.open_foreign)(self.index))
+            artifact = (verify.open_checked if self._built_here else verify.open_foreign)(self.index)
+            if os.name == "nt":  # an open file cannot be replaced there
+                artifact = writer.detached(artifact, ":memory:")
         except ArtifactMissing:
             if was_open:  # removed since the signature was read
                 return
@@ -303,7 +301,7 @@ class WorkingCopy:
             return
         self.close()
         self._artifact, self._stored, self._signature = artifact, StoredVectors([artifact]), current
-        self._indexed = artifact.blob_ids()
+        self.indexed = artifact.blob_ids()
         self.source = self._tree and site_view.view_of(self._tree, artifact)
 
     def _update(self, entries: Mapping[str, str], changes: Changes) -> None:
@@ -319,7 +317,7 @@ class WorkingCopy:
 
     def _moved(self, copy: Writer, changes: Changes) -> None:
         """Forget what was cached before ``changes`` were written to the copy."""
-        self._indexed = copy.reader.blob_ids()
+        self.indexed = copy.reader.blob_ids()
         self._searcher = self._pending = None  # but not the links, which know their pages by digest
 
     def _indexer(self) -> Indexer:
@@ -408,8 +406,3 @@ class WorkingCopy:
         self._artifact = self._copy = self._searcher = self._signature = self._options = None
         self._same = self._pending = self._stored = self._refused = self.refused = self.failure = None
         self._unfit = {}
-
-
-def _held(artifact: Reader) -> Reader:
-    """The artifact, to keep open. On Windows a copy in memory: an open file cannot be replaced there."""
-    return artifact if os.name != "nt" else writer.detached(artifact, ":memory:")

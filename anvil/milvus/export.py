@@ -21,7 +21,7 @@ from anvil.index_file.table_rows import SearchedText, StoredChunk, StoredDocumen
 from anvil.milvus import generation_reader as reading
 from anvil.milvus import generations
 from anvil.milvus.generations import Generation
-from anvil.milvus.milvus_client import Client
+from anvil.milvus.milvus_client import WRITE_TIMEOUT_S, Client
 from anvil.search.candidates import VectorIndex
 from anvil.text.page_links import links_of
 from anvil.text.query import Stemmer, path_words
@@ -64,7 +64,8 @@ def export(index: Path, client: Client, progress: Progress = silent, grace: floa
         name = generations.generation_name(client.address.collection, meta["digest"], meta["checksum"])
         is_exported = generations.pointed(client) == name
         if is_exported and not reading.whole(client, name):
-            generations.unpoint(client)  # a server drops no collection that an alias points at
+            # A server drops no collection that an alias points at.
+            client.ask("drop_alias", client.address.collection, timeout=WRITE_TIMEOUT_S)
             is_exported = False
         if not is_exported:
             generations.without_others(client, None)  # the rest of an interrupted export

@@ -311,13 +311,10 @@ class MilvusReader:
     def nearest(self, vector: NDArray[np.float32], limit: int, within: str) -> list[tuple[int, float]]:
         """(chunk row, cosine) of the windows nearest to ``vector``, by Milvus' approximate index. A chunk can be in the
         result several times."""
-        return [(id_ >> table_rows.WINDOW_BITS, cosine) for id_, cosine in self._near("windows", vector, limit, within)]
+        return [(id_ >> table_rows.WINDOW_BITS, cosine) for id_, cosine in self.near("windows", vector, limit, within)]
 
-    def nearest_pages(self, vector: NDArray[np.float32], limit: int, within: str) -> list[tuple[int, float]]:
-        """(document, cosine) of the pages whose mean vectors are nearest to ``vector``."""
-        return self._near("pages", vector, limit, within)
-
-    def _near(self, kind: str, vector: NDArray[np.float32], limit: int, within: str) -> list[tuple[int, float]]:
+    def near(self, kind: str, vector: NDArray[np.float32], limit: int, within: str) -> list[tuple[int, float]]:
+        """(row, cosine) of the windows, or of the pages by their mean vectors, that are nearest to ``vector``."""
         hits = self._ask(
             "search",
             kind,

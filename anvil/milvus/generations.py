@@ -217,7 +217,6 @@ class Generation:
             self.put("parts", {"id": row, "text": piece, "vector": [0.0, 0.0]})
 
     def rows(self) -> dict[str, int]:
-        """Number of rows of each kind so far."""
         return {kind: self.written[kind] + len(self._rows[kind]) for kind in KINDS}
 
     def _send(self, kind: str) -> None:
@@ -255,11 +254,6 @@ def count(query: Callable[..., Any], within: str = "", **more: Any) -> int:
     """The number of rows of a collection, with those that were just written. ``query``: asks it."""
     counted = query(filter=within, output_fields=["count(*)"], consistency_level="Strong", **more)
     return int(counted[0]["count(*)"])
-
-
-def unpoint(client: Client) -> None:
-    """Remove the alias. Then there is no index."""
-    client.ask("drop_alias", client.address.collection, timeout=WRITE_TIMEOUT_S)
 
 
 def without_others(client: Client, current: str | None) -> None:

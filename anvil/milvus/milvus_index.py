@@ -118,7 +118,7 @@ class MilvusWorkingCopy(WorkingCopy):
         if self._overlaid is None:
             pages = self._artifact.pages
             # Masked are pages whose source is another one now or is gone, and pages that the overlay has.
-            gone = {e.id for path, e in pages.items() if e.blob_id and self._indexed.get(path) != e.blob_id}
+            gone = {e.id for path, e in pages.items() if e.blob_id and self.indexed.get(path) != e.blob_id}
             above = (self._copy or Overlay(self._artifact)).reader
             masked = gone | {pages[path].id for path in above.identities() if path in pages}
             self._overlaid = LayeredReader(self._artifact, above, frozenset(masked))
@@ -136,13 +136,13 @@ class MilvusWorkingCopy(WorkingCopy):
             return
         self.close()
         self._artifact = artifact
-        self._indexed = artifact.blob_ids()
+        self.indexed = artifact.blob_ids()
         self.source = self._tree and site_view.view_of(self._tree, artifact)
 
     def _moved(self, copy: Writer, changes: Changes) -> None:
         touched = set(changes.paths)
-        kept = {path: blob for path, blob in self._indexed.items() if path not in touched}
-        self._indexed = dict(sorted({**kept, **copy.reader.blob_ids()}.items()))
+        kept = {path: blob for path, blob in self.indexed.items() if path not in touched}
+        self.indexed = dict(sorted({**kept, **copy.reader.blob_ids()}.items()))
         self._searcher = self._pending = self._overlaid = None
 
     def _indexer(self) -> Indexer:
@@ -368,7 +368,7 @@ class MilvusIndex:
         if within is not None:
             windows = below.nearest(vector, MAX_NEAR_WINDOWS, within)
             if pages:
-                chosen = [document for document, _ in below.nearest_pages(vector, MAX_NEAR_PAGES, within)]
+                chosen = [document for document, _ in below.near("pages", vector, MAX_NEAR_PAGES, within)]
                 windows += below.nearest(vector, MAX_WINDOWS_IN_PAGES, generations.within(chosen, ())) if chosen else []
             for row, cosine in windows:
                 cosines[row] = max(cosine, cosines.get(row, -1.0))

@@ -93,7 +93,6 @@ class RankedHits:
 
     @property
     def hits(self) -> tuple[Hit, ...]:
-        """The hits alone."""
         return tuple(each.hit for each in self.ranked)
 
     def explained(self, freshness: Freshness, started_at: float) -> Explained:
@@ -198,7 +197,6 @@ class Searcher:
 
     @property
     def semantic(self) -> bool:
-        """Whether queries can be compared with the vectors here."""
         return self.obstacle is None
 
     def search(self, request: SearchRequest, question: QueryVector | None = None) -> RankedHits:

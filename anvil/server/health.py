@@ -37,8 +37,6 @@ def of_docs(opened: Anvil) -> dict[str, Any]:
 
 
 class Health:
-    """``GET /health``: the state of the server, and how much it holds."""
-
     def __init__(self, parts: Sequence[tuple[Toolset, ThreadBridge]]) -> None:
         import asyncio  # servers over stdio do without
 

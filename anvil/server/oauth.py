@@ -70,7 +70,6 @@ class OAuthSettings:
         return (f"{METADATA_PATH}{path}", METADATA_PATH) if path else (METADATA_PATH,)
 
     def metadata(self) -> Mapping[str, Any]:
-        """The metadata of this server as a protected resource."""
         scopes = {"scopes_supported": list(self.scopes)} if self.scopes else {}
         return {
             "resource": self.resource,

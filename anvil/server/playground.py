@@ -62,7 +62,6 @@ def with_playground(served: RunningToolset) -> RunningToolset:
 
 
 def log_address(base: str) -> None:
-    """Log where the page is."""
     event(logging.INFO, f"The playground is at {base}{HOME}")
 
 
@@ -143,7 +142,6 @@ ENDPOINTS: Mapping[str, tuple[tuple[Parameter, ...], Endpoint]] = {
 
 
 async def _home(_: Request) -> Response:
-    """Redirect ``/`` to the page."""
     return RedirectResponse(HOME, 307, HEADERS)
 
 

@@ -97,7 +97,6 @@ class Answers:
         self.instructions = "\n\n".join(described)
 
     def server_info(self) -> dict[str, Any]:
-        """The server's name and icon."""
         return {
             "name": NAME,
             "title": self.title,

@@ -82,7 +82,6 @@ class Access:
         return cls(**more)
 
     def allows_origin(self, origin: str) -> bool:
-        """Whether pages of this origin may send requests."""
         return ANY_HOST in self.allowed_origins or origin.lower() in self.allowed_origins
 
     def knows(self, host: str) -> bool:
@@ -92,8 +91,9 @@ class Access:
             allowed.lower().strip("[]") for allowed in (*LOOPBACK, *self.allowed_host)
         }:
             return True
-        if is_everything(self.host):  # DNS rebinding needs a name: an address is safe
-            return _address(name) is not None
+        own = _address(self.host)
+        if self.host == "" or (own is not None and own.is_unspecified):  # it listens on all addresses of the machine
+            return _address(name) is not None  # DNS rebinding needs a name: an address is safe
         return name == self.host.lower()
 
 
@@ -121,12 +121,6 @@ def is_loopback(host: str) -> bool:
     """Whether only this machine can reach a host."""
     address = _address(host)
     return host.lower() == "localhost" or (address is not None and address.is_loopback)
-
-
-def is_everything(host: str) -> bool:
-    """Whether a host means all addresses of the machine."""
-    address = _address(host)
-    return host == "" or (address is not None and address.is_unspecified)
 
 
 def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:

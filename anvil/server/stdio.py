@@ -219,7 +219,6 @@ class Conversation:
             self._closed.wait_for(lambda: not self._open or self._pipe.broken, timeout_s)
 
     def changed(self, changes: Changes) -> None:
-        """Tell the client of pages that changed."""
         assert self._answers.resources is not None
         uris, is_listed = self._answers.resources.changed_uris(changes), bool(changes.added or changes.removed)
         self.connection.changed(uris, is_listed)

@@ -96,7 +96,10 @@ def _value(tool: str, parameter: Parameter, value: Any) -> Any:
         raise InvalidArguments(f"{parameter.name} of {tool} must be {_NAMES[fits]}, not {given_type}.")
     if parameter.choices and value not in parameter.choices:
         raise InvalidArguments(f"{parameter.name} of {tool} must be one of {', '.join(parameter.choices)}.")
-    return _clamped(value, parameter) if isinstance(value, int) else value
+    if isinstance(value, int):
+        least = value if parameter.minimum is None else max(value, parameter.minimum)
+        value = least if parameter.maximum is None else min(least, parameter.maximum)
+    return value
 
 
 def _whole(value: Any) -> Any:
@@ -105,14 +108,6 @@ def _whole(value: Any) -> Any:
     if isinstance(value, float) and math.isfinite(value):
         return int(value)
     return int(value) if isinstance(value, str) and _DIGITS.fullmatch(value) else value
-
-
-def _clamped(value: int, parameter: Parameter) -> int:
-    if parameter.minimum is not None:
-        value = max(value, parameter.minimum)
-    if parameter.maximum is not None:
-        value = min(value, parameter.maximum)
-    return value
 
 
 @dataclass(frozen=True, slots=True)
