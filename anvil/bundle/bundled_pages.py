@@ -18,6 +18,7 @@ from urllib.parse import quote, unquote, urljoin
 from anvil.bundle import agents_md
 from anvil.bundle.agents_md import INDEX, PAGES, POINTER, BundledProject, PointedPage
 from anvil.bundle.folder import Bundle, page_files
+from anvil.documents import repository_files
 from anvil.documents.document_source import DocumentSource, GivenDocuments
 from anvil.documents.repository_files import FileTree
 from anvil.errors import BuildError, ConfigError, SourceError
@@ -175,8 +176,6 @@ def _targets(member: OpenedIndex, documents: Mapping[str, Document]) -> SourceTa
         site = member.site_pages()
         places = {path: twins.place_of(page) for path, page in site.pages().items()}
         return SiteTargets(places, site.url(), (document.text for document in documents.values()))
-    from anvil.documents import repository_files
-
     assert member.folder is not None and member.tree is not None
     files = repository_files.of(member.tree, member.folder, repository_files.repository_of(member.folder))
     pages = {
@@ -309,7 +308,9 @@ class SourceTargets:
 
     def __init__(self, site: Site, options: SiteOptions) -> None:
         self._site = site
-        self._lenient = Site(site.pages, SiteRules("vitepress", "vitepress"), _tree_of(site.pages))
+        # the pages, and no other files
+        tree = FileTree("", repository_files.folders_of(site.pages).get, lambda path: None)
+        self._lenient = Site(site.pages, SiteRules("vitepress", "vitepress"), tree)
         self._url = options.url.rstrip("/") + "/" if options.url else None
 
     def destination(self, path: str, target: str) -> PageOrAddress:
@@ -354,18 +355,6 @@ class SiteTargets:
             return PageOrAddress(page=self._paths[html])
         is_of_host = target.startswith("/") or inside is not None
         return PageOrAddress(url=page_addresses.joined(self._url + base, target) if self._url and is_of_host else None)
-
-
-def _tree_of(paths: Iterable[str]) -> FileTree:
-    """The files at these paths, and no others."""
-    folders: dict[str, dict[str, bool]] = {"": {}}
-    for path in paths:
-        is_folder = False
-        while path:
-            folder, name = posixpath.split(path)
-            folders.setdefault(folder, {})[name] = is_folder
-            path, is_folder = folder, True
-    return FileTree("", folders.get, lambda path: None)
 
 
 def _is_in(path: str, folder: str) -> bool:

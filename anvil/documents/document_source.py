@@ -224,17 +224,15 @@ class Selection:
             return self._folders[folder]
         above, _, name = folder.rpartition("/")
         hidden = self._hidden_names(above)
-        if name in _NEVER or any(glob.matches(folder) for glob in self._exclude) or not self._leads_on(folder):
+        names = folder.lower().split("/")
+        # Other folders are not listed: no ``include`` can match a file in them.
+        leads_on = any(all(a == b for a, b in zip(head, names, strict=False)) for head in self._heads)
+        if name in _NEVER or any(glob.matches(folder) for glob in self._exclude) or not leads_on:
             hidden = None
         elif hidden is not None and _is_hidden(name):
             hidden = hidden | {name.lower()} if name.lower() in self._literal_names else None
         self._folders[folder] = hidden
         return hidden
-
-    def _leads_on(self, folder: str) -> bool:
-        """Whether an ``include`` can match a file in this folder. Other folders are not listed."""
-        names = folder.lower().split("/")
-        return any(all(a == b for a, b in zip(head, names, strict=False)) for head in self._heads)
 
 
 def refusal(data: bytes, max_bytes: int, key: str = SourceOptions.limit_key) -> str | None:

@@ -36,7 +36,13 @@ def folder_advice(folder: Path) -> str:
 
 def other_formats_note(folder: Path, pages: int) -> str | None:
     """A message: a folder has more documentation in other formats than ``pages``, its pages, and how to index that."""
-    names = itertools.islice(_names_below(folder), MAX_SEARCHED_ENTRIES) if pages < MAX_SEARCHED_ENTRIES else ()
+
+    def names_below() -> Iterator[str]:  # without hidden and built folders
+        for _, folders, names in os.walk(folder):
+            folders[:] = [name for name in folders if name[:1] not in "._" and name not in ("node_modules", "venv")]
+            yield from names
+
+    names = itertools.islice(names_below(), MAX_SEARCHED_ENTRIES) if pages < MAX_SEARCHED_ENTRIES else ()
     formats = document_source.other_formats(name for name in names if not name.endswith(".html"))
     if formats.total() <= pages:
         return None
@@ -45,13 +51,6 @@ def other_formats_note(folder: Path, pages: int) -> str | None:
         "Markdown, and the HTML of a site. Build the site, then run 'anvil build --site FOLDER' for the folder of its "
         "HTML."
     )
-
-
-def _names_below(folder: Path) -> Iterator[str]:
-    """Names of the files in a folder and in its subfolders, without hidden and built ones."""
-    for _, folders, names in os.walk(folder):
-        folders[:] = [name for name in folders if name[:1] not in "._" and name not in ("node_modules", "venv")]
-        yield from names
 
 
 def _pages_in(folder: Path, most: int = MAX_SEARCHED_ENTRIES) -> tuple[list[str], int]:

@@ -152,15 +152,13 @@ class _Tree:
         with self._lock:
             head = self.commit()
             times = modified(self._git, paths, self.root_path, self._links, known, since, head) if head else {}
+            # A new page that is staged has no commit yet. Without its file, as in CI, the commit's time is at least
+            # stable.
             for path in paths:
                 if path not in times:
-                    times[path] = self._uncommitted_time(path, head)
+                    own = file_time(str(self._docs.joinpath(*path.split("/"))), follow=path in self._links)
+                    times[path] = own or timestamp(self._git.time(head) if head else 0)
             return times
-
-    def _uncommitted_time(self, path: str, head: str | None) -> str:
-        # A new page that is staged has no commit yet. Without its file, as in CI, the commit's time is at least stable.
-        own = file_time(str(self._docs.joinpath(*path.split("/"))), follow=path in self._links)
-        return own or timestamp(self._git.time(head) if head else 0)
 
     def _judged(self, path: str, entry: Entry, accepted: frozenset[str]) -> tuple[str | None, str]:
         """(reason, blob id) of an entry: None for a document, a reason for a skipped file, empty for other files.

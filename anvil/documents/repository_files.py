@@ -317,7 +317,7 @@ def in_git(docs: Path, repository: Repository, revision: str | None) -> FileTree
     """The files of a commit, or the staged ones for ``revision`` None."""
     entries = repository.staging.folder("") if revision is None else repository.tree(repository.resolve(revision), "")
     submodules = tuple(f"{path}/" for path, entry in entries.items() if entry.kind == "submodule")
-    folders = _folders(entries, submodules)
+    folders = folders_of(entries, submodules)
     is_ignored = _ignored(repository)
 
     def link(path: str) -> str | None:
@@ -366,7 +366,7 @@ def _ignored(repository: Repository) -> Callable[[str], bool]:
     return ignored
 
 
-def _folders(paths: Iterable[str], submodules: Iterable[str]) -> dict[str, dict[str, bool]]:
+def folders_of(paths: Iterable[str], submodules: Iterable[str] = ()) -> dict[str, dict[str, bool]]:
     """Folder -> its names, each with whether it is a folder. ``submodules``: with a slash at their ends."""
     folders: dict[str, dict[str, bool]] = {"": {}, **{path.rstrip("/"): {} for path in submodules}}
     for path in paths:

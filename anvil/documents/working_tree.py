@@ -66,13 +66,6 @@ class _CachedFile(NamedTuple):
     files: Mapping[str, str] = {}
     target: str = ""
 
-    def state(self, real: str) -> os.stat_result | None:
-        """The stat of the file; None without the file."""
-        try:
-            return os.stat(real) if self.linked else os.lstat(real)
-        except OSError:
-            return None
-
 
 class _Committed(NamedTuple):
     """A file in a commit: its blob id, and the time of the last commit that changed it; empty for an untracked file.
@@ -175,7 +168,10 @@ class WorkingTree:
             # The path may be from a client of a server.
             if not self._selection.wants(path) or any(part in ("", ".", "..") for part in path.split("/")):
                 return Skipped(printable(path), "not a document of this folder")
-            if self._leads_astray(path):
+            folder = os.path.dirname(self._real(path))
+            if (
+                path not in self._last.entries and os.path.realpath(folder) != folder
+            ):  # those of the last walk have none
                 return Skipped(printable(path), "it is reached through a symlink; links are not followed")
             self._around.forget_links()
             cached, data = self._look(path, self._real(path))
@@ -238,7 +234,8 @@ class WorkingTree:
         git = self._around.git
         if git is not None:
             git.reload()
-        rules = {file: mark(file) for file in self._rule_files()}
+        rule_files = [] if git is None else [git.staging.file, *git.rule_files(self.root_path)]
+        rules = {file: mark(file) for file in map(str, rule_files)}
         skipped: list[Skipped] = []
         files: dict[str, _CachedFile] = {}
         stat_cache, self._stat_cache = StatCache(), None
@@ -261,7 +258,9 @@ class WorkingTree:
                     if self._admits(f"{path}/"):
                         folders.append((path, above | {itself}))
                 elif self._admits(path):
-                    files[path] = self._looked(path, base + name)
+                    if (cached := self._files.get(path)) is None or not self._is_current(cached, base + name):
+                        cached = self._look(path, base + name)[0]
+                    files[path] = cached
                     stat_cache.file(path, base + name, *files[path][:3])
                 elif name in _RULES:
                     rules[base + name] = mark(base + name)
@@ -317,22 +316,21 @@ class WorkingTree:
         verdict = self._verdicts.get(path)
         if verdict is None:
             ask = self._selection.enters if path.endswith("/") else self._selection.wants
-            verdict = self._verdicts[path] = ask(path.rstrip("/")) and not self._ignored(path)
+            is_ignored = self._around.is_ignored
+            verdict = self._verdicts[path] = ask(path.rstrip("/")) and not is_ignored(self._in_repository(path))
         return verdict
 
     def _glance(self, path: str, real: str) -> tuple[Signature | None, str | Skipped, bool]:
         cached = self._files[path] = self._look(path, real)[0]
         return cached.signature, cached.result, cached.linked
 
-    def _looked(self, path: str, real: str) -> _CachedFile:
-        """The cached result of a file if it is current, else a new one."""
-        cached = self._files.get(path)
-        return cached if cached is not None and self._is_current(cached, real) else self._look(path, real)[0]
-
     def _is_current(self, cached: _CachedFile, real: str) -> bool:
         """Whether a file and those that it includes are as they were read."""
-        state = cached.state(real)
-        return state is not None and cached.signature == signature(state) and self._holds(cached)
+        try:
+            state = os.stat(real) if cached.linked else os.lstat(real)
+        except OSError:
+            return False
+        return cached.signature == signature(state) and self._has(cached.files)
 
     def _look(self, path: str, real: str) -> tuple[_CachedFile, bytes | Skipped]:
         """Read a file: the result for the cache, and its bytes as git stores them or why it is skipped."""
@@ -395,24 +393,21 @@ class WorkingTree:
         self._due[path] = written_back(state)
         return False
 
-    def _holds(self, cached: _CachedFile) -> bool:
-        """Whether all included files of a page are unchanged."""
-        return all(self._around.included_id(path) == id_ for path, id_ in cached.files.items())
+    def _has(self, files: Mapping[str, str]) -> bool:
+        """Whether included files, path -> blob id, are as they are here."""
+        return all(self._around.included_id(path) == id_ for path, id_ in files.items())
 
     def _named(self, path: str, blob: str, data: bytes) -> Mapping[str, str]:
         """The files that a page includes: as an index knows them where nothing moved, else by reading the page."""
         indexed, fingerprint = document_source.parts(self._indexed.get(path, ""))
         if indexed == blob:
             files = includes.files(document_source.included(fingerprint))
-            if files and all(self._around.included_id(file) == id_ for file, id_ in files.items()):
+            if files and self._has(files):
                 return files
         return self._expanded(path, decoded(data)).files if includes.may_include(data) else {}
 
     def _expanded(self, path: str, text: str) -> includes.Expanded:
         return includes.expand(text, path, self.root_path, self._around.included)
-
-    def _ignored(self, path: str) -> bool:
-        return self._around.is_ignored(self._in_repository(path))
 
     def _time_in(self, path: str, committed: _Committed) -> str | None:
         """The time of a file: of the last commit that changed it, unless it was edited since; None without the file."""
@@ -432,20 +427,11 @@ class WorkingTree:
             self._around.problem = str(error)
             return False
 
-    def _leads_astray(self, path: str) -> bool:
-        """Whether a folder on the path is a symlink. Documents of the last walk have none."""
-        folder = os.path.dirname(self._real(path))
-        return path not in self._last.entries and os.path.realpath(folder) != folder
-
     def _in_repository(self, path: str) -> str:
         return path if self.root_path == "." else f"{self.root_path}/{path}"
 
     def _real(self, path: str) -> str:
         return os.path.join(self._root, *path.split("/")) if path else self._root
-
-    def _rule_files(self) -> list[str]:
-        git = self._around.git
-        return [] if git is None else [str(git.staging.file), *map(str, git.rule_files(self.root_path))]
 
 
 def _clock_ns() -> int:
