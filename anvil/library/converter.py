@@ -67,22 +67,17 @@ class Converter:
 
     def _converted(self, path: Path, file_type: str, name: str, format_: Format) -> Iterator[DocumentPart]:
         empty = True
-        for part in self._by_process(path, file_type, name):
-            text = part.text.strip()
-            if text:
-                empty = False
-                yield from (DocumentPart(slice_, part.page) for slice_ in sliced(text + "\n\n"))
-        if empty:
-            raise DocumentRejected(f"It holds no text. {format_.when_empty}".strip())
-
-    def _by_process(self, path: Path, file_type: str, name: str) -> Iterator[DocumentPart]:
-        """The parts of a file. A process that caused an error is killed."""
         with self._slots:
             process = self._take()
             try:
-                yield from process.convert(path, file_type, name)
-            finally:  # unread parts would be read as those of the next file
+                for part in process.convert(path, file_type, name):
+                    if text := part.text.strip():
+                        empty = False
+                        yield from (DocumentPart(slice_, part.page) for slice_ in sliced(text + "\n\n"))
+            finally:  # one that caused an error is killed: unread parts would be read as those of the next file
                 self._give_back(process)
+        if empty:
+            raise DocumentRejected(f"It holds no text. {format_.when_empty}".strip())
 
     def _take(self) -> _Process:
         with self._lock:

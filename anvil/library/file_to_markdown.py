@@ -92,8 +92,7 @@ def _pieces(request: dict[str, Any]) -> Iterator[tuple[str, int]]:
     characters_left = request["max_characters"]
     with open(request["path"], "rb") as file:
         if BY_ENDING[request["type"]].content == "zip":  # by its directory, before a converter unpacks anything
-            _refuse_compound_file(file, request["type"])
-            _check_zip(file, MAX_ARCHIVE_DEPTH if request["type"] == "zip" else None)
+            _check_zip(file, request["type"])
         for text, page in _READERS.get(request["type"], _by_markitdown)(file, request):
             characters_left -= len(text)
             if characters_left < 0:
@@ -102,34 +101,28 @@ def _pieces(request: dict[str, Any]) -> Iterator[tuple[str, int]]:
             yield text, page
 
 
-def _refuse_compound_file(file: BinaryIO, file_type: str) -> None:
-    """Refuse what Office writes for a file with a password, and its older programs for every file."""
-    if file.read(len(_COMPOUND)) == _COMPOUND:
+def _check_zip(file: BinaryIO, file_type: str) -> None:
+    """Refuse what is encrypted or unpacks to too much."""
+    if file.read(len(_COMPOUND)) == _COMPOUND:  # Office writes it with a password, its older programs for every file
         raise DocumentRejected(
             f"It is encrypted, or of an older Office. Save it without a password, as .{file_type}, and add it again."
         )
     file.seek(0)
-
-
-def _check_zip(file: BinaryIO, depth: int | None) -> None:
-    """Refuse what is encrypted or unpacks to too much. ``depth``: how many archives may be inside each other; None
-    where archives inside it are not read."""
     with zipfile.ZipFile(file) as archive:
         if any(entry.flag_bits & 1 for entry in archive.infolist()):  # bit 0 of a ZIP entry: encrypted
             raise DocumentRejected("It is encrypted. Save it without a password.")
-        _check_unpacked(archive, depth, 0, 0)
+        _check_unpacked(archive, MAX_ARCHIVE_DEPTH if file_type == "zip" else None, 0, 0)
     file.seek(0)
 
 
 def _check_unpacked(archive: zipfile.ZipFile, depth: int | None, packed: int, unpacked: int) -> tuple[int, int]:
-    """Bytes of all members, packed and unpacked, with those of archives among them and what was counted before."""
+    """Bytes of all members, packed and unpacked, with those of archives among them and what was counted before.
+    ``depth``: how many archives may be inside each other; None where archives inside it are not read."""
     if depth == 0:
         raise DocumentTooLarge(f"It has archives inside each other, more than {MAX_ARCHIVE_DEPTH}.")
     entries = archive.infolist()
-    packed, unpacked = (
-        packed + sum(entry.compress_size for entry in entries),
-        unpacked + sum(entry.file_size for entry in entries),
-    )
+    packed += sum(entry.compress_size for entry in entries)
+    unpacked += sum(entry.file_size for entry in entries)
     bomb = unpacked > MIN_RATIO_BYTES and unpacked > MAX_COMPRESSION_RATIO * packed
     if bomb or unpacked > MAX_UNPACKED_BYTES:
         raise DocumentTooLarge(f"It unpacks from {packed:,} to {unpacked:,} bytes, which is refused.")

@@ -117,16 +117,12 @@ def _documents(rows: Any) -> Iterator[LanceDocument]:
     for _, group in itertools.groupby(records, key=lambda row: (row["library"], row["source"], row["doc_id"])):
         chunks = list(group)
         first = {key: "" if value is None else value for key, value in chunks[0].items()}
-        metadata, problem = _metadata(first["metadata"])
+        metadata = json_object(first["metadata"] or "{}")
+        problem = None if metadata is not None else "Its metadata is no JSON object and was left out."
         names = ("library", "source", "title", "file_type", "last_modified", "created_at")
         text = joined([row["content"] or "" for row in chunks])
         texts = {name: first.get(name, "") for name in names}
-        yield LanceDocument(text=text, metadata=metadata, problem=problem, **texts)
-
-
-def _metadata(text: str) -> tuple[dict[str, Any], str | None]:
-    values = json_object(text or "{}")
-    return (values, None) if values is not None else ({}, "Its metadata is no JSON object and was left out.")
+        yield LanceDocument(text=text, metadata=metadata or {}, problem=problem, **texts)
 
 
 def joined(chunks: list[str]) -> str:

@@ -114,7 +114,8 @@ def document_filter(conditions: Mapping[str, Any] | None, library: str | None = 
         elif name not in FIELDS:
             raise ConfigError(f"Unknown filter field {_shown(name)!r}. Use {', '.join(FIELDS)} or metadata.KEY.")
         elif name in NUMBERS:
-            passages += _of_number(name, value)
+            bounds = [("=", value)] if isinstance(value, int) else _range(name, value, "a whole number")
+            passages += (Condition(name, operator, _number(name, bound)) for operator, bound in bounds)
         elif name in TIMES:
             fields += _of_time(name, value)
         elif isinstance(value, Mapping):
@@ -138,14 +139,6 @@ def _of_metadata(name: str, value: Any) -> Iterator[Condition]:
             yield Condition(key, operator, valid_unicode(bound))
         else:
             yield Condition(key, operator, _number(name, bound, "a string or a whole number"))
-
-
-def _of_number(name: str, value: Any) -> Iterator[Condition]:
-    if isinstance(value, int):
-        yield Condition(name, "=", _number(name, value))
-    else:
-        for operator, bound in _range(name, value, "a whole number"):
-            yield Condition(name, operator, _number(name, bound))
 
 
 def _of_time(name: str, value: Any) -> Iterator[Condition]:

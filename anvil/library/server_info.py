@@ -35,16 +35,24 @@ def library_info(
         summaries = list_libraries().libraries
     except AnvilError as error:
         notes = (str(error),)
+    try:
+        model = f"{provider.name}: {config.embedding.model or provider.model}"
+    except AnvilError as error:
+        model = f"unusable: {error}"
+    try:
+        user = getpass.getuser()
+    except (OSError, KeyError, ImportError):  # a container's user may have no name
+        user = str(os.getuid()) if hasattr(os, "getuid") else "unknown"
     return LibraryInfo(
         platform=platform.platform(),
         python_version=platform.python_version(),
         cwd=os.getcwd(),
         index_path=str(index),
-        model_path=_model_path(config, provider),
+        model_path=model,
         transport=transport,
         note=_note(transport),
         version=__version__,
-        user=_user(),
+        user=user,
         formats=document_formats.available(options),
         missing_formats=document_formats.unavailable(options),
         documents=sum(summary.document_count for summary in summaries),
@@ -86,17 +94,3 @@ def _note(transport: str) -> str:
         else "Send the text of other files with ingest_content."
     )
     return f"Paths are those of this server {place}, with the rights of its user; relative ones start at cwd. {advice}"
-
-
-def _model_path(config: Config, provider: EmbeddingProvider) -> str:
-    try:
-        return f"{provider.name}: {config.embedding.model or provider.model}"
-    except AnvilError as error:
-        return f"unusable: {error}"
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError, ImportError):  # a container's user may have no name
-        return str(os.getuid()) if hasattr(os, "getuid") else "unknown"

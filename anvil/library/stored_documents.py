@@ -306,19 +306,11 @@ class LibraryWriter:
 
     def _insert(self, id_: int, staged: StagedDocument, info: DocumentInfo) -> int:
         """Copy the staged rows to the row numbers of document ``id_``; the number of chunks."""
+        text = canonical(info.metadata)
         # Empty values are what a library has no use for: blob id, fingerprint, address, digest and the like.
         self.connection.execute(
             "INSERT INTO documents VALUES (?, ?, ?, ?, ?, '', '', x'', ?, ?, NULL, NULL, ?, x'')",
-            (
-                id_,
-                info.library,
-                info.source,
-                info.title,
-                info.file_type,
-                info.size,
-                info.last_modified,
-                canonical(info.metadata),
-            ),
+            (id_, info.library, info.source, info.title, info.file_type, info.size, info.last_modified, text),
         )
         copy_rows(self.rows, staged.rows.reader, 0, id_)  # a staged document has row id 0
         self.rows.make_searchable(id_)

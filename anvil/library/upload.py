@@ -68,7 +68,10 @@ async def _ingested(bridge: ThreadBridge, request: Request, max_bytes: int) -> A
         if _is_blank(file.file):
             raise ConfigError("The file is empty. Send a file with text, or delete the document with delete_document.")
         library = _text(form.get("library")) if "library" in form else DEFAULT_LIBRARY
-        metadata = _object(_text(form.get("metadata")))
+        text = _text(form.get("metadata"))
+        metadata = json_object(text) if text.strip() else None
+        if text.strip() and metadata is None:
+            raise ConfigError("metadata must be a JSON object, as text.")
         name, content = file_name(file.filename or ""), file.file
         return await bridge.call("upload", lambda target: _ingest(target, content, name, library, metadata))
 
@@ -111,15 +114,6 @@ def _too_large(max_bytes: int) -> DocumentTooLarge:
 
 def _text(value: Any) -> str:
     return value if isinstance(value, str) else ""
-
-
-def _object(text: str) -> dict[str, Any] | None:
-    if not text.strip():
-        return None
-    value = json_object(text)
-    if value is None:
-        raise ConfigError("metadata must be a JSON object, as text.")
-    return value
 
 
 def _refusal(status: int, message: str) -> JSONResponse:
