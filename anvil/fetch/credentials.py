@@ -16,19 +16,15 @@ from anvil.settings.index_url import GitHubAddress, WebAddress
 
 
 def authorization(address: WebAddress | GitHubAddress) -> Mapping[str, str]:
-    """Origin -> value of the Authorization header."""
+    """Origin -> value of the Authorization header. For GitHub's API it has ``GITHUB_TOKEN``, ``GH_TOKEN`` or what
+    ``gh`` has."""
     if isinstance(address, GitHubAddress):
-        return _of_github()
+        secret = os.environ.get("GITHUB_TOKEN") or os.environ.get("GH_TOKEN") or _token_of_gh(api_url())
+        return {origin(api_url()): f"Bearer {secret.strip()}"} if secret and secret.strip() else {}
     if address.credentials is None:
         return {}
     pair = base64.b64encode(":".join(address.credentials).encode()).decode("ascii")
     return {origin(address.url): f"Basic {pair}"}
-
-
-def _of_github() -> dict[str, str]:
-    """The header for the API's origin, with ``GITHUB_TOKEN``, ``GH_TOKEN`` or what ``gh`` has; nothing without one."""
-    secret = os.environ.get("GITHUB_TOKEN") or os.environ.get("GH_TOKEN") or _token_of_gh(api_url())
-    return {origin(api_url()): f"Bearer {secret.strip()}"} if secret and secret.strip() else {}
 
 
 def _token_of_gh(api: str) -> str | None:

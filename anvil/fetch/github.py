@@ -143,7 +143,12 @@ def find_artifact(api: Api, head: Path | None) -> Candidate:
 
     ``head``: a folder in a repository, for its HEAD. None, or outside a repository: the newest of the branch is taken.
     """
-    repository, notes = _repository(head)
+    repository: Repository | None = None
+    notes: list[str] = []
+    try:
+        repository = Repository.discover(head) if head is not None else None
+    except (GitError, SourceError) as error:
+        notes.append(str(error))
     seen: list[_Artifact] = []
     newest: _Artifact | None = None
     branch = api.address.ref
@@ -159,7 +164,9 @@ def find_artifact(api: Api, head: Path | None) -> Candidate:
         except GitError as error:
             repository, notes = None, [str(error)]
         if newest is None and usable:
-            branch = branch or _default_branch(api)
+            if not branch:
+                response, _ = api.get(api.root, "the default branch")
+                branch = str(response.get("default_branch")) if isinstance(response, dict) else ""
             newest = next((artifact for artifact in usable if api.address.ref or artifact.branch == branch), None)
         if newest is not None and repository is None:  # with a repository, a nearer one may be on the next page
             break
@@ -200,25 +207,26 @@ def _pages(api: Api) -> Iterator[list[_Artifact]]:
         if url is None:
             return
         response, url = api.get(url, f"the artifact {name!r}")
-        yield [artifact for artifact in _parsed(response, name) if _is_at(artifact, api.address.ref)]
+        yield _parsed(response, api.address)
 
 
-def _parsed(response: Any, name: str) -> list[_Artifact]:
+def _parsed(response: Any, address: GitHubAddress) -> list[_Artifact]:
     """The artifacts of a page of the list, newest first. Those of forks, and invalid entries, are left out."""
-    artifacts = []
+    name, ref, artifacts = address.name, address.ref, []
     for entry in objects(response, "artifacts"):
         run = entry.get("workflow_run")
         if not isinstance(run, dict) or entry.get("name") != name or type(entry.get("id")) is not int:
             continue
         if type(run.get("repository_id")) is not int or run.get("head_repository_id") != run["repository_id"]:
             continue  # a pull request from a fork
-        commit = str(run.get("head_sha"))
-        if OBJECT_ID.fullmatch(commit):
+        commit, branch = str(run.get("head_sha")), str(run.get("head_branch"))
+        is_at = ref is None or ref == branch or (len(ref) >= MIN_COMMIT_CHARS and commit.startswith(ref.lower()))
+        if is_at and OBJECT_ID.fullmatch(commit):
             artifacts.append(
                 _Artifact(
                     id=entry["id"],
                     commit=commit,
-                    branch=str(run.get("head_branch")),
+                    branch=branch,
                     created=str(entry.get("created_at")),
                     expires=str(entry.get("expires_at")),
                     expired=entry.get("expired") is True,
@@ -228,12 +236,6 @@ def _parsed(response: Any, name: str) -> list[_Artifact]:
     return sorted(artifacts, key=lambda artifact: (artifact.created, artifact.id), reverse=True)
 
 
-def _is_at(artifact: _Artifact, ref: str | None) -> bool:
-    if ref is None or artifact.branch == ref:
-        return True
-    return len(ref) >= MIN_COMMIT_CHARS and artifact.commit.startswith(ref.lower())
-
-
 def _nearest(repository: Repository, artifacts: list[_Artifact]) -> tuple[_Artifact, int] | None:
     """The artifact of HEAD's nearest ancestor, and the distance to it."""
     by_commit: dict[str, _Artifact] = {}
@@ -241,20 +243,6 @@ def _nearest(repository: Repository, artifacts: list[_Artifact]) -> tuple[_Artif
         by_commit.setdefault(artifact.commit, artifact)
     nearest = repository.nearest(by_commit)
     return (by_commit[nearest[0]], nearest[1]) if nearest else None
-
-
-def _repository(head: Path | None) -> tuple[Repository | None, list[str]]:
-    if head is None:
-        return None, []
-    try:
-        return Repository.discover(head), []
-    except (GitError, SourceError) as error:
-        return None, [str(error)]
-
-
-def _default_branch(api: Api) -> str:
-    response, _ = api.get(api.root, "the default branch")
-    return str(response.get("default_branch")) if isinstance(response, dict) else ""
 
 
 def _candidate(api: Api, artifact: _Artifact, distance: int | None, notes: list[str]) -> Candidate:
@@ -316,14 +304,10 @@ def _published(api: Api, assets: Mapping[str, dict[str, Any]]) -> Manifest | Non
     # index.json first, as Anvil names it: a release may have other files that look like a manifest.
     for name in sorted(assets, key=lambda name: (name != "index.json", name)):
         if name.endswith(".json") and (size_of(assets[name].get("size")) or 0) < published_manifest.MAX_CHARACTERS:
-            published = _manifest_of(api, assets[name])
+            url = f"{api.root}/releases/assets/{assets[name]['id']}"
+            with api.http.get(url, {"Accept": "application/octet-stream"}) as reply:
+                api.check_status(reply, f"the asset {name}")
+                published = published_manifest.found(reply.text(), f"the asset {name}", any_page=True)
             if published is not None:
                 return published
     return None
-
-
-def _manifest_of(api: Api, asset: dict[str, Any]) -> Manifest | None:
-    headers = {"Accept": "application/octet-stream"}
-    with api.http.get(f"{api.root}/releases/assets/{asset['id']}", headers) as reply:
-        api.check_status(reply, f"the asset {asset.get('name')}")
-        return published_manifest.found(reply.text(), f"the asset {asset.get('name')}", any_page=True)
