@@ -148,7 +148,7 @@ def entry_of(node: Element, skipped: Container[int]) -> tuple[str, str]:
     named = html_tree.first(node, _ENTRY_NAME)
     with_id = (node, html_tree.first(node, "[id], a[name]"), node.parent)
     ids = [_id(each) for each in with_id if each is not None]
-    return _plain(spaced_text(named if named is not None else node, skipped)), next(filter(None, ids), None) or ""
+    return _plain(spaced_text(named if named is not None else node, skipped)), next(filter(None, ids), "")
 
 
 def template_title(node: Element) -> str:
@@ -300,11 +300,6 @@ def code_text(pre: Element, skipped: Container[int] = frozenset()) -> str:
     numbers, and empty lines at its ends."""
     pieces: list[str] = []
     ends_line = True
-
-    def line_end() -> None:
-        if pieces and not ends_line:
-            pieces.append("\n")
-
     for node, begins in html_tree.walk(pre, skipped):
         if node.is_text_node:
             text = node.text_content or ""
@@ -317,7 +312,8 @@ def code_text(pre: Element, skipped: Container[int] = frozenset()) -> str:
                 pieces.append("\n")
                 ends_line = True
             elif node.tag in ("div", "li", "tr", "p") or (not begins and not _LINES.isdisjoint(classes(node))):
-                line_end()
+                if pieces and not ends_line:
+                    pieces.append("\n")
                 ends_line = True
     lines = "".join(pieces).replace("\r\n", "\n").replace("\r", "\n").split("\n")
     return "\n".join(line.rstrip() for line in lines).strip("\n")  # generators leave blanks where they took marks out

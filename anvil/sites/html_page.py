@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import posixpath
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from html import unescape
@@ -55,6 +55,7 @@ def read_page(html: bytes | str, rules: PageRules = NO_RULES) -> PageContent:
     converted = markdown.to_markdown(content)
     word_count = len(word_lists.words(converted.markdown))
     metas = [element.attributes for element in html_tree.select(tree, "meta")]
+    refresh = _REFRESH.match(_meta(metas, "refresh", "http-equiv"))
     facts = PageFacts(
         title=_title(tree, converted.headings, generator),
         generator=generator.name,
@@ -65,7 +66,7 @@ def read_page(html: bytes | str, rules: PageRules = NO_RULES) -> PageContent:
         own_words=len(word_lists.words(_LINK_OR_HEADING.sub("", converted.markdown))),
         canonical=_attribute(tree, "link[rel~=canonical i]", "href"),
         edit_url=_edit_url(tree, (*generator.edit, *GENERIC.edit)),
-        refresh=_refresh(_meta(metas, "refresh", "http-equiv")),
+        refresh=refresh[1].strip() or None if refresh else None,
         robots="\n".join(_meta(metas, name).lower() for name in ("robots", "googlebot")),
         shell=word_count <= len(_WAITING) and html_tree.first(tree, _SCRIPTS) is not None and not _has_text(tree),
         frames=html_tree.first(tree, "frameset") is not None,
@@ -141,25 +142,15 @@ def _title(tree: Tree, headings: tuple[Heading, ...], generator: Generator) -> s
     )
     if not says_nothing(first) and not (is_chapter and title):
         return first
-    short = _part_with(headings[0].text, parts) if headings and not top else parts[0]
+    # the part that has the first heading of the content, else the first: the name of the site may stand in front
+    letters = bare(headings[0].text) if headings and not top else ""
+    short = next((part for part in parts if letters and letters in bare(part)), parts[0])
     candidates = (short, _text(html_tree.first(tree, _CURRENT)))
     return next((each for each in candidates if not says_nothing(each)), first or short)
 
 
-def _part_with(heading: str, parts: Sequence[str]) -> str:
-    """The part of ``<title>`` that has the first heading of the content, else the first part: the name of the site may
-    stand in front."""
-    letters = bare(heading)
-    return next((part for part in parts if letters and letters in bare(part)), parts[0])
-
-
 def _text(element: Element | None) -> str:
     return " ".join(element.text().split()) if element is not None else ""
-
-
-def _refresh(value: str) -> str | None:
-    match = _REFRESH.match(value) if value else None
-    return match[1].strip() or None if match else None
 
 
 def _edit_url(tree: Tree, selectors: tuple[str, ...]) -> str | None:
@@ -262,11 +253,8 @@ def _passages(markdown: str) -> str:
     each that is long enough to be looked for."""
     bodies = [word_lists.of_markdown(body) for body in _HEADING_LINE.split(markdown)]
     whole = [word for body in bodies for word in body]
-    return " ".join(_in_short(body) for body in (whole, *(body for body in bodies if len(body) >= MIN_PASSAGE_WORDS)))
-
-
-def _in_short(passage: Sequence[str]) -> str:
-    return f"{page_choice.short_digest(' '.join(passage))}{len(passage)}"
+    passages = (whole, *(body for body in bodies if len(body) >= MIN_PASSAGE_WORDS))
+    return " ".join(f"{page_choice.short_digest(' '.join(passage))}{len(passage)}" for passage in passages)
 
 
 def _said_by(twin: bytes, markdown: str) -> str | None:

@@ -85,8 +85,8 @@ def to_markdown(content: Content) -> Converted:
 
 @dataclass(slots=True)
 class _List:
-    """A list. ``number``: of its next item, None for bullets. ``notes``: its items are footnotes. ``kind``: how
-    definitions are written: as items, or as sections of an API."""
+    """A list. ``number``: of its next item, None for bullets. ``notes``: its items are footnotes. ``api``: definitions
+    that are sections of an API, not items."""
 
     number: int | None = None
     notes: bool = False
@@ -122,8 +122,8 @@ class _Converter:
         while node is not None:
             following = self._begin(node)
             while following is None:
-                if node.is_element_node:
-                    self._end(node.mem_id)
+                while self._ends and self._ends[-1][0] == node.mem_id:
+                    self._ends.pop()[1]()
                 following = node.next
                 if following is None:
                     above = node.parent
@@ -148,10 +148,6 @@ class _Converter:
         tag = node.tag or ""
         handle = _HANDLERS.get(tag) or (_Converter._block if tag in _BLOCKS else _Converter._inline)
         return node.child if handle(self, node) else None
-
-    def _end(self, element_id: int) -> None:
-        while self._ends and self._ends[-1][0] == element_id:
-            self._ends.pop()[1]()
 
     def _at_end(self, node: Element, action: Callable[[], object]) -> None:
         self._ends.append((node.mem_id, action))

@@ -18,7 +18,7 @@ _SLASHES = re.compile(r"//+")
 _SAFE = "/:@!$&'()*+,;=~-._"
 UNRELEASED = "current"
 """What Docusaurus calls the version of the documentation folder."""
-_LANGUAGE = re.compile(r"[a-z]{2,3}(?:[-_][A-Za-z]{2,4})?")
+_IN_LANGUAGE = re.compile(r"[a-z]{2,3}(?:[-_][A-Za-z]{2,4})?/[^/]*")
 
 
 def key(address: str) -> str:
@@ -123,7 +123,7 @@ def version_folders(
     candidates = {
         folder
         for folder in starts
-        if folder.count("/") == 0 or _is_language(folder) or folder.rpartition("/")[0] in components
+        if "/" not in folder or _IN_LANGUAGE.fullmatch(folder) or folder.rpartition("/")[0] in components
     }
     numbered = {folder for folder in candidates if VERSION_NUMBER.fullmatch(_folder_name(folder)) or folder in declared}
     above = {folder.rpartition("/")[0] for folder in numbered}
@@ -155,8 +155,3 @@ def version_of(path: str, folders: Collection[str]) -> str | None:
 
 def _folder_name(folder: str) -> str:
     return folder.rpartition("/")[2]
-
-
-def _is_language(folder: str) -> bool:
-    first, _, rest = folder.partition("/")
-    return "/" not in rest and bool(_LANGUAGE.fullmatch(first))

@@ -53,9 +53,6 @@ class SiteCache:
         self._used: dict[str, PageFacts] = {}
         self.files: dict[str, KnownFile] = {}
         """The files whose signature tells their content."""
-        self._load()
-
-    def _load(self) -> None:
         try:
             stored = json.loads(self._file.read_bytes())
             if stored["head"] == self._head:

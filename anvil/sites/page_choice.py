@@ -186,10 +186,8 @@ def left_out(skipped: Sequence[Skipped]) -> list[str]:
     paths: dict[str, list[str]] = {}
     for item in skipped:
         paths.setdefault(_LEADS_TO.sub(r"\1 another page", item.reason), []).append(item.path)
-    lines = []
-    for reason, named in sorted(paths.items(), key=lambda item: (-len(item[1]), item[0])):
-        lines.append(f"left out {first_of(named, MAX_PATHS_SHOWN)}: {reason}")
-    return lines
+    by_number = sorted(paths.items(), key=lambda item: (-len(item[1]), item[0]))
+    return [f"left out {first_of(named, MAX_PATHS_SHOWN)}: {reason}" for reason, named in by_number]
 
 
 def _address(
@@ -326,20 +324,18 @@ def _words_in(passage: str) -> int:
 
 
 def _is_copy(page: SitePage, others: Sequence[SitePage]) -> bool:
-    """Whether a page whose passages are in ``others`` is one of them, or lists them. A translation, which may be in
-    part, has no shorter path than its original."""
+    """Whether a page whose passages are in ``others`` is one of them (in whole, by title, or as one is not translated),
+    or lists them. A translation, which may be in part, has no shorter path than its original."""
     headings = page.facts.heading_digests.split(" ")
+    whole = page.facts.passages.partition(" ")[0]
     return any(
-        _is_same(page, other) or short_digest(other.facts.title) in headings
+        whole == other.facts.passages.partition(" ")[0]
+        or page.facts.title == other.facts.title
+        or page.language != other.language
+        or short_digest(other.facts.title) in headings
         for other in others
         if page.language == other.language or len(page.file) >= len(other.file)
     )
-
-
-def _is_same(page: SitePage, other: SitePage) -> bool:
-    """Whether two pages that have passages in common are one: in whole, by title, or as one is not translated."""
-    same_text = page.facts.passages.partition(" ")[0] == other.facts.passages.partition(" ")[0]
-    return same_text or page.facts.title == other.facts.title or page.language != other.language
 
 
 def _pages_that_list(pages: Iterable[SitePage]) -> frozenset[str]:

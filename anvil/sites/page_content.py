@@ -30,6 +30,7 @@ _LINKS_TO_ITSELF = ", ".join(
 _LINKED_HEADINGS = ":is(h1, h2, h3, h4, h5, h6) > a[href^='#']:only-child"
 """Of VuePress 2, in which the link with the class of a sign has all the text."""
 _ANCHOR_SIGN = re.compile(r"[\W_]*", re.S)
+"""All the text of a link of a heading to itself, such as "#", "¶" or a picture."""
 _IN_REPOSITORY = "a[href*='/edit/'], a[href*='/blob/'], a[href*='/tree/']"
 _EDIT = re.compile(r"\W*edit\b", re.I)
 _EDITED_FILE = re.compile(r"/(?:edit|blob|tree)/[^/]+/.*\.\w+$")
@@ -102,7 +103,9 @@ def content_of(tree: Tree, rules: PageRules = NO_RULES, generator: Generator | N
     begun = [each for root in roots for each in html_tree.select(root, generator.entries)] if generator.entries else []
     tops = html_tree.ids(roots)
     entries = html_tree.ids([each for each in begun if each.parent is not None and each.parent.mem_id not in tops])
-    skipped |= _anchor_links(roots) | _edit_links(roots) | _neighbour_links(roots)
+    links = (link for root in roots for link in html_tree.select(root, _LINKS_TO_ITSELF))
+    skipped |= html_tree.ids([link for link in links if _ANCHOR_SIGN.fullmatch(link.text())])
+    skipped |= _edit_links(roots) | _neighbour_links(roots)
     if generator is UNKNOWN:
         skipped |= _navigation(roots, skipped) - with_content
     return Content(tuple(roots), skipped, entries)
@@ -173,12 +176,6 @@ def around(elements: Iterable[Element]) -> frozenset[int]:
             found.add(above.mem_id)
             above = above.parent
     return frozenset(found)
-
-
-def _anchor_links(roots: Sequence[Element]) -> frozenset[int]:
-    """The links of headings to themselves that are only a sign, such as "#", "¶" or a picture."""
-    links = (link for root in roots for link in html_tree.select(root, _LINKS_TO_ITSELF))
-    return html_tree.ids([link for link in links if _ANCHOR_SIGN.fullmatch(link.text())])
 
 
 def _edit_links(roots: Sequence[Element]) -> frozenset[int]:

@@ -87,12 +87,8 @@ class SiteFolder:
             from anvil.sites.page_content import validate
 
             validate((*options.content, *options.ignore))
-        self.folder, self._options = folder, options
-        self._tree = tree
-        self._docs = docs
-        self._is_certain = is_certain
-        self._limit = limit
-        self._progress = progress
+        self.folder, self._options, self._limit, self._progress = folder, options, limit, progress
+        self._tree, self._docs, self._is_certain = tree, docs, is_certain
         self._lock = threading.RLock()
         self._cache = SiteCache(cache_folder(folder) / "pages.json", options)
         self._listing: SiteListing | None = None
@@ -207,9 +203,6 @@ class SiteFolder:
         return {path: times.get(path, newest) for path in paths}
 
     # --- files -----------------------------------------------------------------------------------------------
-
-    def _bytes(self, path: str) -> bytes:
-        return (self.folder / path).read_bytes()
 
     def _read_all(self, listing: SiteListing) -> tuple[dict[str, PageFacts], bool]:
         """The facts about all files, and whether a file was read. Those whose signature or bytes are not in the cache
@@ -402,7 +395,7 @@ class SiteFolder:
                 address
                 for path in maps
                 if path.rpartition("/")[0] == folder
-                for address in site_listing.locations(self._bytes(path))
+                for address in site_listing.locations((self.folder / path).read_bytes())
                 if not address.endswith(".xml")
             ]
             has_names = has_names or bool(named)
@@ -436,7 +429,7 @@ class SiteFolder:
             if path.rpartition("/")[2] == INVENTORY:
                 with suppress(OSError):  # deleted since it was listed; the next listing tells
                     folder = path.removesuffix(INVENTORY)
-                    for page, anchors in site_listing.aliases(self._bytes(path)).items():
+                    for page, anchors in site_listing.aliases((self.folder / path).read_bytes()).items():
                         names[page_addresses.key(f"{folder}{page}")] = anchors
         return names
 
@@ -454,7 +447,7 @@ class SiteFolder:
         if "versions.json" not in listing.others or listing.others["versions.json"][0] > MAX_DECLARED_BYTES:
             return []
         try:
-            declared = json.loads(self._bytes("versions.json"))
+            declared = json.loads((self.folder / "versions.json").read_bytes())
         except (OSError, ValueError):
             return []
         if not isinstance(declared, list):

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from anvil.documents.file_changes import Signature, is_stable, signature, written_back
 from anvil.errors import SourceError
+from anvil.formats.characters import is_unicode
 from anvil.settings.schema import SITE_SEARCH
 from anvil.sites import page_addresses
 from anvil.sites.page_cache import KnownFile
@@ -110,7 +111,7 @@ def _state(
     path: str, entry: os.DirEntry[str], own: Collection[str], max_page_bytes: int
 ) -> os.stat_result | Skipped | None:
     """The state of a file that is read, or why a page is left out; None for other files. ``own``: those of Anvil."""
-    if not path.isprintable() or not _is_utf8(path):
+    if not path.isprintable() or not is_unicode(path):
         return Skipped(ascii(path)[1:-1], "its name has characters that cannot be shown")
     if entry.is_symlink():
         return Skipped(path, "it is a link to another file or folder") if _is_html(path) or entry.is_dir() else None
@@ -155,14 +156,6 @@ def _is_about_pages(path: str) -> bool:
         or path.startswith("_sources/")
         or name.endswith(".md")
     )
-
-
-def _is_utf8(path: str) -> bool:
-    try:
-        path.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 MAX_BYTES = 50_000_000
@@ -291,14 +284,11 @@ def _paths(site: Path, *signature: int) -> frozenset[str]:
 
 
 def _digests(values: Mapping[str, object]) -> dict[str, str]:
-    return {path: str(digest) for path, digest in values.items() if _is_file(path) and _is_name(path)}
+    """Of the files that have a name which Anvil writes: no others are replaced or removed."""
+    named = [path for path in values if path.endswith(".md") or path in ("llms.txt", "llms-full.txt")]
+    return {path: str(values[path]) for path in named if _is_file(path)}
 
 
 def _is_file(path: str) -> bool:
     """Whether a path of a record, which a site may bring, is one of a file in the site."""
     return page_addresses.is_plain(path) and not {"", "."} & set(path.split("/"))
-
-
-def _is_name(path: str) -> bool:
-    """Whether Anvil writes files of this name: no others are replaced or removed."""
-    return path.endswith(".md") or path in ("llms.txt", "llms-full.txt")

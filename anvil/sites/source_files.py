@@ -44,7 +44,9 @@ def mapped(
     is_stated = any(page.facts.version == page_addresses.UNRELEASED for page in pages)
     candidates = stated if is_stated else [page for page in pages if page.version is None] or list(pages)
     candidates.sort(key=lambda page: len(page.file))  # before the copy that replaces a missing translation
-    edited = {page.file: _path(page.facts.edit_url) for page in candidates if page.facts.edit_url}
+    edited = {
+        page.file: unquote(page_addresses.split(page.facts.edit_url).path) for page in candidates if page.facts.edit_url
+    }
     prefix = _common_prefix(edited.values(), existing)
     copied = _common_folder(copies.values(), existing)
     # The surest evidence first, because a source that is taken is no candidate for another page: the link to edit, the
@@ -60,7 +62,8 @@ def mapped(
             take(page, f"{copied}{copy}")
     by_key = _grouped(existing - taken, _key)
     for page in candidates:
-        for name in _names(page):
+        own = _plain(page_addresses.key(page.file))
+        for name in (own, *((f"{page.language.lower()}/{own}".rstrip("/"),) if page.language else ())):
             if len(by_key.get(name, ())) == 1:
                 take(page, by_key[name][0])
     remaining = _grouped(existing - taken, lambda path: _key(path).rpartition("/")[2])
@@ -74,11 +77,6 @@ def mapped(
             if len(titled) == 1:
                 take(page, titled[0])
     return sources
-
-
-def _path(url: str | None) -> str:
-    """The path in an edit link."""
-    return unquote(page_addresses.split(url or "").path)
 
 
 def _common_prefix(paths: Iterable[str], known: frozenset[str]) -> str | None:
@@ -119,11 +117,6 @@ def _plain(stem: str) -> str:
     if parts and parts[-1] in ("index", "-index", "readme", "home"):
         parts.pop()
     return "/".join(part for part in parts if part)
-
-
-def _names(page: SitePage) -> list[str]:
-    own = _plain(page_addresses.key(page.file))
-    return [own, *([f"{page.language.lower()}/{own}".rstrip("/")] if page.language else [])]
 
 
 def _grouped(paths: Collection[str], key: Callable[[str], str]) -> dict[str, list[str]]:
