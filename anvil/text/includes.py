@@ -20,7 +20,7 @@ from anvil.formats.patterns import lazy_pattern
 from anvil.text import front_matter
 from anvil.values import PAGE_ENDINGS
 
-VERSION = "2"
+VERSION = "3"
 """Increase it when the same files give other text. Then pages with included files are read again."""
 NOT_FOLLOWED = "+0{}"
 """The fingerprint of a page that may include files, made while ``source.includes`` was off. It differs from any that is
@@ -37,6 +37,8 @@ MAX_INCLUDE_DEPTH = 2
 """An included Markdown file can include others, which include nothing more."""
 MAX_LINE_CHARACTERS = 400
 """Longer lines are not parsed."""
+SNIPPET_FOLDERS = ("snippets", "includes")
+"""In the documents' folder and in the one above it."""
 MAX_PARENT_FOLDERS = 4
 """Folders above the documentation folder that a path can start from."""
 
@@ -309,7 +311,8 @@ class _Expansion:
 
     def _candidates(self, path: str) -> Iterator[str]:
         """Where a path may lead: from the folder of the site (the one above the documents) and those above it, from the
-        documents' folder, from the page's own; one that begins with ``./`` or ``../`` may mean any of them."""
+        documents' folder, from the page's own; one that begins with ``./`` or ``../`` may mean any of them. Last come
+        the folders that sites of MkDocs mostly name as ``base_path`` of their snippets."""
         if len(path) > 500 or "\\" in path or "\0" in path or "://" in path or path.startswith("~"):
             return
         above = [self.root]
@@ -320,6 +323,8 @@ class _Expansion:
             bases, path = above, path.lstrip("@").lstrip("/")
         else:
             bases = [*above[1:], above[0], own]
+            if not path.startswith("."):
+                bases += (posixpath.join(folder, name) for folder in above[:2] for name in SNIPPET_FOLDERS)
         for candidate in dict.fromkeys(posixpath.normpath(posixpath.join(base, path)) for base in bases):
             inside = not candidate.startswith(("../", "/")) and candidate not in ("..", ".")
             if inside and not is_private(candidate):

@@ -128,6 +128,16 @@ def test_what_front_matter_names_is_not_included(head: str) -> None:
     assert made.text == head + "{!b.md!}\nIncluded.\n" and made.inserted == ((head.count("\n") + 1, 1),)
 
 
+@pytest.mark.parametrize("folder", ["snippets", "includes", "docs__snippets", "docs__includes"])
+def test_a_snippet_is_found_in_the_folders_that_sites_name_for_them(folder: str) -> None:
+    text = '--8<-- "flags/exclude.md"\n'
+    assert added(text, expanded(text, **{f"{folder}__flags__excludeDOTmd": "Leave out files.\n"})) == [
+        "Leave out files."
+    ]
+    near = expanded(text, **{f"{folder}__flags__excludeDOTmd": "Far.", "docs__flags__excludeDOTmd": "Near."})
+    assert added(text, near) == ["Near."]
+
+
 def test_a_block_that_is_no_front_matter_is_text() -> None:
     text = "---\n- a: [\n{!b.md!}\n---\nText.\n"  # not YAML
     assert expanded(text, docs__bDOTmd="Included.").text == text.replace("!}\n", "!}\nIncluded.\n")
@@ -144,10 +154,10 @@ def test_markdown_that_is_included_may_include_once_more() -> None:
 @pytest.mark.parametrize(
     ("line", "looks"),
     [
-        ("{!no.py!}\n", 3),  # once in each folder that the path can start from
-        ('--8<-- "no.md"\n', 3),
+        ("{!no.py!}\n", 7),  # once in each folder that the path can start from
+        ('--8<-- "no.md"\n', 7),
         ("<<< @/no.py\n", 2),
-        ("--8<--\nno.txt\n--8<--\n", 3),
+        ("--8<--\nno.txt\n--8<--\n", 7),
         ("{!large.py!}\n", 1),
         ('--8<-- "f.py:nowhere"\n', 200),
         ("{!f.py [ln:2000] !}\n", 200),
@@ -175,7 +185,7 @@ def test_a_page_names_no_more_than_200_files_that_there_are_not() -> None:
         return IncludedFile("", None)
 
     made = expand("".join(f"{{!{number}.py!}}\n" for number in range(5000)), "a/p.md", "docs", look)
-    assert len(looked) == len(made.files) == 200 * 3 and len(made.missing) == 200
+    assert len(looked) == len(made.files) == 200 * 7 and len(made.missing) == 200
 
 
 def test_a_page_includes_no_more_than_its_bounds() -> None:
@@ -230,7 +240,7 @@ def every(root: Path, options: SourceOptions = SourceOptions()) -> Iterator[Docu
 def test_every_source_gives_the_same_page_with_its_code(project: Path) -> None:
     read = [source.read("first.md") for source in every(project)]
     assert isinstance(read[0], Document) and "Lamp(quenchless=True)" in read[0].text
-    assert read[0].fingerprint.startswith("+2{") and read == [read[0]] * 3
+    assert read[0].fingerprint.startswith("+3{") and read == [read[0]] * 3
     entries = [source.scan().entries for source in every(project)]
     assert entries == [entries[0]] * 3
     off = [source.scan().entries["first.md"] for source in every(project, SourceOptions(includes=False))]
