@@ -215,9 +215,9 @@ def _changes(contents: Contents) -> Iterator[str]:
         settings = [(code(key), code(old), code(new)) for key, old, new in difference.settings]
         yield table(("setting", "was", "is"), settings)
     if difference.pages:
-        order = {"added": 0, "changed": 1, "removed": 2}
+        order = {"added": 0, "moved": 1, "changed": 2, "removed": 3}
         pages = sorted(difference.pages, key=lambda page: (order[page.kind], page.file_path))
-        rows = [(_page(contents, page.file_path, page.kind), page.kind, _sections(page)) for page in pages]
+        rows = [(_page(contents, page.file_path, page.kind), _kind(page), _sections(page)) for page in pages]
         yield listed(("page", "", "sections"), rows)
 
 
@@ -229,8 +229,12 @@ def _page(contents: Contents, path: str, kind: str) -> str:
     return linked(path, None if kind == "removed" else contents.pages_url)
 
 
+def _kind(page: PageChange) -> str:
+    return page.kind if page.old_path is None else f"moved from {code(page.old_path)}"
+
+
 def _sections(page: PageChange) -> str:
-    if page.kind != "changed":
+    if page.kind in ("added", "removed"):
         return counted(len(page.sections), "section")
     named = [
         code(full_heading(page.title, section.heading_path), 80)
@@ -238,7 +242,9 @@ def _sections(page: PageChange) -> str:
         for section in page.sections[:MAX_SECTIONS]
     ]
     more = len(page.sections) - len(named)
-    return ", ".join([*named, *([f"{more} more"] if more else [])]) or "title or metadata"
+    return ", ".join([*named, *([f"{more} more"] if more else [])]) or (
+        "" if page.kind == "moved" else "title or metadata"
+    )
 
 
 # --- findings about the pages --------------------------------------------------------------------------------

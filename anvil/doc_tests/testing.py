@@ -24,9 +24,9 @@ from anvil.git.repository import Repository
 from anvil.git.tracked_file import TrackedIndex
 from anvil.index_file import verify
 from anvil.index_file.manifest_keys import SETTINGS
-from anvil.index_file.reader import IndexReader, Reader
+from anvil.index_file.reader import Reader
 from anvil.live.working_copy import WorkingCopy
-from anvil.search.pages import page_text
+from anvil.search.moved_pages import moved_pages
 from anvil.search.searcher import Searcher
 from anvil.settings import index_url
 from anvil.settings.schema import SourceOptions
@@ -58,7 +58,7 @@ def run(
         moved: dict[str, str] = {}
         if baseline is not None:
             other = stack.enter_context(opened(baseline, copy, folder, options or SourceOptions(), fetch, progress))
-            moved = between(other.reader, copy.reader)
+            moved = moved_pages(other.reader, copy.reader)
         renamed = _renamed(suite, copy.reader, folder, moved)
         targets = ExpectedParts(copy.reader, renamed)
         before = ExpectedParts(other.reader, _earlier(suite, other.reader, moved, renamed)) if other else None
@@ -148,19 +148,6 @@ def _in_history(folder: Path | None, missing: Collection[str], reader: Reader) -
         return {}
     present = {str(root / path): path for path in reader.identities()}
     return {path: present[new] for path in missing if (new := moves.get(str(root / path))) in present}
-
-
-def between(before: IndexReader, after: IndexReader) -> dict[str, str]:
-    """New path -> old path of the pages that were moved between two indexes."""
-    old, new = before.identities(), after.identities()
-    removed = {path: _text(before, path) for path in old.keys() - new.keys()}
-    added = {path: _text(after, path) for path in new.keys() - old.keys()} if removed else {}
-    return comparing.moved(removed, added)
-
-
-def _text(reader: IndexReader, path: str) -> str:
-    document = reader.document(path)
-    return page_text(reader.page_chunks(document.id)) if document else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,5 @@
-"""The difference between two indexes: pages and sections that were added, changed or removed, as values and as text."""
+"""The difference between two indexes: pages and sections that were added, changed, moved or removed, as values and as
+text."""
 
 from __future__ import annotations
 
@@ -10,11 +11,12 @@ from typing import Literal
 from anvil.index_file.manifest_keys import SETTINGS
 from anvil.index_file.reader import Reader
 from anvil.index_file.table_rows import StoredDocument
+from anvil.search.moved_pages import moved_pages
 from anvil.search.pages import page_text
 from anvil.wording import counted, full_heading
 
-Kind = Literal["added", "changed", "removed"]
-_SIGN: dict[Kind, str] = {"added": "+", "changed": "~", "removed": "-"}
+Kind = Literal["added", "changed", "moved", "removed"]
+_SIGN: dict[Kind, str] = {"added": "+", "changed": "~", "moved": "~", "removed": "-"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +29,12 @@ class SectionChange:
 
 @dataclass(frozen=True, slots=True)
 class PageChange:
-    """A different page, with its different sections."""
+    """A different page, with its different sections. ``old_path``: where it was, of one that moved."""
 
     kind: Kind
     file_path: str
     sections: tuple[SectionChange, ...]
+    old_path: str | None = None
     title: str = field(default="", compare=False)
 
 
@@ -49,16 +52,24 @@ def difference(old: Reader, new: Reader) -> IndexDifference:
     settings = tuple((k, before[k], after[k]) for k in SETTINGS if before[k] != after[k])
     olds = {document.file_path: document for document in old.documents()}
     news = {document.file_path: document for document in new.documents()}
+    moved = moved_pages(old, new)
     pages = []
-    for path in sorted(olds.keys() | news.keys()):
-        left = _sections(old, olds.get(path))
-        right = _sections(new, news.get(path))
-        if path not in olds:
-            pages.append(PageChange("added", path, _changes(left, right), news[path].title))
-        elif path not in news:
-            pages.append(PageChange("removed", path, _changes(left, right), olds[path].title))
-        elif left != right or olds[path].title != news[path].title or olds[path].metadata != news[path].metadata:
-            pages.append(PageChange("changed", path, _changes(left, right), news[path].title))
+    for path in sorted((olds.keys() | news.keys()) - set(moved.values())):
+        was, now = olds.get(moved.get(path, path)), news.get(path)
+        left, right = _sections(old, was), _sections(new, now)
+        if path in moved:
+            kind: Kind = "moved"
+        elif was is None:
+            kind = "added"
+        elif now is None:
+            kind = "removed"
+        elif left != right or was.title != now.title or was.metadata != now.metadata:
+            kind = "changed"
+        else:
+            continue
+        page = now or was
+        title = page.title if page else ""
+        pages.append(PageChange(kind, path, _changes(left, right), moved.get(path), title))
     return IndexDifference(tuple(pages), settings)
 
 
@@ -82,10 +93,10 @@ def _changes(left: dict[str, str], right: dict[str, str]) -> tuple[SectionChange
 
 
 def rendered(difference: IndexDifference) -> str:
-    """The difference as lines: ``+`` added, ``~`` changed, ``-`` removed."""
+    """The difference as lines: ``+`` added, ``~`` changed or moved, ``-`` removed."""
     lines = [f"~ {key}: {old} -> {new}" for key, old, new in difference.settings]
     for page in difference.pages:
-        lines.append(f"{_SIGN[page.kind]} {page.file_path}")
+        lines.append(f"{_SIGN[page.kind]} {page.file_path}" + (f" (was {page.old_path})" if page.old_path else ""))
         for section in page.sections:
             lines.append(f"    {_SIGN[section.kind]} {full_heading(page.title, section.heading_path)}")
     lines.append(f"{counted(len(difference.pages), 'page', 'differ')}.")

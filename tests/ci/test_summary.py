@@ -52,6 +52,8 @@ DIFFERENCE = IndexDifference(
         PageChange("changed", "index.md", tuple(SectionChange("changed", f"Home > {n}") for n in range(8))),
         PageChange("changed", "meta.md", ()),
         PageChange("changed", "mixed.md", (SectionChange("added", "M > New"), SectionChange("removed", "M > Old"))),
+        PageChange("moved", "guides/new.md", (SectionChange("changed", "New"),), "guides/old|name.md"),
+        PageChange("moved", "guides/same.md", (), "same.md"),
         PageChange("added", NASTY, (SectionChange("added", "A"),)),
         PageChange("removed", "old.md", (SectionChange("removed", "Old"), SectionChange("removed", "Old > Er"))),
     ),
@@ -123,7 +125,7 @@ def test_pages_are_linked_to_their_files_and_the_artifact_to_its_place() -> None
     assert f"| [`index.md`]({pages}index.md) | changed |" in text and "| `old.md` | removed |" in text
     assert "### Changed since `main`" in text and "since `main` |" in text
     targets = re.findall(r"\]\((https://github\.test[^)]*)\)", text)
-    assert len(targets) == 4 and all(re.fullmatch(r"[A-Za-z0-9:/._~%-]+", each) for each in targets)
+    assert len(targets) == 6 and all(re.fullmatch(r"[A-Za-z0-9:/._~%-]+", each) for each in targets)
     line = summary.artifact("my index`", "https://github.test/a/1", "o/r")
     assert "(https://github.test/a/1)" in line and "``anvil pull github:o/r 'artifact:my index`'``" in line
     assert "anvil pull" not in summary.artifact("index", "https://github.test/a/1", None)

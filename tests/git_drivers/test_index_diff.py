@@ -79,6 +79,34 @@ def test_pages_and_sections_come_go_and_change(docs: Path, compare: Comparison) 
     )
 
 
+def test_a_page_that_was_moved_and_edited_is_one_page(docs: Path, compare: Comparison) -> None:
+    (docs / "install.md").unlink()
+    (docs / "guides/checks.md").rename(docs / "guides/health.md")
+    edited = PAGES["install.md"].replace("## Windows", "## Microsoft Windows")
+    write(docs, {"start/install.md": edited})
+    found, back = compare()
+    assert found.pages == (
+        PageChange("moved", "guides/health.md", (), "guides/checks.md"),
+        PageChange(
+            "moved",
+            "start/install.md",
+            (
+                SectionChange("added", "Install > Microsoft Windows"),
+                SectionChange("removed", "Install > Windows"),
+            ),
+            "install.md",
+        ),
+    )
+    assert [(page.kind, page.file_path, page.old_path) for page in back.pages] == [
+        ("moved", "guides/checks.md", "guides/health.md"),
+        ("moved", "install.md", "start/install.md"),
+    ]
+    assert index_diff.rendered(found) == (
+        "~ guides/health.md (was guides/checks.md)\n~ start/install.md (was install.md)\n"
+        "    + Installing > Install > Microsoft Windows\n    - Installing > Install > Windows\n2 pages differ.\n"
+    )
+
+
 def test_front_matter_alone_is_a_change_without_sections(docs: Path, compare: Comparison) -> None:
     write(docs, {"install.md": PAGES["install.md"].replace("tags: [start]", "tags: [begin]")})
     found, _ = compare()
