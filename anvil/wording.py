@@ -29,6 +29,11 @@ def first_of(names: Sequence[str], most: int) -> str:
     return ", ".join(names[:most]) + more
 
 
+def size(count: int) -> str:
+    """Bytes for people: ``812 B``, ``9.4 kB``, ``2.1 MB``."""
+    return f"{count} B" if count < 1000 else f"{count / 1e3:.1f} kB" if count < 999_950 else f"{count / 1e6:.1f} MB"
+
+
 def full_heading(title: str, heading_path: str) -> str:
     """A section for people: ``Title > A > B``. Text before the first heading is the title alone, and a breadcrumb that
     begins with the title does not repeat it."""

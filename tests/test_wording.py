@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from anvil.wording import counted, first_of, listed
+from anvil.wording import counted, first_of, listed, size
 
 
 @pytest.mark.parametrize(
@@ -21,6 +21,11 @@ from anvil.wording import counted, first_of, listed
         (listed(["a", "b", "c"]), "a, b and c"),
         (first_of(["a", "b"], 2), "a, b"),
         (first_of(["a", "b", "c"], 2), "a, b and 1 more"),
+        (size(0), "0 B"),
+        (size(999), "999 B"),
+        (size(1000), "1.0 kB"),
+        (size(999_999), "1.0 MB"),
+        (size(2_100_000), "2.1 MB"),
     ],
 )
 def test_one_and_many(said: str, expected: str) -> None:

@@ -12,7 +12,7 @@ import click
 from anvil.cli import options, output
 from anvil.cli.output import NO, OK
 from anvil.requests import OpenRequest
-from anvil.wording import counted
+from anvil.wording import counted, size
 
 MAX_SHOWN = 10
 """Files that get a line each."""
@@ -129,8 +129,3 @@ def _print(report: BundleReport, max_size: int | None, quiet: bool) -> None:
         changes += f", {len(report.removed):,} removed" if report.removed else ""
         shown = f"{report.name} {report.version}" if report.version else report.name
         output.say(f"{output.relative(report.out)} has the documentation of {shown}: {what} ({changes}).")
-
-
-def size(count: int) -> str:
-    """Bytes for people: ``1.2 MB``."""
-    return f"{count / 1e6:.1f} MB" if count >= 100_000 else f"{count / 1e3:.1f} kB"

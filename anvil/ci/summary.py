@@ -24,7 +24,7 @@ from anvil.lint.settings import LEVELS
 from anvil.search.content_health import Bar, ContentHealth, Spot
 from anvil.system import installation
 from anvil.values import Changes, at_line
-from anvil.wording import counted, full_heading
+from anvil.wording import counted, full_heading, size
 
 if TYPE_CHECKING:
     from anvil.doc_tests.values import Comparison, Difference, Outcome, TestReport
@@ -188,11 +188,6 @@ def _grown(now: int, before: int | None, in_bytes: bool = False) -> str:
     return f"{sign}{size(abs(more)) if in_bytes else format(abs(more), ',')}"
 
 
-def size(count: int) -> str:
-    """Bytes for people: ``812 B``, ``9.4 kB``, ``2.1 MB``."""
-    return f"{count} B" if count < 1000 else f"{count / 1e3:.1f} kB" if count < 999_950 else f"{count / 1e6:.1f} MB"
-
-
 # --- changes -------------------------------------------------------------------------------------------------
 
 
@@ -320,7 +315,6 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], align: str = "") -
 
 
 def lint_headline(report: LintReport) -> str:
-    """The result in one sentence."""
     counts = Counter(finding.level for finding in report.findings)
     levels = [counted(counts[level], level) for level in reversed(LEVELS) if counts[level]]
     return f"{', '.join(levels) or 'nothing found'} in {counted(report.pages, 'page')}"
@@ -359,7 +353,6 @@ MAX_NAMED_PAGES = 3
 
 
 def questions_headline(report: TestReport) -> str:
-    """The result in one sentence."""
     comparison = report.comparison
     if comparison is not None and comparison.worse:
         pages = Counter(page.file_path for difference in comparison.worse for page in difference.blame[:1])
@@ -442,7 +435,6 @@ def _escaped(text: str) -> str:
 
 
 def impact_headline(likely: Sequence[AffectedSection], impact: Impact) -> str:
-    """The result in one sentence."""
     clauses = [
         *([f"{counted(len(likely), 'section')} may be wrong after this change"] if likely else []),
         *([f"no page has {counted(len(impact.undocumented), 'addition')}"] if impact.undocumented else []),

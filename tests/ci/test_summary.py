@@ -111,13 +111,6 @@ def test_long_lists_are_cut() -> None:
     assert len(summary.code("x" * 9999)) < 200
 
 
-@pytest.mark.parametrize(
-    ("count", "text"), [(0, "0 B"), (999, "999 B"), (1000, "1.0 kB"), (999_999, "1.0 MB"), (2_100_000, "2.1 MB")]
-)
-def test_sizes_are_for_people(count: int, text: str) -> None:
-    assert summary.size(count) == text
-
-
 def test_pages_are_linked_to_their_files_and_the_artifact_to_its_place() -> None:
     pages = "https://github.test/o/r/blob/0/docs/"
     told = Contents(*COMMON, AFTER, BEFORE, DIFFERENCE, HEALTHY, report=REPORT, since="main", pages_url=pages)
