@@ -113,7 +113,6 @@ class AnvilPlugin(BasePlugin[options.AnvilConfig]):  # type: ignore[no-untyped-c
 
     @event_priority(LAST_PRIORITY)
     def on_nav(self, nav: Navigation, *, config: MkDocsConfig, files: Files) -> None:
-        """Remember the order of the pages in the navigation."""
         for page in nav.pages:
             self._order.setdefault(page.file.src_uri, len(self._order))
 

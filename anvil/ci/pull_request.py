@@ -117,7 +117,6 @@ def text(findings: str) -> str:
 
 
 def _earlier(api: _Api, comments: str) -> dict[str, Any] | None:
-    """The comment of an earlier run, if there is one."""
     own_login: str | None = None
     for page in range(1, _MAX_PAGES + 1):
         listed = api.ask("GET", f"{comments}?per_page={_PER_PAGE}&page={page}", 200)

@@ -76,7 +76,6 @@ class Runner:
             _append(self._output, "".join(entry(name, value) for name, value in values.items()))
 
     def summarize(self, markdown: str) -> None:
-        """Append to the summary of the run."""
         if self._summary:
             taken = os.path.getsize(self._summary) if os.path.exists(self._summary) else 0
             _append(self._summary, bounded(markdown, taken))
@@ -167,7 +166,6 @@ def in_workspace(file: Path) -> str | None:
 
 
 def lint_notes(findings: Iterable[LintFinding], opened: Anvil) -> Iterator[Note]:
-    """A note for each finding of the linter, at its line of the checkout."""
     for finding in findings:
         level: Level = "notice" if finding.level == "note" else finding.level
         yield Note(level, f"{finding.message} [{finding.rule}]", in_checkout(opened, finding.path), finding.line)

@@ -220,7 +220,6 @@ class StoredArtifacts:
 
     @property
     def counts(self) -> TaskCounts:
-        """The numbers of all tasks."""
         of_each = [artifact.tasks for artifact in self.artifacts.values()]
         return TaskCounts(sum(each.open for each in of_each), sum(each.done for each in of_each))
 

@@ -26,7 +26,6 @@ class RepositoryOptions:
     provider: str | None
 
     def open(self, progress: Progress = silent) -> Context:
-        """Its context."""
         from anvil.context.repository_context import Context
         from anvil.context.settings import load_context
 

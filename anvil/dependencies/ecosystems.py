@@ -69,6 +69,5 @@ def project_folders(base: Path) -> list[Path]:
 
 
 def of(ecosystem: Ecosystem) -> PackageEcosystem:
-    """The module of an ecosystem."""
     module: PackageEcosystem = places.load(ECOSYSTEMS[ecosystem].module)
     return module

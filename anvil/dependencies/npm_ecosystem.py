@@ -134,7 +134,6 @@ def _mapping(value: Any, what: str = "it") -> dict[Any, Any]:
 
 
 def direct_names(text: str) -> Iterator[str]:
-    """The packages that a ``package.json`` names."""
     return (name for name, _ in _named_versions(_mapping(json.loads(text))))
 
 
@@ -200,7 +199,6 @@ class NodeModules:
         self._folders = [folder / self.place for folder in ecosystems.project_folders(base)]
 
     def find(self, name: str, version: str) -> tuple[ProjectUrls, dict[str, Path]] | None:
-        """The addresses and files of a package at this version."""
         folder = self._folder_of(name)
         package = _package_json(folder)
         if package is None or (package.get("name"), package.get("version")) != (name, version):

@@ -46,7 +46,6 @@ def of_python(urls: Iterable[tuple[str, str]]) -> ProjectUrls:
 
 
 def of_npm(package: Mapping[str, Any]) -> ProjectUrls:
-    """From a ``package.json``."""
     repository, homepage = package.get("repository"), package.get("homepage")
     table = repository if isinstance(repository, dict) else {"url": repository}
     url, directory = table.get("url"), table.get("directory")

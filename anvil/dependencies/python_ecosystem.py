@@ -236,7 +236,6 @@ class PythonEnvironment:
         return [each for each in self.packages() if each.name not in locked and (each.name in named or not locked)]
 
     def packages(self) -> list[Dependency]:
-        """All packages, sorted."""
         packages = {each for each in map(self._dependency, self._distributions()) if each is not None}
         return sorted(packages)
 

@@ -55,7 +55,6 @@ class Question:
 
     @property
     def pages(self) -> frozenset[str]:
-        """The pages that it names."""
         return frozenset(expectation.page for expectation in self.expect)
 
     @property
@@ -221,7 +220,6 @@ class TestReport:
 
     @property
     def failed(self) -> tuple[Outcome, ...]:
-        """The outcomes that are not as expected."""
         return tuple(each for each in self.outcomes if each.status == "fail")
 
     @property

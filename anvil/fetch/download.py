@@ -290,7 +290,6 @@ def _candidate(url: str, place: str, published: Manifest, validators: Validators
 
 
 def _check_web_status(reply: Reply) -> None:
-    """Raise for a status other than success."""
     status, shown = reply.status, index_url.without_secrets(reply.url)
     if status in ABSENT:
         raise Missing(f"There is nothing at {shown} (status {status}). Check the address.")

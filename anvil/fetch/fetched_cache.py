@@ -136,8 +136,6 @@ class FetchedCache:
 
 
 class CacheEntry:
-    """One source in the cache."""
-
     def __init__(self, cache: FetchedCache, name: str) -> None:
         self.cache = cache
         self.folder = cache.folder / "sources" / name

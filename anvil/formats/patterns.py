@@ -107,8 +107,6 @@ def wildmatch(pattern: str, numbers: Iterator[int]) -> str:
 
 
 class Glob:
-    """A compiled pattern."""
-
     __slots__ = ("_expression", "_ignore_case")
 
     def __init__(self, pattern: str, *, ignore_case: bool = False) -> None:

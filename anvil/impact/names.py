@@ -154,8 +154,6 @@ class Named:
 
 
 class _Spot(NamedTuple):
-    """A name at a place."""
-
     text: str
     kind: NameKind
     line: int

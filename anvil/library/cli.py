@@ -38,7 +38,6 @@ class LibraryFileOptions:
     provider: str | None
 
     def open(self) -> Library:
-        """The library."""
         import anvil
 
         return anvil.open_library(self.index, self.provider, self.config)

@@ -173,7 +173,6 @@ def type_of(name: str) -> str:
 
 
 def text_parts(data: bytes) -> Iterator[DocumentPart]:
-    """The parts of a text in UTF-8."""
     return (DocumentPart(text) for text in sliced(data.decode("utf-8")))
 
 

@@ -109,7 +109,6 @@ class LibraryIndex(KeywordTables):
         return self._vectors
 
     def _places(self, owners: NDArray[np.int64]) -> NDArray[np.intp]:
-        """The places of the passages that vectors belong to."""
         places = np.searchsorted(self.rows, owners)
         if len(owners) and (not len(self.rows) or (self.rows[np.minimum(places, len(self.rows) - 1)] != owners).any()):
             raise Damage("a vector belongs to no passage")

@@ -64,12 +64,10 @@ class LibraryReader(Reader):
         )
 
     def row_of(self, document: LibraryDocument) -> int:
-        """The row of a document."""
         (row,) = typed((self._one("SELECT id FROM holdings WHERE doc_id = ?", document.doc_id),), _ENTRY, int)
         return int(row)
 
     def full_document(self, doc_id: str) -> WholeDocument | None:
-        """A document with all its text."""
         stored = self.by_id(doc_id)
         if stored is None:
             return None
@@ -104,11 +102,9 @@ class LibraryReader(Reader):
         return dict(rows)
 
     def count_documents(self, library: str | None) -> int:
-        """The number of documents in one library, or in all."""
         return int(self._one("SELECT count(*) FROM documents WHERE ?1 IS NULL OR library = ?1", library))
 
     def libraries(self) -> list[LibrarySummary]:
-        """The libraries by name."""
         rows = self.connection.execute(
             "SELECT d.library, count(*), sum(h.chunk_count) FROM documents d JOIN holdings h ON h.id = d.id "
             "GROUP BY 1 ORDER BY 1"
@@ -209,7 +205,6 @@ class LibraryWriter:
         """The tables that a library shares with every index."""
 
     def close(self) -> None:
-        """Close the connection."""
         self.connection.close()
 
     def store(self, staged: StagedDocument) -> Ingested | None:

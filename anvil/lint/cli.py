@@ -120,7 +120,6 @@ class Examined(NamedTuple):
 
     @property
     def code(self) -> int:
-        """The exit code."""
         return NO if self.is_failed else OK
 
     def as_json(self) -> dict[str, Any]:

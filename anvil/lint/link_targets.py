@@ -161,7 +161,6 @@ class Site:
     # --- links -----------------------------------------------------------------------------------------------------
 
     def resolve(self, page: LintPage, link: Link) -> LinkTarget:
-        """The target of ``link`` in ``page``."""
         if link.kind == "wiki":
             return self._wiki(page, link.target) if self.rules.wiki else UNKNOWN
         written = link.target

@@ -49,8 +49,6 @@ _NO_LINK = "no link to the Markdown, because the page has no end of its head, a 
 
 
 class PlacedPage(NamedTuple):
-    """A page, and where it is in the site."""
-
     place: SitePlace
     page: MarkdownPage
 
@@ -155,7 +153,6 @@ class _Files:
         self.written = self.removed = 0
 
     def want(self, path: str, text: str) -> None:
-        """A file shall have this text."""
         data = text.encode(errors="replace")
         digest = hashlib.sha256(data).hexdigest()
         try:
@@ -262,7 +259,6 @@ class _Files:
         return True
 
     def save(self, linked: Sequence[str]) -> None:
-        """Write the record."""
         record = Record(self.own, {}, tuple(linked))
         if record != self._known:
             self._write_record(record)
@@ -304,7 +300,6 @@ def _with_link(data: bytes, target: str) -> bytes | None:
 
 
 def _without_link(data: bytes) -> bytes:
-    """A page without the link."""
     return _OWN.sub(b"", data, count=1)
 
 

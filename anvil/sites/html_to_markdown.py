@@ -74,7 +74,6 @@ class Converted(NamedTuple):
 
 
 def to_markdown(content: Content) -> Converted:
-    """The content of a page as Markdown."""
     anchored = [each for root in content.roots for each in html_tree.select(root, _ANCHORED) if not is_titled(each)]
     converter = _Converter(content, around(anchored))
     for root in content.roots:

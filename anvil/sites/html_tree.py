@@ -304,5 +304,4 @@ def walk(root: Element, skipped: Container[int] = frozenset()) -> Iterator[tuple
 
 
 def classes(element: Element) -> list[str]:
-    """The class names of an element."""
     return (element.attributes.get("class") or "").split()

@@ -108,7 +108,6 @@ class MarkdownWriter:
         self._pieces.append(text)
 
     def raw(self, markdown: str) -> None:
-        """Add Markdown."""
         self._unmarked = ""
         self._pieces.append(markdown)
 
@@ -180,7 +179,6 @@ class MarkdownWriter:
         self._pieces, self._spans, self._unmarked = [], [], ""
 
     def close_line(self) -> str:
-        """The line."""
         line = _SPACES.sub(" ", "".join(self._pieces)).strip(" ")
         collected = self._lines.pop()
         self._pieces, self._spans = collected.pieces, collected.spans
@@ -278,7 +276,6 @@ class MarkdownWriter:
         self.block([f"{'#' * level} {text}"])
 
     def code_block(self, text: str, language: str) -> None:
-        """Write a fenced code block."""
         self.end()
         fence = backticks(text, 3)
         name = "" if "`" in language else language
@@ -369,7 +366,6 @@ class Table:
         return bool(self._rows)
 
     def add(self, cell: Element, text: str) -> None:
-        """Add a cell to the last row."""
         row = self._rows[-1]
         columns, rows = _span(cell, "colspan"), _span(cell, "rowspan")
         while self._covered.get(len(row), 0):

@@ -63,7 +63,6 @@ class SiteCache:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no page is known."""
         return not self._known and not self._used
 
     def get(self, digest: str) -> PageFacts | None:

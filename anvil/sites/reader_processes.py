@@ -102,7 +102,6 @@ def read_one(folder: Path, path: str, twin: str | None, rules: PageRules) -> Ans
 
 
 def unpacked(text: bytes) -> tuple[str, tuple[Heading, ...]]:
-    """The Markdown of a page and its headings."""
     markdown, headings = json.loads(zlib.decompress(text))
     return markdown, tuple(Heading(*each) for each in headings)
 

@@ -116,7 +116,6 @@ class References:
         return _blanked(self.text, zip(*[iter(self.hidden)] * 2, strict=True))
 
     def line(self, offset: int) -> int:
-        """The line of an offset."""
         return bisect_right(self.starts, offset)
 
     def line_text(self, line: int) -> str:
