@@ -63,7 +63,7 @@ GENERIC = Generator(
         :is(.nbinput, .nboutput) > .prompt, body > header:not(#title-block-header),
         body > footer, main > footer, article > footer, form[role=search],
         button:not([role=tab], li > :has(+ ul), h1 *, h2 *, h3 *, h4 *, h5 *, h6 *, summary *, dt *,
-        :has(> button:nth-of-type(8)) > *),
+        :has(> code), :has(> button:nth-of-type(8)) > *),
         aside.footnote > .label,
         .footnote-backref, [role=doc-backlink]:not(h1 *, h2 *, h3 *, h4 *, h5 *, h6 *), .data-footnote-backref,
         .reversefootnote, span.backrefs, td.linenos, td.gl, td.gutter, .linenodiv, .rouge-gutter, .hljs-ln-numbers,
@@ -217,6 +217,20 @@ GENERATORS = (
         ignore=".nextra-breadcrumb, .nextra-banner, .nextra-mobile-nav, [href='#nextra-skip-nav'], footer, "
         "[role=tabpanel] > h3[style]",  # the label again
         edit=(".nextra-toc a[href*='/blob/']", "a[href*='/edit/']"),
+    ),
+    Generator(
+        "fumadocs",
+        markup="#nd-page",
+        content=("#nd-page",),
+        ignore="article > :is(a[href*='/edit/'], a[href*='/blob/'], .grid, p.text-sm, div:has(+ h1))",
+        blocks="button > code",
+        edit=("article > a[href*='/blob/']",),
+    ),
+    Generator(
+        "writerside",
+        markup="main.panel._main",
+        content=("article.article",),
+        ignore=".last-modified, .navigation-links",
     ),
     Generator("eleventy", meta="eleventy", content=("main",)),
     Generator(

@@ -6,6 +6,7 @@ The names in signatures are what a heading of the documentation of an API shows 
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Container, Iterable
 
 from anvil.sites import html_tree
@@ -183,27 +184,29 @@ _CALLOUT_KINDS = frozenset(
     """.split()  # noqa: SIM905 - a list of quoted words is not read
 )
 _CALLOUT_ELEMENTS = frozenset({"div", "aside", "section", "blockquote", "details"})
-_CALLOUT_CLASSES = frozenset(
-    """
-    admonition custom-block markdown-alert alert callout starlight-aside admonitionblock theme-admonition
-    blockquote-alert tsd-alert vocs_Callout nextra-callout doc-callout confluence-information-macro hint-container
-    yfm-note
-    """.split()  # noqa: SIM905
+_CALLOUT_CLASS = re.compile(
+    r"(?<!\S)(?:(?:[a-z]+[-_])?(?:admonition|alert|callout)|blockquote-tag|custom-block|starlight-aside|"
+    r"admonitionblock|confluence-information-macro|hint-container|yfm-note)(?!\S)",
+    re.I,
 )
+"""Most generators have their name in front: ``theme-admonition``, ``markdown-alert``, ``vocs_Callout``."""
 _CALLOUTS_OF_DOCFX = frozenset({"NOTE", "TIP", "WARNING", "IMPORTANT", "CAUTION"})
 """Classes of its admonitions, whose title is a heading without an id."""
 _KIND_IN_CLASS = re.compile(
-    r"(?:theme-admonition|markdown-alert|blockquote-alert|(?:tsd-)?alert|callout|starlight-aside-|admonition|custom-block|"
-    r"confluence-information-macro|yfm-accent)-(\w+)"
-    r"|vocs_callout_(\w+)"
+    r"(?:(?:[a-z]+-)?(?:admonition|alert|callout)|blockquote-tag|starlight-aside-|custom-block|"
+    r"confluence-information-macro|yfm-accent)-(\w+)|vocs_callout_(\w+)"
 )
+_KIND_IN_STYLE = re.compile(r"--callout-color: ?var\(--color-fd-(\w+)")
+"""The kind of an admonition of Fumadocs, which no class names."""
 _NO_KINDS = frozenset({"style", "title", "dismissible", "titled", "empty", "expand", "default", "none", "block"})
-_LOOKS = {"primary": "info", "secondary": "note", "light": "note", "dark": "note", "information": "info"}
-"""Bootstrap's names for the looks of an alert, and what they mean."""
+_LOOKS = {
+    **{"primary": "info", "secondary": "note", "light": "note", "dark": "note", "information": "info"},
+    **{"warn": "warning", "idea": "tip"},
+}
+"""Other names of kinds, such as Bootstrap's for the looks of an alert."""
 _CALLOUT_TITLES = re.compile(
-    r"(?:admonition|custom-block|markdown-alert|callout|blockquote-alert|(?:tsd-)?alert|hint-container|yfm-note)-"
-    r"(?:title|heading|header|label)"
-    r"|starlight-aside__title|admonitionHeading\w*|title"
+    r"(?:(?:[a-z]+-)?(?:admonition|alert|callout)|blockquote-tag|custom-block|hint-container|yfm-note)-"
+    r"(?:title|heading|header|label)|starlight-aside__title|admonitionHeading\w*|title"
 )
 
 
@@ -211,10 +214,14 @@ def callout_kind(element: Element) -> str | None:
     """The kind of an admonition, such as ``warning``; None for another element."""
     if element.tag not in _CALLOUT_ELEMENTS:
         return None
-    names = classes(element)
-    if not names:
-        return None
-    if _CALLOUT_CLASSES.isdisjoint(names) and not (
+    attributes = element.attributes
+    class_names = attributes.get("class") or ""
+    names = class_names.split()
+    if element.tag == "aside" and (stated := attributes.get("data-type") or "") in _CALLOUT_KINDS:
+        return stated  # of Writerside
+    if style := _KIND_IN_STYLE.search(attributes.get("style") or ""):
+        return _LOOKS.get(style[1], style[1])
+    if _CALLOUT_CLASS.search(class_names) is None and not (
         _is_of_docfx(names) or (element.tag == "details" and not _CALLOUT_KINDS.isdisjoint(names))
     ):
         return None
@@ -224,7 +231,9 @@ def callout_kind(element: Element) -> str | None:
     if kind is None and (icon := _icon(element)) is not None:
         kind = next((word for word in icon.text().casefold().split() if word in _CALLOUT_KINDS), None)
     if kind is None:  # a kind of the site's own, where a class names it as one
-        own = [name for name in (*in_class, *lowered) if name not in _CALLOUT_CLASSES and name not in _NO_KINDS]
+        own = [
+            name for name in (*in_class, *lowered) if _CALLOUT_CLASS.fullmatch(name) is None and name not in _NO_KINDS
+        ]
         kind = own[0] if own and own[0].isalpha() and in_class else "note"
     return _LOOKS.get(kind, kind)
 
@@ -276,13 +285,14 @@ _LINES = frozenset({"ec-line", "token-line", "code-line", "view-line"})
 _NAMED = re.compile(r"(?:language|lang|highlight-source|highlight|sourceCode|src|brush:?)[-: ]([A-Za-z0-9_+#.-]+)")
 _NO_LANGUAGE = frozenset(
     """
-    default none text plaintext plain txt notranslate nohighlight source wrapper table raw auto block code highlight
-    hljs literal literal-block inline prettyprint
+    default none null text plaintext plain txt notranslate nohighlight source wrapper table raw auto block code
+    highlight hljs literal literal-block inline prettyprint
     """.split()  # noqa: SIM905
 )
 _ONE_NAME = re.compile(r"[a-z][a-z0-9+#]{0,11}")
 _ATTRIBUTES = ("data-lang", "data-language", "data-code-lang")
 _LANGUAGE_ANCESTORS = 7
+_CODE_AS_TEXT = frozenset({"code-block", "code-collapse"})
 
 
 def is_code_group(element: Element | None) -> bool:
@@ -290,9 +300,12 @@ def is_code_group(element: Element | None) -> bool:
     return element is not None and "vp-code-group" in classes(element)
 
 
-def is_code_of_doxygen(element: Element) -> bool:
-    """Whether an element is code of which each line is a ``<div>``."""
-    return "fragment" in classes(element) and html_tree.first(element, "div.line") is not None
+def is_code(element: Element) -> bool:
+    """Whether a ``<div>`` is code: that of Doxygen, whose lines are elements, and that of Writerside, which is text."""
+    names = classes(element)
+    if "fragment" in names:
+        return html_tree.first(element, "div.line") is not None
+    return not _CODE_AS_TEXT.isdisjoint(names) and html_tree.first(element, "pre") is None
 
 
 def code_text(pre: Element, skipped: Container[int] = frozenset()) -> str:
@@ -315,7 +328,8 @@ def code_text(pre: Element, skipped: Container[int] = frozenset()) -> str:
                 if pieces and not ends_line:
                     pieces.append("\n")
                 ends_line = True
-    lines = "".join(pieces).replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    text = "".join(pieces).replace("\r\n", "\n").replace("\r", "\n")
+    lines = (text if pre.tag == "pre" else textwrap.dedent(text)).split("\n")  # indented as the HTML around it
     return "\n".join(line.rstrip() for line in lines).strip("\n")  # generators leave blanks where they took marks out
 
 

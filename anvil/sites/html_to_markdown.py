@@ -23,8 +23,8 @@ from anvil.sites.html_elements import (
     callout_title,
     code_text,
     entry_of,
+    is_code,
     is_code_group,
-    is_code_of_doxygen,
     is_in_footnotes,
     is_list_of_sections,
     is_titled,
@@ -54,8 +54,8 @@ _BLOCKS = APART | {
 }
 _ANCHORED = ", ".join(f"{tag}[id]" for tag in LEVELS)
 _TAB_LISTS = frozenset({"tablist", "tabbed-labels", "rp-tabs__label"})
-_TAB_PANELS = frozenset({"tabpanel", "tabbed-block", "rp-tabs__content__item"})
-"""Classes of the tabs of Asciidoctor, pymdownx and Rspress."""
+_TAB_PANELS = frozenset({"tabpanel", "tabbed-block", "rp-tabs__content__item", "tabs__content"})
+"""Classes of the tabs of Asciidoctor, pymdownx, Rspress and Writerside, whose label is an attribute."""
 _NUMBER = re.compile(r"[\[\]()^\s]+")
 """What is around the number of a note: [1], (1), ^1."""
 _NO_ADDRESS = ("javascript:", "data:", "blob:")
@@ -250,7 +250,8 @@ class _Converter:
                 return False
             if role == "tabpanel" or not _TAB_PANELS.isdisjoint(names):
                 self._panel(node)
-            if is_code_of_doxygen(node):
+            if is_code(node):
+                self._bold_line(attributes.get("data-title") or attributes.get("data-synopsis") or "")
                 return self._pre(node)
             if "summary-table" in names:
                 return self._table(node)
@@ -379,8 +380,7 @@ class _Converter:
         self._bold_line(self._text(node))
 
     def _panel(self, node: Element) -> None:
-        if self._tabs[-1]:
-            self._bold_line(self._tabs[-1].popleft())
+        self._bold_line(self._tabs[-1].popleft() if self._tabs[-1] else node.attributes.get("data-title") or "")
         self._tabs.append(deque())
 
         def end() -> None:

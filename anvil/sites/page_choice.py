@@ -45,9 +45,14 @@ _SPECIAL = (
     # of Sphinx, Doxygen and rustdoc
     (re.compile(r"(?:.*/)?(?:_modules/.*|[^/]+_8\w+_source\.html|src/.*\.rs\.html)"), "it shows source code"),
     (re.compile(r"(?:.*/)?(?:_static|_sources|_templates)/.*"), "it is a file of the theme"),
+    (re.compile(r"(?:.*/)?build/[0-9a-f]{32}\.html"), "it is the output of code in another page"),  # of MyST
 )
 _OF_GENERATOR = {
     "mdbook": ((re.compile(r"(?:.*/)?print\.html"), "it is all pages again, for printing"),),
+    "rustdoc": (
+        (re.compile(r"(?:.*/)?all\.html"), "it is a list of names"),
+        (re.compile(r"(?:help|settings)\.html"), "it is a file of the theme"),
+    ),
     "doxygen": (
         (
             re.compile(
@@ -152,6 +157,7 @@ def choose(
     folders = page_addresses.version_folders(facts, declared_versions, components)
     folders |= page_addresses.stated_folders(stated)
     keys = {page_addresses.key(path): path for path in sorted(facts, reverse=True)}  # of several, the first path
+    is_closed = all(map(is_noindex, filter(_is_readable, facts.values())))
     pages: list[SitePage] = []
     left_out: list[Skipped] = []
     taken: dict[str, str] = {}
@@ -164,7 +170,7 @@ def choose(
             _special(path, page)
             or page.problem
             or _by_options(path, address, version, language, options)
-            or _by_head(page)
+            or _by_head(page, is_closed)
             or (f"its canonical address is {moved}" if moved is not None else None)
             or ("it is not in sitemap.xml" if listed is not None and path not in listed else None)
             or _by_text(path, page)
@@ -237,10 +243,15 @@ def _by_options(path: str, address: str, version: str | None, language: str | No
     return None
 
 
-def _by_head(page: PageFacts) -> str | None:
+def _is_readable(page: PageFacts) -> bool:
+    return page.word_count > 0 and page.refresh is None and page.problem is None
+
+
+def _by_head(page: PageFacts, is_closed: bool) -> str | None:
+    """``is_closed``: no page of the site is for search engines, so ``noindex`` tells nothing about this one."""
     if page.refresh is not None:
         return f"it leads to {page.refresh}"
-    if is_noindex(page):
+    if is_noindex(page) and not is_closed:
         return "its robots tag is noindex"
     if page.frames:
         return "it is a set of frames"

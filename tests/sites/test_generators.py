@@ -40,6 +40,23 @@ from anvil.sites.page_content import PageRules
             "# Lamp\n\n```elixir\n1\n```\n",
         ),
         (
+            "fumadocs",
+            """<article id="nd-page"><div class="flex"><span>Guides</span></div><h1>Ropes</h1><p class="text-lg">All of
+            them.</p><div class="flex"><button>Copy Markdown</button></div><div class="prose"><p class="text-sm">Text.
+            </p><div class="grid"><a href="/a">Card</a></div></div><a href="https://github.com/o/r/blob/main/a.mdx">Edit
+            on GitHub</a><p class="text-sm">Last updated on</p><div class="grid gap-4"><a href="/b"><p>Knots</p><p>Next
+            Page</p></a></div></article>""",
+            "# Ropes\n\nAll of them.\n\nText.\n\n[Card](/a)\n",
+        ),
+        (
+            "writerside",
+            """<main class="panel _main"><header class="panel__header"><h3>Ropes Help</h3></header><article
+            class="article"><h1 id="a.md">Ropes</h1><p>Text.</p><div class="last-modified">20 October 2024</div><div
+            class="navigation-links _bottom"><a class="navigation-links__next" href="b.html">Knots</a></div></article>
+            </main>""",
+            "# Ropes\n\nText.\n",
+        ),
+        (
             "typedoc",
             """<header class="tsd-page-toolbar">Search</header><div class="col-content"><ul class="tsd-breadcrumb">
             <li>index</li></ul><h1>Class A</h1><pre><code class="ts">a<br>b</code></pre></div>

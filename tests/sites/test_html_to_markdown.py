@@ -127,6 +127,24 @@ CASES = {
     ),
     "admonition of Vocs": ('<aside class="vocs_Callout vocs_Callout_danger"><p>b</p></aside>', "> [!DANGER]\n> b"),
     "admonition of Nextra": ('<div class="nextra-callout x:flex"><p>b</p></div>', "> [!NOTE]\n> b"),
+    "admonition of Fumadocs": (
+        '<div class="flex" style="--callout-color:var(--color-fd-warn, var(--color-fd-muted))"><svg></svg><p>b</p></div>',
+        "> [!WARNING]\n> b",
+    ),
+    "admonition of Writerside": (
+        '<aside class="prompt" data-type="tip" data-title=""><p>b</p></aside>',
+        "> [!TIP]\n> b",
+    ),
+    "code of Writerside": (
+        '<div class="code-block" data-lang="kotlin">\n    fun pull() {\n        rope()\n    }\n</div>'
+        '<div class="code-block"><pre>b</pre></div>',
+        "```kotlin\nfun pull() {\n    rope()\n}\n```\n\n```\nb\n```",
+    ),
+    "language that is null": ('<pre class="language-null"><code>a</code></pre>', "```\na\n```"),
+    "button with code": (
+        "<button><code>length</code></button><button>Copy</button><p>Metres.</p>",
+        "`length`\n\nMetres.",
+    ),
     "admonition of docfx": ('<div class="NOTE"><h5>Note</h5><p>b</p></div>', "> [!NOTE] Note\n>\n> b"),
     "list of contents of kramdown": (
         '<h2 id="t">Contents</h2><ol id="markdown-toc"><li><a href="#a">A</a></li></ol><h2 id="a">A</h2>',
@@ -223,8 +241,10 @@ ADMONITIONS = {
     '<svg></svg>Mind</p><div class="starlight-aside__content"><p>a</p></div></aside>',
     "GitHub": '<div class="markdown-alert markdown-alert-warning"><p class="markdown-alert-title">Mind</p><p>a</p></div>',
     "Docsy": '<div class="alert alert-warning" role="alert"><h4 class="alert-heading">Mind</h4><p>a</p></div>',
-    "mdBook": '<blockquote class="blockquote-tag blockquote-alert blockquote-alert-warning">'
-    '<p class="blockquote-alert-title">Mind</p><p>a</p></blockquote>',
+    "mdBook": '<blockquote class="blockquote-tag blockquote-tag-warning"><p class="blockquote-tag-title"><svg></svg>Mind</p>'
+    "<p>a</p></blockquote>",
+    "MyST": '<aside class="myst-admonition myst-admonition-warning my-5 myst-admonition-default"><div class="'
+    'myst-admonition-header m-0"><svg></svg><div>Mind</div></div><div class="myst-admonition-body"><p>a</p></div></aside>',
 }
 CODE = {
     "Pygments": '<div class="language-py highlight"><pre><span></span><code><span class="k">x</span>\n</code></pre></div>',
@@ -273,6 +293,14 @@ def test_prompts_are_code() -> None:
 def test_a_no_break_space_in_code_stays() -> None:
     page = read_page("<main><h1>x</h1><pre><code>\u2502\xa0\xa0 a\n\xa0\nb \n</code></pre></main>")
     assert page.markdown == "# x\n\n```\n\u2502\xa0\xa0 a\n\nb\n```\n"
+
+
+def test_labels_that_scripts_make_of_attributes_are_text() -> None:
+    html = (
+        '<div class="tabs"><div class="tabs__content" data-title="Kotlin"><p>a</p></div></div>'
+        '<div class="code-collapse" data-synopsis="More">b</div>'
+    )
+    assert read_page(f"<main>{html}</main>").markdown == "**Kotlin**\n\na\n\n**More**\n\n```\nb\n```\n"
 
 
 @pytest.mark.parametrize("name", [*CASES, *ADMONITIONS, *CODE])

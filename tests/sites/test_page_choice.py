@@ -38,6 +38,34 @@ def test_a_listing_has_thirty_words_at_most(path: str) -> None:
         assert [page.file for page in chosen.pages] == ([path] if is_page else [])
 
 
+def test_noindex_leaves_no_page_out_if_all_pages_of_a_site_have_it() -> None:
+    """As Writerside writes it by default, and hosts of private sites."""
+    closed = PageFacts("A", word_count=500, own_words=500, robots="noindex")
+    facts = {"a.html": closed, "b.html": closed._replace(word_count=0), "index.html": PageFacts(refresh="a.html")}
+    chosen = page_choice.choose(facts, None, SiteOptions())
+    assert [page.file for page in chosen.pages] == ["a.html"]
+    chosen = page_choice.choose({**facts, "c.html": closed._replace(robots="")}, None, SiteOptions())
+    assert [page.file for page in chosen.pages] == ["c.html"]
+
+
+@pytest.mark.parametrize(
+    ("path", "generator", "is_page"),
+    [
+        ("build/44758f63d50377ef37a97f45923443e2.html", "unknown", False),
+        ("build/a.html", "unknown", True),
+        ("lamp/all.html", "rustdoc", False),
+        ("lamp/all.html", "sphinx", True),
+        ("settings.html", "rustdoc", False),
+        ("lamp/settings.html", "rustdoc", True),
+    ],
+)
+def test_outputs_of_notebooks_in_myst_and_lists_of_rustdoc_are_no_pages(
+    path: str, generator: str, is_page: bool
+) -> None:
+    facts = PageFacts("A", word_count=500, own_words=500, generator=generator)
+    assert bool(page_choice.choose({path: facts}, None, SiteOptions()).pages) == is_page
+
+
 @pytest.mark.parametrize("path", ["_modules/a.html", "api/lamp_8hpp_source.html", "src/lamp/lib.rs.html"])
 def test_source_code_is_no_page(path: str) -> None:
     chosen = page_choice.choose({path: PageFacts("A", word_count=500, own_words=500)}, None, SiteOptions())
