@@ -22,9 +22,9 @@ from anvil.index_file.table_rows import ChunkText, most_chunks, window_key
 from anvil.index_file.writer import Writer, quantized
 from anvil.settings.schema import Chunking, SiteOptions
 from anvil.text import chunker, page_urls
+from anvil.text.embedding_windows import OVERLAP_TOKENS, cut_windows, window_header, window_text
 from anvil.text.includes import source_line
 from anvil.text.query import readable
-from anvil.text.windows import OVERLAP_TOKENS, cut_windows, window_header, window_text
 from anvil.values import Changes, Chunk, ParsedPage, Progress, Skipped, Window, silent
 from anvil.wording import full_heading
 

@@ -1,20 +1,19 @@
-"""The artifacts of a context: the type and id of each by its path, its title, and its check boxes as tasks."""
+"""The artifacts of a context: the type and id of each by its path, its title, and the numbers of its tasks."""
 
 from __future__ import annotations
 
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 from anvil.context.settings import ArtifactTypes, TaskMarks
-from anvil.documents.document_source import SourceWrapper
+from anvil.context.tasks import TASKS_KEY, TaskCounts, TaskItem, tasks_of
 from anvil.formats import patterns
-from anvil.formats.characters import LINE_END
 from anvil.settings.schema import SourceOptions
-from anvil.values import OPTIONAL, Document, Skipped
+from anvil.values import OPTIONAL
 from anvil.wording import counted, first_of
 
 if TYPE_CHECKING:
@@ -36,14 +35,6 @@ _USUAL: Mapping[Kind, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class TaskCounts:
-    """Numbers of check boxes: not ticked, and ticked."""
-
-    open: int
-    done: int
-
-
-@dataclass(frozen=True, slots=True)
 class Artifact:
     """A file of the context. ``updated``: ISO 8601, UTC, the time of its last commit; of the file if it is not as in
     HEAD. ``content``: its whole text, if requested."""
@@ -62,21 +53,6 @@ class ArtifactText(Artifact):
     """An artifact with its whole text, front matter included."""
 
     content: str
-
-
-@dataclass(frozen=True, slots=True)
-class TaskItem:
-    """A check box. ``id`` (``T012``) and ``labels`` (``P``, ``US1``) are read from the beginning of ``text``. Without
-    an id it is the number in an ordered list. ``mark``: the character in the box."""
-
-    artifactPath: str
-    line: int
-    text: str
-    status: str
-    id: str | None
-    labels: tuple[str, ...]
-    heading: str
-    mark: str = " "
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,88 +93,15 @@ def id_of(path: str, kind: Kind) -> str:
     return f"{kind}-{readable}{digest}"
 
 
-# --- check boxes as tasks: read when a document is parsed, and stored in its metadata -------------------------------
-
-TASKS_KEY = "anvil.tasks"
-"""The key of the tasks in a document's metadata."""
-METADATA_VERSION = 2
-"""Raised when the same files give other tasks or metadata. An index of an older version is built again."""
-
-_NUMBERED = re.compile(r"[\s>*+-]*(\d+)[.)]\s+\[")
-"""The first line of a task in the source, with its number in an ordered list."""
-_MARK = re.compile(r"\s*(?:\[(?P<label>[A-Za-z][\w-]{0,15})\]|(?P<id>[A-Z]{1,6}-?\d+(?:\.\d+)*)(?=$|[\s:.)]))[:.)]?")
+def is_within(path: str, within: str) -> bool:
+    """Whether an artifact is the file ``within`` or in this folder; ``""``: anywhere."""
+    return not within or f"{path}/".startswith(f"{within}/")
 
 
 class ContextFiles(SourceOptions):
     """The options that select artifacts. Their size limit is another key than that of documentation."""
 
     limit_key = "context.max_file_size_bytes"
-
-
-class TaskedDocuments(SourceWrapper):
-    """Documents with their check boxes in the metadata."""
-
-    def read(self, path: str) -> Document | Skipped:
-        document = self.plain(path)
-        if isinstance(document, Skipped):
-            return document
-        from anvil.text import markdown_sections
-
-        page = markdown_sections.parse(document.text)
-        lines = LINE_END.split(page.text) if page.tasks else []
-        boxes = []
-        for task in page.tasks:
-            number = _NUMBERED.match(lines[task.line - page.first_line]) if task.mark else None
-            boxes.append([task.line, task.text, task.mark, task.heading_path, number and number[1], task.group])
-        return replace(document, page=page, metadata={**document.metadata, TASKS_KEY: boxes})
-
-    def plain(self, path: str) -> Document | Skipped:
-        """The document without parsing it."""
-        return super().read(path)
-
-
-class StoredTask(NamedTuple):
-    """An item of a task list, as it is in the metadata of its document. ``number``: that of an ordered list. The other
-    values are as in :class:`anvil.values.Task`."""
-
-    line: int
-    text: str
-    mark: str
-    heading_path: str
-    number: str | None
-    group: int
-
-
-def tasks_of(path: str, stored: list[Any], known: TaskMarks) -> tuple[tuple[TaskItem, ...], tuple[int, ...]]:
-    """The tasks of a document by the metadata :data:`TASKS_KEY`; and the lines of items in the same lists that have no
-    known mark."""
-    boxes = [StoredTask(*box) for box in stored]
-    tasks, groups = [], set()
-    for line, text, mark, heading, number, group in boxes:
-        if (status := known.status(mark)) is not None:
-            id_, labels = marks(text)
-            tasks.append(TaskItem(path, line, text, status, id_ or number, labels, heading, mark))
-            groups.add(group)
-    return tuple(tasks), tuple(box.line for box in boxes if box.group in groups and not known.status(box.mark))
-
-
-def marks(text: str) -> tuple[str | None, tuple[str, ...]]:
-    """The id and the labels that a task's text begins with: ``T012 [P] [US1] Write the parser``."""
-    id_, labels, at = None, [], 0
-    while match := _MARK.match(text, at):
-        if match["label"]:
-            labels.append(match["label"])
-        elif id_ is None:
-            id_ = match["id"]
-        else:
-            break
-        at = match.end()
-    return id_, tuple(labels)
-
-
-def is_within(path: str, within: str) -> bool:
-    """Whether an artifact is the file ``within`` or in this folder; ``""``: anywhere."""
-    return not within or f"{path}/".startswith(f"{within}/")
 
 
 # --- the contents of an index ----------------------------------------------------------------------------------------

@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anvil.build.report import BuildReport
-from anvil.context.artifacts import METADATA_VERSION, ContextFiles, TaskCounts, TaskedDocuments, stored_artifacts
+from anvil.context.artifacts import ContextFiles, stored_artifacts
 from anvil.context.settings import ContextOptions
+from anvil.context.tasks import METADATA_VERSION, TaskCounts, TaskedDocuments
 from anvil.documents.document_source import is_failure
 from anvil.errors import ArtifactError, BuildError, ConfigError, IndexBusy
 from anvil.formats.data_formats import canonical, json_object

@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
-from itertools import islice
+from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
@@ -26,13 +26,12 @@ from anvil.context.artifacts import (
     ArtifactText,
     Inventory,
     StoredArtifacts,
-    TaskCounts,
-    TaskItem,
     is_within,
     stored_artifacts,
 )
 from anvil.context.ingestion import ContextCorpus, Ingestion
 from anvil.context.settings import ContextOptions
+from anvil.context.tasks import TaskCounts, TaskItem, chosen
 from anvil.errors import AnvilError, ConfigError, NotFound
 from anvil.formats.characters import line_ends
 from anvil.formats.data_formats import is_deep
@@ -223,8 +222,6 @@ class Context:
         ``limit`` and ``offset``: that many of them (None: all), after the first ``offset``. Raises :class:`NotFound`
         for a path without artifacts, naming the closest.
         """
-        if status not in ("open", "done", "all"):
-            raise ConfigError(f"Unknown status {status!r}. Use open, done or all.")
         within = self._within(path)
         with self._query() as (contents, _):
             paths = [known for known in contents.artifacts if is_within(known, within)]
@@ -233,8 +230,7 @@ class Context:
                 raise NotFound(
                     f"No artifact in {path}. Give a path from the repository's root.{_closest(within, places)}"
                 )
-            tasks = (task for path in paths for task in contents.tasks_by_path[path] if status in ("all", task.status))
-            return tuple(islice(tasks, offset, None if limit is None else offset + limit))
+            return chosen(chain.from_iterable(contents.tasks_by_path[path] for path in paths), status, limit, offset)
 
     def unmarked(self, path: str | None = None) -> str | None:
         """A note on items of task lists with an unknown mark; None without any."""

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from anvil.context.artifacts import KINDS, Artifact, ArtifactText, TaskItem
+from anvil.context.artifacts import KINDS, Artifact, ArtifactText
 from anvil.context.repository_context import Context, Health, Match, RepositoryContext
 from anvil.context.settings import load_context
+from anvil.context.tasks import TaskItem
 from anvil.formats.data_formats import plain
 from anvil.requests import MAX_RESULTS
 from anvil.server.toolset import Parameter, ServeRequest, Tool, Toolset

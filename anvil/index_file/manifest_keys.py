@@ -48,7 +48,7 @@ def settings(
     """The keys of the manifest on which the rows depend. ``configured``: those of :data:`OPTIONAL_SETTINGS`; None means
     not configured."""
     from anvil.text.chunker import CHUNKER_VERSION  # a check of a file does without
-    from anvil.text.windows import OVERLAP_TOKENS
+    from anvil.text.embedding_windows import OVERLAP_TOKENS
 
     keys = {
         "format_version": str(FORMAT_VERSION),

@@ -21,7 +21,7 @@ from anvil.library.document_formats import Format, format_of
 from anvil.library.file_to_markdown import decoded
 from anvil.library.settings import LibraryOptions
 from anvil.system.child_process import ChildProcess, Watchdog
-from anvil.text.chunks_in_parts import DocumentPart, sliced
+from anvil.text.streaming_chunker import DocumentPart, sliced
 
 
 class Converter:

@@ -42,7 +42,7 @@ from anvil.library.values import (
 )
 from anvil.settings.schema import ChunkingOptions
 from anvil.system import safe_files
-from anvil.text.chunks_in_parts import DocumentPart, IncrementalChunker, sliced
+from anvil.text.streaming_chunker import DocumentPart, IncrementalChunker, sliced
 from anvil.values import Chunk, Progress
 from anvil.wording import counted
 

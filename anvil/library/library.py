@@ -56,7 +56,7 @@ from anvil.search.pages import text_part
 from anvil.settings.config_file import load_config
 from anvil.settings.layers import configured
 from anvil.settings.schema import Config
-from anvil.text.chunks_in_parts import DocumentPart
+from anvil.text.streaming_chunker import DocumentPart
 from anvil.values import Progress, silent
 from anvil.wording import counted, first_of
 

@@ -31,7 +31,7 @@ from anvil.search.page_versions import Versions
 from anvil.search.ranking import CANDIDATES, ENOUGH, SCORE_DIGITS, CandidateIndex, Near, Ranked, ScoreParts, Weights
 from anvil.search.result_texts import SectionChooser, SectionSpan
 from anvil.text import query as lexicon
-from anvil.text.windows import window_header
+from anvil.text.embedding_windows import window_header
 from anvil.values import address
 from anvil.wording import full_heading
 

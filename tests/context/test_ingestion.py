@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from anvil.context.artifacts import TaskedDocuments
 from anvil.context.ingestion import Ingestion
 from anvil.context.repository_context import Context
 from anvil.context.settings import ContextEmbeddings, ContextOptions
+from anvil.context.tasks import TaskedDocuments
 from anvil.errors import BuildError, IndexBusy
 from anvil.index_file import publish
 from anvil.requests import BuildRequest

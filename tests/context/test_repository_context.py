@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from anvil.context.artifacts import TaskCounts
 from anvil.context.repository_context import Context
 from anvil.context.settings import ArtifactTypes, ContextEmbeddings, ContextOptions
+from anvil.context.tasks import TaskCounts
 from anvil.errors import ConfigError, NotFound
 from anvil.settings.schema import Config
 from tests.conftest import write

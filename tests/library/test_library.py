@@ -41,7 +41,7 @@ from anvil.library.library_file import writing
 from anvil.library.settings import LibraryOptions
 from anvil.library.stored_documents import LibraryWriter
 from anvil.settings.schema import Config, EmbeddingSettings
-from anvil.text.chunks_in_parts import DocumentPart
+from anvil.text.streaming_chunker import DocumentPart
 from tests.support import documents
 
 ROOT = Path(__file__).resolve().parents[2]

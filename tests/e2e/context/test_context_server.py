@@ -13,8 +13,9 @@ from typing import Any
 
 import pytest
 
-from anvil.context.artifacts import Artifact, ArtifactText, TaskItem
+from anvil.context.artifacts import Artifact, ArtifactText
 from anvil.context.repository_context import Health, Match, RepositoryContext
+from anvil.context.tasks import TaskItem
 from anvil.server.toolset import RunningToolset
 from tests.conftest import PAGES, write
 from tests.support import mcp_servers

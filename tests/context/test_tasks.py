@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from anvil.context import artifacts as boxes
-from anvil.context.artifacts import TaskedDocuments
+from anvil.context import tasks as boxes
 from anvil.context.repository_context import Context
 from anvil.context.settings import ContextOptions, TaskMarks
 from anvil.documents.working_tree import WorkingTree
@@ -42,7 +41,7 @@ def test_ids_and_labels(text: str) -> None:
 
 def test_documents_bring_their_boxes_along(tmp_path: Path) -> None:
     root = write(tmp_path, FILES)
-    documents = TaskedDocuments(WorkingTree(root))
+    documents = boxes.TaskedDocuments(WorkingTree(root))
     path = "specs/001-booking/tasks.md"
     found = documents.read(path)
     assert isinstance(found, Document) and found.page is not None

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anvil.settings.schema import ChunkingOptions
-from anvil.text.chunks_in_parts import IncrementalChunker, packed, sliced
+from anvil.text.streaming_chunker import IncrementalChunker, packed, sliced
 from anvil.values import Chunk
 
 LINES = st.lists(
@@ -78,7 +78,7 @@ def test_no_fence_is_torn_that_fits() -> None:
 
 
 def test_long_documents_are_packed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("anvil.text.chunks_in_parts.PACK_FROM_CHARACTERS", 1000)
+    monkeypatch.setattr("anvil.text.streaming_chunker.PACK_FROM_CHARACTERS", 1000)
     text = "".join(f"## H{n}\n\n{'w ' * 30}\n\n" for n in range(100))
     loose, tight = cut(text, 100_000)[1], cut(text, 2000)[1]
     assert len(tight) < len(loose)

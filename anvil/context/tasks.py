@@ -1,0 +1,116 @@
+"""Check boxes as tasks: read when a document is parsed, stored in its metadata, and chosen by status."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any, NamedTuple
+
+from anvil.context.settings import TaskMarks
+from anvil.documents.document_source import SourceWrapper
+from anvil.errors import ConfigError
+from anvil.formats.characters import LINE_END
+from anvil.values import Document, Skipped
+
+TASKS_KEY = "anvil.tasks"
+"""The key of the tasks in a document's metadata."""
+METADATA_VERSION = 2
+"""Raised when the same files give other tasks or metadata. An index of an older version is built again."""
+
+_NUMBERED = re.compile(r"[\s>*+-]*(\d+)[.)]\s+\[")
+"""The first line of a task in the source, with its number in an ordered list."""
+_MARK = re.compile(r"\s*(?:\[(?P<label>[A-Za-z][\w-]{0,15})\]|(?P<id>[A-Z]{1,6}-?\d+(?:\.\d+)*)(?=$|[\s:.)]))[:.)]?")
+
+
+@dataclass(frozen=True, slots=True)
+class TaskCounts:
+    """Numbers of check boxes: not ticked, and ticked."""
+
+    open: int
+    done: int
+
+
+@dataclass(frozen=True, slots=True)
+class TaskItem:
+    """A check box. ``id`` (``T012``) and ``labels`` (``P``, ``US1``) are read from the beginning of ``text``. Without
+    an id it is the number in an ordered list. ``mark``: the character in the box."""
+
+    artifactPath: str
+    line: int
+    text: str
+    status: str
+    id: str | None
+    labels: tuple[str, ...]
+    heading: str
+    mark: str = " "
+
+
+class TaskedDocuments(SourceWrapper):
+    """Documents with their check boxes in the metadata."""
+
+    def read(self, path: str) -> Document | Skipped:
+        document = self.plain(path)
+        if isinstance(document, Skipped):
+            return document
+        from anvil.text import markdown_sections
+
+        page = markdown_sections.parse(document.text)
+        lines = LINE_END.split(page.text) if page.tasks else []
+        boxes = []
+        for task in page.tasks:
+            number = _NUMBERED.match(lines[task.line - page.first_line]) if task.mark else None
+            boxes.append([task.line, task.text, task.mark, task.heading_path, number and number[1], task.group])
+        return replace(document, page=page, metadata={**document.metadata, TASKS_KEY: boxes})
+
+    def plain(self, path: str) -> Document | Skipped:
+        """The document without parsing it."""
+        return super().read(path)
+
+
+class StoredTask(NamedTuple):
+    """An item of a task list, as it is in the metadata of its document. ``number``: that of an ordered list. The other
+    values are as in :class:`anvil.values.Task`."""
+
+    line: int
+    text: str
+    mark: str
+    heading_path: str
+    number: str | None
+    group: int
+
+
+def tasks_of(path: str, stored: list[Any], known: TaskMarks) -> tuple[tuple[TaskItem, ...], tuple[int, ...]]:
+    """The tasks of a document by the metadata :data:`TASKS_KEY`; and the lines of items in the same lists that have no
+    known mark."""
+    boxes = [StoredTask(*box) for box in stored]
+    tasks, groups = [], set()
+    for line, text, mark, heading, number, group in boxes:
+        if (status := known.status(mark)) is not None:
+            id_, labels = marks(text)
+            tasks.append(TaskItem(path, line, text, status, id_ or number, labels, heading, mark))
+            groups.add(group)
+    return tuple(tasks), tuple(box.line for box in boxes if box.group in groups and not known.status(box.mark))
+
+
+def marks(text: str) -> tuple[str | None, tuple[str, ...]]:
+    """The id and the labels that a task's text begins with: ``T012 [P] [US1] Write the parser``."""
+    id_, labels, at = None, [], 0
+    while match := _MARK.match(text, at):
+        if match["label"]:
+            labels.append(match["label"])
+        elif id_ is None:
+            id_ = match["id"]
+        else:
+            break
+        at = match.end()
+    return id_, tuple(labels)
+
+
+def chosen(tasks: Iterable[TaskItem], status: str, limit: int | None, offset: int) -> tuple[TaskItem, ...]:
+    """The tasks that are ``open``, ``done`` or ``all``: ``limit`` of them (None: all), after the first ``offset``."""
+    if status not in ("open", "done", "all"):
+        raise ConfigError(f"Unknown status {status!r}. Use open, done or all.")
+    fitting = (task for task in tasks if status in ("all", task.status))
+    return tuple(islice(fitting, offset, None if limit is None else offset + limit))
