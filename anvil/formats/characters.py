@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import codecs
 import re
+from collections.abc import Callable
 from itertools import accumulate
 
 from anvil.formats.patterns import lazy_pattern
@@ -52,6 +53,30 @@ def known_encoding(name: str) -> str | None:
     except (LookupError, ValueError):  # ValueError: for example a name with NUL
         return None
     return _AS_BROWSERS.get(python_name, python_name) if _READ.fullmatch(python_name) else None
+
+
+_DECLARED = re.compile(
+    rb"(?:<meta[^>]{0,200}?charset|<\?xml[^>]{0,200}?encoding)\s*=\s*[\"']?\s*([A-Za-z0-9_.:-]{1,40})", re.I
+)
+_DECLARED_BYTES = 4096
+"""The start of a page, which can declare its encoding."""
+
+
+def decoded(data: bytes, unknown: Callable[[bytes], str] = lambda data: "cp1252") -> str:
+    """The text of a file: UTF-16 with a byte order mark, UTF-8, also with a few broken bytes, or the encoding that HTML
+    or XML declares, else the one that ``unknown`` names, by default that of browsers. Never raises."""
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return data.decode("utf-16", "replace")
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        text = data.decode("utf-8", "replace")
+    if 2 * text.count("\ufffd") <= sum(not each.isascii() for each in text):
+        return text  # most of what is not ASCII is UTF-8
+    declared = _DECLARED.search(data, 0, _DECLARED_BYTES)
+    codec = known_encoding(declared[1].decode("ascii")) if declared else None
+    # A declaration that was read byte by byte is not in UTF-16, and the text is not in UTF-8.
+    return data.decode(codec if codec and not codec.startswith("utf") else unknown(data), "replace")
 
 
 def is_unicode(path: str) -> bool:

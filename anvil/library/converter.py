@@ -1,8 +1,9 @@
 """Files to Markdown.
 
-Text is read as it is; MarkItDown, which only this folder imports, converts all other formats. Files are not trusted.
-They are converted in child processes (:mod:`anvil.library.file_to_markdown`) with limits on time, memory and output
-and with a minimal environment, so that a bad file costs one error and nothing else.
+Text is read as it is; web pages are read as those of a site, and MarkItDown, which only this folder imports, converts
+most other formats. Files are not trusted. They are converted in child processes
+(:mod:`anvil.library.file_to_markdown`) with limits on time, memory and output and with a minimal environment, so that a
+bad file costs one error and nothing else.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ class Converter:
 
     def _text(self, path: Path) -> Iterator[DocumentPart]:
         try:
-            text = decoded(path.read_bytes(), use_declared=False)
+            text, note = decoded(path.read_bytes())
         except OSError as error:
             raise unreadable(path, error) from None
         if len(text) > self._options.max_characters:
@@ -63,7 +64,7 @@ class Converter:
                 f"It has {len(text):,} characters; the limit is {self._options.max_characters:,} "
                 "(library.max_characters)."
             )
-        return (DocumentPart(slice_) for slice_ in sliced(text))
+        return (DocumentPart(slice_, note=note) for slice_ in sliced(text))
 
     def _converted(self, path: Path, file_type: str, name: str, format_: Format) -> Iterator[DocumentPart]:
         empty = True
@@ -73,7 +74,7 @@ class Converter:
                 for part in process.convert(path, file_type, name):
                     if text := part.text.strip():
                         empty = False
-                        yield from (DocumentPart(slice_, part.page) for slice_ in sliced(text + "\n\n"))
+                        yield from (DocumentPart(slice_, part.page, part.note) for slice_ in sliced(text + "\n\n"))
             finally:  # one that caused an error is killed: unread parts would be read as those of the next file
                 self._give_back(process)
         if empty:
@@ -152,8 +153,12 @@ class _Process(ChildProcess):
                 if text is None:
                     break
                 bytes_left -= len(text)
-                page = message.get("page", 0)
-                yield DocumentPart(text.decode("utf-8", "replace"), page if isinstance(page, int) else 0)
+                page, note = message.get("page"), message.get("note")
+                yield DocumentPart(
+                    text.decode("utf-8", "replace"),
+                    page if isinstance(page, int) else 0,
+                    note if isinstance(note, str) else "",
+                )
         except (OSError, EOFError, ValueError):
             self._raise_broken(watchdog)
         if message.get("done") is True:

@@ -38,17 +38,20 @@ class Format:
 
     def is_available(self, options: LibraryOptions) -> bool:
         """Whether what it needs is installed and allowed."""
-        return not self.converters or (
+        return self.converters in ("", WEB_PAGE) or (
             all(map(importlib.util.find_spec, ["markitdown", *self.modules.split()]))
             and (not self.program or shutil.which(self.program) is not None)
             and (self.converters != AUDIO or options.transcribe_audio)
         )
 
 
+WEB_PAGE = "HtmlConverter"
+"""Converts pages in archives; a page that is a file needs no MarkItDown."""
 AUDIO = "AudioConverter"
 """Sends recordings to a speech service; no other converter uses the network."""
 _OFFICE = "application/vnd.openxmlformats-officedocument"
 _SCANNED = "If it was scanned, let a program for OCR add the text."
+_SCRIPTS = "If scripts make its text, save the page from a browser, and add that file."
 _IMAGE = {"program": "exiftool", "install": "ExifTool (https://exiftool.org)", "when_empty": "It has no such metadata."}
 _SPEECH = {"modules": "speech_recognition pydub", "install": "pip install 'markitdown[audio-transcription]'"}
 FORMATS = (
@@ -60,7 +63,7 @@ FORMATS = (
     Format("xlsx", "XlsxConverter", "zip", f"{_OFFICE}.spreadsheetml.sheet", "openpyxl pandas"),
     Format("xls", "XlsConverter", "other", "", "xlrd pandas", install="pip install 'markitdown[xls]'"),
     Format("msg", "OutlookMsgConverter", "other", "", "olefile", install="pip install 'markitdown[outlook]'"),
-    Format("html htm", "HtmlConverter", "text", "text/html application/xhtml+xml"),
+    Format("html htm", WEB_PAGE, "text", "text/html application/xhtml+xml", when_empty=_SCRIPTS),
     Format("epub", "EpubConverter", "zip", "application/epub+zip"),
     Format("csv", "CsvConverter", "text", "text/csv"),
     Format("json jsonl", "PlainTextConverter", "text", "application/json"),

@@ -1,7 +1,8 @@
 """The program of a converter process: one file after the other, each as parts of Markdown.
 
 It sets resource limits that it cannot raise again, has a minimal environment, and ends with its parent. PDF is
-converted page by page, PowerPoint slide by slide, and all other formats as MarkItDown does.
+converted page by page, PowerPoint slide by slide, web pages as those of a site, and all other formats as MarkItDown
+does.
 """
 
 from __future__ import annotations
@@ -12,10 +13,11 @@ import os
 import re
 import shutil
 import sys
+import unicodedata
 import zipfile
 from collections.abc import Callable, Iterator
 from functools import lru_cache, partial
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 from anvil.errors import DocumentRejected, DocumentTooLarge
 from anvil.formats import characters
@@ -43,8 +45,8 @@ def main() -> None:
         _limit_cpu_time(request["convert_seconds"])
         last: dict[str, Any] = {"done": True}
         try:
-            for text, page in _pieces(request):
-                write_message(answers, {"page": page}, text.encode("utf-8", "replace"))
+            for text, page, note in _pieces(request):
+                write_message(answers, {"page": page, "note": note}, text.encode("utf-8", "replace"))
         except DocumentRejected as rejected:
             is_large = isinstance(rejected, DocumentTooLarge)
             last = {"error": str(rejected), "large": is_large, "ready": True}
@@ -86,19 +88,27 @@ def _limit_cpu_time(seconds: float) -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (limit, hard))
 
 
-def _pieces(request: dict[str, Any]) -> Iterator[tuple[str, int]]:
-    """(text, page) of a file, in order. Raises :class:`DocumentRejected`, or any error of a converter for a damaged
+class _Piece(NamedTuple):
+    """Markdown of a file, its page (0: none), and a note for people."""
+
+    text: str
+    page: int = 0
+    note: str = ""
+
+
+def _pieces(request: dict[str, Any]) -> Iterator[_Piece]:
+    """The text of a file, in order. Raises :class:`DocumentRejected`, or any error of a converter for a damaged
     file."""
     characters_left = request["max_characters"]
     with open(request["path"], "rb") as file:
         if BY_ENDING[request["type"]].content == "zip":  # by its directory, before a converter unpacks anything
             _check_zip(file, request["type"])
-        for text, page in _READERS.get(request["type"], _by_markitdown)(file, request):
-            characters_left -= len(text)
+        for piece in _READERS.get(request["type"], _by_markitdown)(file, request):
+            characters_left -= len(piece.text)
             if characters_left < 0:
                 limit = f"{request['max_characters']:,} characters (library.max_characters)"
                 raise DocumentTooLarge(f"As Markdown it has more than {limit}.")
-            yield text, page
+            yield piece
 
 
 def _check_zip(file: BinaryIO, file_type: str) -> None:
@@ -153,80 +163,64 @@ def _damaged(file_type: str, error: Exception) -> str:
 
 _SLIDE = re.compile(r"^<!-- Slide number: (\d+) -->$", re.M)
 _BLANK_LINES = re.compile(r"\n{3,}")
+_LIGATURE = re.compile("[\ufb00-\ufb06]")
 
 
-def _by_markitdown(file: BinaryIO, request: dict[str, Any]) -> Iterator[tuple[str, int]]:
+def _by_markitdown(file: BinaryIO, request: dict[str, Any]) -> Iterator[_Piece]:
     from markitdown import StreamInfo
 
-    ending, charset = request["type"], None
+    ending, charset, note = request["type"], None, ""
     if BY_ENDING[ending].content == "text":
-        file, charset = io.BytesIO(decoded(file.read()).encode("utf-8", "replace")), "utf-8"
+        text, note = decoded(file.read())
+        file, charset = io.BytesIO(text.encode("utf-8", "replace")), "utf-8"
     kind = "text/xml" if ending == "xml" else None  # systems do not agree on it
     info = StreamInfo(extension=f".{ending}", filename=request["name"], mimetype=kind, charset=charset)
     result = _result(file, info, request)
-    title = (result.title or "").strip()
-    text = _tidy(result.markdown)
-    if title and not re.search(r"^# ", text, re.M):
-        text = f"# {' '.join(title.split())}\n\n{text}"
-    yield text, 0
+    yield _Piece(_titled(_tidy(result.markdown), result.title), note=note)
 
 
-def _slides(file: BinaryIO, request: dict[str, Any]) -> Iterator[tuple[str, int]]:
-    for text, _ in _by_markitdown(file, request):
+def _web_page(file: BinaryIO, request: dict[str, Any]) -> Iterator[_Piece]:
+    from anvil.sites.html_page import read_page
+
+    text, note = decoded(file.read())
+    markdown, _, facts = read_page(text)
+    if markdown.strip() and not facts.shell:
+        yield _Piece(_titled(markdown, facts.title), note=note)
+
+
+def _titled(text: str, title: str | None) -> str:
+    """The text with its title as a heading, unless it has one."""
+    title = " ".join((title or "").split())
+    return f"# {title}\n\n{text}" if title and not re.search(r"^# ", text, re.M) else text
+
+
+def _slides(file: BinaryIO, request: dict[str, Any]) -> Iterator[_Piece]:
+    for text, *_ in _by_markitdown(file, request):
         slides = [(mark.start(), int(mark[1])) for mark in _SLIDE.finditer(text)] or [(0, 0)]
         ends = [*(start for start, _ in slides[1:]), len(text)]
-        yield from ((text[start:end], number) for (start, number), end in zip(slides, ends, strict=True))
+        yield from (_Piece(text[start:end], number) for (start, number), end in zip(slides, ends, strict=True))
 
 
-def _pdf_pages(file: BinaryIO, request: dict[str, Any]) -> Iterator[tuple[str, int]]:
-    """Each page, converted as a document of its own. So it keeps its number, MarkItDown decides for each page whether
-    it is a form or prose, and only one page is in memory."""
-    import pypdfium2
-    from markitdown import StreamInfo
-    from markitdown.converters import PdfConverter
-    from pdfminer.high_level import extract_text as pdfminer_text
+def _pdf_pages(file: BinaryIO, request: dict[str, Any]) -> Iterator[_Piece]:
+    from anvil.library.pdf_pages import pdf_pages
 
-    try:
-        document = pypdfium2.PdfDocument(file)
-    except pypdfium2.PdfiumError as error:
-        if "assword" in str(error):  # pypdfium2 has one exception for all errors
-            raise DocumentRejected("It is encrypted. Save it without a password.") from None
-        raise
-    if len(document) > request["max_pages"]:
-        raise DocumentTooLarge(
-            f"It has {len(document):,} pages; the limit is {request['max_pages']:,} (library.max_pages). Split it."
-        )
-    converter, info = PdfConverter(), StreamInfo(extension=".pdf")
-    for number in range(len(document)):
-        page, single = io.BytesIO(), pypdfium2.PdfDocument.new()
-        single.import_pages(document, [number])
-        single.save(page)
-        single.close()
-        page.seek(0)
-        text = converter.convert(page, info).markdown if _has_spaces(document[number]) else pdfminer_text(page)
-        yield _tidy(text), number + 1
-    document.close()
-
-
-def _has_spaces(page: Any) -> bool:
-    """Whether a page of PDFium has characters for spaces. TeX writes none and sets each word at its place, which
-    MarkItDown takes for a cell of a table: half of the lines of a manual were rows."""
-    import pypdfium2.raw as pdfium
-
-    text = page.get_textpage()
-    places = (place for place in range(text.count_chars()) if pdfium.FPDFText_GetUnicode(text, place) == ord(" "))
-    return any(not pdfium.FPDFText_IsGenerated(text, place) for place in places)
+    for number, text in pdf_pages(file, request["max_pages"], request["name"]):
+        yield _Piece(_tidy(text), number)
 
 
 def _tidy(text: str) -> str:
-    """As MarkItDown's own results: no spaces at the ends of lines, no two empty lines in a row."""
+    """As MarkItDown's own results: no spaces at the ends of lines, no two empty lines in a row. Ligatures, which no
+    query has, become letters."""
+    text = _LIGATURE.sub(lambda found: unicodedata.normalize("NFKC", found[0]), text)
     lines = (line.rstrip() for line in text.replace("\f", "").replace("\r\n", "\n").split("\n"))
     return _BLANK_LINES.sub("\n\n", "\n".join(lines))
 
 
-_READERS: dict[str, Callable[[BinaryIO, dict[str, Any]], Iterator[tuple[str, int]]]] = {
+_READERS: dict[str, Callable[[BinaryIO, dict[str, Any]], Iterator[_Piece]]] = {
     "pdf": _pdf_pages,
     "pptx": _slides,
+    "html": _web_page,
+    "htm": _web_page,
 }
 _GENERIC = ("PlainTextConverter", "ZipConverter", "HtmlConverter")
 """Converters that take what no other takes. The last one is tried first."""
@@ -271,29 +265,48 @@ def _archives(recordings: bool) -> Any:
 
 # --- bytes to text ---------------------------------------------------------------------------------------------
 
-_UTF16 = (b"\xff\xfe", b"\xfe\xff")
-_DECLARATION = re.compile(rb"""(?:charset|encoding)\s*=\s*["']?([A-Za-z0-9._-]{2,30})""")
-DECLARATION_BYTES = 2048
-"""The start of a page, which can declare its encoding."""
+_GUESSED = [
+    "cp1252",
+    *("cp932", "euc_jp", "gb18030", "big5hkscs", "cp949"),
+    *("cp1251", "koi8_r", "cp1253", "cp1255", "cp1256", "cp874"),
+]
+"""What a text that names no encoding can be in; of those of Latin letters only the most frequent, because they look
+alike."""
+_RUN = re.compile(rb"[\x80-\xff]{4}")
+"""What words in Latin letters do not have: four characters in a row that are not ASCII."""
+_SAMPLE_BYTES = 64_000
 
 
-def decoded(data: bytes, use_declared: bool = True) -> str:
-    """Text in UTF-8, in UTF-16 with a byte order mark, in the encoding that it declares as HTML and XML do (with
-    ``use_declared``), or in Windows-1252, in which every byte is a character.
+def decoded(data: bytes) -> tuple[str, str]:
+    """The text of a file, and a note for people if its encoding is a guess. Raises :class:`DocumentRejected` for data
+    that is not text."""
+    notes = []
 
-    Raises :class:`DocumentRejected` for data that is not text.
-    """
-    if data.startswith(_UTF16):
-        try:
-            return data.decode("utf-16")
-        except UnicodeDecodeError:
-            raise DocumentRejected("It begins like UTF-16 but is not. Save it as UTF-8.") from None
-    if (at := data.find(b"\0")) >= 0:
+    def guessed(data: bytes) -> str:
+        codec = _guess(data)
+        read_as = codec.replace("cp", "code page ")
+        notes.append(
+            f"It is not UTF-8 and names no encoding, so it was read as {read_as}. If characters are wrong, save it as "
+            "UTF-8 and add it again."
+        )
+        return codec
+
+    if not data.startswith((b"\xff\xfe", b"\xfe\xff")) and (at := data.find(b"\0")) >= 0:
         raise DocumentRejected(f"It is no text: there is a NUL byte at offset {at:,}.")
+    return characters.decoded(data, guessed), "".join(notes)
+
+
+def _guess(data: bytes) -> str:
+    """The likely encoding of a text, by its lines from the first such word on."""
+    word = _RUN.search(data)
+    if word is None:
+        return "cp1252"
+    start = data.rfind(b"\n", 0, word.start()) + 1
+    sample = data[start : start + _SAMPLE_BYTES]
+    sample = sample[: sample.rfind(b"\n") + 1] or sample  # else half of a character can be at the end
     try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError:
-        declared = _DECLARATION.search(data, 0, DECLARATION_BYTES) if use_declared else None
-        codec = characters.known_encoding(declared[1].decode()) if declared else None
-        # a declared "utf-8" is not true, or the text would have been read as that
-        return data.decode(codec if codec and codec != "utf-8" else "cp1252", "replace")
+        import charset_normalizer
+    except ImportError:  # it comes with the extra
+        return "cp1252"
+    best = charset_normalizer.from_bytes(sample, cp_isolation=_GUESSED).best()
+    return best.encoding if best is not None else "cp1252"

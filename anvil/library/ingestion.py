@@ -69,7 +69,7 @@ class DocumentInfo:
 
 class StagedDocument:
     """The chunks, windows and vectors of one document. ``info``: with its own title, once that is read. ``head``: text
-    before the first chunk. ``notes``: what failed."""
+    before the first chunk. ``notes``: what failed, or may be wrong."""
 
     def __init__(self, settings: Mapping[str, str], info: DocumentInfo) -> None:
         """``settings``: the library's manifest."""
@@ -225,6 +225,7 @@ def prepared(
             chunks = chunker.cut(part.text)
             if number == 0:  # a title is in the first part, and each row of a chunk has it
                 staged.info = replace(info, title=" ".join((chunker.title or "").split()) or info.title)
+                staged.notes = (part.note,) if part.note else ()
             staged.add(chunks, part.page)
         staged.add_placeholder()
         # The indexer reports its progress after each batch: that is where cancelled work stops.
@@ -234,7 +235,8 @@ def prepared(
         staged.head = chunker.head or ""
         if failed := indexer.tally.failed:
             passages = counted(len(failed), "passage", "could")
-            staged.notes = (f"{passages} not be embedded, found by keyword only: {failed[0].reason}",)
+            failure = f"{passages} not be embedded, found by keyword only: {failed[0].reason}"
+            staged.notes = (*staged.notes, failure)
         yield staged
 
 

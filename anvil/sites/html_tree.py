@@ -33,9 +33,6 @@ _MIN_ATTRIBUTE_CHARS = 40_000
 _MIN_DEEP_TAGS = 20_000
 _MIN_FORMAT_TAGS = 5_000
 """Pages with fewer tags or characters are parsed whatever they are: it takes two seconds at most."""
-_DECLARED = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([A-Za-z0-9_.:-]{1,40})", re.I)
-_DECLARED_BYTES = 4096
-_BOMS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
 _NAME_END = rb"(?![a-z0-9:-])"  # this and the patterns below are for HTML in lower case
 _SPACE = rb"\t\n\f\r "
 _GAP = rb"[%b/]+" % _SPACE
@@ -96,26 +93,12 @@ class Unreadable(ValueError):
     """A page that is not parsed; the message is the reason."""
 
 
-def decoded(data: bytes) -> str:
-    """The text of an HTML file: by its byte order mark, else UTF-8 if it is valid, else the encoding that it declares,
-    else Windows-1252, as browsers do. Never raises."""
-    for bom, name in _BOMS:
-        if data.startswith(bom):
-            return data[len(bom) :].decode(name, "replace")
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError:
-        pass
-    declared = _DECLARED.search(data, 0, _DECLARED_BYTES)
-    codec = characters.known_encoding(declared[1].decode("ascii")) if declared else None
-    return data.decode(codec or "cp1252", "replace")
-
-
 def parse(html: bytes | str) -> Tree:
     """The tree of a page, or of a part of one. Raises :class:`Unreadable` for one that would take long to parse: with
     elements too deep, too many options, or too many attributes."""
     # "replace": half of a surrogate pair, which the parser cannot take
-    text = decoded(html) if isinstance(html, bytes) else html.encode("utf-8", "replace").decode("utf-8")
+    text = characters.decoded(html) if isinstance(html, bytes) else html.encode("utf-8", "replace").decode("utf-8")
+    text = text.removeprefix("\ufeff")  # a byte order mark
     tags = text.count("<")
     if tags >= _MIN_FORMAT_TAGS or len(text) >= _MIN_ATTRIBUTE_CHARS:
         _ensure_quick(text.encode("utf-8").lower(), tags)

@@ -29,10 +29,11 @@ _UNFIT = ("---", "\ufeff")
 
 @dataclass(frozen=True, slots=True)
 class DocumentPart:
-    """Markdown of a document, and its page; 0 for a document without pages."""
+    """Markdown of a document, its page, 0 for a document without pages, and what people should know of its reading."""
 
     text: str
     page: int = 0
+    note: str = ""
 
 
 def sliced(text: str, size: int = MAX_PART_CHARACTERS) -> Iterator[str]:

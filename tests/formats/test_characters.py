@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anvil.formats.characters import known_encoding, line_ends
+from anvil.formats.characters import decoded, known_encoding, line_ends
 
 EVERY = sorted({each.name for each in pkgutil.iter_modules(encodings.__path__)})
 READ = [name for name in EVERY if known_encoding(name)]
@@ -67,3 +67,28 @@ def test_line_ends_are_counted_up_to_a_position(text: str, at: int) -> None:
     ends = [end.end() for end in re.finditer("\r\n|\r|\n", text)]
     assert line_ends(text) == len(ends)
     assert line_ends(text, at) == sum(end <= at for end in ends)
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        (b"caf\xc3\xa9", "café"),
+        (b"\xef\xbb\xbfcaf\xc3\xa9", "\ufeffcafé"),
+        (b"caf\xe9", "café"),
+        ("café".encode("utf-16"), "café"),
+        ("café".encode() * 3 + b"\xe9", "cafécafécafé\ufffd"),
+        ('<meta charset="iso-8859-7">π'.encode("iso-8859-7"), '<meta charset="iso-8859-7">π'),
+        (b'<meta charset="iso-8859-1">\x93caf\xe9\x94', '<meta charset="iso-8859-1">\u201ccaf\xe9\u201d'),
+        (b'<?xml version="1.0" encoding="iso-8859-2"?>\xb3', '<?xml version="1.0" encoding="iso-8859-2"?>ł'),
+        (b'<meta charset="no-such">caf\xe9', '<meta charset="no-such">café'),
+        (b'<meta charset="utf-8">caf\xe9', '<meta charset="utf-8">café'),
+        (b'<meta charset="utf-16">caf\xe9', '<meta charset="utf-16">café'),
+        (b"<meta charset='rot13'>\xe9", "<meta charset='rot13'>é"),
+        (b"<meta charset='undefined'>\xe9", "<meta charset='undefined'>é"),
+        (b"<meta charset='utf-7'>\xe9+2AA-", "<meta charset='utf-7'>é+2AA-"),
+        (b"", ""),
+    ],
+)
+def test_a_text_is_decoded_as_browsers_do(data: bytes, text: str) -> None:
+    """A broken byte in UTF-8 damages no other, and a text that says falsely that it is UTF-8 or UTF-16 is read."""
+    assert decoded(data) == text

@@ -67,6 +67,66 @@ def test_the_title_of_a_web_page_is_its_heading(converter: Converter, tmp_path: 
     assert converted(converter, tmp_path / "a.html").startswith("# Harbour guide\n\n")
 
 
+def test_navigation_is_left_out_and_a_title_without_a_head_is_there_once(converter: Converter, tmp_path: Path) -> None:
+    (tmp_path / "a.html").write_text("<title>Harbour</title><nav><a href=b.html>Boats</a></nav><p>The lamp is lit.</p>")
+    assert converted(converter, tmp_path / "a.html") == "# Harbour\n\nThe lamp is lit.\n\n"
+
+
+def test_a_web_page_whose_text_scripts_make_is_refused(converter: Converter, tmp_path: Path) -> None:
+    (tmp_path / "a.html").write_text(
+        "<head><title>App</title></head><noscript>You need to enable JavaScript.</noscript><div id=root></div>"
+        "<script src=/main.js></script>"
+    )
+    with pytest.raises(DocumentRejected, match=r"It holds no text\. If scripts make its text, save the page from a"):
+        converted(converter, tmp_path / "a.html")
+
+
+@pytest.mark.parametrize(
+    ("title", "heading", "wanted"),
+    [
+        ("Tide tables", "", "# Tide tables\n\nHigh water"),
+        ("", "Tides of the harbour", "# Tides of the harbour\n\nHigh water"),
+        ("high  water", "Large", "Large\n\n# high water\n\nis at noon."),  # the page has it
+        ("Microsoft Word - tides.doc", "Tides of the harbour", "# Tides of the harbour\n\nHigh water"),
+        ("paper.dvi", "Tides of the harbour", "# Tides of the harbour\n\nHigh water"),
+        ("a", "Tides of the harbour", "# Tides of the harbour\n\nHigh water"),  # its file name
+        ("Untitled Document", "", "High water"),
+        ("", "1 2 3 4", "1 2 3 4\nHigh water"),  # no words
+    ],
+)
+def test_the_title_of_a_pdf_is_its_heading(
+    converter: Converter, tmp_path: Path, title: str, heading: str, wanted: str
+) -> None:
+    path = documents.pdf(tmp_path / "a.pdf", ["High water\nis at noon.", "second page"], title, heading)
+    assert converted(converter, path).startswith(wanted)
+
+
+def test_a_scanned_pdf_with_a_title_holds_no_text(converter: Converter, tmp_path: Path) -> None:
+    with pytest.raises(DocumentRejected, match="If it was scanned"):
+        converted(converter, documents.pdf(tmp_path / "a.pdf", [""], "Tide tables"))
+
+
+def test_columns_of_a_pdf_are_read_one_after_the_other_and_tables_row_by_row(
+    converter: Converter, tmp_path: Path
+) -> None:
+    """MarkItDown takes the columns of a page with something else in it for a table, and mixes their lines."""
+    left = ["All boats lie at the north quay", "and the keeper of the lamp counts", "them each night before he sleeps"]
+    right = ["A red lamp means that no boat", "may leave until the wind has", "turned and the tide runs out"]
+    table = [["boat", "length", "berth"], ["Ada", "12", "A4"], ["Eve", "19", "B2"], ["Joan", "7", "C 1"]]
+    columns = [
+        (40 + 260 * column, 700 - 14 * row, line)
+        for column, lines in enumerate((left, right))
+        for row, line in enumerate(lines)
+    ]
+    cells = [
+        (40 + 170 * column, 500 - 20 * row, word) for row, line in enumerate(table) for column, word in enumerate(line)
+    ]
+    both = converted(converter, documents.pdf_of_words(tmp_path / "a.pdf", [*columns, *cells]))
+    assert "\n".join(left) in both and "\n".join(right) in both
+    rows = converted(converter, documents.pdf_of_words(tmp_path / "b.pdf", cells))
+    assert "| Ada  | 12     | A4    |" in rows
+
+
 def test_pages_of_a_pdf_and_slides_keep_their_numbers(converter: Converter, tmp_path: Path) -> None:
     path = documents.pdf(tmp_path / "a.pdf", ["first page", "", "third page"])
     assert [(piece.page, piece.text) for piece in converter.parts(path, "pdf", "a.pdf")] == [
@@ -100,23 +160,40 @@ def test_text_needs_nothing_and_is_not_changed(tmp_path: Path, monkeypatch: pyte
     assert converted(converter, tmp_path / "a.md") == text
     with pytest.raises(UnsupportedFormat, match=r"pip install 'anvil-docs\[library\]'"):
         converter.parts(tmp_path / "a.pdf", "pdf", "a.pdf")
-    assert available(OPTIONS) == ("md", "markdown", "mdx", "txt", "text", "rst", "adoc", "org", "log")
+    own = ("md", "markdown", "mdx", "txt", "text", "rst", "adoc", "org", "log", "html", "htm")
+    assert available(OPTIONS) == own
 
 
 @pytest.mark.parametrize(
-    ("data", "text"),
+    ("codec", "name", "text"),
     [
-        (b"caf\xc3\xa9", "café"),
-        (b"caf\xe9 \x93x\x94", "café \u201cx\u201d"),
-        ("\ufeffhé".encode("utf-16-le"), "hé"),
-        (b"<meta charset='iso-8859-2'>\xb3", "<meta charset='iso-8859-2'>ł"),
-        (b"<meta charset='rot13'>\xe9", "<meta charset='rot13'>é"),
-        (b"<meta charset='undefined'>\xe9", "<meta charset='undefined'>é"),
-        (b"<meta charset='utf-7'>\xe9+2AA-", "<meta charset='utf-7'>é+2AA-"),
+        ("cp1252", "code page 1252", "Über die Größe der Straße läßt sich nichts sagen.\n"),
+        ("cp932", "code page 932", "これは日本語の説明書です。索引は一つのファイルです。\n"),
+        ("euc_jp", "euc_jp", "これは日本語の説明書です。索引は一つのファイルです。\n"),
+        ("gb18030", "gb18030", "这是一个中文说明文件。索引保存在一个文件中。\n"),
+        ("big5hkscs", "big5hkscs", "這是一個中文說明檔案。索引保存在一個檔案中。\n"),
+        ("cp949", "code page 949", "이것은 한국어 설명서입니다. 색인은 하나의 파일에 저장됩니다.\n"),
+        ("cp1251", "code page 1251", "Это русское руководство. Индекс хранится в одном файле.\n"),
+        ("cp1253", "code page 1253", "Αυτό είναι ένα ελληνικό εγχειρίδιο.\n"),
     ],
 )
-def test_text_of_other_encodings(data: bytes, text: str) -> None:
-    assert decoded(data) == text
+def test_an_encoding_that_nothing_names_is_guessed_and_a_note_says_so(
+    converter: Converter, tmp_path: Path, codec: str, name: str, text: str
+) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes(("# Install\n" * 30 + text).encode(codec))
+    (part,) = converter.parts(path, "txt", "a.txt")
+    assert part.text.endswith(text)
+    assert part.note.startswith(f"It is not UTF-8 and names no encoding, so it was read as {name}.")
+    (tmp_path / "a.csv").write_bytes(("a,b\n" + text).encode(codec))  # by the other process
+    (part,) = converter.parts(tmp_path / "a.csv", "csv", "a.csv")
+    assert text.split(".")[0].strip() in part.text and name in part.note
+
+
+def test_without_the_extra_an_encoding_is_not_guessed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "charset_normalizer", None)
+    text, note = decoded("Это русское руководство".encode("cp1251"))
+    assert text.startswith("Ýòî") and "code page 1252" in note
 
 
 def test_what_is_no_text_is_refused() -> None:
@@ -328,10 +405,10 @@ def test_a_conversion_that_takes_too_long_is_ended_and_the_next_file_is_read(tmp
         assert converted(converter, tmp_path / "good.docx")  # the time to start is not counted
         (pid,) = process_ids(converter)
         rows = "".join(f"<tr><td>{n}</td><td>x</td></tr>" for n in range(60_000))
-        (tmp_path / "slow.html").write_text(f"<table>{rows}</table>")
+        documents.archive(tmp_path / "slow.zip", {"slow.html": f"<table>{rows}</table>".encode()})
         started = time.monotonic()
         with pytest.raises(DocumentTooLarge, match=r"longer than 1 s \(library.convert_seconds\)"):
-            converted(converter, tmp_path / "slow.html")
+            converted(converter, tmp_path / "slow.zip")
         assert time.monotonic() - started < 30
         assert pid not in process_ids(converter)
         with pytest.raises(ProcessLookupError):

@@ -122,6 +122,7 @@ DOORS = {
     "sigstore": ("anvil.fetch.attestation",),
     "lancedb": ("anvil.library.lancedb_import",),
     "markitdown": ("anvil.library",),
+    "charset_normalizer": ("anvil.library",),
     "pdfminer": ("anvil.library",),
     "pypdfium2": ("anvil.library",),
     "pymilvus": ("anvil.milvus",),
@@ -161,7 +162,7 @@ MAY_IMPORT = {
     "dependencies": {"fetch", "sites"},  # documentation is fetched, and found in pages of HTML
     "doctor": {"clients", "context", "fetch", "git_drivers", "library"},  # what it examines
     "git_drivers": {"agents"},  # merges the pointer for agents, too
-    "library": {"server"},  # its tools, and uploads
+    "library": {"server", "sites"},  # its tools, and uploads; web pages are read as those of a site
     "lint": {"sites"},  # a built site
     "markdown": {"sites"},  # its pages, and what it knows of the files that were written into it
     "server": {"agents", "doc_tests"},  # the skill as a resource; the log of questions

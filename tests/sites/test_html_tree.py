@@ -12,24 +12,6 @@ from anvil.sites import html_tree
 
 
 @pytest.mark.parametrize(
-    ("data", "text"),
-    [
-        (b"caf\xc3\xa9", "café"),
-        (b"\xef\xbb\xbfcaf\xc3\xa9", "café"),
-        (b"caf\xe9", "café"),
-        ("café".encode("utf-16"), "café"),
-        ('<meta charset="iso-8859-7">π'.encode("iso-8859-7"), '<meta charset="iso-8859-7">π'),
-        (b'<meta charset="iso-8859-1">\x93caf\xe9\x94', '<meta charset="iso-8859-1">\u201ccaf\xe9\u201d'),
-        (b'<meta charset="no-such">caf\xe9', '<meta charset="no-such">café'),
-        (b'<meta charset="utf-8">caf\xe9', '<meta charset="utf-8">caf\ufffd'),
-        (b"", ""),
-    ],
-)
-def test_bytes_are_decoded_as_browsers_do(data: bytes, text: str) -> None:
-    assert html_tree.decoded(data) == text
-
-
-@pytest.mark.parametrize(
     "html",
     [
         "<div>" * 20_000,

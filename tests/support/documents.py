@@ -8,11 +8,17 @@ from collections.abc import Sequence
 from pathlib import Path
 
 
-def pdf(path: Path, pages: Sequence[str]) -> Path:
-    """A PDF with one text a page."""
+def pdf(path: Path, pages: Sequence[str], title: str = "", heading: str = "") -> Path:
+    """A PDF with one text a page, a title in its metadata, and large words on the first page."""
     from reportlab.pdfgen.canvas import Canvas
 
     canvas = Canvas(str(path), pageCompression=0)
+    if title:
+        canvas.setTitle(title)
+    if heading:
+        canvas.setFont("Helvetica", 24)
+        canvas.drawString(50, 800, heading)
+        canvas.setFont("Helvetica", 12)
     for text in pages:
         lines = canvas.beginText(50, 780)
         for line in text.splitlines():
@@ -34,6 +40,18 @@ def pdf_as_tex_writes_it(path: Path, lines: Sequence[str]) -> Path:
         for word in line.split():
             canvas.drawString(left, 700 - 14 * number, word)
             left += canvas.stringWidth(f"{word} ") + 2
+    canvas.save()
+    return path
+
+
+def pdf_of_words(path: Path, words: Sequence[tuple[float, float, str]]) -> Path:
+    """A PDF of a page with words at places: (x, y) in points from the lower left corner."""
+    from reportlab.pdfgen.canvas import Canvas
+
+    canvas = Canvas(str(path), pageCompression=0)
+    canvas.setFont("Helvetica", 10)
+    for x, y, text in words:
+        canvas.drawString(x, y, text)
     canvas.save()
     return path
 
