@@ -13,8 +13,8 @@ import click
 from anvil.cli import options, output
 from anvil.cli.output import NO, OK
 from anvil.formats.data_formats import json_object
-from anvil.library.metadata_filter import FIELDS
-from anvil.library.values import FolderReport, Imported, Ingested
+from anvil.library.metadata_filter import FIELDS, OPERATORS
+from anvil.library.values import FolderReport, Imported
 from anvil.wording import counted, first_of
 
 if TYPE_CHECKING:
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 
 
 _CONDITION = re.compile(r"\s*([^<>=\s]+)\s*(>=|<=|>|<|=)\s*(.*)", re.DOTALL)
-_OPERATORS = {">": "gt", ">=": "gte", "<": "lt", "<=": "lte"}
-
+_OPERATORS = {sign: name for name, sign in OPERATORS.items()}
 MAX_NAMED_TYPES = 5
 """Types of files that one sentence names."""
 within = click.option("--library", metavar="NAME", help="Only this library (default: all).")
@@ -312,9 +311,11 @@ def ingest_command(
         with output.progress(quiet) as progress:
             name = str(folder)
             if re.match(r"https?://", name, re.IGNORECASE):
-                report = _report_of_one(opened.ingest_url(name, library))
+                ingested = opened.ingest_url(name, library)
+                report = FolderReport.of(ingested.source, ingested.library, [ingested])
             elif os.path.lexists(name) and not os.path.isdir(name):
-                report = _report_of_one(opened.ingest_file(name, library))
+                ingested = opened.ingest_file(name, library)
+                report = FolderReport.of(ingested.source, ingested.library, [ingested])
             else:
                 report = opened.ingest_folder(name, library, None, not no_recursive, max_concurrency, progress)
     if report.left_out:
@@ -340,12 +341,6 @@ def _finished(report: FolderReport | Imported, line: str, library: Library, as_j
 
 def _counts(*counts: tuple[int, str]) -> str:
     return ", ".join(f"{count} {word}" for count, word in counts if count)
-
-
-def _report_of_one(ingested: Ingested) -> FolderReport:
-    """The report on a single file."""
-    indexed, replaced, skipped = (int(ingested.status == status) for status in ("indexed", "replaced", "skipped"))
-    return FolderReport(ingested.source, ingested.library, 1, indexed, replaced, skipped, 0, (ingested,), ())
 
 
 def summary(report: FolderReport) -> str:

@@ -31,15 +31,7 @@ from anvil.index_file import connection as connections
 from anvil.index_file import table_rows
 from anvil.index_file.writer import INSERT_CHUNK, Writer, chunk_values
 from anvil.library.metadata_filter import checked_metadata, library_name, source_name
-from anvil.library.values import (
-    Deleted,
-    FileError,
-    FolderReport,
-    Ingested,
-    LibraryDocument,
-    Pruned,
-    Vanished,
-)
+from anvil.library.values import Deleted, FileError, FolderReport, Ingested, LibraryDocument, Pruned, Vanished
 from anvil.settings.schema import ChunkingOptions
 from anvil.system import safe_files
 from anvil.text.streaming_chunker import DocumentPart, IncrementalChunker, sliced
@@ -80,6 +72,9 @@ class StagedDocument:
         """The scratch index."""
         connections.lay_out(self.rows.connection, int(settings["embedding_dimensions"]))
         self.rows.set_meta(settings)
+        # a row for the document itself, from which failures take its name
+        sql = "INSERT INTO documents VALUES (0, '', ?, '', '', '', '', x'', 0, '', NULL, NULL, '{}', x'')"
+        self.rows.connection.execute(sql, (info.source,))
         self._chunk_count = 0
 
     def add(self, chunks: Iterable[Chunk], page: int) -> None:
@@ -95,11 +90,6 @@ class StagedDocument:
                 )
         with self.rows.atomic():
             self.rows.connection.executemany(INSERT_CHUNK, chunk_rows)
-
-    def add_placeholder(self) -> None:
-        """A row for the document itself, from which failures take its name."""
-        sql = "INSERT INTO documents VALUES (0, '', ?, '', '', '', '', x'', 0, '', NULL, NULL, '{}', x'')"
-        self.rows.connection.execute(sql, (self.info.source,))
 
     def close(self) -> None:
         """Drop the scratch index."""
@@ -227,7 +217,6 @@ def prepared(
                 staged.info = replace(info, title=" ".join((chunker.title or "").split()) or info.title)
                 staged.notes = (part.note,) if part.note else ()
             staged.add(chunks, part.page)
-        staged.add_placeholder()
         # The indexer reports its progress after each batch: that is where cancelled work stops.
         executor = LocalExecutor(provider, BATCH_WINDOWS)
         indexer = Indexer(staged.rows, provider, chunking, progress=check, executor=executor)
@@ -280,18 +269,7 @@ def ingest_files(
     progress("ingesting", len(files), len(files))
     results = [outcome for file in files if isinstance(outcome := outcomes[file], Ingested)]
     errors = [FileError(str(file), outcome) for file in files if isinstance(outcome := outcomes[file], str)]
-    statuses = [result.status for result in results]
-    return FolderReport(
-        folder=str(root),
-        library=library,
-        total_files=len(files),
-        indexed=statuses.count("indexed"),
-        replaced=statuses.count("replaced"),
-        skipped=statuses.count("skipped"),
-        failed=len(errors),
-        results=tuple(results),
-        errors=tuple(errors),
-    )
+    return FolderReport.of(str(root), library, results, errors)
 
 
 def files_in(root: Path, recursive: bool, endings: frozenset[str]) -> tuple[list[Path], Counter[str]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 from anvil.build.indexer import Indexer
 from anvil.embedding.provider import EmbeddingProvider
-from anvil.errors import AnvilError, ConfigError, DocumentRejected, DocumentTooLarge, NotFound, ProviderError
+from anvil.errors import AnvilError, ConfigError, DocumentRejected, DocumentTooLarge, ProviderError
+from anvil.formats.data_formats import timestamp
 from anvil.index_file.manifest_keys import settings
 from anvil.index_file.writer import DEFAULT_LIBRARY
 from anvil.library import ingestion, lancedb_import, metadata_filter
@@ -34,7 +36,7 @@ from anvil.library.ingestion import (
 from anvil.library.library_file import default_path, guarded, reading, translated, writing
 from anvil.library.library_file import open_library as open_file
 from anvil.library.settings import LibraryOptions
-from anvil.library.stored_documents import LibraryReader, LibraryWriter, utc_now
+from anvil.library.stored_documents import LibraryReader, LibraryWriter, not_found
 from anvil.library.values import (
     Deleted,
     FileError,
@@ -223,11 +225,7 @@ class Library:
         return self._ingest(parts(), replace(info, last_modified=last_modified or info.last_modified))
 
     def ingest_content(
-        self,
-        content: str,
-        source: str,
-        library: str = DEFAULT_LIBRARY,
-        metadata: Mapping[str, Any] | None = None,
+        self, content: str, source: str, library: str = DEFAULT_LIBRARY, metadata: Mapping[str, Any] | None = None
     ) -> Ingested:
         """Ingest Markdown or plain text that the caller sends. Raises as :meth:`ingest_file` does."""
         from anvil.library.document_formats import BY_ENDING
@@ -257,7 +255,7 @@ class Library:
                 library,
                 metadata,
                 file_type=download.type,
-                last_modified=download.last_modified or utc_now(),
+                last_modified=download.last_modified or timestamp(time.time()),
             )
 
     def ingest_folder(
@@ -452,8 +450,6 @@ class Library:
         :class:`NotFound`."""
         with self._read() as reader:
             document = reader.full_document(doc_id)
-        if document is None:
-            raise self._not_found(doc_id)
         content, next_offset = text_part(document.content, offset, max_chars)
         return replace(document, content=content, next_offset=next_offset)
 
@@ -464,7 +460,7 @@ class Library:
         with self._read() as reader:
             matches = reader.resolve(reference, library) or reader.resolve(os.path.abspath(reference), library)
         if not matches:
-            raise self._not_found(reference)
+            raise not_found(reference)
         if len(matches) > 1:
             where = ", ".join(f"{name} ({doc_id})" for doc_id, name in matches.items())
             raise ConfigError(f"{reference} is in several libraries: {where}. Give the doc_id, or name the library.")
@@ -481,10 +477,7 @@ class Library:
     def delete_document(self, doc_id: str) -> Deleted:
         """Delete a document. Raises :class:`NotFound`."""
         with self._write() as writer:
-            chunk_count = writer.delete(doc_id)
-        if chunk_count is None:
-            raise self._not_found(doc_id)
-        return Deleted("deleted", doc_id, chunk_count)
+            return writer.delete(doc_id)
 
     def update_document(self, doc_id: str, metadata: Mapping[str, Any]) -> Updated:
         """Change a document's metadata; its text stays and is not read again.
@@ -494,10 +487,7 @@ class Library:
         """
         changes = metadata_filter.checked_metadata(metadata)
         with self._write() as writer:
-            updated = writer.update(doc_id, changes)
-        if updated is None:
-            raise self._not_found(doc_id)
-        return updated
+            return writer.update(doc_id, changes)
 
     def prune(self, library: str | None = None, *, delete: bool = False) -> Pruned:
         """The documents whose source is a file that no longer exists; with ``delete`` they are deleted.
@@ -512,9 +502,6 @@ class Library:
                 offset += len(listed)
 
         return ingestion.prune(documents(), self.delete_document if delete else None)
-
-    def _not_found(self, doc_id: str) -> NotFound:
-        return NotFound(f"No document has the id {doc_id[:60]!r}. list_documents and search name the ids there are.")
 
     # --- life --------------------------------------------------------------------------------------------
 

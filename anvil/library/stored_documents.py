@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 import apsw
 
-from anvil.errors import ConfigError
-from anvil.formats.data_formats import canonical
+from anvil.errors import ConfigError, NotFound
+from anvil.formats.data_formats import canonical, timestamp
 from anvil.index_file import table_rows
 from anvil.index_file.manifest_keys import SETTINGS
 from anvil.index_file.reader import Reader
@@ -25,7 +25,7 @@ from anvil.index_file.writer import Writer, copy_rows
 from anvil.library.ingestion import DocumentInfo, StagedDocument
 from anvil.library.library_file import Damage, metadata, typed, writing
 from anvil.library.metadata_filter import Filter, different_keys, labels_of, merged_metadata, valid_unicode
-from anvil.library.values import Ingested, LibraryDocument, LibrarySummary, Passage, Updated, WholeDocument
+from anvil.library.values import Deleted, Ingested, LibraryDocument, LibrarySummary, Passage, Updated, WholeDocument
 from anvil.text import visible_text
 
 if TYPE_CHECKING:
@@ -57,20 +57,19 @@ class LibraryReader(Reader):
         sql = f"{_STORED} WHERE d.library = ? AND d.file_path = ?"
         return next(map(_stored, self.connection.execute(sql, (library, source))), None)
 
-    def by_id(self, doc_id: str) -> LibraryDocument | None:
-        """The document with a ``doc_id``; None when there is none."""
-        return next(
-            map(_stored, self.connection.execute(f"{_STORED} WHERE h.doc_id = ?", (valid_unicode(doc_id),))), None
-        )
+    def by_id(self, doc_id: str) -> LibraryDocument:
+        """The document with a ``doc_id``. Raises :class:`NotFound`."""
+        for row in self.connection.execute(f"{_STORED} WHERE h.doc_id = ?", (valid_unicode(doc_id),)):
+            return _stored(row)
+        raise not_found(doc_id)
 
     def row_of(self, document: LibraryDocument) -> int:
         (row,) = typed((self._one("SELECT id FROM holdings WHERE doc_id = ?", document.doc_id),), _ENTRY, int)
         return int(row)
 
-    def full_document(self, doc_id: str) -> WholeDocument | None:
+    def full_document(self, doc_id: str) -> WholeDocument:
+        """Raises :class:`NotFound`."""
         stored = self.by_id(doc_id)
-        if stored is None:
-            return None
         (head,) = typed((self._one("SELECT head FROM holdings WHERE doc_id = ?", doc_id),), _ENTRY, str)
         chunks = self.connection.execute(
             "SELECT content, hidden FROM chunks WHERE id BETWEEN ? AND ? ORDER BY id",
@@ -222,7 +221,7 @@ class LibraryWriter:
             stored = self.reader.find(info.source, info.library)
             if stored is not None and stored.content_hash == info.content_hash:
                 return None
-            created_at, changed = info.created_at or utc_now(), []
+            created_at, changed = info.created_at or timestamp(time.time()), []
             if stored is not None:
                 changed = [key for key in different_keys(stored.metadata, info.metadata) if key in stored.metadata]
                 info = replace(info, metadata=merged_metadata(stored.metadata, info.metadata))
@@ -264,21 +263,17 @@ class LibraryWriter:
                 "INSERT OR REPLACE INTO changes SELECT id, ? FROM documents", (self.reader.version() + 1,)
             )
 
-    def delete(self, doc_id: str) -> int | None:
-        """Delete a document; how many passages it had, or None when there is no such document."""
+    def delete(self, doc_id: str) -> Deleted:
+        """Delete a document. Raises :class:`NotFound`."""
         with writing(self.connection):
             stored = self.reader.by_id(doc_id)
-            if stored is None:
-                return None
             self._mark_changed(self._remove(stored))
-        return stored.chunk_count
+        return Deleted("deleted", doc_id, stored.chunk_count)
 
-    def update(self, doc_id: str, changes: Mapping[str, Any]) -> Updated | None:
-        """Merge ``changes`` into a document's metadata; None when there is no such document."""
+    def update(self, doc_id: str, changes: Mapping[str, Any]) -> Updated:
+        """Merge ``changes`` into a document's metadata. Raises :class:`NotFound`."""
         with writing(self.connection):
             stored = self.reader.by_id(doc_id)
-            if stored is None:
-                return None
             merged, id_ = merged_metadata(stored.metadata, changes), self.reader.row_of(stored)
             self.connection.execute("UPDATE documents SET metadata = ? WHERE id = ?", (canonical(merged), id_))
             self.connection.execute("DELETE FROM labels WHERE document_id = ?", (id_,))
@@ -322,6 +317,6 @@ def doc_id_for(source: str, library: str) -> str:
     return digest.hexdigest()[:DOC_ID_CHARACTERS]
 
 
-def utc_now() -> str:
-    """The time, ISO 8601 in UTC."""
-    return datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+def not_found(doc_id: str) -> NotFound:
+    """The error for a document that no library has."""
+    return NotFound(f"No document has the id {doc_id[:60]!r}. list_documents and search name the ids there are.")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from anvil.values import OPTIONAL
 
@@ -46,6 +46,16 @@ class FolderReport:
     results: tuple[Ingested, ...]
     errors: tuple[FileError, ...]
     left_out: Mapping[str, int] | None = field(default=None, metadata=OPTIONAL)
+
+    @classmethod
+    def of(
+        cls, folder: str, library: str, results: Sequence[Ingested], errors: Sequence[FileError] = ()
+    ) -> FolderReport:
+        """The report, with the counts."""
+        statuses = [result.status for result in results]
+        indexed, replaced, skipped = map(statuses.count, get_args(Outcome))
+        total, failed = len(results) + len(errors), len(errors)
+        return cls(folder, library, total, indexed, replaced, skipped, failed, tuple(results), tuple(errors))
 
 
 @dataclass(frozen=True, slots=True)
