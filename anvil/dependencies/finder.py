@@ -19,14 +19,7 @@ from typing import Literal
 
 from anvil._version import __version__
 from anvil.build import builder
-from anvil.dependencies import (
-    anvil_lock,
-    docs_cache,
-    package_files,
-    remote_repository,
-    repository_docs,
-    version_tags,
-)
+from anvil.dependencies import anvil_lock, docs_cache, package_files, remote_repository, repository_docs, version_tags
 from anvil.dependencies.attempts import NAMES_NO_REPOSITORY, AttemptLog, sentence
 from anvil.dependencies.package_files import Package, PackageFiles, Packages
 from anvil.dependencies.package_names import is_other_version, is_same_version
@@ -243,12 +236,7 @@ class DocsFinder:
     def _fetched(self, url: str, docs: LockedDocs, outcome: str, attested: AttestationRule | None) -> LockedDocs:
         with self._log.host(url):
             result = fetch_index.fetch(
-                url,
-                self._fetch,
-                cache=self.cache,
-                progress=self._progress,
-                policy=self._policy,
-                attested=attested,
+                url, self._fetch, cache=self.cache, progress=self._progress, policy=self._policy, attested=attested
             )
             if result.from_cache:  # an older file than is published now will not do for a lock
                 raise Unreachable(result.from_cache)

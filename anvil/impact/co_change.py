@@ -63,13 +63,7 @@ class History:
     steps: int = 0
 
 
-def read(
-    past: Past,
-    start: str,
-    files: Sequence[str],
-    docs: str,
-    is_page: Callable[[str], bool],
-) -> History:
+def read(past: Past, start: str, files: Sequence[str], docs: str, is_page: Callable[[str], bool]) -> History:
     """What the history up to the commit ``start`` says of these files of code, and of the folders that they are in.
 
     ``docs``: the documentation folder from the root, ``""`` for the root itself. ``is_page``: whether a path from that

@@ -262,12 +262,7 @@ GENERATORS = (
         entries=".docstring > header, .docstring > summary",
     ),
     Generator("exdoc", meta="exdoc", content=("main",), ignore="main footer, .top-search, .app-vsn, .icon-action"),
-    Generator(
-        "typedoc",
-        markup="header.tsd-page-toolbar",
-        content=(".col-content",),
-        ignore=".tsd-breadcrumb",
-    ),
+    Generator("typedoc", markup="header.tsd-page-toolbar", content=(".col-content",), ignore=".tsd-breadcrumb"),
     Generator("dokka", markup="#content[pageids]", content=("#content",), ignore=".copy-popup-wrapper"),
     Generator(
         "rdoc",
@@ -283,20 +278,13 @@ GENERATORS = (
         ignore=".summary_toggle, .inheritanceTree, .source_code, #toc",
     ),
     Generator(
-        "docbook",
-        meta=("docbook", "gtk-doc"),
-        ignore=".navigation, .navheader, .navfooter, .footer, td.listing_lines",
+        "docbook", meta=("docbook", "gtk-doc"), ignore=".navigation, .navheader, .navfooter, .footer, td.listing_lines"
     ),
     Generator("gitbook", meta=("honkit", "gitbook", "bookdown"), content=(".page-inner section.normal",)),
     Generator(
         "retype", meta="retype", content=("#docs-content", "main"), ignore="doc-anchor-trigger, doc-page-actions"
     ),
-    Generator(
-        "asciidoctor",
-        meta="asciidoc",
-        content=("#header, #content, #footnotes",),
-        ignore="#header > .details",
-    ),
+    Generator("asciidoctor", meta="asciidoc", content=("#header, #content, #footnotes",), ignore="#header > .details"),
     Generator(
         "texinfo",
         meta=("makeinfo", "texi2any", "gnu texinfo"),
@@ -378,13 +366,7 @@ GENERATORS = (
         content=(".main",),
         ignore=".navsettop, .navsetbottom, .versionbox, .versionNoNav",
     ),
-    Generator(
-        "gi-docgen",
-        markup="nav.devhelp-hidden",
-        content=("#main",),
-        ignore=".srclink",
-        title="head > title",
-    ),
+    Generator("gi-docgen", markup="nav.devhelp-hidden", content=("#main",), ignore=".srclink", title="head > title"),
     Generator("gapdoc", meta="gapdoc", ignore="[class^=chlink], #mathjaxlink"),
     Generator("ldoc", markup="link[href*=ldoc][href$='.css']", content=("#content",), entries="dl.function > dt"),
     Generator("docsify", markup="script[src*='docsify']", content=("article.markdown-section",)),
