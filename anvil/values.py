@@ -264,6 +264,8 @@ class Changes:
         return tuple(sorted((*self.changed, *self.added, *self.removed)))
 
 
+KnownTimes = Mapping[str, tuple[str, str]]
+"""Path of a page in an index -> its blob id, and the time of the last commit that changed it (ISO 8601, UTC)."""
 Progress = Callable[[str, int, int], None]
 """A callback for long operations: (stage, done, total)."""
 

@@ -19,7 +19,7 @@ from anvil.sites.content_words import words
 from anvil.sites.html_page import Fragment
 from anvil.text import front_matter
 from anvil.text.rendered_sections import Heading
-from anvil.values import SEPARATOR, UNKNOWN_TIME, Document, Scan, Skipped
+from anvil.values import SEPARATOR, UNKNOWN_TIME, Document, KnownTimes, Scan, Skipped
 
 if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig
@@ -205,9 +205,7 @@ class PagesSource(SourceWrapper):
             return Skipped(path, "not a page of the site")
         return self._pages[path]
 
-    def last_modified(
-        self, paths: Collection[str], known: Mapping[str, tuple[str, str]], since: str | None
-    ) -> dict[str, str]:
+    def last_modified(self, paths: Collection[str], known: KnownTimes, since: str | None) -> dict[str, str]:
         """As in the tree. A page without a source file has the time of the newest page that has one."""
         with_file = [path for path in paths if path in self._files]
         times = super().last_modified(with_file, known, since)

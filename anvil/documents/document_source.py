@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 from anvil.formats import patterns
 from anvil.settings.schema import INDEX_FOLDER, SourceOptions
-from anvil.values import Changes, Document, Scan, Skipped
+from anvil.values import Changes, Document, KnownTimes, Scan, Skipped
 from anvil.wording import counted
 
 OTHER_FORMATS = {
@@ -64,9 +64,7 @@ class DocumentSource(Protocol):
         """A document with its included text, and with the id of the bytes that were read; Skipped when it is not a
         document any more. Its time is apart, in :meth:`last_modified`, because that may read the history."""
 
-    def last_modified(
-        self, paths: Collection[str], known: Mapping[str, tuple[str, str]], since: str | None
-    ) -> dict[str, str]:
+    def last_modified(self, paths: Collection[str], known: KnownTimes, since: str | None) -> dict[str, str]:
         """Path -> ISO 8601 UTC time of the last commit that changed it, else of the file.
 
         ``known``: path -> (blob id, time) in an index that was built at commit ``since``.
@@ -98,9 +96,7 @@ class SourceWrapper:
     def read(self, path: str) -> Document | Skipped:
         return self._source.read(path)
 
-    def last_modified(
-        self, paths: Collection[str], known: Mapping[str, tuple[str, str]], since: str | None
-    ) -> dict[str, str]:
+    def last_modified(self, paths: Collection[str], known: KnownTimes, since: str | None) -> dict[str, str]:
         return self._source.last_modified(paths, known, since)
 
 
@@ -126,9 +122,7 @@ class GivenDocuments:
     def read(self, path: str) -> Document | Skipped:
         return self._documents.get(path) or Skipped(printable(path), f"not in the {self.name}")
 
-    def last_modified(
-        self, paths: Collection[str], known: Mapping[str, tuple[str, str]], since: str | None
-    ) -> dict[str, str]:
+    def last_modified(self, paths: Collection[str], known: KnownTimes, since: str | None) -> dict[str, str]:
         return {path: self._documents[path].last_modified for path in paths}
 
 

@@ -16,7 +16,7 @@ from anvil.git.objects import LINK_NOWHERE, Entry, landing
 from anvil.git.repository import Repository
 from anvil.settings.schema import SourceOptions
 from anvil.text import includes
-from anvil.values import Document, Scan, Skipped
+from anvil.values import Document, KnownTimes, Scan, Skipped
 
 
 class _Tree:
@@ -146,9 +146,7 @@ class _Tree:
                 return Document(path=path, blob_id=blob, text=text, size=len(data), fingerprint=fingerprint)
             return expanded_document(path, blob, len(data), self._expanded(path, text))
 
-    def last_modified(
-        self, paths: Collection[str], known: Mapping[str, tuple[str, str]], since: str | None
-    ) -> dict[str, str]:
+    def last_modified(self, paths: Collection[str], known: KnownTimes, since: str | None) -> dict[str, str]:
         with self._lock:
             head = self.commit()
             times = modified(self._git, paths, self.root_path, self._links, known, since, head) if head else {}

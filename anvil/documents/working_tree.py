@@ -36,7 +36,7 @@ from anvil.git.objects import LINK_NOWHERE, blob_id
 from anvil.git.repository import Repository
 from anvil.settings.schema import SourceOptions
 from anvil.text import includes
-from anvil.values import Document, Scan, Skipped
+from anvil.values import Document, KnownTimes, Scan, Skipped
 
 _RULES = (".gitignore", ".gitattributes")
 _CONTENT_RULES = (".gitattributes", "attributes", "config")
@@ -189,9 +189,7 @@ class WorkingTree:
             )
             return expanded_document(path, blob, size, expanded)
 
-    def last_modified(
-        self, paths: Collection[str], known: Mapping[str, tuple[str, str]], since: str | None
-    ) -> dict[str, str]:
+    def last_modified(self, paths: Collection[str], known: KnownTimes, since: str | None) -> dict[str, str]:
         """Path -> time of the last commit that changed it, of the file if it is not as in HEAD; missing files are left
         out."""
         with self._lock:
@@ -457,7 +455,7 @@ def modified(
     paths: Collection[str],
     prefix: str,
     links: Mapping[str, str],
-    known: Mapping[str, tuple[str, str]],
+    known: KnownTimes,
     since: str | None,
     revision: str,
 ) -> dict[str, str]:

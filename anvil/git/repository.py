@@ -21,6 +21,7 @@ from anvil.git.ignore_rules import IgnoreRules
 from anvil.git.libgit2 import StagingArea, ensure_readable, failures, open_repository
 from anvil.git.objects import Commits, Entry, Trees, blob_id, last_touched, start_of
 from anvil.settings.schema import INDEX_FOLDER
+from anvil.values import KnownTimes
 
 if TYPE_CHECKING:
     import pygit2
@@ -294,12 +295,7 @@ class Repository:
             return self._git[blob].read_raw()
 
     def last_modified(
-        self,
-        paths: Collection[str],
-        prefix: str,
-        known: Mapping[str, tuple[str, str]],
-        since: str | None,
-        revision: str | None = None,
+        self, paths: Collection[str], prefix: str, known: KnownTimes, since: str | None, revision: str | None = None
     ) -> dict[str, str]:
         """Path -> ISO 8601 UTC time of the last commit that changed it, as ``git log -1 -- path`` from ``revision``.
 

@@ -19,7 +19,7 @@ from anvil.index_file.reader import Reader
 from anvil.live import site_view
 from anvil.requests import BuildRequest
 from anvil.text import includes
-from anvil.values import Document, Progress, Scan, Skipped, silent
+from anvil.values import Document, KnownTimes, Progress, Scan, Skipped, silent
 
 
 def reconcile(
@@ -108,9 +108,7 @@ class _Merged:
             fingerprint=includes.NOT_FOLLOWED if includes.may_include(data) else "",  # so the next check says: stale
         )
 
-    def last_modified(
-        self, paths: Collection[str], known: Mapping[str, tuple[str, str]], since: str | None
-    ) -> dict[str, str]:
+    def last_modified(self, paths: Collection[str], known: KnownTimes, since: str | None) -> dict[str, str]:
         return {path: self._time(path) for path in paths}
 
     def _time(self, path: str) -> str:

@@ -32,7 +32,7 @@ from anvil.sites import page_addresses, page_choice, site_listing, source_files
 from anvil.sites.page_cache import KnownFile, SiteCache, cache_folder
 from anvil.sites.page_choice import PageFacts, SitePage
 from anvil.sites.site_listing import INVENTORY, SiteListing, list_site
-from anvil.values import UNKNOWN_TIME, Document, Progress, Scan, Skipped, silent
+from anvil.values import UNKNOWN_TIME, Document, KnownTimes, Progress, Scan, Skipped, silent
 from anvil.wording import counted
 
 if TYPE_CHECKING:
@@ -191,9 +191,7 @@ class SiteFolder:
         file = self._used_tree.read(path) if self._used_tree and blob else None
         return replace(document, source=file.text, inserted=file.inserted) if isinstance(file, Document) else document
 
-    def last_modified(
-        self, paths: Collection[str], known: Mapping[str, tuple[str, str]], since: str | None
-    ) -> dict[str, str]:
+    def last_modified(self, paths: Collection[str], known: KnownTimes, since: str | None) -> dict[str, str]:
         """As in the tree. A page without a source has the time of the newest page that has one."""
         times: dict[str, str] = {}
         if self._used_tree is not None:
