@@ -34,7 +34,7 @@ from anvil.context.settings import ContextOptions
 from anvil.context.tasks import TaskCounts, TaskItem, chosen
 from anvil.errors import AnvilError, ConfigError, NotFound
 from anvil.formats.characters import line_ends
-from anvil.formats.data_formats import is_deep
+from anvil.formats.data_formats import is_deep, no_constant
 from anvil.live.live_index import LiveIndex
 from anvil.requests import BuildRequest, OpenRequest, SearchRequest
 from anvil.settings.schema import Config
@@ -350,7 +350,7 @@ def read(root: Path) -> tuple[Any, tuple[str, ...]]:
     try:
         if path.stat().st_size > MAX_BYTES:
             return None, (f"{NAME} is larger than {MAX_BYTES:,} bytes and is not read.",)
-        value = json.loads(safe_files.text(path, MAX_BYTES), parse_constant=_refused)
+        value = json.loads(safe_files.text(path, MAX_BYTES), parse_constant=no_constant)
         json.dumps(value, ensure_ascii=False).encode()  # raises for half a surrogate pair
         if is_deep(value, MAX_LEVELS):
             return None, (f"{NAME} is nested deeper than {MAX_LEVELS} levels and is not read.",)
@@ -359,7 +359,3 @@ def read(root: Path) -> tuple[Any, tuple[str, ...]]:
         return None, (f"{NAME} is not JSON: {error.msg} in line {error.lineno}, column {error.colno}.",)
     except (OSError, ValueError, RecursionError) as error:
         return None, (f"{NAME} cannot be read: {str(error)[:200] or type(error).__name__}.",)
-
-
-def _refused(constant: str) -> None:
-    raise ValueError(f"{constant} is not JSON")

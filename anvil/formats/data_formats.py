@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta, timezone
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 if TYPE_CHECKING:
     import yaml
@@ -115,11 +115,12 @@ def strict_json(text: str) -> Any:
         return None
 
 
-def _no_number(name: str) -> None:
-    raise ValueError(f"{name} is no number of JSON")
+def no_constant(name: str) -> NoReturn:
+    """Refuse what Python reads besides JSON, such as NaN: a ``parse_constant``."""
+    raise ValueError(f"{name} is not JSON")
 
 
-_DECODER = json.JSONDecoder(parse_constant=_no_number)  # json.loads makes one for each call
+_DECODER = json.JSONDecoder(parse_constant=no_constant)  # json.loads makes one for each call
 
 
 def is_deep(value: Any, levels: int) -> bool:

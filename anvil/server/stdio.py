@@ -15,10 +15,10 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 from anvil.formats.characters import is_unicode
-from anvil.formats.data_formats import compact
+from anvil.formats.data_formats import compact, no_constant
 from anvil.server.logs import ProgressReporter, event
 from anvil.server.protocol_answers import (
     MAX_OPEN_REQUESTS,
@@ -386,7 +386,7 @@ def parsed(line: bytes) -> dict[str, Any]:
     if line == OVERLONG_LINE:
         raise ProtocolError(INVALID_REQUEST, f"Request too large: a line may have {MAX_LINE_BYTES} bytes.")
     try:
-        message = json.loads(line.decode(), parse_constant=_refuse)
+        message = json.loads(line.decode(), parse_constant=no_constant)
         request = message.get("id") if isinstance(message, dict) else None
         request = request if type(request) is int or (type(request) is str and is_unicode(request)) else None
         json.dumps(message, ensure_ascii=False).encode()
@@ -412,10 +412,6 @@ def _is_message(message: Any) -> bool:
         and isinstance(message.get("params", {}), dict | None)
         and ("id" not in message or type(message["id"]) in (int, str))
     )
-
-
-def _refuse(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is not JSON")
 
 
 def _error_line(request: RequestId | None, error: ProtocolError) -> bytes:
