@@ -259,10 +259,7 @@ def first_difference(old: str, new: str, first_line: int = 1) -> int:
     """
     if old == new:
         return 1
-    lines = new.splitlines() or [""]
-    same = 0
-    for left, right in zip(old.splitlines(), lines, strict=False):
-        if left != right:
-            break
-        same += 1
+    before, lines = old.splitlines(), new.splitlines() or [""]
+    pairs = enumerate(zip(before, lines, strict=False))
+    same = next((number for number, (left, right) in pairs if left != right), len(before))
     return first_line + min(same, len(lines) - 1)

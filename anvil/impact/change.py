@@ -170,8 +170,8 @@ _SUBMODULE = re.compile(r"(?:index \S+|new file mode|deleted file mode) 160000")
 _HUNK = re.compile(
     r"(@@+) -(\d{1,9})(?:,(\d{1,9}))? (?:-\d{1,9}(?:,\d{1,9})? )*\+(\d{1,9})(?:,(\d{1,9}))? @@+ ?(.{0,400})"
 )
-_ESCAPE = re.compile(r"\\([0-7]{3}|.)")
-_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
+_ESCAPE = re.compile(rb"\\([0-7]{3}|.)")
+_ESCAPES = {b"n": b"\n", b"t": b"\t", b"r": b"\r", b"a": b"\a", b"b": b"\b", b"f": b"\f", b"v": b"\v"}
 # "a/" and "b/"; "i/", "w/", "c/" and "o/" with diff.mnemonicPrefix; "1/" and "2/" with --no-index
 _PREFIX = re.compile(r"(?:[abciwo12])/")
 _NULL = "/dev/null"
@@ -182,11 +182,8 @@ def parse_diff(text: str) -> tuple[FileChange, ...]:
     """The changed files, in the order of the diff. An empty text has none. The colors that git writes with
     ``--color=always`` are skipped. Raises :class:`ConfigError` for a text without any change in it."""
     text = _COLOR.sub("", text)
-    files = [
-        file
-        for file in _changed_files(text)
-        if file.path and max(map(len, (file.path, file.old_path))) <= MAX_PATH_CHARS
-    ]
+    found = _changed_files(text)
+    files = [file for file in found if file.path and max(len(file.path), len(file.old_path)) <= MAX_PATH_CHARS]
     if not files and text.strip():
         first = next(line for line in text.splitlines() if line.strip())
         raise ConfigError(
@@ -309,12 +306,8 @@ def _path(text: str) -> str:
 
 def _unquoted(text: str) -> str:
     """A path as C writes strings: git quotes bytes that are not ASCII."""
-    parts = []
-    end = 0
-    for match in _ESCAPE.finditer(text):
-        parts.append(text[end : match.start()].encode("utf-8", "surrogateescape"))
-        code = match[1]
-        parts.append(bytes([int(code, 8) & 255]) if len(code) == 3 else _ESCAPES.get(code, code).encode())
-        end = match.end()
-    parts.append(text[end:].encode("utf-8", "surrogateescape"))
-    return b"".join(parts).decode("utf-8", "surrogateescape")
+
+    def byte(match: re.Match[bytes]) -> bytes:
+        return bytes([int(match[1], 8) & 255]) if len(match[1]) == 3 else _ESCAPES.get(match[1], match[1])
+
+    return _ESCAPE.sub(byte, text.encode("utf-8", "surrogateescape")).decode("utf-8", "surrogateescape")

@@ -44,13 +44,11 @@ def list_file(site: PublishedSite, pages: Sequence[MarkdownPage], has_full: bool
     start = head(site) + server
     sections = _sections(pages)
     depth = max((page.path.count("/") for page in pages), default=0)
-    for chars in DESCRIPTION_CHARS:
-        text = start + _listed(site, sections, chars, depth, has_full)
+    limits = [*((chars, depth) for chars in DESCRIPTION_CHARS), *((0, less) for less in reversed(range(depth)))]
+    for chars, deepest in limits:
+        text = start + _listed(site, sections, chars, deepest, has_full)
         if len(text.encode(errors="replace")) <= MAX_LIST_BYTES:
-            return text
-    while len(text.encode(errors="replace")) > MAX_LIST_BYTES and depth:
-        depth -= 1
-        text = start + _listed(site, sections, 0, depth, has_full)
+            break
     return text
 
 
