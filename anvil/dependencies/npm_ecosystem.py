@@ -1,4 +1,4 @@
-"""Packages of npm: the lockfiles of npm, pnpm and yarn, the registry, and ``node_modules``.
+"""Packages of npm: the lockfiles of npm, pnpm, yarn and Bun, the registry, and ``node_modules``.
 
 The functions are those of :class:`anvil.dependencies.ecosystems.PackageEcosystem`.
 """
@@ -33,6 +33,8 @@ _BERRY = re.compile(r"(@?[^@]+)@(npm:|workspace:|(?:https?|git|ssh):)([^\s:]+)")
 _YARN_VERSION = re.compile(r'  version "([^"\n]*)"\s*')
 # "/name/1.2.0_peer", "/name@1.2.0(peer)" and "name@1.2.0(peer)", as pnpm wrote them one after the other
 _PNPM_KEY = re.compile(r"/?(@[^/]+/[^/@]+|[^/@]+)[/@]([^/(_]+)(?:[(_].*)?", re.DOTALL)
+
+_BUN_PACKAGE = re.compile(r"(@?[^@]+)@(.+)", re.DOTALL)
 
 
 # --- lockfiles ------------------------------------------------------------------------------------------
@@ -127,6 +129,23 @@ def _yarn(text: str) -> NamedPackages:
     return packages, {}
 
 
+def _bun(text: str) -> NamedPackages:
+    table = _mapping(data_formats.read_yaml(text, strings=True))  # JSON with commas at the end of lists, as YAML has
+    packages: dict[str, tuple[str, object]] = {}
+    for key, row in _mapping(table.get("packages") or {}, "'packages'").items():
+        match = _BUN_PACKAGE.fullmatch(str(row[0])) if isinstance(row, list) and row else None
+        if match:
+            in_project = match[2].startswith(("workspace:", "file:", "link:", "root:"))
+            packages[str(key)] = match[1], match[2] if is_version(match[2]) else None if in_project else ELSEWHERE
+    projects: dict[str, DirectPackages] = {}
+    for path, project in _mapping(table.get("workspaces") or {}, "'workspaces'").items():
+        direct = projects.setdefault(str(path) or ".", {})
+        for name, _ in _named_versions(_mapping(project, f"the workspace {str(path)[:80]!r}")):
+            real, version = packages.get(f"{project.get('name')}/{name}") or packages.get(name) or (name, None)
+            direct.setdefault(real, set()).update([version] if isinstance(version, str) and is_version(version) else ())
+    return list(packages.values()), projects
+
+
 def _mapping(value: Any, what: str = "it") -> dict[Any, Any]:
     if not isinstance(value, dict):
         raise ValueError(f"{what} is not a mapping")
@@ -142,6 +161,7 @@ LOCKFILES: Mapping[str, Callable[[str], NamedPackages]] = {
     "npm-shrinkwrap.json": _package_lock,
     "pnpm-lock.yaml": _pnpm,
     "yarn.lock": _yarn,
+    "bun.lock": _bun,
 }
 
 

@@ -85,7 +85,9 @@ def test_python_tools(file: str) -> None:
     assert shown(file) == PYTHON
 
 
-@pytest.mark.parametrize("file", ["package-lock.json", "npm1/package-lock.json", "pnpm-lock.yaml", "berry/yarn.lock"])
+@pytest.mark.parametrize(
+    "file", ["package-lock.json", "npm1/package-lock.json", "pnpm-lock.yaml", "berry/yarn.lock", "bun.lock"]
+)
 def test_javascript_tools(file: str) -> None:
     assert shown(file) == NPM
 
@@ -96,6 +98,21 @@ def test_yarn_1() -> None:
         '# yarn lockfile v1\n\n"other@npm:debug@^4":\n  version "4.4.3"\n\n"@a/b@^1, @a/b@^1.2":\n  version "1.3.0"\n'
     )
     assert parsed("yarn.lock", aliased) == [("@a/b", "1.3.0", False), ("debug", "4.4.3", False)]
+
+
+def test_a_workspace_of_bun() -> None:
+    """A member's own version of a package is named by the member, and an alias by the package that it stands for."""
+    text = (DATA / "bun" / "bun.lock").read_text(encoding="utf-8")
+    assert parsed("bun.lock", text) == [
+        ("debug", "3.2.7", False),
+        ("debug", "4.3.4", True),
+        ("ms", "1.0.0", True),
+        ("ms", "2.1.2", False),
+    ]
+    of_member = project_dependencies.parse("npm", "bun.lock", text, "/x/bun.lock", "packages/a")
+    assert [each.shown for each in of_member if each.direct] == ["@x/b", "debug 3.2.7"]
+    git = '{"packages": {"ours": ["ours@github:acme/ours#0123", {}, "acme-ours-0123"], "odd": [], "none": 1,}}'
+    assert parsed("bun.lock", git) == []
 
 
 def test_what_has_no_version_of_a_registry_is_left_out() -> None:
@@ -334,7 +351,10 @@ def test_old_npm_lockfiles_nest() -> None:
     assert parsed("package-lock.json", json.dumps({"dependencies": inner})) == [("a", "1.0.0", False)]
 
 
-@given(st.sampled_from(["uv.lock", "package-lock.json", "pnpm-lock.yaml", "yarn.lock", "requirements.txt"]), st.text())
+@given(
+    st.sampled_from(["uv.lock", "package-lock.json", "pnpm-lock.yaml", "yarn.lock", "bun.lock", "requirements.txt"]),
+    st.text(),
+)
 def test_any_text_is_packages_or_one_error(name: str, text: str) -> None:
     try:
         found = of_file(name, text)

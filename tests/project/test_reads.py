@@ -160,6 +160,7 @@ NAMES = (
     "npm-shrinkwrap.json",
     "pnpm-lock.yaml",
     "yarn.lock",
+    "bun.lock",
     "AGENTS.md",
     "CLAUDE.md",
     ".mcp.json",
