@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -11,7 +13,7 @@ import click
 
 from anvil.cli import options, output
 from anvil.cli.output import NO, OK
-from anvil.errors import ArtifactRejected, ConfigError, FormatTooNew, SourceError
+from anvil.errors import ArtifactRejected, BuildError, ConfigError, FormatTooNew, SourceError
 from anvil.fetch.settings import FetchOptions
 from anvil.requests import OpenRequest
 from anvil.settings import index_url
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from anvil.api import Anvil
     from anvil.documents.document_source import DocumentSource
     from anvil.fetch.fetch_index import FetchResult
+    from anvil.fetch.fetched_cache import FetchedCache
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,20 +94,24 @@ def command(
         try:
             if target is not None:
                 publish.ensure_overwritable(target)
-            fetched = fetch(
-                f"{source}#{what}" if what else source,
-                fetch_options,
-                head=opened.folder or Path.cwd(),
-                offline="--offline allows the cached copy only." if offline else None,
-                progress=progress,
-                attested=rule_of(fetch_options, opened.base),
-            )
-            if sha256 is not None and fetched.manifest.sha256 != sha256.lower():
-                raise ArtifactRejected(
-                    f"{fetched.origin} has the SHA-256 {fetched.manifest.sha256}, not {sha256.lower()}. "
-                    "Correct --sha256, or the address."
+            with _cache(None if offline else target) as cache:
+                fetched = fetch(
+                    f"{source}#{what}" if what else source,
+                    fetch_options,
+                    cache=cache,
+                    head=opened.folder or Path.cwd(),
+                    offline="--offline allows the cached copy only." if offline else None,
+                    progress=progress,
+                    attested=rule_of(fetch_options, opened.base),
                 )
-            pulled = _placed(fetched, target, configured is None, opened.tree, is_named=to is not None)
+                if sha256 is not None and fetched.manifest.sha256 != sha256.lower():
+                    raise ArtifactRejected(
+                        f"{fetched.origin} has the SHA-256 {fetched.manifest.sha256}, not {sha256.lower()}. "
+                        "Correct --sha256, or the address."
+                    )
+                pulled = _placed(fetched, target, configured is None, opened.tree, is_named=to is not None)
+        except BuildError as error:
+            raise BuildError(str(error).replace("--index", "--to")) from error
         except (ArtifactRejected, FormatTooNew) as error:
             if as_json:
                 output.print_json({"outcome": "refused", "reason": str(error)})
@@ -121,6 +128,28 @@ def command(
     if not quiet:
         output.say(_rendered(pulled, options.build_command(OpenRequest(docs, to, config))))
     return OK
+
+
+@contextmanager
+def _cache(target: Path | None) -> Iterator[FetchedCache]:
+    """The user's cache; where it cannot be written and the index goes to ``target``, one for this command."""
+    import os
+    import tempfile
+
+    from anvil.fetch.fetched_cache import FetchedCache
+    from anvil.system import user_folders
+
+    cache = FetchedCache()
+    try:
+        user_folders.make(cache.folder)
+        is_usable = os.access(cache.folder, os.W_OK)
+    except OSError:
+        is_usable = False
+    if is_usable or target is None:
+        yield cache
+        return
+    with tempfile.TemporaryDirectory(prefix="anvil-") as folder:
+        yield FetchedCache(Path(folder))
 
 
 def _opened(docs: str | None, to: str | None, config: str | None) -> Anvil:

@@ -85,6 +85,9 @@ class Missing(FetchError):
 
 
 MAX_ATTEMPTS = 4
+"""Attempts in a row that do not get further."""
+MIN_PROGRESS_BYTES = 64_000
+"""What an attempt brings that gets further."""
 RETRY_DELAY_S = 0.3
 """Before a broken download continues; longer each time."""
 STAGE = "fetching kB"
@@ -95,22 +98,25 @@ _RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+|\*)")
 def download(http: HttpClient, candidate: Candidate, part: Path, progress: Progress) -> Validators | None:
     """Fill ``part``; the file's validators, or None when the server has nothing newer than ``candidate.validators``.
 
-    Its digest is not yet compared. Raises :class:`Unreachable` when it breaks off again and again: what came is kept if
-    a later attempt can tell that it is of the same file.
+    Its digest is not yet compared. Raises :class:`Unreachable` when it breaks off again and again without getting
+    further, or after ``Limits.whole``: what came is kept if a later attempt can tell that it is of the same file.
     """
-    for attempt in range(MAX_ATTEMPTS):
+    end, attempt, most = time.monotonic() + http.limits.whole, 0, 0
+    while True:
         try:
             return _attempt(http, candidate, part, progress)
         except BrokenOff as error:
-            if attempt + 1 == MAX_ATTEMPTS:
+            size = part.stat().st_size if part.exists() else 0
+            attempt = 1 if size >= most + MIN_PROGRESS_BYTES else attempt + 1
+            most = max(most, size)
+            if attempt == MAX_ATTEMPTS or time.monotonic() > end:
                 kept, _ = _kept(candidate, part, _notes(part))
                 goes_on = " What came is kept; the next attempt goes on from there." if kept else ""
                 raise Unreachable(f"{error}{goes_on}") from None
-            time.sleep(RETRY_DELAY_S * (attempt + 1))
+            time.sleep(RETRY_DELAY_S * attempt)
         except ArtifactRejected:
             forget(part)
             raise
-    raise AssertionError
 
 
 def _attempt(http: HttpClient, candidate: Candidate, part: Path, progress: Progress) -> Validators | None:

@@ -315,6 +315,20 @@ def test_a_download_that_breaks_off_goes_on_where_it_was(
 
 
 @pytest.mark.usefixtures("hasty")
+def test_a_download_that_gets_further_in_each_attempt_is_not_given_up(
+    monkeypatch: pytest.MonkeyPatch, server: Server, index: Path, get: Callable[..., FetchResult]
+) -> None:
+    monkeypatch.setattr(download, "MIN_PROGRESS_BYTES", 1000)
+    server.publish(index)
+    server.answers["/anvil/index.db"].cuts = [1000, 1000, 10, 10, 1000, 10, 1000, 1000]
+    assert get(server.url).path.read_bytes() == index.read_bytes()
+    server.publish(index)
+    server.answers["/anvil/other.db"] = Answer(index.read_bytes(), cuts=[2000, 10, 10, 10, 10])
+    assert "broke off after 10 bytes" in refused(get, f"{server.url}/anvil/other.db", Unreachable)
+    assert len(server.asked("/anvil/other.db")) == 4
+
+
+@pytest.mark.usefixtures("hasty")
 def test_nothing_is_said_to_be_kept_of_a_file_that_cannot_be_recognized(
     server: Server, index: Path, get: Callable[..., FetchResult]
 ) -> None:

@@ -94,6 +94,17 @@ def test_pull_puts_an_index_in_place_and_says_what_came(published: Server, site:
     assert sorted(path.name for path in here.iterdir()) == ["docs.db"]
 
 
+def test_pull_needs_no_cache_for_a_file_that_is_named(
+    published: Server, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (here / "in-the-way").touch()
+    monkeypatch.setattr("platformdirs.user_cache_dir", lambda *_, **__: str(here / "in-the-way" / "anvil"))
+    assert "docs.db pulled: 4 pages" in program("pull", published.url, "--to", "docs.db", cwd=here).stdout
+    monkeypatch.undo()
+    message = complaint("pull", published.url, "--to", "docs.db/new.db", cwd=here)
+    assert message.endswith("Choose another --to.")
+
+
 def test_pull_fills_the_place_of_the_configured_index_and_counts_what_differs(published: Server, here: Path) -> None:
     write(here / "docs", {**PAGES, "index.md": "# Changed\n"})
     done = program("pull", published.url, cwd=here)
