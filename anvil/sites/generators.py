@@ -76,7 +76,9 @@ GENERIC = Generator(
     edit=("a[rel~=edit]", "link[rel=edit]", "a.edit-page-link", "a[href*='/edit/']", "a[href*='/-/edit/']"),
 )
 """The rules for all pages. Those of the page's generator come first."""
-UNKNOWN = Generator("unknown", ignore=".footer, #footer, .site-footer")
+UNKNOWN = Generator(
+    "unknown", ignore=".footer, #footer, .site-footer, footer:not(article *, main *, section *, blockquote *, li *)"
+)
 """The rules for pages of a generator that is not known."""
 _IGNORED_OF_MATERIAL = """
     .md-content__button, .md-source-file, .md-feedback, .md-tags, .md-clipboard, .md-nav, .md-header, .md-tabs,
@@ -270,6 +272,13 @@ GENERATORS = (
         content=("main",),
         ignore=".method-source-code, .method-controls, .method-click-advice",
         entries=".method-detail > .method-header",
+    ),
+    Generator(
+        "jazzy",
+        markup="link[href$='css/jazzy.css']",
+        content=("article.main-content",),
+        ignore=".declaration > h4, .aside-title, .slightly-smaller, .section-footer, #footer",
+        entries="li.item > div:has(> code > .token)",
     ),
     Generator(
         "yard",

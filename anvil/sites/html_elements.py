@@ -91,20 +91,20 @@ def _is_first(element: Element) -> bool:
     return before is None
 
 
-def is_list_of_sections(element: Element) -> bool:
+def is_list_of_sections(element: Element, entries: Container[int]) -> bool:
     """Whether each item of a list is a section of the page, as in the pages of Javadoc and in numbered steps: it begins
-    with a section or with a heading."""
+    with a section, a heading or one of the ``entries`` of an API."""
     item, count = element.child, 0
     while item is not None:
         if item.tag == "li":
             count += 1
-            if not _begins_with_heading(item):
+            if not _begins_section(item, entries):
                 return False
         item = item.next
     return count > 0
 
 
-def _begins_with_heading(item: Element) -> bool:
+def _begins_section(item: Element, entries: Container[int]) -> bool:
     first = item.child
     while first is not None and not first.is_element_node:
         if first.is_text_node and (first.text_content or "").strip():
@@ -112,7 +112,8 @@ def _begins_with_heading(item: Element) -> bool:
         first = first.next
     if first is None:
         return False
-    return first.tag in LEVELS or (first.tag in ("section", "article") and html_tree.first(first, HEADINGS) is not None)
+    is_section = first.tag in ("section", "article") and html_tree.first(first, HEADINGS) is not None
+    return is_section or first.tag in LEVELS or first.mem_id in entries
 
 
 def begins_row(cell: Element) -> bool:
@@ -140,7 +141,9 @@ def signature_name(node: Element, skipped: Container[int] = frozenset()) -> str:
     return text.strip()
 
 
-_ENTRY_NAME = ".name, .method-name, .docstring-binding, .documentableName, .def, .def-name, pre .Identifier, strong"
+_ENTRY_NAME = (
+    ".token, .name, .method-name, .docstring-binding, .documentableName, .def, .def-name, pre .Identifier, strong"
+)
 _TITLE_TEMPLATE = '<template #title="">'
 
 
@@ -346,7 +349,7 @@ def language_of(pre: Element) -> str:
     for element in elements:
         attributes = element.attributes
         named = (attributes.get("class") or "", attributes.get("data-syntaxhighlighter-params") or "")
-        in_classes = _class_languages(" ".join(named), element.tag == "figure")
+        in_classes = _class_languages(" ".join(named), element.tag in ("figure", "pre"))
         for name in (*(attributes.get(key) for key in _ATTRIBUTES), *in_classes):
             if name and name.lower() not in _NO_LANGUAGE:
                 return name
@@ -354,11 +357,11 @@ def language_of(pre: Element) -> str:
     return only if _ONE_NAME.fullmatch(only) and only not in _NO_LANGUAGE else ""
 
 
-def _class_languages(names: str, is_figure: bool) -> list[str]:
-    """The languages that classes may name; those of a figure as Hexo writes them."""
+def _class_languages(names: str, is_code: bool) -> list[str]:
+    """The languages that classes may name; those of a figure or code as Hexo and Jazzy write them."""
     parts = names.replace(";", " ").split()
     named = [match[1] for part in parts if (match := _NAMED.fullmatch(part))]
-    for mark in ("sourceCode", "hljs", "brush:", "src", "makeup", "code", *(("highlight",) if is_figure else ())):
+    for mark in ("sourceCode", "hljs", "brush:", "src", "makeup", "code", *(("highlight",) if is_code else ())):
         if mark in parts:
             named += parts[parts.index(mark) + 1 :][:1]
     return named

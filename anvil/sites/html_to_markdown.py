@@ -402,7 +402,7 @@ class _Converter:
             self.writer.end()
             self._tab_labels(node)
             return False
-        if self.writer.in_line or is_list_of_sections(node):
+        if self.writer.in_line or is_list_of_sections(node, self._entries):
             return self._block(node)
         self.writer.end()
         notes = node.tag == "ol" and is_in_footnotes(node)

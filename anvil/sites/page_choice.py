@@ -49,6 +49,7 @@ _SPECIAL = (
 )
 _OF_GENERATOR = {
     "mdbook": ((re.compile(r"(?:.*/)?print\.html"), "it is all pages again, for printing"),),
+    "jazzy": ((re.compile(r"(?:.*/)?docsets/.*"), "it is a copy for programs that show documentation"),),
     "rustdoc": (
         (re.compile(r"(?:.*/)?all\.html"), "it is a list of names"),
         (re.compile(r"(?:help|settings)\.html"), "it is a file of the theme"),

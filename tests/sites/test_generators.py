@@ -274,6 +274,10 @@ def test_a_page_without_what_surrounds_its_text(generator: str, html: str, expec
         """<meta name="generator" content="Crystal Docs 1"><div class="main-content"><h1>A</h1><div class="entry-detail"
         id="lamp"><div class="signature">def <strong>lamp</strong>(on)<a class="method-permalink">#</a></div><p>Text.
         <h6>Note</h6></div><dl><dt class="entry-const" id="rope"><strong>rope</strong></dt></dl></div>""",
+        """<link href="../css/jazzy.css"><article class="main-content"><h1>A</h1><ul><li class="item"><div><code>def <a
+        name="lamp"></a><a class="token" href="#lamp">lamp</a>(on)</code></div><section>Text.<h6>Note</h6></section>
+        <a class="slightly-smaller" href="b">See more</a><div class="declaration"><h4>Declaration</h4></div><li class=
+        "item"><div><code><a name="rope"></a><a class="token" href="#rope">rope</a></code></div></ul></article>""",
         """<link href="../ldoc_fixed.css"><div id="content"><h1>A</h1><dl class="function"><dt><a name="lamp"></a>def
         <strong>lamp</strong>(on)</dt><dd>Text.<h6>Note</h6></dd><dt id="rope"><strong>rope</strong></dl></div>""",
         """<html data-pathToRoot="../"><div id="content"><h1>A</h1><div class="documentableElement" id="lamp"><div
@@ -398,6 +402,7 @@ def test_a_selector_of_articles_by_the_user_is_followed() -> None:
         ('<div class="with-sidebar"><div class="sidebar"><a href="a">Lamps</a></div><p>Text.</p></div>', "Text.\n"),
         ('<div class="section" id="navigation"><h2>Navigation</h2><p>Text.</p></div>', "## Navigation\n\nText.\n"),
         ('<p>Text.</p><div class="footer">Made by us</div>', "Text.\n"),
+        ("<div><p>Text.</p><footer>Made by us</footer></div>", "Text.\n"),
         (
             '<div><a href="a">Oil</a> <a href="b">Wicks</a></div><h1>Lamps</h1><p>Text of lamps.</p>',
             "# Lamps\n\nText of lamps.\n",

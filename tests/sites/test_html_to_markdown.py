@@ -262,6 +262,7 @@ CODE = {
     "Hexo": '<figure class="highlight py"><table><tr><td class="gutter"><pre><span class="line">1</span><br></pre></td>'
     '<td class="code"><pre><span class="line">x</span><br></pre></td></tr></table></figure>',
     "highlight.js": '<pre><code class="language-py hljs">x</code></pre>',
+    "Jazzy": '<pre class="highlight py"><code>x</code></pre>',
     "highlight.js without a prefix": '<pre><code class="hljs py">x</code></pre>',
     "Expressive Code": '<div class="expressive-code"><figure class="frame"><pre data-language="py"><code><div class="ec-line">'
     '<div class="gutter"><div class="ln">1</div></div><div class="code">x</div></div></code></pre></figure></div>',

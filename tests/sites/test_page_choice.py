@@ -57,11 +57,10 @@ def test_noindex_leaves_no_page_out_if_all_pages_of_a_site_have_it() -> None:
         ("lamp/all.html", "sphinx", True),
         ("settings.html", "rustdoc", False),
         ("lamp/settings.html", "rustdoc", True),
+        ("docs/docsets/Lamp.docset/Contents/a.html", "jazzy", False),
     ],
 )
-def test_outputs_of_notebooks_in_myst_and_lists_of_rustdoc_are_no_pages(
-    path: str, generator: str, is_page: bool
-) -> None:
+def test_files_that_generators_write_beside_pages_are_none(path: str, generator: str, is_page: bool) -> None:
     facts = PageFacts("A", word_count=500, own_words=500, generator=generator)
     assert bool(page_choice.choose({path: facts}, None, SiteOptions()).pages) == is_page
 
