@@ -9,14 +9,14 @@ from __future__ import annotations
 import posixpath
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
 from anvil.documents.repository_files import FileTree
 from anvil.formats import data_formats
 from anvil.lint.link_targets import Generator, SiteRules, join
-from anvil.settings.schema import Rule, SiteOptions
+from anvil.settings.schema import Rule, SiteOptions, Slugs
 
 _GENERATORS: Mapping[Rule, Generator] = {
     "directory": "mkdocs",
@@ -27,6 +27,7 @@ _GENERATORS: Mapping[Rule, Generator] = {
     "github": "github",
 }
 _SCRIPTS = (".js", ".ts", ".mjs", ".mts", ".cjs", ".cts", ".json")
+_EVERY_SLUG: tuple[Slugs, ...] = ("github", "mkdocs", "hugo", "vitepress")
 _SITE_FOLDERS = ("website", "site", "www")
 """Folders beside the documentation that often have Docusaurus's configuration."""
 _HUGO = ("hugo.toml", "hugo.yaml", "hugo.yml", "hugo.json", "config.toml", "config.yaml", "config.yml")
@@ -91,7 +92,12 @@ def site_rules(files: FileTree, options: SiteOptions, pages: Collection[str] = (
         return inner
     if generator_of_rule is None or generator_of_rule == "github":
         names_above = {name for folder in files.ancestors() for name in files.names(folder) or ()}
-        return SiteRules(wiki=files.docs.endswith(".wiki") or ".obsidian" in names_above, dynamic=_GITHUB_DYNAMIC)
+        return SiteRules(
+            # Of a repository with a site in one of its folders, the pages there have the anchors of that site.
+            slugs=("github",) if generator_of_rule or not any(_configs_below(files, _folders(pages))) else _EVERY_SLUG,
+            wiki=files.docs.endswith(".wiki") or ".obsidian" in names_above,
+            dynamic=_GITHUB_DYNAMIC,
+        )
     return replace(_plain(files, generator_of_rule), rule=options.rule)
 
 
@@ -111,20 +117,30 @@ def _other(files: FileTree, folder: str, names: Mapping[str, bool]) -> SiteRules
 def _site_below(files: FileTree, pages: Collection[str]) -> SiteRules | None:
     """The rules for pages of which most are in a folder with the configuration of a generator, such as ``docs/source``
     with Sphinx's. Its site is not that of the whole documentation folder, so only links to files say what they mean."""
-    counts = Counter(
+    most = {folder for folder, count in _folders(pages).items() if 2 * count > len(pages)}
+    for inner, config, other in _configs_below(files, most):
+        return other or replace(unknown(files), inner=join(inner, config) if inner else config)
+    return None
+
+
+def _folders(pages: Iterable[str]) -> Counter[str]:
+    """The number of pages below each folder in which a site is looked for."""
+    return Counter(
         "/".join(folders[:depth])
         for folders in (path.split("/")[:-1] for path in pages)
         for depth in range(min(MAX_DEPTH_BELOW, len(folders)) + 1)
     )
-    for inner in sorted(folder for folder, count in counts.items() if 2 * count > len(pages)):
+
+
+def _configs_below(files: FileTree, folders: Iterable[str]) -> Iterator[tuple[str, str, SiteRules | None]]:
+    """The folders with the configuration of a generator, its name, and the rules if its links are not known."""
+    for inner in sorted(folders):
         folder = join(files.docs, inner) if inner else files.docs
         names = files.names(folder) or {}
         config = next((name for name in sorted(names) if _CONFIG_BELOW.fullmatch(name)), None)
-        if config is not None:
-            return replace(unknown(files), inner=join(inner, config) if inner else config)
-        if inner and (other := _other(files, folder, names)) is not None:
-            return other
-    return None
+        other = _other(files, folder, names) if inner and config is None else None
+        if config is not None or other is not None:
+            yield inner, config or "", other
 
 
 def _plain(files: FileTree, generator: Generator) -> SiteRules:
@@ -146,7 +162,7 @@ def _any(*patterns: re.Pattern[str]) -> re.Pattern[str]:
 def unknown(files: FileTree) -> SiteRules:
     """A site of a generator whose links are not known: only links to files say what they mean."""
     rules = _plain(files, "unknown")
-    return replace(rules, rule=None, slugs=("github", "mkdocs", "hugo", "vitepress"))
+    return replace(rules, rule=None, slugs=_EVERY_SLUG)
 
 
 # --- MkDocs --------------------------------------------------------------------------------------------------------

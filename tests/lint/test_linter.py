@@ -538,6 +538,18 @@ def test_a_site_that_has_most_pages_is_found_inside_the_folder(tmp_path: Path) -
     assert (report.generator, report.notes) == ("unknown", ())
 
 
+def test_anchors_of_a_site_that_has_some_pages_are_known_outside_it(tmp_path: Path) -> None:
+    pages = {"a.md": "", "b.md": "", "c.md": "", "site/config.md": "# `private.version`\n"}
+    pages["site/guide.md"] = "[option](config.md#private-version) [gone](config.md#gone)\n"
+    for name in ("a", "b"):
+        others = {"docs/site/.vitepress/config.ts": ""} if name == "a" else {}
+        report = linted(tmp_path / name, pages, "broken-anchor", others=others)
+        assert report.generator == "github"
+        assert len(report.findings) == (1 if name == "a" else 2)
+    config = Config(site=SiteOptions(rule="github"))
+    assert len(linted(tmp_path / "a", pages, "broken-anchor", config=config).findings) == 2
+
+
 def test_a_book_has_redirects_and_may_link_to_books_beside_it(tmp_path: Path) -> None:
     redirects = '[output.html.redirect]\n"/old/page.html" = "../new.html"\n'
     pages = {"new.md": "[old](old/page.md) [gone](old/gone.md) [std](../core/primitive.f32.md#method.max)\n"}
