@@ -50,6 +50,9 @@ _LITERAL = lazy_pattern(
     r'"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'|`[^`\n]*`|\b\d[\w.]*\b|\b(?:[Tt]rue|[Ff]alse|[Nn]one|null|nil)\b'
 )
 _VARIABLE = lazy_pattern(r"[A-Z][A-Z0-9]{1,}(?:_[A-Z0-9]+)+")
+_ASSIGNED = lazy_pattern(
+    r"\s*(?:(?:export|const|static|final|let|var|val|pub|public|private)\s+){0,4}[A-Z][A-Z0-9_]*\s*[:?]?=(?!=)"
+)
 _ROUTE = lazy_pattern(r"/[\w.~:@$*<>{}\[\]/-]+")
 # The patterns fit many languages at once. One that fits by mistake costs little: no page has such a name.
 # "def f", "pub(crate) async fn f", "func (s *Server) Serve", "export default class App"
@@ -314,7 +317,8 @@ def _public_readings(text: str, strings: Sequence[str]) -> Iterator[tuple[str, N
         elif len(string) > 2 and _ROUTE.fullmatch(string) and "//" not in string:
             yield string, "route", defines_route
     if reads_environment:
-        for match in _VARIABLE.finditer(text):
+        assigned = _ASSIGNED.match(text)  # the code's own name for what it reads
+        for match in _VARIABLE.finditer(text, assigned.end() if assigned else 0):
             yield match[0], "variable", "environ" in text or "env" in text
 
 

@@ -81,6 +81,20 @@ def test_kinds_of_names_in_several_languages(line: str, path: str, text: str, ki
     assert name(read(f"+{line}", path), text).kind == kind
 
 
+@pytest.mark.parametrize(
+    ("line", "path", "variables"),
+    [
+        ("HOST_GOOS := $(shell go env GOOS)", "Makefile", set()),
+        ('CACHE_DIR = os.environ["APP_CACHE_DIR"]', "a.py", {"APP_CACHE_DIR"}),
+        ("export const CACHE_DIR = process.env.APP_CACHE_DIR", "a.ts", {"APP_CACHE_DIR"}),
+    ],
+)
+def test_the_name_that_an_environment_variable_is_assigned_to_is_none(
+    line: str, path: str, variables: set[str]
+) -> None:
+    assert {name.text for name in read(f"+{line}", path).names if name.kind == "variable"} == variables
+
+
 def test_words_of_a_language_are_no_names() -> None:
     assert not {"return", "self", "None", "import"} & {name.text for name in read("+    return self.x or None").names}
 
