@@ -44,6 +44,7 @@ _NAMED_ITEM = re.compile(r"[ \t>]*[-*+][ \t]+(?:[`\[]|\*\*|__|<code>)")
 _MEANING = re.compile(r"[^\r\n]*(?:\r\n?|\n)[ \t>]*::?[ \t]")
 _LISTED = re.compile(r"\n(?:[ \t>]*(?:[-*+][ \t]+[`\[*_<]|::?[ \t]|-{1,2}[A-Za-z?]|[A-Z][A-Z0-9]*_)|[^|\r\n]*\|)")
 """A line end, and what each definition of a list has at the beginning of a line."""
+_LISTED_NEXT = re.compile(r"(?:[-*+]|\d{1,9}[.)])[ \t]|\|")
 _TERM = re.compile(r"[ \t>|*+-]*[^\r\n]*?(?=[ \t]{2}|\||: | - |[\r\n]|\Z)")
 _EMPTY_CELL = re.compile(r"[ \t>]*\|[ \t]*\|")
 _PADDING = re.compile(r"[ \t]{2,}|(?<=-{3})-+")
@@ -110,6 +111,13 @@ def excerpt(text: str, wanted: Sought, size: int) -> Excerpt:
     return _excerpt(text, wanted, size)[0]
 
 
+def goes_on(text: str, part: Excerpt) -> bool:
+    """Whether an excerpt ends within code, between two items or rows, or with a line that introduces what follows."""
+    rest = text[part.end :].lstrip()
+    is_cut = bool(part.after) or text[part.start : part.end].rstrip().endswith(":")
+    return bool(rest) and (is_cut or _LISTED_NEXT.match(rest) is not None)
+
+
 def definition(text: str, wanted: Sought, size: int) -> tuple[int, int] | None:
     """The characters of the definition with which an excerpt of this size begins, and of the excerpt; None where it
     does not begin with one."""
@@ -173,7 +181,22 @@ class _Passages:
 
     def _excerpt(self, first: int, last: int) -> Excerpt:
         begin, end = self._pieces[first], self._pieces[last]
-        return Excerpt(_before(begin, self._size), begin.start, end.end, _after(end))
+        before = _before(begin, self._size)
+        introduces = not end.inside and self._text[begin.start : end.end].rstrip().endswith(":")
+        if introduces and last + 1 < len(self._pieces):
+            following = self._pieces[last + 1]
+            room = self._size - len(before) + begin.start - len(following.block.closing)
+            if (code_end := self._last_line(following, room)) is not None:
+                return Excerpt(before, begin.start, code_end, following.block.closing)
+        return Excerpt(before, begin.start, end.end, _after(end))
+
+    def _last_line(self, piece: _Piece, limit: int) -> int | None:
+        """The end of the last line before ``limit`` of the code in a fenced block that is too long for an excerpt; None
+        where not even one is."""
+        if piece.inside or not piece.block.opening:
+            return None
+        end = self._text.rfind("\n", piece.start + len(piece.block.opening), limit + 1)
+        return end if end > piece.start + len(piece.block.opening) else None
 
     def best_excerpt(self) -> Excerpt:
         """The one that has most stems, or the beginning of the text."""

@@ -20,9 +20,8 @@ from anvil.embedding.factory import explain_mismatch
 from anvil.embedding.passages import HeadedText
 from anvil.embedding.provider import EmbeddingProvider
 from anvil.errors import AnvilError, ConfigError
-from anvil.index_file import table_rows
 from anvil.index_file.reader import IndexReader
-from anvil.index_file.table_rows import SectionPlace, StoredChunk
+from anvil.index_file.table_rows import CHUNK_BITS, SectionPlace, StoredChunk
 from anvil.requests import SearchRequest
 from anvil.results import Freshness, Hit, SearchResult
 from anvil.search import confidence, page_filters, page_versions, ranking, result_texts, spelling
@@ -32,7 +31,7 @@ from anvil.search.ranking import CANDIDATES, ENOUGH, SCORE_DIGITS, CandidateInde
 from anvil.search.result_texts import SectionChooser, SectionSpan
 from anvil.text import query as lexicon
 from anvil.text.embedding_windows import window_header
-from anvil.values import address
+from anvil.values import SEPARATOR, address
 from anvil.wording import full_heading
 
 UNREAD = "The embedding model reads {} script only: {}. A question in English finds more in English documentation."
@@ -243,6 +242,8 @@ class Searcher:
                     again = ranking.rank(self.index, ranking.weights(self.index, anchor), vector, selection, CANDIDATES)
                     again, is_found = self._named_first(again, anchor)
                     results = again if is_found else results
+            else:
+                results = self._with_texts(results)
         return Candidates(results, total, weights, vector, failure)
 
     def passage(self, row: int, vector: NDArray[np.float32] | None) -> HeadedText:
@@ -261,6 +262,23 @@ class Searcher:
         best = max(result.score for result in results)
         first = [result._replace(score=best) for result in results if result.row in named]
         return first + [result for result in results if result.row not in named], bool(named)
+
+    def _with_texts(self, results: list[Ranked]) -> list[Ranked]:
+        """The results, in place of each heading without text the best one below it, where there is one."""
+        texts = self.index.texts([result.row for result in results])
+        bare = {row for row, text in texts.items() if result_texts.is_heading_alone(text.content)}
+        if not bare:
+            return results
+        best: dict[int, Ranked] = {}
+        for result in results:
+            row = result.row
+            if row in bare:
+                above = f"{texts[row].heading_path}{SEPARATOR}"
+                of_page = (each.row for each in results if each.row >> CHUNK_BITS == row >> CHUNK_BITS)
+                below = (each for each in of_page if each not in bare and texts[each].heading_path.startswith(above))
+                row = next(below, row)
+            best.setdefault(row, result._replace(row=row))
+        return list(best.values())
 
     def _with_sections(self, results: Sequence[Ranked]) -> tuple[list[StoredChunk], list[tuple[SectionPlace, ...]]]:
         """The chunks of results, and the sections in each."""
@@ -346,7 +364,7 @@ class Result(NamedTuple):
     @property
     def page(self) -> tuple[int, int]:
         """The place of its index, and its document."""
-        return self.place, self.ranked.row >> table_rows.CHUNK_BITS
+        return self.place, self.ranked.row >> CHUNK_BITS
 
     @property
     def without_passage(self) -> float:

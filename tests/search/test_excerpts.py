@@ -62,6 +62,31 @@ def test_a_fence_is_whole_or_properly_opened_and_closed() -> None:
     assert "    ~~~~sh\n    zebra\n" in part and part.endswith("\n    ~~~~")
 
 
+def test_code_that_is_introduced_begins_where_it_does_not_fit() -> None:
+    code = "".join(f"value_{number} = {number}\n" for number in range(8))
+    text = f"## Setup\n\n{OTHER * 3}The zebra is set so:\n\n```python\n{code}```\n\n{OTHER * 3}"
+    part = shown(text, "zebra", 80)
+    assert part == "The zebra is set so:\n\n```python\nvalue_0 = 0\nvalue_1 = 1\nvalue_2 = 2\n```"
+    assert shown(text, "zebra", 30) == "The zebra is set so:"
+    assert shown(text, "zebra", 160) == f"The zebra is set so:\n\n```python\n{code}```"
+
+
+@pytest.mark.parametrize(
+    ("end", "rest", "expected"),
+    [
+        ("Set it so:", "```\nx\n```\n", True),
+        ("- a zebra", "- a lion\n", True),
+        ("1. a zebra", "2. a lion\n", True),
+        ("| a zebra |", "| a lion |\n", True),
+        ("A zebra.", "Then more.\n", False),
+        ("Set it so:", "", False),
+    ],
+)
+def test_what_goes_on(end: str, rest: str, expected: bool) -> None:
+    text = f"{end}\n\n{rest}"
+    assert excerpts.goes_on(text, excerpts.Excerpt("", 0, len(end))) is expected
+
+
 def test_rows_of_a_table_have_its_head() -> None:
     rows = "".join(f"| option_{number} | does something else |\n" for number in range(30))
     text = f"| name | does |\n|---|---|\n{rows}| zebra | stripes |\n{rows}"

@@ -130,6 +130,22 @@ def test_the_characters_of_a_hit_are_those_of_the_section_that_it_names(opened: 
     assert cut.truncated and cut.metadata == hit.metadata
 
 
+def test_in_place_of_a_heading_without_text_a_result_names_the_best_section_below_it(opened: Opener) -> None:
+    page = (
+        "# Notes\n\n## Arrow functions\n\n### Usage\n\nWrite them so.\n\n### Pitfalls\n\n"
+        f"{'They have no this of their own. ' * 7}\n\n## Empty\n"
+    )
+    found = opened({"notes.md": page})
+    assert len(found.get_page("notes.md").chunks) == 5
+    hits = found.search("arrow functions pitfalls").results
+    assert [hit.metadata.heading_path for hit in hits] == [
+        "Notes > Arrow functions > Pitfalls",
+        "Notes > Arrow functions > Usage",
+    ]
+    assert first(found, "usage").metadata.heading_path == "Notes > Arrow functions > Usage"
+    assert first(found, "empty").metadata.heading_path == "Notes > Empty"
+
+
 def test_where_words_say_nothing_the_nearest_window_decides_and_then_the_first_section(opened: Opener) -> None:
     body = "The harbour master writes the tides of the week on a board near the old quay, where all can read them. "
     dough = "Knead flour, water, yeast and salt until the dough is smooth, let it rise, then bake it in a hot oven. "
