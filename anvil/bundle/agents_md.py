@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from anvil.formats.patterns import lazy_pattern
 from anvil.text.headings import UNTITLED
 from anvil.wording import counted
 
@@ -17,6 +18,7 @@ MAX_BYTES = 2048
 MAX_PLACE_CHARS = 300
 """Characters of the site's address, and bytes of the path of the first page, that the file names."""
 _STARTS = ("index.md", "readme.md", "_index.md")
+_BEGINNING = lazy_pattern(r"(?:^|[-_ ])(?:get(?:ting)?[-_ ]?started|quick[-_ ]?start|intro(?:duction)?|overview)\b")
 _UNSAFE = "`\r\n"
 
 
@@ -66,11 +68,14 @@ def text(project: BundledProject, pages: Sequence[PointedPage], site: str | None
 
 
 def start_page(pages: Sequence[PointedPage]) -> PointedPage | None:
-    """The page to begin with: an index, or else the one with the shortest path; the nearest to the top."""
+    """The page to begin with, the nearest to the top: an index, or one that is called like a beginning; or else the
+    first of the others."""
 
     def order(page: PointedPage) -> tuple[object, ...]:
         name = posixpath.basename(page.path).lower()
-        return name not in _STARTS, page.path.count("/"), _STARTS.index(name) if name in _STARTS else 0, page.path
+        begins = name in _STARTS or _BEGINNING.search(name) is not None
+        which = _STARTS.index(name) if name in _STARTS else len(_STARTS)
+        return not begins, page.path.count("/"), which, page.path
 
     fit = [page for page in pages if not set(_UNSAFE) & set(page.path) and len(page.path.encode()) <= MAX_PLACE_CHARS]
     return min(fit, key=order, default=None)

@@ -37,8 +37,13 @@ def _described(folder: Path) -> Iterator[BundledProject]:
             # A package.json may only hold the packages of a repository together, and not be published: its name is one
             # such as "monorepo", and its version of none of them.
             is_workspace = "workspaces" in table or (folder / "pnpm-workspace.yaml").is_file()
-            is_published = not (file == "package.json" and table.get("private") is True and is_workspace)
-            if is_published and (name := _line(table.get("name"))) is not None:
+            is_private = file == "package.json" and table.get("private") is True and is_workspace
+            # PyPI takes no project with such a classifier: what it describes is a set of tools.
+            classifiers = table.get("classifiers")
+            is_private |= isinstance(classifiers, list) and any(
+                str(each).startswith("Private ::") for each in classifiers
+            )
+            if not is_private and (name := _line(table.get("name"))) is not None:
                 yield BundledProject(name, _line(table.get("version")), name if is_package else None)
 
 

@@ -39,6 +39,12 @@ def test_without_a_version_a_package_or_an_index_nothing_is_claimed() -> None:
     assert "- Begin: `docs/a/b.md`\n" in text
 
 
+def test_a_page_that_is_called_like_a_beginning_stands_for_an_index() -> None:
+    names = ["docs/license.md", "docs/quick-start.md", "docs/reference/index.md", "docs/started-at.md"]
+    assert agents_md.start_page([PointedPage(name, "") for name in names]) == PointedPage("docs/quick-start.md", "")
+    assert agents_md.start_page([PointedPage(name, "") for name in names[2:]]) == PointedPage(names[2], "")
+
+
 def test_a_long_address_is_left_out() -> None:
     address = "https://x.test/".ljust(300, "y")
     pages = [PointedPage("docs/a.md", "A")]
