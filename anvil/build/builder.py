@@ -117,6 +117,7 @@ def _compare(plan: _Plan, readers: contextlib.ExitStack) -> BuildReport | None:
     """Open the index that exists, list the documents, and report if both are alike."""
     plan.standing, plan.reasons = _standing(plan.index, readers, plan.request.force)
     _keep_site(plan)
+    _keep_whole(plan)
     plan.scan = plan.source.scan(plan.standing.identities() if plan.standing else None)
     return None if plan.request.force else _up_to_date(plan, plan.standing, plan.index)
 
@@ -261,6 +262,16 @@ def _keep_site(plan: _Plan) -> None:
             f"{index} was built with a site, by 'mkdocs build'. A build from the {source.name} would lose the site's "
             "page addresses and add pages that the site leaves out. Run 'mkdocs build', or name another file with "
             "--index. To replace it all the same, add --force."
+        )
+
+
+def _keep_whole(plan: _Plan) -> None:
+    """Raise :class:`BuildError` if a shard would replace an index of all pages."""
+    standing, shard = plan.standing, plan.request.shard
+    if shard is not None and standing is not None and not plan.request.force and standing.meta().get("shard") is None:
+        raise BuildError(
+            f"{plan.index} has all pages, and shard {shard} would replace it. Name another file with --index. To "
+            "replace it all the same, add --force."
         )
 
 

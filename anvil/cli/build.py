@@ -103,11 +103,6 @@ def command(
         options.warn_of_unrun_plugin(opened)
         is_site = source is None and opened.config.site.folder is not None
         _ensure_whole_site(opened.config.site, request, is_site=is_site, is_asked=bool(given.keys))
-        if request.shard is not None and given.index is None:
-            raise ConfigError(
-                "--shard builds a part, which would replace the whole index. Name a file for it with --index, such as "
-                "--index shard-3.db."
-            )
         report = build_index(opened, replace(request, source=source))
         if manifest:
             from anvil.index_file.published_manifest import write_manifest

@@ -186,7 +186,7 @@ def test_an_index_with_vectors_of_another_model(project: Path) -> None:
 
 
 def test_an_index_that_is_a_part(project: Path) -> None:
-    shell(call("build", "--shard", "1/2", "--index", INDEX))
+    shell(call("build", "--shard", "1/2", "--index", INDEX, "--force"))
     healed("index", "wrong", "is shard 1/2")
 
 

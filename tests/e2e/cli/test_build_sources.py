@@ -105,7 +105,7 @@ def test_shards_are_built_and_joined(work: Path) -> None:
 def test_a_shard_does_not_replace_the_whole_index(work: Path) -> None:
     program("build", cwd=work)
     whole = (work / INDEX).read_bytes()
-    assert "Name a file for it with --index" in complaint("build", "--shard", "1/2", cwd=work)
+    assert "Name another file with --index" in complaint("build", "--shard", "1/2", cwd=work)
     assert (work / INDEX).read_bytes() == whole
 
 
