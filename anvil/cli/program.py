@@ -106,7 +106,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             _configure_encoding(stream)
-    _end_at_interrupt()
+    _end_at_signals()
     code = run(sys.argv[1:] if arguments is None else arguments)
     gc.freeze()  # else the interpreter looks for garbage among all objects before it ends: a tenth of a short build
     sys.exit(code)
@@ -118,23 +118,26 @@ CLEANUP_S = 1.0
 """Seconds after a Ctrl-C in which another one is ignored."""
 
 
-def _end_at_interrupt() -> None:
-    """Raise :class:`KeyboardInterrupt` at the first Ctrl-C.
+def _end_at_signals() -> None:
+    """Raise :class:`KeyboardInterrupt` at the first Ctrl-C, and :class:`SystemExit` at SIGTERM, as of a CI job that is
+    cancelled: so no lock and no half of an index stay.
 
     Another one would interrupt the cleanup, with tracebacks and threads that abort the process. It is ignored at first,
     since ``timeout`` signals twice, and later ends the process.
     """
     interrupts: list[float] = []
 
-    def on_interrupt(number: int, frame: object) -> None:
+    def on_signal(number: int, frame: object) -> None:
         interrupts.append(time.monotonic())
         if len(interrupts) == 1:
-            raise KeyboardInterrupt
+            raise KeyboardInterrupt if number == signal.SIGINT else SystemExit(128 + number)
         if interrupts[-1] - interrupts[0] > CLEANUP_S:
             os._exit(INTERRUPTED)
 
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else it is ignored, as in a job of a shell
-        signal.signal(signal.SIGINT, on_interrupt)
+        signal.signal(signal.SIGINT, on_signal)
+    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, on_signal)
 
 
 def _configure_encoding(stream: io.TextIOWrapper) -> None:
