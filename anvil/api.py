@@ -99,13 +99,10 @@ class Anvil(PageQueries):
 
             return lambda changes: callback(Changes(*map(addressed, (changes.changed, changes.added, changes.removed))))
 
-        stops = [member.live.on_change(listener(member.label)) for member in self.members]
-
-        def stop() -> None:
-            for stop_one in stops:
-                stop_one()
-
-        return stop
+        stops = ExitStack()
+        for member in self.members:
+            stops.callback(member.live.on_change(listener(member.label)))
+        return stops.close
 
     def close(self) -> None:
         """Stop the background work, and close the files and the model. A second call does nothing."""
@@ -208,7 +205,7 @@ class Anvil(PageQueries):
                 member.docs_root,
                 baseline=baseline,
                 options=self.config.source,
-                fetch=self._fetch_index,
+                fetch=lambda named: Path(registry.part("fetch")(named, self.config, self.base, head=self.folder).path),
                 progress=progress or member.request.progress,
             )
             return report
@@ -240,10 +237,6 @@ class Anvil(PageQueries):
                 asked, copy.searcher, self.only.request.progress
             )
             return groups
-
-    def _fetch_index(self, named: str) -> Path:
-        """The file of a published index. Raises :class:`FetchError`."""
-        return Path(registry.part("fetch")(named, self.config, self.base, head=self.folder).path)
 
     def lint(
         self,
@@ -532,7 +525,6 @@ def _member(
     *,
     one_of_several: bool = False,
 ) -> OpenedIndex:
-    """One collection of a project."""
     if collection.of_project:  # its keys are those at the top of the configuration
         settings, index_only, has_folder = replace(config, collections=()), _has_index_elsewhere(config), True
     else:

@@ -33,6 +33,7 @@ TOP_K, MAX_RESULTS = 5, 20
 """Results of one search: where no number is asked for, and at most."""
 MODES: tuple[Mode, ...] = ("hybrid", "semantic", "keyword")
 """The values of :data:`anvil.results.Mode`, whose module servers load later."""
+_UNCONFIGURED = SearchOptions()  # made once: each search of a server would check it again
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,7 @@ class SearchRequest:
     mode: Mode = "hybrid"
     min_confidence: float | None = None
     """Results with a lower confidence are left out; None: as configured."""
-    options: SearchOptions = field(default_factory=SearchOptions)
+    options: SearchOptions = _UNCONFIGURED
     """What is configured for all searches."""
     collection: str | None = None
     """Only this collection, of several."""

@@ -109,24 +109,15 @@ def publish(index: Path, site: Path, project: str, access: SiteAccess) -> tuple[
     made = published(index, project, access)
     listed = site / INDEX
     with safe_files.writing(site):
-        before = _read(listed)
-        files = skill_files(made, before.decode(errors="replace") if before is not None else None)
+        is_there = safe_files.regular_file(listed) is not None
+        files = skill_files(made, safe_files.text(listed, MAX_INDEX_BYTES, "replace") if is_there else None)
         for path, data in files.items():
             file = site / path
             if not Path(os.path.realpath(file.parent)).is_relative_to(os.path.realpath(site)):
                 raise BuildError(f"{file.parent} is a link that leads out of {site}. Remove it, and try again.")
             file.parent.mkdir(parents=True, exist_ok=True)
-            if _read(file) != data:
-                safe_files.write_file(file, data, flush=False)
+            safe_files.update_file(file, data, flush=False)
     return tuple(files)
-
-
-def _read(file: Path) -> bytes | None:
-    """The content of a file, None if there is none. Raises :class:`BuildError` for what is not a regular file."""
-    if safe_files.regular_file(file) is None:
-        return None
-    with open(file, "rb", opener=safe_files.opener) as stream:
-        return stream.read(MAX_INDEX_BYTES)
 
 
 def _at_address(path: str, url: str | None, site_url: str) -> str:

@@ -90,19 +90,9 @@ def manifest_path(index: Path) -> Path:
 
 def write_manifest(index: Path) -> Path:
     """Write the manifest of an index, if it changed; its path."""
-    text, path = render(describe(index)), manifest_path(index)
-    # As with an index: what did not change is not written.
-    if _read(path, len(text.encode())) != text.encode():
-        safe_files.write_file(path, text, replace=True)
+    path = manifest_path(index)
+    safe_files.update_file(path, render(describe(index)).encode(), replace=True)
     return path
-
-
-def _read(path: Path, max_bytes: int) -> bytes | None:
-    """The bytes of a file; None for a larger one, and for what is not a file."""
-    try:  # a link is replaced by a file: what it leads to is not ours
-        return None if path.is_symlink() else safe_files.data(path, max_bytes)
-    except OSError:
-        return None
 
 
 def render(manifest: Manifest) -> str:

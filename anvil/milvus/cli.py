@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
 import click
@@ -32,11 +33,8 @@ def command(docs: str | None, index: str | None, config: str | None, to: str, as
     with output.progress(quiet) as progress, anvil.open(docs, index, config=config) as opened:
         if opened.origin is not None:
             raise ConfigError(f"The index is {opened.origin}. Name the file to export with --index.")
-        client = Client(address, Path.cwd())
-        try:
+        with contextlib.closing(Client(address, Path.cwd())) as client:
             report = export.export(opened.index_path, client, progress)
-        finally:
-            client.close()
     if as_json:
         output.print_json(report)
     elif not quiet:

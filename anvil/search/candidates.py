@@ -207,8 +207,6 @@ MAX_FILTERS = 8
 """Globs whose selection is cached."""
 MAX_PHRASE_ROWS = 1000
 """Chunks that are counted for a phrase."""
-
-
 MAX_TEXTS = 1024
 """Chunks whose texts are kept in memory."""
 

@@ -83,10 +83,7 @@ def publish(index: Path, site: Path, addresses: Mapping[str, str]) -> Path:
         safe_files.ensure_inside_parent(folder)
         folder.mkdir(exist_ok=True)
         for name, content in files.items():
-            path = folder / name
-            state = safe_files.regular_file(path)
-            if state is None or state.st_size != len(content) or safe_files.data(path, len(content)) != content:
-                safe_files.write_file(path, content, flush=False)
+            safe_files.update_file(folder / name, content, flush=False)
     return folder / PAGE
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from functools import partial
@@ -242,22 +242,23 @@ class App:
         return send
 
     async def _answer_connection(self, ctx: RequestContext, _: types.RequestParams) -> dict[str, Any]:
-        with _errors():
-            return ctx.lifespan_context.answer(ctx.method, dict(ctx.params or {}), self.answers.resources)
+        return ctx.lifespan_context.answer(ctx.method, dict(ctx.params or {}), self.answers.resources)
 
     async def _answer(self, ctx: RequestContext, _: types.RequestParams) -> dict[str, Any]:
         client = self._connections.get(ctx.lifespan_context)
         token = ctx.meta.get("progress_token") if ctx.meta else None
         send = partial(_in_loop, asyncio.get_running_loop(), self._sender(ctx.session, ctx.request_id))
-        with self._reporter.sent(token, send), _errors():
+        with self._reporter.sent(token, send):
             async with client.request() if client is not None else contextlib.nullcontext():
                 return await self._bridge.run(lambda answers: answers.answer(ctx.method, dict(ctx.params or {})))
 
     async def _reworded(self, ctx: RequestContext, call_next: CallNext) -> HandlerResult:
-        """What ``call_next`` returns, with errors that say what to do. The SDK would answer an unexpected exception
-        with code 0 and the exception's own text, which may be empty."""
+        """What ``call_next`` returns, with errors that say what to do. The SDK would answer another exception than its
+        own with code 0 and the exception's own text, which may be empty."""
         try:
             return await call_next(ctx)
+        except ProtocolError as error:
+            raise _of_sdk(error) from None
         except MCPError as error:
             if error.code == METHOD_NOT_FOUND:
                 raise _of_sdk(self.answers.unknown(ctx.method)) from None
@@ -275,15 +276,6 @@ def _in_loop(loop: asyncio.AbstractEventLoop, function: Callable[..., object], *
     """Call a function in the event loop, from any thread."""
     with contextlib.suppress(RuntimeError):  # the loop has ended, and with it all connections
         loop.call_soon_threadsafe(function, *arguments)
-
-
-@contextlib.contextmanager
-def _errors() -> Iterator[None]:
-    """A context in which an error of the protocol becomes one of the SDK."""
-    try:
-        yield
-    except ProtocolError as error:
-        raise _of_sdk(error) from None
 
 
 def _of_sdk(error: ProtocolError) -> MCPError:

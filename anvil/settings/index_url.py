@@ -162,7 +162,7 @@ def milvus(source: str) -> MilvusAddress:
         if not file.lower().endswith(".db"):
             raise ConfigError(f"A file of Milvus Lite ends in .db. Write {MILVUS_FORMS}.")
         return MilvusAddress(file, collection, lite=True)
-    parts = _split(("https:" if kind else "http:") + where)
+    parts = split(("https:" if kind else "http:") + where)
     host, port = parts.hostname, parts.port
     if parts.username or parts.password:
         raise ConfigError(f"An address of Milvus has no credentials. Set {MILVUS_TOKEN} to USER:PASSWORD or a key.")
@@ -212,7 +212,7 @@ def _github(source: str) -> GitHubAddress:
 
 
 def _web(source: str) -> WebAddress:
-    parts = _split(source)
+    parts = split(source)
     host, port = parts.hostname, parts.port
     credentials = (urllib.parse.unquote(parts.username or ""), urllib.parse.unquote(parts.password or ""))
     if not host or any(character.isspace() or ord(character) < 32 for character in source):
@@ -235,7 +235,7 @@ def _web(source: str) -> WebAddress:
     return WebAddress(url, places, credentials if any(credentials) else None)
 
 
-def _split(url: str) -> urllib.parse.SplitResult:
+def split(url: str) -> urllib.parse.SplitResult:
     """The parts of a URL; all empty if it is not valid, such as one whose port is not a number."""
     try:
         parts = urllib.parse.urlsplit(url)
@@ -247,7 +247,7 @@ def _split(url: str) -> urllib.parse.SplitResult:
 
 def is_allowed(url: str) -> bool:
     """Whether a URL is asked at all: over https, or over http on this machine. What is no URL is not."""
-    parts = _split(url)
+    parts = split(url)
     # Traffic to this machine cannot be read or changed on its way.
     return parts.scheme.lower() == "https" or (parts.scheme.lower() == "http" and is_loopback(url))
 
@@ -265,7 +265,7 @@ def service(url: str, key: str) -> str:
     """``url`` of a service that is sent a secret, unchanged. ``key``: the setting it is from. Raises
     :class:`ConfigError`, which never repeats a credential: no web address, or one over plain http that is not this
     machine's."""
-    parts = _split(url)
+    parts = split(url)
     if (
         not parts.hostname
         or parts.scheme not in ("http", "https")

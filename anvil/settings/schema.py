@@ -15,7 +15,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar, get_args
-from urllib.parse import urlsplit
 
 from anvil import registry
 from anvil.errors import ConfigError
@@ -161,10 +160,7 @@ class SiteOptions:
 
     def __post_init__(self) -> None:
         one_of("site.rule", self.rule, Rule)
-        try:
-            parts = urlsplit(self.url)
-        except ValueError:  # such as http://[
-            parts = urlsplit("")
+        parts = index_url.split(self.url)
         if self.url and (parts.scheme not in ("http", "https") or not parts.netloc or parts.query or parts.fragment):
             raise ConfigError("site.url must be an address such as https://example.org/docs/, without ? or #.")
         if self.folder is not None and not self.folder.strip():

@@ -106,6 +106,16 @@ def write_file(path: Path, content: str | bytes, *, replace: bool = False, flush
         new_file.unlink(missing_ok=True)
 
 
+def update_file(path: Path, content: bytes, *, replace: bool = False, flush: bool = True) -> None:
+    """:func:`write_file`, unless the file has this content: its time then stays, which other programs look at."""
+    try:
+        is_same = not path.is_symlink() and data(path, len(content)) == content
+    except OSError:  # there is none, it is larger, or write_file() says what it is
+        is_same = False
+    if not is_same:
+        write_file(path, content, replace=replace, flush=flush)
+
+
 def put_file(path: Path, content: str | bytes, *, flush: bool = True) -> None:
     """:func:`write_file`, with the folders that are missing. Raises :class:`BuildError`, which has the next step."""
     try:

@@ -73,6 +73,31 @@ def test_a_replaced_file_is_whole_and_its_link_gone(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["away", "file"]
 
 
+def test_a_file_with_the_same_content_keeps_its_time(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    safe_files.update_file(file, b"text")
+    os.utime(file, (1, 1))
+    safe_files.update_file(file, b"text")
+    assert file.stat().st_mtime == 1
+    for content in (b"another", b"short", b"long text that is longer"):
+        safe_files.update_file(file, content)
+        assert file.read_bytes() == content
+        assert file.stat().st_mtime > 1
+
+
+def test_what_is_no_file_is_never_the_same(tmp_path: Path) -> None:
+    away = tmp_path / "away"
+    away.write_bytes(b"text")
+    linked(tmp_path / "file", away)
+    with pytest.raises(BuildError, match="is a link"):
+        safe_files.update_file(tmp_path / "file", b"text")
+    safe_files.update_file(tmp_path / "file", b"text", replace=True)
+    assert not (tmp_path / "file").is_symlink()
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(BuildError, match="is a folder"):
+        safe_files.update_file(tmp_path / "folder", b"text")
+
+
 def test_a_file_that_cannot_be_written_stays_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "file"
     file.write_text("old")
