@@ -178,11 +178,7 @@ class AnvilPlugin(BasePlugin[options.AnvilConfig]):  # type: ignore[no-untyped-c
     def _build(self, documents: list[Document]) -> BuildReport:
         assert self._settings is not None and self._settings.index is not None
         kept = Path(self._settings.index)
-        safe_files.ensure_inside_parent(kept.parent)
-        with safe_files.writing(kept):
-            if not kept.parent.exists():
-                kept.parent.mkdir(parents=True)
-                safe_files.write_file(kept.parent / ".gitignore", "*\n")
+        publish.keep_out_of_git(kept.parent, parents=True)
         if self._opened is None:
             self._opened = anvil.open(config=self._settings, progress=ProgressLines(log.info))
         assert self._opened.tree is not None
