@@ -94,26 +94,23 @@ def _is_first(element: Element) -> bool:
 def is_list_of_sections(element: Element, entries: Container[int]) -> bool:
     """Whether each item of a list is a section of the page, as in the pages of Javadoc and in numbered steps: it begins
     with a section, a heading or one of the ``entries`` of an API."""
-    item, count = element.child, 0
-    while item is not None:
+    count = 0
+    for item in element.iter():
         if item.tag == "li":
             count += 1
             if not _begins_section(item, entries):
                 return False
-        item = item.next
     return count > 0
 
 
 def _begins_section(item: Element, entries: Container[int]) -> bool:
-    first = item.child
-    while first is not None and not first.is_element_node:
-        if first.is_text_node and (first.text_content or "").strip():
+    for child in item.iter(include_text=True):
+        if child.is_element_node:
+            is_section = child.tag in ("section", "article") and html_tree.first(child, HEADINGS) is not None
+            return is_section or child.tag in LEVELS or child.mem_id in entries
+        if child.is_text_node and (child.text_content or "").strip():
             return False
-        first = first.next
-    if first is None:
-        return False
-    is_section = first.tag in ("section", "article") and html_tree.first(first, HEADINGS) is not None
-    return is_section or first.tag in LEVELS or first.mem_id in entries
+    return False
 
 
 def begins_row(cell: Element) -> bool:
@@ -244,9 +241,7 @@ def callout_kind(element: Element) -> str | None:
 def callout_title(element: Element) -> Element | None:
     """The element with an admonition's title: its ``<summary>``, a child whose class says so, a heading in one of
     docfx, or the label in the place of an icon in one of AsciiDoc."""
-    child = element.child
-    while child is not None and not child.is_element_node:
-        child = child.next
+    child = next((each for each in element.iter() if each.is_element_node), None)
     if child is None:
         return None
     if child.tag == "summary" or is_titled(child):

@@ -393,18 +393,12 @@ def is_layout(table: Element) -> bool:
     if table.attributes.get("role") == "presentation" or html_tree.first(table, _HEADING) is not None:
         return True
     # a parameter of JSDoc may have a table of its properties in a cell
-    if not _has_header(table) and any(inner.mem_id != table.mem_id for inner in html_tree.select(table, "table")):
+    has_header = any(part.tag == "thead" for part in table.iter())
+    if not has_header and any(inner.mem_id != table.mem_id for inner in html_tree.select(table, "table")):
         return True
     if any("\n" in pre.text().strip() for pre in html_tree.select(table, "pre")):
         return True
     return len(html_tree.select(table, "tr")) == 1 and html_tree.first(table, "th") is None
-
-
-def _has_header(table: Element) -> bool:
-    part = table.child
-    while part is not None and part.tag != "thead":
-        part = part.next
-    return part is not None
 
 
 def _line(cells: list[str]) -> str:
