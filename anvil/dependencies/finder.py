@@ -27,7 +27,7 @@ from anvil.dependencies.project_urls import github_slug, versioned
 from anvil.dependencies.remote_repository import RemoteRepository
 from anvil.dependencies.settings import DepsOptions
 from anvil.dependencies.values import Attempt, Dependency, DocsHints, DocsReport, LockedDocs, report_on
-from anvil.documents.document_source import DocumentSource, GivenDocuments, decoded, printable, refusal
+from anvil.documents.document_source import DocumentSource, GivenDocuments, decoded, refusal
 from anvil.embedding.provider import EmbeddingProvider
 from anvil.errors import ArtifactRejected, BuildError, ConfigError, NotFound, Unreachable
 from anvil.fetch import attestation, fetch_index
@@ -35,6 +35,7 @@ from anvil.fetch.attestation import SUFFIX, AttestationRule
 from anvil.fetch.fetch_index import UNPUBLISHED
 from anvil.fetch.fetched_cache import FetchedCache
 from anvil.fetch.settings import FetchOptions
+from anvil.formats.characters import plain_name
 from anvil.formats.data_formats import canonical, timestamp
 from anvil.git.objects import blob_id
 from anvil.http.client import HttpClient, Limits
@@ -427,7 +428,7 @@ def _packed_pages(name: str, pages: Mapping[str, bytes]) -> GivenDocuments:
     documents, skipped = [], []
     for path, data in sorted(pages.items()):
         if reason := refusal(data, SourceOptions().max_file_bytes):
-            skipped.append(Skipped(printable(path), reason))
+            skipped.append(Skipped(plain_name(path), reason))
         else:
             text = decoded(data)
             documents.append(Document(path, blob_id(data), text, len(data), _PACKED_AT, url=_stated_url(text)))

@@ -15,6 +15,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from anvil.formats import patterns
+from anvil.formats.characters import plain_name
 from anvil.settings.schema import INDEX_FOLDER, SourceOptions
 from anvil.values import Changes, Document, KnownTimes, Scan, Skipped
 from anvil.wording import counted
@@ -120,7 +121,7 @@ class GivenDocuments:
         return Scan({path: document.blob_id for path, document in sorted(self._documents.items())}, self._skipped)
 
     def read(self, path: str) -> Document | Skipped:
-        return self._documents.get(path) or Skipped(printable(path), f"not in the {self.name}")
+        return self._documents.get(path) or Skipped(plain_name(path), f"not in the {self.name}")
 
     def last_modified(self, paths: Collection[str], known: KnownTimes, since: str | None) -> dict[str, str]:
         return {path: self._documents[path].last_modified for path in paths}
@@ -173,7 +174,7 @@ def hash_path(path: str) -> str:
 
 _UNWANTED_FOLDERS = frozenset({"node_modules"})
 SUBMODULE = "a repository of its own (submodule); index it by itself"
-BAD_NAME = "its name is not valid Unicode; rename it"
+BAD_NAME = "its name is not valid Unicode, or has control characters; rename it"
 
 LINK_FOLDER = "a symlink to a folder; only links to files are followed"
 LINK_PRIVATE = "a symlink to a file that no page may show: hidden, a key, or ignored by git"
@@ -259,11 +260,6 @@ def is_failure(reason: str) -> bool:
 def too_large(size: int, max_bytes: int, key: str) -> str:
     """The reason for a file over the limit that ``key`` sets."""
     return f"too large: {size:,} bytes, the limit is {max_bytes:,} ({key})"
-
-
-def printable(path: str) -> str:
-    """A path that can be shown and stored: invalid bytes as ``\\xNN``."""
-    return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 def _is_hidden(name: str) -> bool:

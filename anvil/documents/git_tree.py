@@ -7,10 +7,10 @@ from pathlib import Path
 from threading import RLock
 
 from anvil.documents import document_source
-from anvil.documents.document_source import BAD_NAME, LINK_PRIVATE, SUBMODULE, Selection, decoded, printable, refusal
+from anvil.documents.document_source import BAD_NAME, LINK_PRIVATE, SUBMODULE, Selection, decoded, refusal
 from anvil.documents.working_tree import expanded_document, file_time, modified
 from anvil.errors import SourceError
-from anvil.formats.characters import is_unicode
+from anvil.formats.characters import is_plain_name, plain_name
 from anvil.formats.data_formats import timestamp
 from anvil.git.objects import LINK_NOWHERE, Entry, landing
 from anvil.git.repository import Repository
@@ -84,7 +84,7 @@ class _Tree:
                 if reason is None:
                     entries[path] = self._identity(path, blob, before.get(path, ""), included.get(path))
                 elif reason:
-                    skipped.append(Skipped(printable(path), reason))
+                    skipped.append(Skipped(plain_name(path), reason))
             self._entries = entries
             return Scan(entries, tuple(skipped))
 
@@ -134,7 +134,7 @@ class _Tree:
                 self.scan()
             identity = (self._entries or {}).get(path)
             if identity is None:
-                return Skipped(printable(path), f"not a document of the {self.name}")
+                return Skipped(plain_name(path), f"not a document of the {self.name}")
             blob, _ = document_source.parts(identity)
             data = self._git.read_blob(blob)
             reason = self._refused[blob] = refusal(data, self._options.max_file_bytes)
@@ -161,7 +161,7 @@ class _Tree:
     def _judged(self, path: str, entry: Entry, accepted: frozenset[str]) -> tuple[str | None, str]:
         """(reason, blob id) of an entry: None for a document, a reason for a skipped file, empty for other files.
         ``accepted``: blobs that are documents in an index."""
-        if not is_unicode(path):
+        if not is_plain_name(path):
             return BAD_NAME, ""
         if entry.kind == "submodule":
             return (SUBMODULE if self._selection.enters(path) else ""), ""

@@ -23,14 +23,13 @@ from anvil.documents.document_source import (
     SUBMODULE,
     Selection,
     decoded,
-    printable,
     refusal,
 )
 from anvil.documents.file_changes import Signature, StatCache, is_stable, mark, signature, written_back
 from anvil.documents.folder_advice import no_folder
 from anvil.documents.repository_files import RepositoryFiles, long_path
 from anvil.errors import GitError, SourceError
-from anvil.formats.characters import is_unicode
+from anvil.formats.characters import is_plain_name, plain_name
 from anvil.formats.data_formats import timestamp
 from anvil.git.objects import LINK_NOWHERE, blob_id
 from anvil.git.repository import Repository
@@ -167,12 +166,12 @@ class WorkingTree:
         with self._lock:
             # The path may be from a client of a server.
             if not self._selection.wants(path) or any(part in ("", ".", "..") for part in path.split("/")):
-                return Skipped(printable(path), "not a document of this folder")
+                return Skipped(plain_name(path), "not a document of this folder")
             folder = os.path.dirname(self._real(path))
             if (
                 path not in self._last.entries and os.path.realpath(folder) != folder
             ):  # those of the last walk have none
-                return Skipped(printable(path), "it is reached through a symlink; links are not followed")
+                return Skipped(plain_name(path), "it is reached through a symlink; links are not followed")
             self._around.forget_links()
             cached, data = self._look(path, self._real(path))
             if isinstance(data, Skipped) or isinstance(cached.result, Skipped):
@@ -250,8 +249,8 @@ class WorkingTree:
                 if cached is not None and self._is_current(cached, base + name):
                     files[path] = cached
                     stat_cache.file(path, base + name, *cached[:3])
-                elif not is_unicode(name):
-                    skipped.append(Skipped(printable(path), BAD_NAME))
+                elif not is_plain_name(name):
+                    skipped.append(Skipped(plain_name(path), BAD_NAME))
                 elif item.is_dir(follow_symlinks=False):
                     if self._admits(f"{path}/"):
                         folders.append((path, above | {itself}))

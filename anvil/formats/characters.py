@@ -19,6 +19,8 @@ _READ = lazy_pattern(
 )
 _CONTROL = lazy_pattern("[\0-\x08\x0b-\x1f\x7f-\x9f]")
 """Control characters other than tab and newline."""
+_NOT_IN_NAMES = lazy_pattern("[\0-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Control characters, ends of lines, changes of the direction of text, and half of a surrogate pair."""
 LINE_END = re.compile(r"\r\n|\r|\n")
 """Only these end a line in Markdown; ``str.splitlines`` knows eight more."""
 LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
@@ -82,6 +84,17 @@ def decoded(data: bytes, unknown: Callable[[bytes], str] = lambda data: "cp1252"
 def is_unicode(path: str) -> bool:
     """Whether a path from the operating system is valid Unicode."""
     return path.isascii() or not any("\ud800" <= character <= "\udfff" for character in path)
+
+
+def is_plain_name(path: str) -> bool:
+    """Whether a path can be shown in a line: with it, no file forges a line, or looks like another."""
+    return (path.isascii() and path.isprintable()) or not _NOT_IN_NAMES.search(path)
+
+
+def plain_name(path: str) -> str:
+    """A path of the operating system that can be shown and stored: what is not plain in it is escaped, as ``\\xNN``."""
+    path = path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    return _NOT_IN_NAMES.sub(lambda found: ascii(found[0])[1:-1], path)
 
 
 def without_control(text: str) -> str:

@@ -26,6 +26,7 @@ from typing import Any
 from anvil.build.indexer import Indexer
 from anvil.embedding.provider import EmbeddingProvider, LocalExecutor
 from anvil.errors import AnvilError, ConfigError, DocumentRejected, DocumentTooLarge, NotFound
+from anvil.formats.characters import plain_name
 from anvil.formats.data_formats import timestamp
 from anvil.index_file import connection as connections
 from anvil.index_file import table_rows
@@ -268,7 +269,7 @@ def ingest_files(
             raise
     progress("ingesting", len(files), len(files))
     results = [outcome for file in files if isinstance(outcome := outcomes[file], Ingested)]
-    errors = [FileError(str(file), outcome) for file in files if isinstance(outcome := outcomes[file], str)]
+    errors = [FileError(plain_name(str(file)), outcome) for file in files if isinstance(outcome := outcomes[file], str)]
     return FolderReport.of(str(root), library, results, errors)
 
 

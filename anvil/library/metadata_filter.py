@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from anvil.errors import ConfigError
+from anvil.formats.characters import is_plain_name
 from anvil.formats.data_formats import canonical, is_deep
 from anvil.index_file.table_rows import most_chunks
 
@@ -233,8 +234,8 @@ def source_name(name: str, parameter: str = "source") -> str:
         raise ConfigError(f"{parameter} is empty. {_EXAMPLES.get(parameter, _EXAMPLES['source'])}")
     if len(name) > MAX_SOURCE_CHARACTERS:
         raise ConfigError(f"{parameter} has {len(name):,} characters; the limit is {MAX_SOURCE_CHARACTERS:,}.")
-    if not name.isprintable():
-        raise ConfigError(f"{parameter} must be printable characters. Rename what it names.")
+    if not is_plain_name(name):
+        raise ConfigError(f"{parameter} has control characters, or is not valid Unicode. Rename what it names.")
     return name
 
 

@@ -15,9 +15,10 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
 
+from anvil.documents.document_source import BAD_NAME
 from anvil.documents.file_changes import Signature, is_stable, signature, written_back
 from anvil.errors import SourceError
-from anvil.formats.characters import is_unicode
+from anvil.formats.characters import is_plain_name, plain_name
 from anvil.settings.schema import SITE_SEARCH
 from anvil.sites import page_addresses
 from anvil.sites.page_cache import KnownFile
@@ -111,8 +112,8 @@ def _state(
     path: str, entry: os.DirEntry[str], own: Collection[str], max_page_bytes: int
 ) -> os.stat_result | Skipped | None:
     """The state of a file that is read, or why a page is left out; None for other files. ``own``: those of Anvil."""
-    if not path.isprintable() or not is_unicode(path):
-        return Skipped(ascii(path)[1:-1], "its name has characters that cannot be shown")
+    if not is_plain_name(path):
+        return Skipped(plain_name(path), BAD_NAME)
     if entry.is_symlink():
         return Skipped(path, "it is a link to another file or folder") if _is_html(path) or entry.is_dir() else None
     if path == SITE_SEARCH or not (_is_html(path) or (path not in own and _is_about_pages(path))):

@@ -369,15 +369,19 @@ def test_a_pipe_neither_counts_nor_blocks(plain: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs a file system that takes any bytes as a name")
-def test_a_name_that_is_not_unicode(root: Path, source: Source) -> None:
+def test_a_name_that_cannot_be_shown_is_escaped(root: Path, source: Source) -> None:
+    """Not Unicode; with a line of its own, a colour and the end of a line; and one that seems to end in .exe."""
     if source is StagedTree and sys.version_info < (3, 11):
         pytest.skip("the last pygit2 for Python 3.10 cannot list an index with such a name")
-    with open(os.fsencode(root / "docs") + b"/caf\xe9.md", "wb") as file:
-        file.write(b"x")
+    write(root / "docs" / "zero\u200cwidth.md", "x")  # as in names in Persian
+    for name in (b"caf\xe9.md", b"a\n\x1b[31mb.md", "c\u202eexe.md".encode()):
+        with open(os.fsencode(root / "docs") + b"/" + name, "wb") as file:
+            file.write(b"x")
     commit(root, "odd name", at=1_700_000_100)
     made = source(root / "docs")
-    assert list(made.scan().entries) == ["a.md"]
-    assert reasons(made) == {"caf\\xe9.md": "its name is not valid Unicode; rename it"}
+    assert list(made.scan().entries) == ["a.md", "zero\u200cwidth.md"]
+    reason = "its name is not valid Unicode, or has control characters; rename it"
+    assert reasons(made) == dict.fromkeys(["caf\\xe9.md", "a\\n\\x1b[31mb.md", "c\\u202eexe.md"], reason)
 
 
 def test_an_unreadable_file_and_folder(plain: Path, monkeypatch: pytest.MonkeyPatch) -> None:
