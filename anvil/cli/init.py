@@ -126,9 +126,9 @@ def command(
     docs = docs or (older.docs if older else None)
     config, base, config_file = _project(docs)
     folder = base / config.docs
-    if not folder.is_dir():
-        from anvil.documents.folder_advice import no_folder
+    from anvil.documents.folder_advice import larger_folder_note, no_folder
 
+    if not folder.is_dir():
         raise ConfigError(no_folder(folder, docs or config.docs))
     if index_url.is_remote(config.index or ""):
         raise ConfigError("'index' names a published index, which does not go into git. There is nothing to set up.")
@@ -142,6 +142,8 @@ def command(
         output.say(f"{output.relative(config_file)} exists already and is not changed.")
     else:
         _write_config(Path(docs or config.docs).as_posix(), index.relative_to(root).as_posix(), older)
+        if docs is None and (note := larger_folder_note(folder)):
+            output.warn(note)
     _put_into_git(index, root, commit_index)
 
 

@@ -5,15 +5,23 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 from anvil.documents import document_source
 from anvil.values import PAGE_ENDINGS
-from anvil.wording import listed
+from anvil.wording import counted, listed
 
 MAX_SEARCHED_ENTRIES = 2000
 """Names that a search for pages looks at."""
+MAX_COUNTED_ENTRIES = 500
+"""Names of one of several folders that are compared."""
+MAX_FOLDERS = 100
+"""Folders that are compared."""
+_INSTALLED = ("node_modules", "venv")
+FEW_PAGES = 10
+"""Documentation with fewer pages may be elsewhere, in a folder with this number at least and twice as many."""
 
 
 def no_folder(folder: Path, shown: str = "") -> str:
@@ -26,23 +34,29 @@ def folder_advice(folder: Path) -> str:
     """What to name in place of a documentation folder that is missing or has no page: the folders near it that have
     Markdown, and the folder around it if that has."""
     around = next((parent for parent in folder.absolute().parents if parent.is_dir()), Path.cwd())
-    near = [str(around / name) for name in _with_pages(around) if name != folder.name][:4]
+    near = [str(around / name) for name in _page_counts(around) if name != folder.name][:4]
     hold = [f"{listed(near)} {'hold' if near[1:] else 'holds'} Markdown"] if near else []
-    own = sorted(_pages_in(around)[0], key=lambda name: (not name.lower().startswith("readme."), name))
+    pages = (entry.name for entry in _entries(around) if entry.name.lower().endswith(PAGE_ENDINGS))
+    own = sorted(pages, key=lambda name: (not name.lower().startswith("readme."), name))
     if own:
         hold.append(f"{repr('.') if around == Path.cwd() else around} has {own[0]}")
     return f"Name the documentation folder with --docs{': ' if hold else ''}{', and '.join(hold)}."
 
 
+def larger_folder_note(folder: Path) -> str | None:
+    """A message: another folder beside a documentation folder has many more pages, such as ``book`` beside ``docs``."""
+    counts = _page_counts(folder.parent)
+    other, count = max(counts.items(), key=lambda item: item[1], default=("", 0))
+    own = counts[folder.name]
+    if own >= FEW_PAGES or count < max(FEW_PAGES, 2 * own):
+        return None
+    pages = counted(count, "Markdown file") if count < MAX_COUNTED_ENTRIES else "more"
+    return f"{other} has {pages}, {folder.name} has {own}. If it is the documentation, name it with --docs {other}."
+
+
 def other_formats_note(folder: Path, pages: int) -> str | None:
     """A message: a folder has more documentation in other formats than ``pages``, its pages, and how to index that."""
-
-    def names_below() -> Iterator[str]:  # without hidden and built folders
-        for _, folders, names in os.walk(folder):
-            folders[:] = [name for name in folders if name[:1] not in "._" and name not in ("node_modules", "venv")]
-            yield from names
-
-    names = itertools.islice(names_below(), MAX_SEARCHED_ENTRIES) if pages < MAX_SEARCHED_ENTRIES else ()
+    names = itertools.islice(_names_below(folder), MAX_SEARCHED_ENTRIES) if pages < MAX_SEARCHED_ENTRIES else ()
     formats = document_source.other_formats(name for name in names if not name.endswith(".html"))
     if formats.total() <= pages:
         return None
@@ -53,36 +67,30 @@ def other_formats_note(folder: Path, pages: int) -> str | None:
     )
 
 
-def _pages_in(folder: Path, most: int = MAX_SEARCHED_ENTRIES) -> tuple[list[str], int]:
-    """Names of the Markdown files in a folder, without those in its subfolders; and how many names were looked at."""
-    names = [entry.name for entry in _entries(folder, most)]
-    return [name for name in names if name.lower().endswith(PAGE_ENDINGS)], len(names)
+def _names_below(folder: Path) -> Iterator[str]:
+    """Names of the files in a folder and its subfolders, without hidden, built and installed ones."""
+    for _, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if name[:1] not in "._" and name not in _INSTALLED)
+        yield from names
 
 
-def _with_pages(around: Path) -> list[str]:
-    """Names of the folders in ``around`` with Markdown in them or in their subfolders."""
-    left = MAX_SEARCHED_ENTRIES
-    names_with_pages: list[str] = []
-    for folder in _folders_in(around):
-        for inside in (folder, *_folders_in(folder)):
-            pages, looked_at = _pages_in(inside, left)
-            left -= looked_at
-            if pages:
-                names_with_pages.append(folder.name)
-                break
-        if left <= 0:
-            break
-    return names_with_pages
+def _page_counts(around: Path) -> Counter[str]:
+    """The folders in ``around`` that have Markdown, by name, with the number of files; many of them are not counted."""
+    counts = Counter[str]()
+    for folder in _folders_in(around)[:MAX_FOLDERS]:
+        names = itertools.islice(_names_below(folder), MAX_COUNTED_ENTRIES)
+        counts[folder.name] = sum(name.lower().endswith(PAGE_ENDINGS) for name in names)
+    return +counts
 
 
 def _folders_in(around: Path) -> list[Path]:
     """Folders, without hidden ones, links and installed packages."""
     entries = [entry for entry in _entries(around) if entry.is_dir(follow_symlinks=False)]
-    names = (entry.name for entry in entries if entry.name not in ("node_modules", "venv"))
+    names = (entry.name for entry in entries if entry.name not in _INSTALLED)
     return sorted(around / name for name in names if not name.startswith("."))
 
 
-def _entries(folder: Path, most: int = MAX_SEARCHED_ENTRIES) -> list[os.DirEntry[str]]:
+def _entries(folder: Path) -> list[os.DirEntry[str]]:
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
-        return list(itertools.islice(entries, most))
+        return list(itertools.islice(entries, MAX_SEARCHED_ENTRIES))
     return []

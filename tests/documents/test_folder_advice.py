@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from anvil.documents.folder_advice import folder_advice, other_formats_note
+from anvil.documents.folder_advice import folder_advice, larger_folder_note, other_formats_note
 from tests.conftest import write
+from tests.support.in_process import program
 
 
 def test_the_folders_near_a_missing_one_that_hold_pages_are_named(
@@ -18,6 +19,17 @@ def test_the_folders_near_a_missing_one_that_hold_pages_are_named(
     write(tmp_path, {"manual/deep/a.md": "# A\n", "src/a.py": "", ".hidden/a.md": "# A\n", "README.md": "# R\n"})
     named = f"--docs: {tmp_path / 'manual'} holds Markdown, and '.' has README.md."
     assert folder_advice(tmp_path / "docs") == f"Name the documentation folder with {named}"
+
+
+def test_a_folder_with_many_more_pages_is_named(tmp_path: Path) -> None:
+    write(tmp_path, {f"docs/{n}.md": "" for n in range(5)} | {f"book/src/{n // 5}/{n}.md": "" for n in range(9)})
+    assert larger_folder_note(tmp_path / "docs") is None
+    write(tmp_path, {"book/src/9.md": "", "notes/a.md": ""})
+    note = "book has 10 Markdown files, docs has 5. If it is the documentation, name it with --docs book."
+    assert larger_folder_note(tmp_path / "docs") == note
+    assert program("init", "--yes", cwd=tmp_path).stderr == f"anvil: {note}\n"
+    write(tmp_path, {"docs/5.md": ""})
+    assert larger_folder_note(tmp_path / "docs") is None
 
 
 def test_other_formats_are_named_where_they_are_more_than_the_pages(tmp_path: Path) -> None:
