@@ -223,11 +223,10 @@ class OpenedIndex:
         return publish.is_kept_out_of_git(self.location.path.parent)
 
     def ensure_usable(self) -> None:
-        """Raise :class:`SourceError` when the folder no longer exists. No empty one replaces it."""
         self.ensure_folder(self.docs_root)
 
     def ensure_folder(self, folder: Path | None) -> None:
-        """Raise :class:`SourceError` when the folder no longer exists."""
+        """Raise :class:`SourceError` when the folder no longer exists. No empty one replaces it."""
         if folder is not None and not folder.is_dir():
             if self.collection is not None:
                 raise SourceError(f"There is no folder {folder}. Make it, or correct docs of this collection.")

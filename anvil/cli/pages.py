@@ -156,18 +156,15 @@ def section_at(opened: Anvil, page: str, line: int) -> str:
 
 def glob(opened: Anvil, typed: str) -> str:
     """A glob over paths in the docs folder. If it begins with that folder, as results do, that part is removed."""
-    forms = (glob_in(opened.alone(member), typed) for member in opened.selected())
-    return next((form for form in forms if form != typed), typed)
-
-
-def glob_in(opened: Anvil, typed: str) -> str:
-    """:func:`glob` for one index."""
     line = LINE.fullmatch(typed)
-    forms = [
-        form for text in [typed, *([line["path"]] if line else [])] for form in (text, _below(opened.docs_root, text))
-    ]
-    paths = [page.file_path for page in opened.list_pages().pages]
-    return next((form for form in forms if form and any(map(patterns.selects(form), paths))), typed)
+    texts = (typed, line["path"]) if line else (typed,)
+    for member in opened.selected():
+        paths = [page.file_path for page in opened.alone(member).list_pages().pages]
+        forms = [form for text in texts for form in (text, _below(member.docs_root, text)) if form]
+        form = next((form for form in forms if any(map(patterns.selects(form), paths))), typed)
+        if form != typed:
+            return form
+    return typed
 
 
 def folder(opened: Anvil, typed: str) -> str:

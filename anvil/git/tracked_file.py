@@ -14,7 +14,7 @@ from pathlib import Path
 from anvil.errors import ArtifactError, ArtifactMissing, ArtifactRejected, SourceError
 from anvil.git.repository import Repository
 from anvil.settings.schema import INDEX_FOLDER
-from anvil.system import installation
+from anvil.system import installation, safe_files
 
 _POINTER = re.compile(rb"version https://git-lfs\.github\.com/spec/v1\n(?:.*\n)*?oid sha256:([0-9a-f]{64})\n")
 _MAX_POINTER_BYTES = 1024
@@ -124,10 +124,10 @@ class TrackedIndex:
         try:
             # Block by block, and not by objects.blob_id: an index may be larger than the memory.
             header = b"blob %d\0" % self.index.stat().st_size
-            if _hashed(self.index, hashlib.sha1(header, usedforsecurity=False)) == blob:
+            if safe_files.hashed(self.index, hashlib.sha1(header, usedforsecurity=False)) == blob:
                 return True
             pointed = self._pointed(blob)
-            return pointed is not None and _hashed(self.index, hashlib.sha256()) == pointed
+            return pointed is not None and safe_files.sha256(self.index) == pointed
         except OSError:
             return False
 
@@ -159,11 +159,3 @@ def is_pointer(file: Path) -> bool:
             return _POINTER.match(opened.read(_MAX_POINTER_BYTES)) is not None
     except OSError:
         return False
-
-
-def _hashed(file: Path, whole: hashlib._Hash) -> str:
-    """Add a file's bytes to a hash, block by block; the result, hex."""
-    with file.open("rb") as opened:
-        while block := opened.read(1 << 20):
-            whole.update(block)
-    return whole.hexdigest()

@@ -398,18 +398,14 @@ def unlogged() -> Iterator[None]:
         _unlogged.reset(token)
 
 
-class _LogFilter(logging.Filter):
-    def filter(self, record: logging.LogRecord) -> bool:
-        return not _unlogged.get()
-
-
-_FILTER = _LogFilter()
+def _is_logged(record: logging.LogRecord) -> bool:
+    return not _unlogged.get()
 
 
 def install_log_filter() -> None:
     """Add the filter to the library's loggers. A second call does nothing."""
     for version in ("", "2"):  # our library, and that of OpenAI's client
         for name in ("connection", "http11", "proxy", "socks"):
-            logging.getLogger(f"httpcore{version}.{name}").addFilter(_FILTER)
-        logging.getLogger(f"httpx{version}").addFilter(_FILTER)
-    logging.getLogger("openai._base_client").addFilter(_FILTER)
+            logging.getLogger(f"httpcore{version}.{name}").addFilter(_is_logged)
+        logging.getLogger(f"httpx{version}").addFilter(_is_logged)
+    logging.getLogger("openai._base_client").addFilter(_is_logged)

@@ -293,7 +293,6 @@ class Writer:
         execute("UPDATE windows SET id = id + ? WHERE id BETWEEN ? AND ?", (moved, *windows))
 
     def clear(self) -> None:
-        """Remove all documents."""
         self.connection.execute("INSERT INTO chunks_fts (chunks_fts) VALUES ('delete-all')")
         for table in ("chunks", "sections", "documents"):
             self.connection.execute(f"DELETE FROM {table}")

@@ -220,7 +220,6 @@ class MilvusIndex:
     # --- filters ---------------------------------------------------------------------------------------------
 
     def select(self, file_filter: str | None, paths: Collection[str] | None) -> NDArray[np.bool_] | None:
-        """The pages whose path is in ``file_filter`` and is one of ``paths``; None where neither is given."""
         if not file_filter and paths is None:
             return None
         is_selected = patterns.selects(file_filter or "")

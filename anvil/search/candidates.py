@@ -328,7 +328,6 @@ class FileIndex(KeywordTables):
         return factors(self.reader.paths(), self.reader.meta())
 
     def warm(self) -> None:
-        """Read what the first query would wait for."""
         len(self.vectors.rows)
         bool(self.links)
 
@@ -337,7 +336,6 @@ class FileIndex(KeywordTables):
         self._vectors = None
 
     def select(self, file_filter: str | None, paths: Collection[str] | None) -> NDArray[np.bool_] | None:
-        """The chunks whose path is in ``file_filter`` and is one of ``paths``; None where neither is given."""
         if not file_filter and paths is None:
             return None
         pattern = patterns.bounded(file_filter or "")

@@ -155,7 +155,7 @@ class App:
         if resources is not None:
             self.server.extensions[SKILLS_EXTENSION] = {}
         of_connection = connection_methods(resources) if standing else frozenset()
-        for method in self.answers.methods | of_connection:
+        for method in self.answers.methods.keys() | of_connection:
             answer = self._answer_connection if method in of_connection else self._answer
             self.server.add_request_handler(method, PARAMS.get(method, types.PaginatedRequestParams), answer)
         self.server.add_notification_handler("notifications/initialized", types.NotificationParams, self._initialized)

@@ -59,30 +59,27 @@ class Answers:
         assert len(self._tools) == sum(len(toolset.tools) for toolset in toolsets)  # no two have a tool of one name
         pages = [served.target for served in running if served.toolset.has_pages]
         self.resources = Resources(pages[0]) if pages else None
-        self._methods: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+        self.methods: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
             "tools/list": self._list_tools,
             "tools/call": self._call_tool,
             **(self.resources.methods if self.resources else {}),
         }
 
-    @property
-    def methods(self) -> frozenset[str]:
         """The methods that :meth:`answer` has in all revisions of the protocol."""
-        return frozenset(self._methods)
 
     def answer(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         """The result of a request. Raises :class:`ProtocolError`."""
-        if method not in self._methods:
+        if method not in self.methods:
             raise self.unknown(method)
         if method == "tools/call":  # it logs its time itself
             return self._call_tool(params)
         with timed(method):
-            return self._methods[method](params)
+            return self.methods[method](params)
 
     def unknown(self, method: str) -> ProtocolError:
         """The error for a method that there is not."""
         shown = method if len(method) <= MAX_SHOWN_METHOD_CHARS else f"{method[:MAX_SHOWN_METHOD_CHARS]}..."
-        message = f"Method not found: {shown!r}. This server answers {', '.join(self._methods)}."
+        message = f"Method not found: {shown!r}. This server answers {', '.join(self.methods)}."
         return ProtocolError(METHOD_NOT_FOUND, message, shown)
 
     def describe(self) -> None:

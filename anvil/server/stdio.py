@@ -146,10 +146,10 @@ class StdioPipe:
                 self._queued.popleft()
                 self._moved.notify_all()
 
-    def flush(self, timeout_s: float = WRITTEN_S) -> None:
-        """Wait until the queued lines are written, for ``timeout_s`` at most."""
+    def flush(self) -> None:
+        """Wait until the queued lines are written, for :data:`WRITTEN_S` at most."""
         with self._moved:
-            self._moved.wait_for(lambda: not self._queued, timeout_s)
+            self._moved.wait_for(lambda: not self._queued, WRITTEN_S)
 
 
 def serve(

@@ -72,11 +72,15 @@ def text(path: Path, max_bytes: int = MAX_BYTES, errors: str = "strict") -> str:
 
 def sha256(path: Path, opener: Callable[[str, int], int] | None = None) -> str:
     """SHA-256 of a file of any size, hex. ``opener``: as of :func:`open`."""
-    digest = hashlib.sha256()
+    return hashed(path, hashlib.sha256(), opener)
+
+
+def hashed(path: Path, whole: hashlib._Hash, opener: Callable[[str, int], int] | None = None) -> str:
+    """Add a file of any size to a hash; the result, hex."""
     with open(path, "rb", opener=opener) as file:
         while block := file.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()
+            whole.update(block)
+    return whole.hexdigest()
 
 
 def write_file(path: Path, content: str | bytes, *, replace: bool = False, flush: bool = True) -> None:
