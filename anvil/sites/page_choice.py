@@ -161,7 +161,7 @@ def choose(
     is_closed = all(map(is_noindex, filter(_is_readable, facts.values())))
     pages: list[SitePage] = []
     left_out: list[Skipped] = []
-    taken: dict[str, str] = {}
+    taken: dict[str, SitePage] = {}
     for path in sorted(facts):
         page = facts[path]
         address, moved = _address(path, page, listed, base, keys, folders)
@@ -177,14 +177,16 @@ def choose(
             or _by_text(path, page)
         )
         own = page_addresses.key(address)
-        if reason is None and own in taken:
-            reason = f"{taken[own]} has the same address"
+        other = taken.get(own)
+        # "a.html" and "a/" may be two pages, as a function and a class of one name are in Dokka's
+        if reason is None and other and (other.address == address or _whole(other.facts) == _whole(page)):
+            reason = f"{other.file} has the same address"
         if reason is not None:
             left_out.append(Skipped(path, reason))
             continue
-        taken[own] = path
         root = options.url.rstrip("/") + "/" if options.url else base
         pages.append(SitePage(path, address, page_addresses.joined(root, f"./{address}"), version, language, page))
+        taken[own] = pages[-1]
     return Pages(tuple(pages), tuple(left_out))
 
 
@@ -298,7 +300,7 @@ def repeated(pages: Sequence[SitePage], sources: Mapping[str, str]) -> list[Skip
     def order(page: SitePage) -> tuple[int, bool, bool, int, str]:
         no_source = page.file not in sources
         return (
-            _words_in(page.facts.passages.partition(" ")[0]),
+            _words_in(_whole(page.facts)),
             no_source,
             page.file in listing or _LISTING.fullmatch(page.file) is not None,
             len(page.file),
@@ -331,6 +333,11 @@ def short_digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:DIGEST_CHARACTERS]
 
 
+def _whole(page: PageFacts) -> str:
+    """All text of a page in short."""
+    return page.passages.partition(" ")[0]
+
+
 def _words_in(passage: str) -> int:
     return int(passage[DIGEST_CHARACTERS:] or 0)
 
@@ -339,9 +346,8 @@ def _is_copy(page: SitePage, others: Sequence[SitePage]) -> bool:
     """Whether a page whose passages are in ``others`` is one of them (in whole, by title, or as one is not translated),
     or lists them. A translation, which may be in part, has no shorter path than its original."""
     headings = page.facts.heading_digests.split(" ")
-    whole = page.facts.passages.partition(" ")[0]
     return any(
-        whole == other.facts.passages.partition(" ")[0]
+        _whole(page.facts) == _whole(other.facts)
         or page.facts.title == other.facts.title
         or page.language != other.language
         or short_digest(other.facts.title) in headings

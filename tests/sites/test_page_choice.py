@@ -38,6 +38,16 @@ def test_a_listing_has_thirty_words_at_most(path: str) -> None:
         assert [page.file for page in chosen.pages] == ([path] if is_page else [])
 
 
+def test_a_file_and_a_folder_of_one_name_are_two_pages_if_their_texts_differ() -> None:
+    """As the function and the class of one name in Dokka's pages, and the module ``index`` in those of TypeDoc."""
+    for passages, files in (("b", ["a.html", "a/index.html"]), ("a", ["a.html"])):
+        facts = {"a.html": PageFacts("A", word_count=9, passages="a"), "a/index.html": PageFacts("A", word_count=9)}
+        facts["a/index.html"] = facts["a/index.html"]._replace(passages=passages)
+        chosen = page_choice.choose(facts, None, SiteOptions())
+        assert [page.file for page in chosen.pages] == files
+        assert [page.address for page in chosen.pages] == ["a.html", "a/"][: len(files)]
+
+
 def test_noindex_leaves_no_page_out_if_all_pages_of_a_site_have_it() -> None:
     """As Writerside writes it by default, and hosts of private sites."""
     closed = PageFacts("A", word_count=500, own_words=500, robots="noindex")
