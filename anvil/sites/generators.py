@@ -241,12 +241,13 @@ GENERATORS = (
         content=("#main-content", "main"),
         ignore="#copy-path, .rustdoc-breadcrumbs, .rightside, a.src, a.anchor, a.doc-anchor, .hideme, .test-arrow, "
         ".tooltip",
+        title="head > title",
     ),
     Generator(
         "doxygen",
         meta="doxygen",
         content=("div.contents",),
-        ignore=".dynheader, .dyncontent, #SRIndex, .title > .ingroups",
+        ignore=".dynheader, .dyncontent, #SRIndex, .title > :is(.ingroups, .mlabels)",
         title=".headertitle .title",
     ),
     Generator("odoc", meta="odoc", content=(".odoc-preamble, .odoc-content",)),
@@ -264,7 +265,12 @@ GENERATORS = (
         entries=".docstring > header, .docstring > summary",
     ),
     Generator("exdoc", meta="exdoc", content=("main",), ignore="main footer, .top-search, .app-vsn, .icon-action"),
-    Generator("typedoc", markup="header.tsd-page-toolbar", content=(".col-content",), ignore=".tsd-breadcrumb"),
+    Generator(
+        "typedoc",
+        markup="header.tsd-page-toolbar",
+        content=(".col-content",),
+        ignore=".tsd-breadcrumb, .tsd-index-group:not(:has(a:not([href^='#'])))",
+    ),
     Generator("dokka", markup="#content[pageids]", content=("#content",), ignore=".copy-popup-wrapper"),
     Generator(
         "rdoc",

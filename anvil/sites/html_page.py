@@ -131,7 +131,7 @@ def _title(tree: Tree, headings: tuple[Heading, ...], generator: Generator) -> s
     if generator.title and (element := html_tree.first(tree, generator.title)) is not None:
         ignored = html_tree.ids(html_tree.select(element, generator.ignore)) if generator.ignore else frozenset()
         if given := " ".join(word_lists.spaced_text(element, ignored).split()):
-            return given
+            return _TITLE_SEPARATOR.split(given)[0] if element.tag == "title" else given
     title = _text(html_tree.first(tree, "head > title") or html_tree.first(tree, "title"))
     parts = [part for part in _TITLE_SEPARATOR.split(title) if part] or [title]
     top = [heading.text for heading in headings if heading.level == 1 and heading.text]

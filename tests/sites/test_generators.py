@@ -59,9 +59,10 @@ from anvil.sites.page_content import PageRules
         (
             "typedoc",
             """<header class="tsd-page-toolbar">Search</header><div class="col-content"><ul class="tsd-breadcrumb">
-            <li>index</li></ul><h1>Class A</h1><pre><code class="ts">a<br>b</code></pre></div>
+            <li>index</li></ul><h1>Class A</h1><div class="tsd-index-group"><h3>Methods</h3><a href="#b">b</a></div><div
+            class="tsd-index-group"><a href="b.html">c</a></div><pre><code class="ts">a<br>b</code></pre></div>
             <div class="col-sidebar">Settings</div>""",
-            "# Class A\n\n```ts\na\nb\n```\n",
+            "# Class A\n\n[c](b.html)\n\n```ts\na\nb\n```\n",
         ),
         (
             "dokka",
@@ -321,6 +322,10 @@ def test_an_operator_in_code_of_a_heading_is_its_name() -> None:
             "std/lamps",
         ),
         ('<header id="title-block-header"><h1 class="title">Lamps</h1></header><h1 id="wicks">Wicks</h1>', "Lamps"),
+        (
+            '<meta name="generator" content="rustdoc"><title>Lamp in house::hall - Rust</title><h1>Struct Lamp</h1>',
+            "Lamp in house::hall",
+        ),
         ("<title>Manual - Chapter 1: Lamps</title><body><h3>1: Lamps</h3>", "Chapter 1: Lamps"),
         ("<title>JSDoc: Home</title><body><h1>Home</h1><article><h1>Lamps</h1></article>", "Lamps"),
         ("<title>Home</title><body><h1>Home</h1>", "Home"),
@@ -336,7 +341,8 @@ def test_an_operator_in_code_of_a_heading_is_its_name() -> None:
         ),
         (
             """<meta name="generator" content="Doxygen 1.9.4"><title>Harbour: Member List</title><div
-            class="headertitle"><div class="title">Lamp&lt; T &gt; Member List <div class="ingroups">Light</div>""",
+            class="headertitle"><div class="title">Lamp&lt; T &gt; Member List<span class="mlabels">abstract</span>
+            <div class="ingroups">Light</div>""",
             "Lamp< T > Member List",
         ),
     ],
