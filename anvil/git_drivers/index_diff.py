@@ -13,6 +13,7 @@ from anvil.index_file.reader import Reader
 from anvil.index_file.table_rows import StoredDocument
 from anvil.search.moved_pages import moved_pages
 from anvil.search.pages import page_text
+from anvil.values import OPTIONAL
 from anvil.wording import counted, full_heading
 
 Kind = Literal["added", "changed", "moved", "removed"]
@@ -34,7 +35,7 @@ class PageChange:
     kind: Kind
     file_path: str
     sections: tuple[SectionChange, ...]
-    old_path: str | None = None
+    old_path: str | None = field(default=None, metadata=OPTIONAL)
     title: str = field(default="", compare=False)
 
 
