@@ -7,7 +7,7 @@ configuration files by the XDG specification: ``~/.config``), ``{config}/`` (the
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -264,12 +264,6 @@ def entry(client: McpClient, name: str, words: list[str]) -> dict[str, Any]:
 
 def words(client: McpClient, server: Any) -> list[str]:
     """The command of an entry, with its arguments; what is not text is left out."""
-    if not isinstance(server, Mapping):
-        return []
-    return [word for word in _listed(client, server) if isinstance(word, str)]
-
-
-def _listed(client: McpClient, server: Mapping[str, Any]) -> Iterator[Any]:
-    for key in (client.command, client.arguments):
-        value = server.get(key)
-        yield from value if isinstance(value, list) else [value]
+    values = [server.get(key) for key in (client.command, client.arguments)] if isinstance(server, Mapping) else []
+    lists = [value if isinstance(value, list) else [value] for value in values]
+    return [word for listed in lists for word in listed if isinstance(word, str)]

@@ -82,6 +82,8 @@ class Cluster:
 
     def embed(self, batches: Iterable[Sequence[str]]) -> EmbeddedBatches:
         """The vectors of each batch, in order; up to ``MAX_LOCAL_TEXTS`` are embedded on this machine."""
+        import numpy as np
+
         source = iter(batches)
         first: list[Sequence[str]] = []
         while sum(map(len, first)) <= MAX_LOCAL_TEXTS:
@@ -95,7 +97,9 @@ class Cluster:
             same_bits = True
             for message, vectors in driver.embed(self._request(), chain(first, source)):
                 same_bits &= message["alike"] is True
-                yield self._embedded(message, vectors)
+                rows = np.frombuffer(vectors, "<f4").reshape(-1, self._provider.dimensions)
+                failed = {int(row): str(reason) for row, reason in message["failed"].items()}
+                yield Embedded(rows.astype(np.float32, copy=False), failed)
         if not same_bits:
             self.notes.append(
                 "Some workers of the cluster compute with other last bits than this machine (another processor or "
@@ -114,12 +118,6 @@ class Cluster:
             "model": model,
             "dimensions": self._settings.dimensions,
         }
-
-    def _embedded(self, message: dict[str, Any], vectors: bytes) -> Embedded:
-        import numpy as np
-
-        rows = np.frombuffer(vectors, "<f4").reshape(-1, self._provider.dimensions).astype(np.float32, copy=False)
-        return Embedded(rows, {int(row): str(reason) for row, reason in message["failed"].items()})
 
 
 def _ensure_reachable(address: str) -> None:

@@ -132,12 +132,7 @@ class VectorIndex:
 
     def similarity_with_page(self, query: NDArray[np.float32]) -> NDArray[np.float32]:
         """Each chunk's best cosine plus the weighted one of its page, which ranks pages on the subject first."""
-        return with_page(self.similarity(query), self.page_similarity(query))
-
-
-def with_page(own: NDArray[np.float32], pages: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The cosines of chunks plus the weighted cosines of their pages (chunks,)."""
-    return own + PAGE_WEIGHT * pages
+        return self.similarity(query) + PAGE_WEIGHT * self.page_similarity(query)
 
 
 def nearest_pairs(
@@ -399,7 +394,7 @@ def nearness(
     """:meth:`CandidateIndex.with_nearest` where all ``vectors`` are in memory. ``rows``: that of each place; ``named``:
     places; ``allowed``: a mask over them."""
     pages = vectors.page_similarity(vector)
-    similarities = with_page(vectors.similarity(vector), pages).astype(np.float64).round(SCORE_DIGITS)
+    similarities = (vectors.similarity(vector) + PAGE_WEIGHT * pages).astype(np.float64).round(SCORE_DIGITS)
     places = np.union1d(named, best_places(similarities, allowed, count))
     page_cosines = pages[places].astype(np.float64).round(SCORE_DIGITS)
     return Nearness(

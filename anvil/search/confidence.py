@@ -83,8 +83,7 @@ class Fits:
 @cache
 def fits_for(model_digest: str) -> Fits:
     """The fits for vectors of this model; for another one, of words alone."""
-    text = importlib.resources.files("anvil.search").joinpath(FILE).read_text(encoding="utf-8")
-    table = json.loads(text)
+    table = json.loads(importlib.resources.files("anvil.search").joinpath(FILE).read_text(encoding="utf-8"))
     vectors = next((model["fit"] for model in table["models"] if model["digest"] == model_digest), None)
     return Fits(words=Fit(**table["words"]["fit"]), vectors=None if vectors is None else Fit(**vectors))
 
