@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from anvil.doc_tests.suite_report import standing, unanswered
+from anvil.doc_tests.suite_report import unanswered
 from anvil.index_file.reader import Reader
 from anvil.search.pages import page_text
 from anvil.text import markdown_sections
@@ -189,7 +189,7 @@ def question_notes(report: TestReport, opened: Anvil) -> Iterator[Note]:
     worse = comparison.worse if comparison is not None else ()
     for difference in worse:
         level: Level = "error" if difference.decisive else "warning"
-        message = f"{difference.ask!r}: {standing(difference.before)} before, {standing(difference.after)} now."
+        message = f"{difference.ask!r}: {difference.before.standing} before, {difference.after.standing} now."
         file = in_checkout(opened, difference.page) if difference.page else None
         yield Note(level, f"{message} {difference.reason}".strip(), file, difference.line if file else None)
     suite = in_workspace(Path(report.suite).resolve())

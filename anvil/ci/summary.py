@@ -16,7 +16,6 @@ from anvil import wording
 from anvil.build.report import BuildReport
 from anvil.ci.runners import visible
 from anvil.dependencies.values import DocsReport
-from anvil.doc_tests.suite_report import standing
 from anvil.formats.characters import backticks
 from anvil.git_drivers.index_diff import IndexDifference, PageChange
 from anvil.impact.values import AffectedSection, Impact
@@ -402,7 +401,7 @@ def _comparison(comparison: Comparison, since: str | None, pages_url: str | None
             rows = [
                 (
                     f"{'**lost** ' if each.kind == 'worse' and each.decisive else ''}{code(each.ask)}",
-                    f"{standing(each.before)} → {standing(each.after)}",
+                    f"{each.before.standing} → {each.after.standing}",
                     _blame(each, pages_url),
                 )
                 for each in differences

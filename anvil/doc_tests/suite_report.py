@@ -64,7 +64,7 @@ def _comparison(comparison: Comparison, style: Style) -> Iterator[str]:
         yield f"  {note}"
     for difference in comparison.differences:
         yield f"  {style(difference.kind, 'red' if difference.kind == 'worse' else 'green')}  {cut(difference.ask)}"
-        yield f"         {standing(difference.before)} before, {standing(difference.after)} now. {difference.reason}"
+        yield f"         {difference.before.standing} before, {difference.after.standing} now. {difference.reason}"
 
 
 def summary(comparison: Comparison) -> str:
@@ -76,18 +76,10 @@ def summary(comparison: Comparison) -> str:
     return f"{counted(worse, 'question')} got worse{lost}, {better} better."
 
 
-def standing(outcome: Outcome) -> str:
-    """Where the expected page is among the results, in words."""
-    if outcome.expected == "nothing":
-        return "unanswered" if outcome.status == "pass" else "answered"
-    doubt = " (unlikely to answer)" if outcome.doubtful else ""
-    return "not found" if outcome.rank is None else f"result {outcome.rank}{doubt}"
-
-
 def unanswered(outcome: Outcome) -> str:
     """A sentence on a question that failed: where the expected page is, and which one comes first."""
     first = f" {outcome.answers[0].file_path} comes first." if outcome.answers else ""
-    return f"{outcome.ask!r} expects {outcome.expected}: {standing(outcome)}.{first}"
+    return f"{outcome.ask!r} expects {outcome.expected}: {outcome.standing}.{first}"
 
 
 def weak_questions(report: TestReport, questions: Sequence[Question], file: str) -> Iterator[str]:

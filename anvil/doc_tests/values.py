@@ -130,6 +130,14 @@ class Outcome:
         return self.status == "fail" and self.rank is not None and self.rank <= self.within
 
     @property
+    def standing(self) -> str:
+        """Where the expected page is among the results, in words."""
+        if self.expected == "nothing":
+            return "unanswered" if self.status == "pass" else "answered"
+        doubt = " (unlikely to answer)" if self.doubtful else ""
+        return "not found" if self.rank is None else f"result {self.rank}{doubt}"
+
+    @property
     def failure(self) -> str:
         """What became of the expected page, in words that follow it."""
         if self.expected == "nothing":
