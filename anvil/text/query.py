@@ -50,6 +50,7 @@ _GREEK = lazy_pattern("[\u0370-\u03ff\u1f00-\u1fff]")
 _CAMEL = lazy_pattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _QUOTED = lazy_pattern(r'["\u201c]([^"\u201c\u201d]+)["\u201d]')
 _QUALIFIED = lazy_pattern(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+)(?:\(\))?")
+_CODE_NAME = lazy_pattern(r"(?:^|[^A-Za-z])([A-Za-z]+)\(\)|`([A-Za-z]+)`")
 _ENDING = lazy_pattern(r"\.\w+$")
 _AROUND = "`'\",;:!?()[]{}<>*."
 
@@ -157,6 +158,8 @@ def parse_query(text: str, stem: Stem) -> Query:
     for run in runs:
         for word in words(run):
             _add_word(query, stopped, word, stem)
+        for called, marked in _CODE_NAME.findall(run):  # such as at() and `with`, which are no stop words then
+            _add(query, called or marked, 1.0, stem)
         core = run.strip(_AROUND)
         joined = words(core)
         # Words that stand together without a space are one name. An address is none, and CJK has no spaces at all.

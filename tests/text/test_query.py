@@ -51,6 +51,12 @@ def test_an_identifier_asks_for_its_words_side_by_side(identifier: str, words: s
     assert wanted <= set(asked(identifier))
 
 
+def test_a_name_of_code_is_no_stop_word() -> None:
+    assert asked("value() or at() of an array") == {"value": 1.0, "at": 1.0, "array": 1.0}
+    assert asked("what does `with` do?") == {"with": 1.0}
+    assert asked("what is (a) with it") == asked("what is a with it")
+
+
 def test_quotes_make_a_phrase_and_keep_its_words() -> None:
     found = query.parse_query('find "exact words here" and “curly ones too” please', stem)
     assert {"exact words here", "curly ones too"} <= set(found.phrases)

@@ -157,6 +157,9 @@ export function parseQuestion(text, rules) {
   const runs = [...new Set(text.split(/\s+/))].slice(0, rules.MAX_WORDS);
   for (const run of runs) {
     words(run).forEach(addWord);
+    for (const [, called, marked] of run.matchAll(/(?:^|[^A-Za-z])([A-Za-z]+)\(\)|`([A-Za-z]+)`/g)) {
+      add(terms, called ?? marked, 1); // such as at() and `with`, which are no stop words then
+    }
     let [first, last] = [0, run.length];
     while (first < last && AROUND.includes(run[first])) first += 1;
     while (first < last && AROUND.includes(run[last - 1])) last -= 1;
