@@ -186,7 +186,8 @@ def within_budget(
         if definition := excerpts.definition(entry.own, sought, max(max_chars, 1)):
             entry.needed, entry.wanted = definition
     _divide(every, max_chars)
-    _fill(every, sought, max_chars)
+    left = max_chars - sum(len(_cut(entry, sought)[0].content) for entry in every)
+    _fill(entries, left, sought)
     return _shortened(entries, beside, sought)
 
 
@@ -248,12 +249,11 @@ def _divide(entries: Sequence[_Entry], budget: int) -> None:
                 entry.size += missing
 
 
-def _fill(entries: Sequence[_Entry], sought: Sought, budget: int) -> None:
-    """Give what all texts leave, which end with a paragraph or a line, to those that end in the middle of a list or of
-    code, or with a line that introduces one; the best first."""
-    sizes = [len(_cut(entry, sought)[0].content) for entry in entries]
-    left = budget - sum(sizes)
-    for entry, size in sorted(zip(entries, sizes, strict=True), key=lambda each: -each[0].evidence):
+def _fill(entries: Sequence[_Entry], left: int, sought: Sought) -> None:
+    """Give the characters that all texts leave, since they end with a paragraph or a line, to results that end in the
+    middle of a list or of code, or with a line that introduces one; to the best first."""
+    for entry in sorted(entries, key=lambda entry: -entry.evidence):
+        size = len(_cut(entry, sought)[0].content)
         # A definition has what it can use, and of a weak result a line is enough.
         if left < LINE_CHARS or entry.needed or entry.evidence < ENOUGH_EVIDENCE or len(entry.hit.content) <= size:
             continue

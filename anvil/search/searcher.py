@@ -242,7 +242,7 @@ class Searcher:
                     again = ranking.rank(self.index, ranking.weights(self.index, anchor), vector, selection, CANDIDATES)
                     again, is_found = self._named_first(again, anchor)
                     results = again if is_found else results
-            else:
+            elif mode == "hybrid":  # the search page, which ranks as the mode "keyword", has not the texts at hand
                 results = self._with_texts(results)
         return Candidates(results, total, weights, vector, failure)
 

@@ -31,6 +31,7 @@ FILES = (PAGE, "search-box.js", "ranking.js", "index-file.js", "words.js", "exce
 """The files of the package that are copied."""
 RULES = {
     "STOP": sorted(query.STOP),
+    "MIN_UNREAD": query.MIN_UNREAD,
     "PART_WEIGHT": query.PART_WEIGHT,
     "PHRASE_WEIGHT": query.PHRASE_WEIGHT,
     "MAX_WORDS": query.MAX_WORDS,

@@ -21,6 +21,7 @@ from anvil.wording import counted, full_heading
 
 MAX_LISTED_CHARS = 1500
 """Characters of the breadcrumbs that follow a part of a page."""
+_WORD = re.compile(r"[^\W_]+")
 _BLANK_LINES = re.compile(r"\n(?:[ \t]*\n){2,}")
 
 
@@ -53,10 +54,12 @@ def rendered_hit(hit: Hit) -> str:
 
 
 def _further(place: Place) -> str:
-    lines = _lines(place.start_line, place.end_line)
     # What stands before the first heading of a page has no anchor, and its breadcrumb is its address.
-    head = f"#{place.anchor}{lines} {place.heading_path.rpartition(SEPARATOR)[2]}" if place.anchor else ""
-    return f"{head or f'#{place.heading_path}{lines}'}\n{_body(place.content)}"
+    head = f"#{place.anchor or place.heading_path}{_lines(place.start_line, place.end_line)}"
+    name = place.heading_path.rpartition(SEPARATOR)[2]
+    if place.anchor and "-".join(_WORD.findall(name.lower())) != "-".join(_WORD.findall(place.anchor)):
+        head = f"{head} {name}"  # an anchor mostly has the words of its heading
+    return f"{head}\n{_body(place.content)}"
 
 
 def _lines(first: int | None, last: int | None) -> str:

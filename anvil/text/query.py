@@ -24,7 +24,7 @@ STOP = frozenset(
     would you your
     """.split()  # noqa: SIM905 - a list of 69 quoted words is not read
 )
-"""English stop words. A query that has other words does not search for them."""
+"""English stop words. A query in Latin script that has other words does not search for them."""
 
 PART_WEIGHT = 0.5
 """Weight of a part of a compound word; a word has 1."""
@@ -150,7 +150,9 @@ def parse_query(text: str, stem: Stem) -> Query:
     """
     # Decomposed Hangul is not in the ranges of CJK. An expression of FTS5 ends at a NUL.
     text = unicodedata.normalize("NFC", bounded(text)).replace("\0", " ")
-    query, stopped = Query(), Query()
+    query = Query()
+    # In a question in another script, "this" or "for" is a name of code.
+    stopped = query if is_unread(text, ("LATIN",)) else Query()
     for quoted in islice(_QUOTED.findall(text), MAX_WORDS):
         if len(inside := words(quoted)) > 1:
             query.phrases[" ".join(inside)] = PHRASE_WEIGHT

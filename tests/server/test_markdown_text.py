@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 import anvil
+from anvil.results import Place
 from anvil.server.docs_toolset import TOOLSET, in_markdown
-from anvil.server.markdown_text import render
+from anvil.server.markdown_text import render, rendered_hit
 from anvil.server.protocol_answers import Answers
 from anvil.server.toolset import RunningToolset
 from tests.conftest import PAGES, write
@@ -81,9 +82,20 @@ def test_further_sections_and_notes_stand_below(ask: Any, opened: anvil.Anvil) -
     hit = next(hit for hit in result.results if hit.also)
     (place, *_) = hit.also or ()
     text = ask("search_docs", query="alert", top_k=2)
-    name = place.heading_path.rpartition(" > ")[2]
-    assert f"\n#{place.anchor} (lines {place.start_line}-{place.end_line}) {name}\n" in text
+    assert f"\n#{place.anchor} (lines {place.start_line}-{place.end_line})\n" in text
     assert result.freshness.notes and text.endswith("\n\n" + "\n".join(result.freshness.notes))
+
+
+def test_a_further_section_has_its_heading_where_the_anchor_has_other_words(opened: anvil.Anvil) -> None:
+    hit = opened.search("alert", 1).results[0]
+    for anchor, heading, line in (
+        ("check-with-a-hook", "Check with a hook", "#check-with-a-hook (lines 3-4)"),
+        ("--hardlink-bool", "`--hardlink` *bool*", "#--hardlink-bool (lines 3-4)"),
+        ("id1", "Pack size", "#id1 (lines 3-4) Pack size"),
+        ("v12", "v1.2", "#v12 (lines 3-4) v1.2"),
+    ):
+        further = Place(f"Title > {heading}", anchor, 3, 4, "Text.")
+        assert rendered_hit(replace(hit, also=(further,))).endswith(f"\n{line}\nText.")
 
 
 def test_a_heading_is_not_repeated_and_the_beginning_of_a_page_has_an_address(ask: Any) -> None:

@@ -57,6 +57,12 @@ def test_a_name_of_code_is_no_stop_word() -> None:
     assert asked("what is (a) with it") == asked("what is a with it")
 
 
+def test_in_another_script_no_word_is_an_english_stop_word() -> None:
+    assert asked("箭头函数的 this")["this"] == 1.0
+    assert asked("цикл for") == {"цикл": 1.0, "for": 1.0}
+    assert asked("what is the λ of this function") == {"λ": 1.0, "function": 1.0}
+
+
 def test_quotes_make_a_phrase_and_keep_its_words() -> None:
     found = query.parse_query('find "exact words here" and “curly ones too” please', stem)
     assert {"exact words here", "curly ones too"} <= set(found.phrases)

@@ -131,7 +131,10 @@ export function counted(list) {
 /** A question as terms (token -> its weight and its word) and phrases (text -> weight). `rules`: of search.json. */
 export function parseQuestion(text, rules) {
   text = text.trim().slice(0, rules.MAX_QUERY_CHARACTERS).normalize('NFC').replaceAll('\0', ' ');
-  const terms = new Map(), stopped = new Map(), phrases = new Map(), stop = new Set(rules.STOP);
+  const letters = [...text].filter(each => /\p{L}/u.test(each));
+  const unread = letters.filter(each => !/(?![\uff00-\uffef])\p{Script=Latin}/u.test(each)).length;
+  const stop = new Set(unread && unread >= rules.MIN_UNREAD * letters.length ? [] : rules.STOP); // else names of code
+  const terms = new Map(), stopped = new Map(), phrases = new Map();
   const add = (to, word, weight) => {
     const key = token(word);
     if (terms.size < rules.MAX_WORDS && (to.get(key)?.weight ?? 0) < weight) to.set(key, {weight, word});
