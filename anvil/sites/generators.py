@@ -342,7 +342,12 @@ GENERATORS = (
         content=("body",),
         ignore=".head dl, .head details, .copyright, [data-fill-with=copyright], #toc",
     ),
-    Generator("myst", meta="mystmd", content=("main article",), ignore=".myst-footer-links, .myst-keywords > a"),
+    Generator(
+        "myst",
+        meta="mystmd",
+        content=("main article",),
+        ignore=r".myst-footer-links, .myst-keywords > a, [data-name=outputs-container] .p-2\.5",  # "Loading..."
+    ),
     Generator("mandoc", markup="table.head .head-ltitle", title=".head-ltitle"),
     Generator(
         "docfx",

@@ -59,6 +59,7 @@ _TAB_PANELS = frozenset({"tabpanel", "tabbed-block", "rp-tabs__content__item", "
 _NUMBER = re.compile(r"[\[\]()^\s]+")
 """What is around the number of a note: [1], (1), ^1."""
 _NO_ADDRESS = ("javascript:", "data:", "blob:")
+_MEMBER_CELLS = re.compile("mem(?:Templ)?Item")  # the type of a member and its name, in Doxygen
 _TEX = "annotation[encoding='application/x-tex']"
 # \(inline\), and \[a formula of its own\] or $$so$$: what MathJax and KaTeX find in text
 _DELIMITED = re.compile(r"\\\((.*)\\\)|\\\[(.*)\\\]|\$\$(.*)\$\$", re.S)
@@ -542,6 +543,10 @@ class _Converter:
 
     def _table(self, node: Element) -> bool:
         self.writer.end()
+        if "memname" in classes(node):  # a signature in pages of Doxygen, each parameter a row
+            self.writer.raw(self._code_line(self._text(node)))
+            self.writer.end()
+            return False
         self._tables.append(Table(node.mem_id, self.writer.in_line or is_layout(node)))
         self._at_end(node, self._close_table)
         return True
@@ -559,7 +564,8 @@ class _Converter:
 
     def _cell(self, node: Element) -> bool:
         if not self._tables or not self._tables[-1].has_row:
-            return self._block(node)
+            is_member = bool(_MEMBER_CELLS.search(node.attributes.get("class") or ""))
+            return self._inline(node) if is_member else self._block(node)
         self.writer.open_line()
         self._at_end(node, lambda: self._tables[-1].add(node, self.writer.close_line()))
         return True

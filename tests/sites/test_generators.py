@@ -49,6 +49,13 @@ from anvil.sites.page_content import PageRules
             "# Ropes\n\nAll of them.\n\nText.\n\n[Card](/a)\n",
         ),
         (
+            "myst",
+            """<meta name="generator" content="mystmd"><main><article><h1>Ropes</h1><div data-name="outputs-container">
+            <div><div class="p-2.5">Loading...</div></div></div><div class="myst-footer-links"><a>Knots</a></div>
+            </article></main>""",
+            "# Ropes\n",
+        ),
+        (
             "writerside",
             """<main class="panel _main"><header class="panel__header"><h3>Ropes Help</h3></header><article
             class="article"><h1 id="a.md">Ropes</h1><p>Text.</p><div class="last-modified">20 October 2024</div><div

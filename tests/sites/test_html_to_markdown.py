@@ -125,6 +125,14 @@ CASES = {
         '\n<div class="line"> </div><div class="line">}</div>\n<div class="ttc">b</div></div>',
         "```\nif (a) {\n  b();\n\n}\n```",
     ),
+    "members of Doxygen": (
+        '<table class="memberdecls"><tr><td><h2>Functions</h2></td></tr><tr class="memitem:1"><td class="memItemLeft">int '
+        '</td><td class="memItemRight"><a href="#1">oil</a> ()</td></tr><tr><td class="memTemplItemLeft">T </td>'
+        '<td class="memTemplItemRight"><a href="#2">trim</a> (T a)</td></tr></table>'
+        '<table class="memname"><tr><td class="memname">T trim</td><td>(</td><td>T </td><td><em>a</em></td></tr>'
+        "<tr><td></td><td>)</td></tr></table>",
+        "## Functions\n\nint [oil](#1) ()\n\nT [trim](#2) (T a)\n\n`T trim ( T a )`",
+    ),
     "admonition of Vocs": ('<aside class="vocs_Callout vocs_Callout_danger"><p>b</p></aside>', "> [!DANGER]\n> b"),
     "admonition of Nextra": ('<div class="nextra-callout x:flex"><p>b</p></div>', "> [!NOTE]\n> b"),
     "admonition of Fumadocs": (
