@@ -8,6 +8,7 @@ of the public Sigstore, comes with it.
 from __future__ import annotations
 
 import importlib.util
+import io
 import json
 import logging
 import re
@@ -223,29 +224,36 @@ _LONGEST_INLINE = 60
 def snappy_unpacked(data: bytes, limit: int) -> bytes:
     """The bytes in a block. ``limit``: how many it may have; a longer block is refused before it is unpacked. Raises
     :class:`ValueError`."""
-    size, position = _size(data)
+    size, begin = _size(data)
     if size > limit:
         raise ValueError(f"it has {size:,} bytes unpacked, and {limit:,} are allowed")
-    result = bytearray()
-    while position < len(data):
-        tag = data[position]
-        position += 1
+    source, result = io.BytesIO(data), bytearray()
+    source.seek(begin)
+
+    def part(length: int) -> bytes:
+        taken = source.read(length)
+        if len(taken) < length:
+            raise ValueError("it ends too early")
+        return taken
+
+    while first := source.read(1):
+        tag = first[0]
         kind, upper = tag & 3, tag >> 2  # kind 0 is a literal; 1, 2 and 3 are copies with 1, 2 and 4 bytes of offset
         extra = (max(0, upper + 1 - _LONGEST_INLINE), 1, 2, 4)[kind]
-        number = int.from_bytes(_part(data, position, extra), "little")
-        position += extra
-        if kind == 0:
-            length = (number if extra else upper) + 1
-            _ensure_fits(length, result, size)
-            result += _part(data, position, length)
-            position += length
-            continue
-        offset = number
-        length = upper + 1
+        number = int.from_bytes(part(extra), "little")
+        length = (number if kind == 0 and extra else upper) + 1
         if kind == 1:  # the three upper bits belong to the offset
-            offset, length = (tag >> 5 << 8) + number, (upper & 7) + 4
-        _ensure_fits(length, result, size)
-        _copy(result, offset, length)
+            number, length = (tag >> 5 << 8) + number, (upper & 7) + 4
+        if len(result) + length > size:
+            raise ValueError(f"it has more bytes unpacked than the {size:,} that it says")
+        if kind == 0:
+            result += part(length)
+            continue
+        start = len(result) - number
+        if not 0 <= start < len(result):
+            raise ValueError("it copies bytes from before its start")
+        copied = bytes(result[start : start + length])
+        result += (copied * -(-length // len(copied)))[:length]  # one longer than its offset repeats what it copied
     if len(result) != size:
         raise ValueError(f"it has {len(result):,} bytes unpacked, and says that it has {size:,}")
     return bytes(result)
@@ -256,31 +264,9 @@ def _size(data: bytes) -> tuple[int, int]:
     size = 0
     for position, byte in enumerate(data[:5]):
         size |= (byte & 0x7F) << (7 * position)
-        if byte < 0x80:
-            if size >= 1 << 32:
-                break
+        if byte < 0x80 and size < 1 << 32:
             return size, position + 1
     raise ValueError("it is not a block of Snappy")
-
-
-def _part(data: bytes, start: int, length: int) -> bytes:
-    if start + length > len(data):
-        raise ValueError("it ends too early")
-    return data[start : start + length]
-
-
-def _ensure_fits(length: int, result: bytearray, size: int) -> None:
-    if len(result) + length > size:
-        raise ValueError(f"it has more bytes unpacked than the {size:,} that it says")
-
-
-def _copy(result: bytearray, offset: int, length: int) -> None:
-    """Append bytes that begin ``offset`` before the end. A copy longer than its offset repeats what it copied."""
-    if not 0 < offset <= len(result):
-        raise ValueError("it copies bytes from before its start")
-    start = len(result) - offset
-    chunk = bytes(result[start : start + length])
-    result += (chunk * -(-length // len(chunk)))[:length]
 
 
 # --- finding, verifying and remembering ------------------------------------------------------------------------------
