@@ -19,7 +19,7 @@ from anvil.dependencies.values import LockedDocs
 from anvil.documents.document_source import Selection, named_formats, other_formats
 from anvil.documents.git_tree import CommitTree
 from anvil.errors import FetchError, NotFound, SourceError
-from anvil.git.objects import Entry
+from anvil.git.objects import Entry, start_of
 from anvil.git.repository import Repository
 from anvil.settings.schema import Slugs, SourceOptions
 from anvil.text import includes
@@ -109,7 +109,7 @@ def _chosen(
 
 def _pages(tree: Mapping[str, Entry], folder: DocsFolder, options: SourceOptions) -> dict[str, Entry]:
     """The pages, and the links among them, by path from the repository's root."""
-    prefix = "" if folder.path == "." else f"{folder.path}/"
+    prefix = start_of(folder.path)
     selection = Selection(options)
     return {
         path: entry
@@ -141,7 +141,7 @@ def _fetch_included(
             data = repository.read_blob(entry.id)
             return includes.IncludedFile(entry.id, data.decode("utf-8", "replace"))
 
-        prefix = "" if folder.path == "." else f"{folder.path}/"
+        prefix = start_of(folder.path)
         for path, page in sorted(pages.items()):
             data = repository.read_blob(page.id)
             if tree[path].kind == "symlink":
@@ -299,7 +299,7 @@ def _one_language(chosen: DocsFolder, pages: Collection[str], candidates: Collec
             twin = next((each for each in candidates if each.path == english), None)
             if twin is not None:
                 return twin
-    prefix = "" if chosen.path == "." else f"{chosen.path}/"
+    prefix = start_of(chosen.path)
     own = {page.removeprefix(prefix) for page in pages if page.startswith(prefix)}
     inside: dict[str, set[str]] = {}
     for page in own:

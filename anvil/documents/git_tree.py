@@ -12,7 +12,7 @@ from anvil.documents.working_tree import expanded_document, file_time, modified
 from anvil.errors import SourceError
 from anvil.formats.characters import is_plain_name, plain_name
 from anvil.formats.data_formats import timestamp
-from anvil.git.objects import LINK_NOWHERE, Entry, landing
+from anvil.git.objects import LINK_NOWHERE, Entry, landing, start_of
 from anvil.git.repository import Repository
 from anvil.settings.schema import SourceOptions
 from anvil.text import includes
@@ -180,7 +180,7 @@ class _Tree:
 
     def _followed(self, path: str) -> Entry | str:
         """The entry that a link leads to, or why it is not followed."""
-        target, reason = landing(path if self.root_path == "." else f"{self.root_path}/{path}", self._link)
+        target, reason = landing(start_of(self.root_path) + path, lambda each: self._git.link_target(self._at(each)))
         if reason:
             return reason
         if includes.is_private(target):
@@ -190,12 +190,6 @@ class _Tree:
             return LINK_NOWHERE
         self._links[path] = target
         return entry
-
-    def _link(self, path: str) -> str | None:
-        entry = self._at(path)
-        if entry is None or entry.kind != "symlink":
-            return None
-        return self._git.read_blob(entry.id).decode("utf-8", "surrogateescape")
 
 
 class StagedTree(_Tree):

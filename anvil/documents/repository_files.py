@@ -321,10 +321,7 @@ def in_git(docs: Path, repository: Repository, revision: str | None) -> FileTree
     is_ignored = _ignored(repository)
 
     def link(path: str) -> str | None:
-        entry = entries.get(path)
-        if entry is None or entry.kind != "symlink":
-            return None
-        return repository.read_blob(entry.id).decode("utf-8", "surrogateescape")
+        return repository.link_target(entries.get(path))
 
     def listing(folder: str) -> Mapping[str, bool] | None:
         real = landing(folder, link)[0] if folder else ""

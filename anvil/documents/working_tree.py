@@ -31,7 +31,7 @@ from anvil.documents.repository_files import RepositoryFiles, long_path
 from anvil.errors import GitError, SourceError
 from anvil.formats.characters import is_plain_name, plain_name
 from anvil.formats.data_formats import timestamp
-from anvil.git.objects import LINK_NOWHERE, blob_id
+from anvil.git.objects import LINK_NOWHERE, blob_id, start_of
 from anvil.git.repository import Repository
 from anvil.settings.schema import SourceOptions
 from anvil.text import includes
@@ -425,7 +425,7 @@ class WorkingTree:
             return False
 
     def _in_repository(self, path: str) -> str:
-        return path if self.root_path == "." else f"{self.root_path}/{path}"
+        return start_of(self.root_path) + path
 
     def _real(self, path: str) -> str:
         return os.path.join(self._root, *path.split("/")) if path else self._root

@@ -294,6 +294,12 @@ class Repository:
         with failures(f"The object {blob[:12]} cannot be read; `git fsck` tells what is missing"):
             return self._git[blob].read_raw()
 
+    def link_target(self, entry: Entry | None) -> str | None:
+        """Where a link leads, as it is written; None for what is no link."""
+        if entry is None or entry.kind != "symlink":
+            return None
+        return self.read_blob(entry.id).decode("utf-8", "surrogateescape")
+
     def last_modified(
         self, paths: Collection[str], prefix: str, known: KnownTimes, since: str | None, revision: str | None = None
     ) -> dict[str, str]:
