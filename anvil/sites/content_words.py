@@ -22,7 +22,8 @@ _PLACEHOLDER = "\ufdd0"
 """For a code span, whose marks are text. No character of Unicode."""
 _LINK = re.compile(r"(?<!\\)(!?)\[((?:\\.|[^\[\]\\])*)\]\([^()\s]*\)")
 _TARGET = re.compile(r"\]\([^()\s]*\)")
-_EDGES = APART | {"caption", "summary", "hgroup", "body", "legend", "button", "label"}
+EDGES = APART | {"caption", "summary", "hgroup", "body", "legend", "button", "label"}
+"""Elements that separate words."""
 
 
 def words(text: str) -> list[str]:
@@ -38,7 +39,7 @@ def spaced_text(root: Element, skipped: Container[int] = frozenset()) -> str:
             pieces.append(node.text_content or "")
         elif node.is_element_node:
             tag = node.tag
-            if tag in _EDGES or (tag == "a" and is_note_reference(node)):
+            if tag in EDGES or (tag == "a" and is_note_reference(node)):
                 pieces.append(" ")
             elif begins and tag == "math":
                 pieces.append(

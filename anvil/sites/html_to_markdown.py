@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from anvil.sites import html_tree
-from anvil.sites.content_words import spaced_text
+from anvil.sites.content_words import EDGES, spaced_text
 from anvil.sites.html_elements import (
     HEADINGS,
     LEVELS,
@@ -37,21 +37,9 @@ from anvil.sites.markdown_writer import MarkdownWriter, Table, is_layout
 from anvil.sites.page_choice import PageImage
 from anvil.sites.page_content import Content, around, is_note_reference
 from anvil.text.rendered_sections import Heading
-from anvil.text.visible_text import APART
 
 _MARKS = {"strong": "**", "b": "**", "em": "*", "i": "*", "del": "~~", "s": "~~", "strike": "~~"}
-_BLOCKS = APART | {
-    "button",
-    "caption",
-    "colgroup",
-    "summary",
-    "hgroup",
-    "body",
-    "legend",
-    "search",
-    "optgroup",
-    "label",
-}
+_BLOCKS = EDGES | {"colgroup", "optgroup", "search"}
 _ANCHORED = ", ".join(f"{tag}[id]" for tag in LEVELS)
 _TAB_LISTS = frozenset({"tablist", "tabbed-labels", "rp-tabs__label"})
 _TAB_PANELS = frozenset({"tabpanel", "tabbed-block", "rp-tabs__content__item", "tabs__content"})
