@@ -59,11 +59,11 @@ def plan(options: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
     with _opened(options, runner) as opened:
         temporary = Path(os.environ.get("RUNNER_TEMP") or tempfile.gettempdir())
         prefix = previous_indexes.index_key(opened, options.shard)
+        branch = pull_request.base_branch() or pull_request.own_branch()
         values = {
             "keep": options.keep or str(temporary / previous_indexes.index_folder(opened, options.shard)),
             "cache-prefix": prefix,
-            "cache-branch": prefix
-            + previous_indexes.branch_key(pull_request.base_branch() or pull_request.own_branch()),
+            "cache-branch": prefix + previous_indexes.branch_key(branch),
             **previous_indexes.deps_cache(opened.base, temporary),
         }
     return True, values
@@ -98,17 +98,9 @@ def build(options: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
         new = stack.enter_context(verify.open_checked(index))
         sha256 = safe_files.sha256(index)
         contents = _contents(opened, new, old, base, report=report)
-        values = {
-            "index-path": str(index.absolute()),
-            "digest": report.digest,
-            "pages": str(report.pages),
-            "chunks": str(report.chunks),
-            "embedded": str(report.embedded),
-            "changed": str(old is None or safe_files.sha256(old_copy) != sha256).lower(),
-            "cache-key": previous_indexes.index_key(opened, options.shard)
-            + previous_indexes.branch_key(pull_request.own_branch())
-            + sha256[:16],
-        }
+        key = previous_indexes.index_key(opened, options.shard) + previous_indexes.branch_key(pull_request.own_branch())
+        is_changed = old is None or safe_files.sha256(old_copy) != sha256
+        values = {**_values(opened, contents, report.embedded, is_changed), "cache-key": key + sha256[:16]}
         if options.keep:
             target = Path(options.keep, INDEX_NAME)
             publish.place(index, target)
@@ -133,15 +125,7 @@ def check(options: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
         base = stack.enter_context(previous_indexes.base_index(opened, None, "", options.shard))
         old = stack.enter_context(verify.open_checked(base)) if base else None
         contents = _contents(opened, reader, old, base, stale=changes)
-        counts = reader.counts()
-        values = {
-            "index-path": str(opened.index_path.absolute()),
-            "digest": contents.digest,
-            "pages": str(counts["documents"]),
-            "chunks": str(counts["chunks"]),
-            "embedded": "0",
-            "changed": str(bool(changes)).lower(),
-        }
+        values = _values(opened, contents, 0, bool(changes))
         if changes:
             way_out = summary.way_out(contents, "'{}'".format)
             for note in list(stale_notes(changes, opened, reader))[: MAX_WARNINGS if options.mark_stale else 0]:
@@ -158,6 +142,18 @@ def check(options: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
             runner.annotate("error", message)
     runner.summarize(summary.render_index(contents))
     return not changes and not stale_files, values
+
+
+def _values(opened: Anvil, contents: summary.Contents, embedded: int, is_changed: bool) -> dict[str, str]:
+    """What later steps get to know of an index."""
+    return {
+        "index-path": str(opened.index_path.absolute()),
+        "digest": contents.digest,
+        "pages": str(contents.after.pages),
+        "chunks": str(contents.after.chunks),
+        "embedded": str(embedded),
+        "changed": str(is_changed).lower(),
+    }
 
 
 def _stale_agent_files(opened: Anvil, options: CiOptions) -> tuple[str, ...]:
