@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -156,7 +156,7 @@ def _plain(body: str) -> str:
     return body.replace("\r\n", "\n").strip()
 
 
-class _Api:
+class _Api(AbstractContextManager["_Api"]):
     """Requests for the job's repository with the job's token; a context manager. Raises :class:`ConfigError` without
     them."""
 
@@ -169,9 +169,6 @@ class _Api:
         url = github.api_url()
         self.root = f"{url}/repos/{repository}"
         self._http = HttpClient(_LIMITS, {origin(url): f"Bearer {token}"})
-
-    def __enter__(self) -> _Api:
-        return self
 
     def __exit__(self, *problem: object) -> None:
         self._http.__exit__(*problem)

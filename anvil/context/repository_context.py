@@ -14,7 +14,7 @@ import posixpath
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, fields, replace
 from itertools import chain
 from pathlib import Path, PurePosixPath
@@ -103,7 +103,7 @@ class Health:
     notes: tuple[str, ...]
 
 
-class Context:
+class Context(AbstractContextManager["Context"]):
     """One repository's context. Its methods may be called from any thread. A context manager.
 
     Of ``config``, the part ``context`` is used, and ``chunking`` and ``embedding`` for keys that it does not set.
@@ -317,9 +317,6 @@ class Context:
         if self._refresher is not None:
             self._refresher.join(CLOSE_TIMEOUT_S)
         self._corpus.close()
-
-    def __enter__(self) -> Context:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()

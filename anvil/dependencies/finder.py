@@ -55,7 +55,7 @@ MAX_SKIPPED_NAMED = 5
 """Pages that are left out of an index and named in a note."""
 
 
-class DocsFinder:
+class DocsFinder(contextlib.AbstractContextManager["DocsFinder"]):
     """``base``: the project's folder. ``cache``: from :func:`anvil.dependencies.docs_cache.cache`. Raises
     :class:`ConfigError` if attestations must be verified and cannot be."""
 
@@ -82,9 +82,6 @@ class DocsFinder:
     def attempts(self) -> tuple[Attempt, ...]:
         """What was tried for the last package."""
         return tuple(self._log.attempts)
-
-    def __enter__(self) -> DocsFinder:
-        return self
 
     def __exit__(self, *_: object) -> None:
         if self._provider is not None:

@@ -6,6 +6,7 @@ import difflib
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 
 from anvil.doc_tests.suite import shown
@@ -249,16 +250,13 @@ MAX_THREADS = 4
 """Questions that are embedded at a time. The model runs outside of Python's lock, and uses several cores itself."""
 
 
-class QuestionVectors:
+class QuestionVectors(AbstractContextManager["QuestionVectors"]):
     """A context manager; its end cancels the questions that are not embedded yet."""
 
     def __init__(self, provider: EmbeddingProvider) -> None:
         self.provider = provider
         self._pool = ThreadPoolExecutor(min(os.cpu_count() or 1, MAX_THREADS), thread_name_prefix="anvil-questions")
         self._vectors: dict[str, Future[searcher.QueryVector]] = {}
-
-    def __enter__(self) -> QuestionVectors:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self._pool.shutdown(cancel_futures=True)

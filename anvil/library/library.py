@@ -111,7 +111,7 @@ def open_library(
 
 
 @checks_arguments
-class Library:
+class Library(contextlib.AbstractContextManager["Library"]):
     """One library file, usable from any thread; a context manager."""
 
     def __init__(
@@ -536,9 +536,6 @@ class Library:
                 self._writer.close()
         self._reader = self._writer = self._searcher = None
         self.provider.close()
-
-    def __enter__(self) -> Library:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
