@@ -128,8 +128,7 @@ def check(options: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
         values = _values(opened, contents, 0, bool(changes))
         if changes:
             way_out = summary.way_out(contents, "'{}'".format)
-            for note in list(stale_notes(changes, opened, reader))[: MAX_WARNINGS if options.mark_stale else 0]:
-                runner.annotate(*note)
+            runner.show(stale_notes(changes, opened, reader), MAX_WARNINGS if options.mark_stale else 0)
             runner.annotate(
                 "error",
                 f"{relative(opened.index_path)} is stale: {counted(len(changes), 'page', 'differ')} "
@@ -182,8 +181,7 @@ def test(options: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
             )
         for sentence in report.notes:
             runner.annotate("warning", sentence)
-        for note in [*question_notes(report, opened)][:MAX_WARNINGS]:
-            runner.annotate(*note)
+        runner.show(question_notes(report, opened), MAX_WARNINGS)
         pages_url = _pages_url(opened)
     values = {
         "questions": str(len(report.outcomes)),
@@ -201,8 +199,7 @@ def lint(options: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
         _name_other_folders(opened, options, runner)
         report = opened.lint(site=options.site)
         failing = report.at_least(options.fail_level or opened.config.table(LintOptions).fail_level)
-        for note in lint_notes(summary.annotated(report, MAX_WARNINGS), opened):
-            runner.annotate(*note)
+        runner.show(lint_notes(summary.annotated(report, MAX_WARNINGS), opened))
         pages_url = _pages_url(opened)
     values = {level + "s": str(sum(each.level == level for each in report.findings)) for level in LEVELS}
     runner.summarize(summary.render_lint(report, pages_url))
@@ -234,8 +231,7 @@ def impact(options: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
         title, _ = pull_request.described()
         report = assess(chosen.diff, opened, title=title or chosen.title, before=chosen.before)
         likely = report.at_least(opened.config.table(ImpactOptions).min_confidence)
-        for note in [*impact_notes(likely, report.undocumented, opened)][:MAX_WARNINGS]:
-            runner.annotate(*note)
+        runner.show(impact_notes(likely, report.undocumented, opened), MAX_WARNINGS)
         pages_url = _pages_url(opened)
     for sentence in report.notes:
         runner.line(sentence)

@@ -11,6 +11,7 @@ import os
 import re
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -69,6 +70,11 @@ class Runner:
         """Print a message with a level, at a line of a file in the checkout if these are known."""
         place = "" if file is None else f"{file}:{line or 1}: "
         self.line(f"{level}: {place}{message}")
+
+    def show(self, notes: Iterable[Note], most: int | None = None) -> None:
+        """Print notes as such messages, at most so many."""
+        for note in islice(notes, most):
+            self.annotate(*note)
 
     def output(self, values: Mapping[str, str]) -> None:
         """Set values for later steps."""

@@ -91,9 +91,8 @@ def command(
                 }
             )
         elif github:
-            host = registry.part("runner of a CI job")(output.say, None, None)
-            for note in registry.part("impact notes of a CI job")(likely, impact.undocumented, opened):
-                host.annotate(*note)
+            notes = registry.part("impact notes of a CI job")(likely, impact.undocumented, opened)
+            registry.part("runner of a CI job")(output.say, None, None).show(notes)
         else:
             _print(impact, likely, opened, chosen.name, quiet)
     fails = not github if fails is None else fails

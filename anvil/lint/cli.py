@@ -165,9 +165,7 @@ def _write_sarif(examined: Sequence[Examined], file: str) -> None:
 
 def _print(examined: Examined, label: str | None, quiet: bool) -> None:
     if examined.notes is not None:
-        host = registry.part("runner of a CI job")(output.say, None, None)
-        for note in examined.notes:
-            host.annotate(*note)
+        registry.part("runner of a CI job")(output.say, None, None).show(examined.notes)
     else:
         for path, group in itertools.groupby(examined.shown, lambda finding: finding.path):
             for finding in group:
