@@ -5,12 +5,14 @@ from __future__ import annotations
 import gc
 import itertools
 import os
+import shutil
 import signal
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis.configuration import set_hypothesis_home_dir
 
 from anvil.embedding import local as embedding_local
 from anvil.embedding.factory import create_provider
@@ -100,7 +102,12 @@ or in gigabytes. Volumes that come and go, such as sticks and network shares, ar
 # 30 examples, not 100: those tests took 19 s of processor time, and CI runs other examples on each of its Pythons.
 settings.register_profile("suite", deadline=None, max_examples=30, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("suite")
+set_hypothesis_home_dir(fork_server.ROOT / ".hypothesis")  # else that of the working folder, which is / after a fork
 _numbers = itertools.count()
+MEMORY = Path("/dev/shm")
+"""Where Linux keeps files in memory; a container may have 64 MB of it."""
+MIN_MEMORY_BYTES = 4 << 30
+"""Twice what a whole run writes."""
 SAME_PROCESS = {
     "converters": ("tests/library/test_converter", "tests/library/test_library"),
     "milvus": ("tests/milvus/", "tests/e2e/milvus/"),
@@ -119,6 +126,8 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > MIN_MEMORY_BYTES:
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))  # of tmp_path; the name is that of pytest
     fork_server.install(config.args)
 
 
@@ -153,9 +162,11 @@ def pytest_collection(session: pytest.Session) -> Generator[None, object, object
 
 
 @pytest.fixture(scope="session")
-def homes(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder for the homes of tests."""
-    return tmp_path_factory.mktemp("homes")
+def homes(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder for the homes of tests. It and all their files are removed at the end, unless a test has failed."""
+    yield tmp_path_factory.mktemp("homes")
+    if not request.session.testsfailed:
+        shutil.rmtree(tmp_path_factory.getbasetemp(), ignore_errors=True)
 
 
 @pytest.fixture(scope="session")

@@ -69,24 +69,26 @@ LONG = "\n\n".join(
 )
 
 
+def indexed(folder: Path, wanted: dict[str, str], provider: EmbeddingProvider) -> Reader:
+    """Build an index of the given pages and open it."""
+    options = ChunkingOptions(max_chunk_size=900)
+    build(WorkingTree(write(folder / "docs", wanted)), folder / "i.db", provider, options)
+    return verify.open_checked(folder / "i.db")
+
+
 @pytest.fixture
 def opened(tmp_path: Path, keywords: EmbeddingProvider) -> Iterator[Opener]:
     """Builds an index of the given pages and opens it."""
     with ExitStack() as stack:
-
-        def make(wanted: dict[str, str]) -> Reader:
-            options = ChunkingOptions(max_chunk_size=900)
-            build(WorkingTree(write(tmp_path / "docs", wanted)), tmp_path / "i.db", keywords, options)
-            reader = verify.open_checked(tmp_path / "i.db")
-            stack.callback(reader.close)
-            return reader
-
-        yield make
+        yield lambda wanted: stack.enter_context(indexed(tmp_path, wanted, keywords))
 
 
-@pytest.fixture
-def handbook(opened: Opener) -> Reader:
-    return opened({"handbook.md": HANDBOOK.format(long=LONG), **PAGES})
+@pytest.fixture(scope="module")
+def handbook(tmp_path_factory: pytest.TempPathFactory, keywords: EmbeddingProvider) -> Iterator[Reader]:
+    """The index of the handbook and the four pages, which is only read."""
+    folder = tmp_path_factory.mktemp("handbook")
+    with indexed(folder, {"handbook.md": HANDBOOK.format(long=LONG), **PAGES}, keywords) as reader:
+        yield reader
 
 
 def refusal(ask: Callable[[], object]) -> str:
@@ -140,18 +142,17 @@ def test_the_front_matter_is_not_in_the_text(handbook: Reader) -> None:
         "//guides/alerts.md",
     ],
 )
-def test_a_path_may_be_written_in_several_ways(handbook: Reader, spelled: str, tmp_path: Path) -> None:
-    for root in (None, tmp_path / "docs"):
+def test_a_path_may_be_written_in_several_ways(handbook: Reader, spelled: str, docs: Path) -> None:
+    for root in (None, docs):
         assert pages.get_page(handbook, spelled, root).file_path == "guides/alerts.md"
 
 
-def test_an_absolute_path_inside_the_docs_root_is_made_relative(handbook: Reader, tmp_path: Path) -> None:
-    root = tmp_path / "docs"
-    assert pages.get_page(handbook, str(root / "index.md"), root).file_path == "index.md"
-    link = tmp_path / "link"
-    link.symlink_to(root, target_is_directory=True)
+def test_an_absolute_path_inside_the_docs_root_is_made_relative(handbook: Reader, docs: Path) -> None:
+    assert pages.get_page(handbook, str(docs / "index.md"), docs).file_path == "index.md"
+    link = docs.with_name("link")
+    link.symlink_to(docs, target_is_directory=True)
     assert pages.get_page(handbook, str(link / "index.md"), link).file_path == "index.md"
-    assert pages.get_page(handbook, str(root / "index.md"), link).file_path == "index.md"
+    assert pages.get_page(handbook, str(docs / "index.md"), link).file_path == "index.md"
 
 
 @pytest.mark.parametrize(
@@ -167,32 +168,31 @@ def test_an_absolute_path_inside_the_docs_root_is_made_relative(handbook: Reader
         "\\\\server\\share\\index.md",
     ],
 )
-def test_a_path_that_leads_out_is_refused(handbook: Reader, tmp_path: Path, path: str) -> None:
-    write(tmp_path, {"secret.md": "# Secret\n"})
-    for root in (None, tmp_path / "docs"):
+def test_a_path_that_leads_out_is_refused(handbook: Reader, docs: Path, path: str) -> None:
+    write(docs.parent, {"secret.md": "# Secret\n"})
+    for root in (None, docs):
         message = refusal(partial(pages.get_page, handbook, path, root))
         assert "outside the docs folder" in message and path in message
 
 
-def test_an_absolute_path_outside_is_refused_whether_it_exists_or_not(handbook: Reader, tmp_path: Path) -> None:
+def test_an_absolute_path_outside_is_refused_whether_it_exists_or_not(handbook: Reader, docs: Path) -> None:
     """The answer must not tell a stranger which files there are on the machine."""
-    root = tmp_path / "docs"
-    write(tmp_path, {"secret.md": "# Secret\n"})
-    there, gone = tmp_path / "secret.md", tmp_path / "sicret.md"
-    messages = [refusal(partial(pages.get_page, handbook, str(path), root)) for path in (there, gone)]
+    write(docs.parent, {"secret.md": "# Secret\n"})
+    there, gone = docs.with_name("secret.md"), docs.with_name("sicret.md")
+    messages = [refusal(partial(pages.get_page, handbook, str(path), docs)) for path in (there, gone)]
     assert messages[0].replace("secret", "sicret") == messages[1]
-    traversal = f"{root}{os.sep}..{os.sep}secret.md"
-    assert "outside" in refusal(lambda: pages.get_page(handbook, traversal, root))
+    traversal = f"{docs}{os.sep}..{os.sep}secret.md"
+    assert "outside" in refusal(lambda: pages.get_page(handbook, traversal, docs))
 
 
 @pytest.mark.parametrize("path", ["a\0b.md", "\0", "index.md\0.txt"])
-def test_a_nul_is_refused(handbook: Reader, tmp_path: Path, path: str) -> None:
-    assert "NUL" in refusal(lambda: pages.get_page(handbook, path, tmp_path / "docs"))
+def test_a_nul_is_refused(handbook: Reader, docs: Path, path: str) -> None:
+    assert "NUL" in refusal(lambda: pages.get_page(handbook, path, docs))
 
 
 @pytest.mark.parametrize("path", ["", ".", "/", "guides", "guides/", "x" * 5000, "/" + "x" * 5000, "\udcff.md", "~/x"])
-def test_whatever_is_no_page_is_said_to_be_none(handbook: Reader, tmp_path: Path, path: str) -> None:
-    message = refusal(lambda: pages.get_page(handbook, path, tmp_path / "docs"))
+def test_whatever_is_no_page_is_said_to_be_none(handbook: Reader, docs: Path, path: str) -> None:
+    message = refusal(lambda: pages.get_page(handbook, path, docs))
     assert message.startswith(f"No page found at path: {path[:500]}")
     assert "Use list_pages to discover available pages." in message and len(message) < 1000
 

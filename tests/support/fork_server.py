@@ -374,8 +374,23 @@ def _tests_imported(tests: Sequence[str]) -> Iterator[None]:
     for module in (".".join(file.relative_to(ROOT).with_suffix("").parts) for file in sorted(files)):
         with contextlib.suppress(Exception, pytest.skip.Exception):
             importlib.import_module(module)
+    _fill_tables_of_hypothesis()
     yield
     config._ensure_unconfigure()
+
+
+def _fill_tables_of_hypothesis() -> None:
+    """Run a property test: the first one makes tables of all characters and of the constants of all modules, which
+    takes 5 s in a new checkout. The processes that are forked have them."""
+    from hypothesis import given, strategies
+
+    @given(strategies.text())
+    def any_test(text: str) -> None:
+        pass
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it says that this is slow before a session of pytest
+        any_test()
 
 
 def _fork_own_server(program: str, address: str) -> dict[str, Any] | None:
