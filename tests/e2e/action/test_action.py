@@ -356,16 +356,20 @@ def test_the_configuration_is_heard(checkout: Path, job: NewJob) -> None:
 def test_nothing_of_the_checkout_is_run_and_a_package_is_installed_again(
     checkout: Path, job: NewJob, wheel: str
 ) -> None:
-    """A package without a version is not kept under a name: the second use installs it over the first."""
+    """A package without a version is not kept under a name: the second use installs it over the first. It ends there,
+    as its folder does not exist."""
     trap = "raise SystemExit('the checkout was imported')\n"
     write(checkout, {name: trap for name in ("anvil/__init__.py", "pip.py", "click.py", "json.py", "sitecustomize.py")})
     commit(checkout, "traps", at=1_700_000_100)
     python = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     work = job(PATH=python)
-    for number in ("one", "two"):
-        done = work.use(ROOT, package=wheel, provider="none", python_version="", artifact_name=number)
-        assert done.succeeded and "the checkout" not in done.log, done.log
-        assert done.steps["Install Anvil"] == "success"
+    how = {"package": wheel, "provider": "none", "python_version": ""}
+    done = work.use(ROOT, **how)
+    assert done.succeeded and "the checkout" not in done.log, done.log
+    assert done.steps["Install Anvil"] == "success"
+    again = work.use(ROOT, docs="handbook", **how)
+    assert again.steps["Install Anvil"] == "success" and "the checkout" not in again.log, again.log
+    assert again.steps["Plan"] == "failure" and "handbook" in again.annotations[0].message
 
 
 # --- what goes wrong -----------------------------------------------------------------------------------------------
