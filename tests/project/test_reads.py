@@ -28,7 +28,6 @@ READS = {"read_text", "read_bytes", "FileIO"}
 ARGUMENTS = {"mode", "buffering", "encoding", "errors", "newline", "opener"}
 """Names of the arguments of ``open`` besides the file."""
 ELSEWHERE = {
-    "anvil/agents/skill.py": "regular files only, and of each as much as an index may have",
     "anvil/ci/program_key.py": "the source of the action",
     "anvil/context/cli.py": "a file of the installed package; a library",
     "anvil/dependencies/finder.py": "an index that was just fetched",
