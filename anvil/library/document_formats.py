@@ -60,7 +60,7 @@ FORMATS = (
     Format("pdf", "PdfConverter", "other", "application/pdf", "pdfplumber pypdfium2", when_empty=_SCANNED),
     Format("docx", "DocxConverter", "zip", f"{_OFFICE}.wordprocessingml.document", "mammoth"),
     Format("pptx", "PptxConverter", "zip", f"{_OFFICE}.presentationml.presentation", "pptx"),
-    Format("xlsx", "XlsxConverter", "zip", f"{_OFFICE}.spreadsheetml.sheet", "openpyxl pandas"),
+    Format("xlsx", "XlsxConverter", "zip", f"{_OFFICE}.spreadsheetml.sheet", "openpyxl"),
     Format("xls", "XlsConverter", "other", "", "xlrd pandas", install="pip install 'markitdown[xls]'"),
     Format("msg", "OutlookMsgConverter", "other", "", "olefile", install="pip install 'markitdown[outlook]'"),
     Format("html htm", WEB_PAGE, "text", "text/html application/xhtml+xml", when_empty=_SCRIPTS),

@@ -194,11 +194,30 @@ def _titled(text: str, title: str | None) -> str:
     return f"# {title}\n\n{text}" if title and not re.search(r"^# ", text, re.M) else text
 
 
+def _sheets(file: BinaryIO, request: dict[str, Any]) -> Iterator[_Piece]:
+    """Each sheet as a table, without empty rows. MarkItDown fills empty cells with NaN, and makes 12 to 12.0 then."""
+    import openpyxl
+
+    for sheet in openpyxl.load_workbook(file, read_only=True, data_only=True, keep_links=False).worksheets:
+        sheet.reset_dimensions()  # what programs write there is often wrong
+        rows = ([_cell(value) for value in row] for row in sheet.iter_rows(values_only=True))
+        filled = [row for row in rows if any(row)]
+        width = max((at + 1 for row in filled for at, cell in enumerate(row) if cell), default=0)
+        lines = [f"| {' | '.join([*row, *[''] * width][:width])} |" for row in filled]
+        if lines:
+            yield _Piece("\n".join([f"## {sheet.title}", lines[0], f"|{' --- |' * width}", *lines[1:]]))
+
+
+def _cell(value: object) -> str:
+    text = "" if value is None else " ".join(str(value).split()).replace("|", "\\|")
+    return text.removesuffix(" 00:00:00")  # of a date
+
+
 def _slides(file: BinaryIO, request: dict[str, Any]) -> Iterator[_Piece]:
     for text, *_ in _by_markitdown(file, request):
-        slides = [(mark.start(), int(mark[1])) for mark in _SLIDE.finditer(text)] or [(0, 0)]
-        ends = [*(start for start, _ in slides[1:]), len(text)]
-        yield from (_Piece(text[start:end], number) for (start, number), end in zip(slides, ends, strict=True))
+        before, *slides = _SLIDE.split(text)  # the mark of a slide would be a passage of its own
+        yield _Piece(before)
+        yield from (_Piece(slide, int(number)) for number, slide in zip(slides[::2], slides[1::2], strict=True))
 
 
 def _pdf_pages(file: BinaryIO, request: dict[str, Any]) -> Iterator[_Piece]:
@@ -219,6 +238,7 @@ def _tidy(text: str) -> str:
 _READERS: dict[str, Callable[[BinaryIO, dict[str, Any]], Iterator[_Piece]]] = {
     "pdf": _pdf_pages,
     "pptx": _slides,
+    "xlsx": _sheets,
     "html": _web_page,
     "htm": _web_page,
 }
@@ -268,7 +288,7 @@ def _archives(recordings: bool) -> Any:
 _GUESSED = [
     "cp1252",
     *("cp932", "euc_jp", "gb18030", "big5hkscs", "cp949"),
-    *("cp1251", "koi8_r", "cp1253", "cp1255", "cp1256", "cp874"),
+    *("cp1251", "koi8_r", "cp866", "cp1253", "cp1255", "cp1256", "cp874"),
 ]
 """What a text that names no encoding can be in; of those of Latin letters only the most frequent, because they look
 alike."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
+import re
 import stat
 import time
 from collections import Counter
@@ -163,6 +164,14 @@ def type_of(name: str) -> str:
     return ending.lower() if dot and stem else ""
 
 
+_TITLES = {
+    "rst": re.compile(r"^(?:(\S)\1{2,}[ \t]*\n[ \t]*)?(?P<title>\S.*)\n([=\-~*#^\"'`+.:_])\3{2,}[ \t]*$", re.M),
+    "adoc": re.compile(r"^= +(?P<title>\S.*)", re.M),
+    "org": re.compile(r"^#\+title: *(?P<title>\S.*)", re.M | re.I),
+}
+"""File type -> how a text that is not Markdown begins with its title."""
+
+
 def text_parts(data: bytes) -> Iterator[DocumentPart]:
     return (DocumentPart(text) for text in sliced(data.decode("utf-8")))
 
@@ -215,7 +224,9 @@ def prepared(
             check()
             chunks = chunker.cut(part.text)
             if number == 0:  # a title is in the first part, and each row of a chunk has it
-                staged.info = replace(info, title=" ".join((chunker.title or "").split()) or info.title)
+                own = _TITLES[info.file_type].search(part.text) if info.file_type in _TITLES else None
+                title = own["title"] if own else chunker.title or ""
+                staged.info = replace(info, title=" ".join(title.split()) or info.title)
                 staged.notes = (part.note,) if part.note else ()
             staged.add(chunks, part.page)
         # The indexer reports its progress after each batch: that is where cancelled work stops.

@@ -46,6 +46,11 @@ def process_ids(converter: Converter) -> set[int]:
     [
         ("a.docx", lambda path: documents.docx(path, "Report", "The keeper sleeps."), "# Report\n\nThe keeper sleeps."),
         ("a.xlsx", lambda path: documents.xlsx(path, [["boat", "length"], ["Ada", "12"]]), "| Ada | 12 |"),
+        (
+            "b.xlsx",
+            lambda path: documents.xlsx(path, [["Boats", ""], ["Ada", "12"], ["", ""], ["Eve", ""]]),
+            "| Boats |  |\n| --- | --- |\n| Ada | 12 |\n| Eve |  |",
+        ),
         ("a.epub", lambda path: documents.epub(path, "Tides", "They come twice."), "They come twice."),
         ("a.ipynb", lambda path: documents.notebook(path, "# Notes"), "# Notes"),
         ("a.csv", lambda path: path.write_text("x,y\n1,2\n"), "| 1 | 2 |"),
@@ -135,7 +140,7 @@ def test_pages_of_a_pdf_and_slides_keep_their_numbers(converter: Converter, tmp_
     ]
     path = documents.pptx(tmp_path / "a.pptx", [("One", "alpha"), ("Two", "beta")])
     pieces = list(converter.parts(path, "pptx", "a.pptx"))
-    assert [piece.page for piece in pieces] == [1, 2] and "beta" in pieces[1].text
+    assert [piece.page for piece in pieces] == [1, 2] and pieces[1].text == "# Two\nbeta\n\n"
 
 
 def test_what_converts_leaves_nothing_in_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -174,6 +179,7 @@ def test_text_needs_nothing_and_is_not_changed(tmp_path: Path, monkeypatch: pyte
         ("big5hkscs", "big5hkscs", "這是一個中文說明檔案。索引保存在一個檔案中。\n"),
         ("cp949", "code page 949", "이것은 한국어 설명서입니다. 색인은 하나의 파일에 저장됩니다.\n"),
         ("cp1251", "code page 1251", "Это русское руководство. Индекс хранится в одном файле.\n"),
+        ("cp866", "code page 866", "Однажды в студеную зимнюю пору я из лесу вышел.\n"),
         ("cp1253", "code page 1253", "Αυτό είναι ένα ελληνικό εγχειρίδιο.\n"),
     ],
 )

@@ -166,6 +166,10 @@ def test_titles(library: Library, tmp_path: Path) -> None:
         ("https://x.org/", "text"),
         (r"C:\docs\notes.txt", "text"),
         ("c.md", "---\ntitle: Front\n---\n# Head"),
+        ("d.rst", ".. _label:\n\n=====\nTides\n=====\n\nHigh\n----\n\nAt noon.\n"),
+        ("e.rst", "A line of text.\n\nTides and\tboats\n~~~~~~~~~~~~~~~\n\nHigh\n----\n"),
+        ("f.adoc", "// comment\n= Tides\n:toc:\n\n== High\n\nAt noon.\n"),
+        ("g.org", "#+TITLE: Tides\n* High\n"),
     ]:
         library.ingest_content(text, source)
     titles = {each.source: each.title for each in library.list_documents().documents}
@@ -176,6 +180,10 @@ def test_titles(library: Library, tmp_path: Path) -> None:
         "https://x.org/": "x.org",
         r"C:\docs\notes.txt": "notes",
         "c.md": "Front",
+        "d.rst": "Tides",
+        "e.rst": "Tides and boats",
+        "f.adoc": "Tides",
+        "g.org": "Tides",
     }
 
 

@@ -122,6 +122,7 @@ DOORS = {
     "sigstore": ("anvil.fetch.attestation",),
     "lancedb": ("anvil.library.lancedb_import",),
     "markitdown": ("anvil.library",),
+    "openpyxl": ("anvil.library",),
     "charset_normalizer": ("anvil.library",),
     "pdfminer": ("anvil.library",),
     "pypdfium2": ("anvil.library",),
