@@ -44,7 +44,9 @@ def exclusive(path: Path, timeout_s: float = LOCK_TIMEOUT_S, *, parents: bool = 
     try:
         path.parent.mkdir(parents=parents, exist_ok=True)
     except OSError as error:
-        raise BuildError(f"{path.parent} cannot be made ({error.strerror}). Choose another --index.") from error
+        raise BuildError(
+            f"{path.parent} cannot be made ({error.strerror}). Choose another place for the index."
+        ) from error
     with connection.translated(path):
         handle = _acquire(lock, time.monotonic() + timeout_s)
     try:
@@ -129,7 +131,9 @@ def keep_out_of_git(folder: Path, *, parents: bool = False) -> None:
             folder.mkdir(parents=parents, exist_ok=True)
             safe_files.write_file(ignore_file, "*\n")
         except OSError as error:
-            raise BuildError(f"{folder} cannot be made ({error.strerror}). Choose another --index.") from error
+            raise BuildError(
+                f"{folder} cannot be made ({error.strerror}). Choose another place for the index."
+            ) from error
 
 
 def is_kept_out_of_git(folder: Path) -> bool:

@@ -412,20 +412,21 @@ def test_a_cache_that_is_damaged_is_passed_over(job: NewJob) -> None:
     assert told.level == "warning" and told.message.startswith("The previous index is not used: ")
 
 
-EVIL = "a\n::error file=x::b%0A::add-mask::c ##[add-mask]d, `|<img src=x>.md"
+EVIL = "::error file=x::b%0A::add-mask::c ##[add-mask]d, `|<img src=x>.md"
 
 
 def test_names_and_titles_command_nothing(checkout: Path, job: NewJob) -> None:
     title = "::set-output name=digest::0 <script>alert(1)</script> | [x](javascript:1) ``` ##[error]e"
     long = "\n\n".join(f"Sentence number {number} of a section that is too long." for number in range(200))
-    write(checkout / "docs", {EVIL: f"# {title}\n\n{long}\n", "\u202eb\x1b[31m.md": "no heading\n"})
-    write(checkout / "docs", {"bin\n::error::.md": "\0"})
+    left_out = ("a\n::error::.md", "bin\n::error::.md", "\u202eb\x1b[31m.md")
+    write(checkout / "docs", {EVIL: f"# {title}\n\n{long}\n", **dict.fromkeys(left_out, "no heading\n")})
     commit(checkout, "evil", at=1_700_000_100)
     done = job().use(ROOT, provider="none")
     assert done.succeeded, done.log
-    assert [name for name, _ in done.commands] == ["warning"], "the page that was left out, and nothing else"
-    assert done.annotations[0].properties["file"] == "docs/bin\n::error::.md"
-    assert done.outputs["pages"] == "6" and re.fullmatch("[0-9a-f]{64}", done.outputs["digest"])
+    assert [name for name, _ in done.commands] == ["warning"] * 3, "the pages that were left out, and nothing else"
+    shown = [each.properties["file"] for each in done.annotations]
+    assert sorted(shown) == [r"docs/\u202eb\x1b[31m.md", r"docs/a\n::error::.md", r"docs/bin\n::error::.md"]
+    assert done.outputs["pages"] == "5" and re.fullmatch("[0-9a-f]{64}", done.outputs["digest"])
     outside = re.sub(r"(`+)(?!`).*?(?<!`)\1(?!`)", "", done.summary)
     assert "add-mask" in done.summary and "alert(1)" in done.summary
     for part in ("add-mask", "alert", "img", "\u202e", "\x1b", "::"):
