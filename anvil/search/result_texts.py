@@ -100,7 +100,7 @@ def hit(
     place, size = chunk.metadata, len(chunk.content)
     parallel = is_parallel(chunk.content, place.start_line, place.end_line)
     if section is None:  # a text without any section
-        content = visible_text.shown(chunk.content)
+        content = visible_text.without_tag_indents(chunk.content)
         return Hit(content, score, place, title=chunk.title, confidence=confidence), SectionSpan(
             0, len(content), place.start_line, parallel
         )
@@ -117,7 +117,7 @@ def hit(
     )
     is_whole, first = start >= 0 and end <= size, max(start, 0)
     parts = chunk.content[:first], chunk.content[first:end], chunk.content[end:]
-    before, own, after = map(visible_text.shown, parts)
+    before, own, after = map(visible_text.without_tag_indents, parts)
     span = SectionSpan(len(before), len(before) + len(own), named.start_line, parallel)
     content = before + own + after
     return Hit(content, score, named, not is_whole, chunk.title, confidence, anchor=section.anchor), span

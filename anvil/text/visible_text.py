@@ -24,6 +24,7 @@ GAP = "\x1f"
 
 _MASKS = lazy_pattern(f"[{MASK}{GAP}]")
 _HIDDEN_LINE = lazy_pattern(rf"^[ \t]*[{MASK}{GAP}][ \t{MASK}{GAP}]*(?:\r\n?|\n|\Z)", re.M)
+_TAG_INDENT = lazy_pattern(rf"^[ \t]*[{MASK}{GAP}][ \t{MASK}{GAP}]*", re.M)
 _NOT_LINE_END = lazy_pattern(r"[^\r\n]")
 _SUSPECT = lazy_pattern(r"<[!/A-Za-z]|\]:|\{/\*")
 """Without one of these, nothing is hidden."""
@@ -111,6 +112,11 @@ def masked(text: str, site: bool = False) -> str:
 def shown(text: str) -> str:
     """The visible text of a masked one."""
     return text.replace(MASK, "").replace(GAP, " ") if MASK in text or GAP in text else text
+
+
+def without_tag_indents(mask: str) -> str:
+    """The visible text, without the indentation of lines that begin with a tag, such as cells of a table in HTML."""
+    return shown(_TAG_INDENT.sub("", mask))
 
 
 def without_hidden_lines(mask: str) -> str:

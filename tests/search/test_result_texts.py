@@ -146,6 +146,21 @@ def test_in_place_of_a_heading_without_text_a_result_names_the_best_section_belo
     assert first(found, "empty").metadata.heading_path == "Notes > Empty"
 
 
+def test_cells_of_a_table_in_html_are_lines_without_indentation(opened: Opener) -> None:
+    row = (
+        "        <tr>\n            <td><code>path</code></td>\n            <td>A file to import.</td>\n        </tr>\n"
+    )
+    found = opened({"api.md": f"# Import\n\n<table>\n    <tbody>\n{row}    </tbody>\n</table>\n\n    code()\n"})
+    lines = first(found, "import").content.splitlines()
+    assert [line.rstrip() for line in lines if line.strip()] == [
+        "# Import",
+        "path",
+        "A file to import.",
+        "    code()",
+    ]
+    assert len(lines) == 12, "each is a line of the file"
+
+
 def test_where_words_say_nothing_the_nearest_window_decides_and_then_the_first_section(opened: Opener) -> None:
     body = "The harbour master writes the tides of the week on a board near the old quay, where all can read them. "
     dough = "Knead flour, water, yeast and salt until the dough is smooth, let it rise, then bake it in a hot oven. "
