@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from anvil.formats.characters import line_ends
+from anvil.formats.patterns import lazy_pattern
 from anvil.index_file.table_rows import SectionPlace, StoredChunk, is_parallel, section_url
 from anvil.results import Hit, Place
 from anvil.search import excerpts, ranking
@@ -23,6 +24,12 @@ from anvil.text import query as lexicon
 from anvil.text.query import Stemmer
 from anvil.values import SEPARATOR
 
+LINK_SHARE = 0.5
+"""Share of a list of links, in characters, that are links with their targets."""
+_LINK_ITEM = lazy_pattern(r"[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]+[*_`]*!?\[(?!#\d|`?[0-9a-f]{7,40}`?\])|[ \t]")
+"""A line of a list of links: an item that begins with one, or what goes on from the line before it. A link to an issue
+or a commit begins an entry of a changelog."""
+_LINK = lazy_pattern(r"!?\[[^\[\]]*\]\([^()\s]*\)")
 DIGITS = 6
 """Scores of sections are rounded before they are compared."""
 
@@ -212,6 +219,14 @@ def _shortened(
 def is_heading_alone(section: str) -> bool:
     """Whether a section has no text under its heading."""
     return not headings.under_heading(section).strip()
+
+
+def is_link_list(section: str) -> bool:
+    """Whether a section is a list of links, as "See also" is: it has the words of the pages that answer."""
+    text = headings.under_heading(section).strip()
+    lines = [line for line in text.splitlines() if line.strip()]
+    is_list = bool(lines) and all(_LINK_ITEM.match(line) for line in lines)
+    return is_list and sum(len(link[0]) for link in _LINK.finditer(text)) >= LINK_SHARE * len(text)
 
 
 def _evidence(score: float, best: float) -> float:

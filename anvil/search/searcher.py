@@ -264,19 +264,26 @@ class Searcher:
         return first + [result for result in results if result.row not in named], bool(named)
 
     def _with_texts(self, results: list[Ranked]) -> list[Ranked]:
-        """The results, in place of each heading without text the best one below it, where there is one."""
+        """The results, with another section of its page in place of one that says nothing by itself: the best one below
+        a heading without text, and for a list of links the best one that is nearly as good."""
         texts = self.index.texts([result.row for result in results])
         bare = {row for row, text in texts.items() if result_texts.is_heading_alone(text.content)}
-        if not bare:
+        lists = {row for row, text in texts.items() if result_texts.is_link_list(text.content)}
+        if not bare and not lists:
             return results
+        saying = [result for result in results if result.row not in bare and result.row not in lists]
         best: dict[int, Ranked] = {}
         for result in results:
             row = result.row
-            if row in bare:
-                above = f"{texts[row].heading_path}{SEPARATOR}"
-                of_page = (each.row for each in results if each.row >> CHUNK_BITS == row >> CHUNK_BITS)
-                below = (each for each in of_page if each not in bare and texts[each].heading_path.startswith(above))
-                row = next(below, row)
+            if row in bare or row in lists:
+                of_page = (each for each in saying if each.row >> CHUNK_BITS == row >> CHUNK_BITS)
+                above, least = f"{texts[row].heading_path}{SEPARATOR}", result_texts.NEAR * result.score
+                fit = (
+                    each.row
+                    for each in of_page
+                    if (texts[each.row].heading_path.startswith(above) if row in bare else each.score >= least)
+                )
+                row = next(fit, row)
             best.setdefault(row, result._replace(row=row))
         return list(best.values())
 

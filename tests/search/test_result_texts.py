@@ -11,6 +11,7 @@ import pytest
 
 import anvil
 from anvil.results import Hit, Mode
+from anvil.search.result_texts import is_link_list
 from anvil.settings.schema import ChunkingOptions
 from anvil.wording import full_heading
 from benchmarks import section_hits
@@ -159,6 +160,32 @@ def test_cells_of_a_table_in_html_are_lines_without_indentation(opened: Opener) 
         "    code()",
     ]
     assert len(lines) == 12, "each is a line of the file"
+
+
+def test_a_list_of_links_stands_back_behind_a_section_of_its_page_that_is_nearly_as_good(opened: Opener) -> None:
+    links = "".join(f"- [Live queries {number}](live{number}.md)\n" for number in range(8))
+    text = f"Live queries tell you of each change. {'A table is watched for you by live queries. ' * 5}"
+    found = opened({"guide.md": f"# Guide\n\n## Changes\n\n{text}\n\n## See also\n\n{links}\n"})
+    by_words = found.search("live queries", mode="keyword").results
+    assert [hit.metadata.heading_path for hit in by_words] == ["Guide > See also", "Guide > Changes"]
+    hits = found.search("live queries").results
+    assert [hit.metadata.heading_path for hit in hits] == ["Guide > Changes"]
+
+
+@pytest.mark.parametrize(
+    ("section", "expected"),
+    [
+        ("## See also\n\n- [The other](other.md)\n* **[The next](next.md)**, briefly\n  and more\n", True),
+        ("1. [The other](https://x.test)\n", True),
+        ("- [#12](https://x.test/pull/12) Fix it\n", False),
+        ("- [`d98b0c1`](https://x.test/commit/d98b0c1) Fix\n", False),
+        ("- [A](a.md) " + "is explained at length " * 5, False),
+        ("See:\n\n- [A](a.md)\n", False),
+        ("## Heading\n", False),
+    ],
+)
+def test_what_is_a_list_of_links(section: str, expected: bool) -> None:
+    assert is_link_list(section) is expected
 
 
 def test_where_words_say_nothing_the_nearest_window_decides_and_then_the_first_section(opened: Opener) -> None:
