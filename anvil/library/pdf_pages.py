@@ -94,6 +94,8 @@ def _has_spaces(page: Any) -> bool:
 
 MAX_TITLE_CHARACTERS = 300
 MIN_TITLE_CHARACTERS = 4
+MAX_TITLE_PAGE_CHARACTERS = 5000
+"""Characters of a page in which a title is looked for."""
 LARGE = 1.15
 """Height of a title's characters by that of most characters of its page."""
 SAME = 0.95
@@ -126,7 +128,7 @@ def pdf_title(document: Any, page: Any, file_name: str) -> str:
         return ""
     title, gap = "", ""
     for height, text in runs:
-        if height >= SAME * largest and height <= largest / SAME and (title or _is_title(text)):
+        if SAME * largest <= height <= largest / SAME and (title or _is_title(text)):
             title, gap = title + gap + text, ""
         elif title:
             gap += text
@@ -159,18 +161,18 @@ def _runs(page_text: Any) -> list[tuple[float, str]]:
     import pypdfium2.raw as pdfium
 
     runs: list[tuple[float, str]] = []
-    box = pdfium.FS_RECTF()
-    for place in range(page_text.count_chars()):
+    box, height = pdfium.FS_RECTF(), 0.0
+    for place in range(min(page_text.count_chars(), MAX_TITLE_PAGE_CHARACTERS)):
         character = chr(pdfium.FPDFText_GetUnicode(page_text, place))
-        height = runs[-1][0] if runs else 0.0
         if not character.isspace():
             if abs(math.sin(pdfium.FPDFText_GetCharAngle(page_text, place))) > MAX_LEAN:
                 continue
             pdfium.FPDFText_GetLooseCharBox(page_text, place, box)
             height = round(box.top - box.bottom, 1)
-        before = runs[-1][0] if runs else 0.0
-        if runs and SAME * before <= height <= before / SAME:
-            runs[-1] = before, runs[-1][1] + character
-        else:
-            runs.append((height, character))
+        before, text = runs.pop() if runs else (height, "")
+        if not SAME * before <= height <= before / SAME:
+            runs.append((before, text))
+            before, text = height, ""
+        height = before
+        runs.append((height, text + character))
     return runs
