@@ -16,14 +16,12 @@ from anvil.errors import ConfigError, FetchError, NotAttested, Unreachable
 from anvil.fetch.attestation import MAX_BYTES, AttestationRule
 from anvil.fetch.fetch_index import FetchResult, cached_path, fetch
 from anvil.fetch.fetched_cache import FetchedCache
-from anvil.http.client import Limits
 from anvil.system import safe_files
 from tests.conftest import PAGES, write
 from tests.support.index_server import Answer, GitHub, Server, packed, serving
 from tests.support.sigstore import Sigstore
 
 BESIDE = "/anvil/index.db.sigstore.json"
-QUICK = Limits(connect=2, answer=1, pause=1, grace=0.5, rate=1000)
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +56,7 @@ def get(tmp_path: Path, sigstore: Sigstore) -> Callable[..., FetchResult]:
     def fetched(source: str, builder: str | None = None, **more: Any) -> FetchResult:
         required = more.pop("required", builder is not None)
         rule = AttestationRule(required, builder, root) if more.pop("asked", True) else None
-        return fetch(source, cache=FetchedCache(tmp_path / "cache"), limits=QUICK, attested=rule, **more)
+        return fetch(source, cache=FetchedCache(tmp_path / "cache"), attested=rule, **more)
 
     return fetched
 

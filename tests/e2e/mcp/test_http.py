@@ -9,7 +9,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, asynccontextmanager
@@ -23,7 +22,7 @@ import pytest
 import anvil
 from anvil.errors import ConfigError
 from anvil.server import http_transport
-from anvil.server.http_transport import MAX_REQUEST_BYTES, SHUTDOWN_GRACE_S
+from anvil.server.http_transport import MAX_REQUEST_BYTES
 from anvil.server.security import MAX_CONCURRENT_REQUESTS, Access, AccessMiddleware, host_name
 from tests.conftest import PAGES, write
 from tests.e2e.mcp.test_stdio import INITIALIZE, call
@@ -424,9 +423,8 @@ def test_signals_end_it_in_order(docs: Path, transport: str, number: int) -> Non
             assert response.status == 200 and b"endpoint" in response.readline()
         stack.callback(connection.close)
         stack.callback(response.close)
-        began = time.monotonic()
         assert server.stop(number) == 0
-        assert time.monotonic() - began < SHUTDOWN_GRACE_S, "it waited for the stream"
+        assert "graceful shutdown exceeded" not in server.log(), "it waited for the stream"
         assert "Traceback" not in server.log() and "ResourceWarning" not in server.log()
 
 
