@@ -38,12 +38,12 @@ sys.path.insert(0, str(ROOT))
 
 import anvil
 from anvil.embedding.factory import create_provider
+from anvil.formats.data_formats import timestamp
 from anvil.index_file.writer import quantized
 from anvil.library.converter import Converter
 from anvil.library.ingestion import DocumentInfo, StagedDocument
 from anvil.library.library import Library
 from anvil.library.settings import LibraryOptions
-from anvil.library.stored_documents import utc_now
 from anvil.settings.schema import Config, EmbeddingSettings
 from anvil.values import Chunk, Window
 from tests.support import documents
@@ -147,7 +147,14 @@ def fill(library: Library, chunks: int) -> None:
         vectors = noise.standard_normal((PER_DOCUMENT, library.provider.dimensions)).astype(np.float32)
         source, kind, metadata = f"/documents/{number}.md", ("md", "pdf")[number % 2], {"team": f"t{number % 50}"}
         info = DocumentInfo(
-            source, f"library{number % 10}", f"Document {number}", kind, str(number), 1, utc_now(), metadata
+            source,
+            f"library{number % 10}",
+            f"Document {number}",
+            kind,
+            str(number),
+            1,
+            timestamp(time.time()),
+            metadata,
         )
         with closing(StagedDocument(library.ensure_writable(), info)) as stage, library._write() as writer:
             stage.add(passages(chance), 0)
