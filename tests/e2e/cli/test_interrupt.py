@@ -28,6 +28,7 @@ def run(arguments):
         print("cleaned up", flush=True)
         return 130
     except SystemExit:
+        time.sleep(float(arguments[0]))
         print("cleaned up after SIGTERM", flush=True)
         raise
 
@@ -63,4 +64,4 @@ def test_a_second_interrupt_after_a_while_ends_a_long_cleanup() -> None:
 
 
 def test_a_program_that_is_told_to_end_cleans_up() -> None:
-    assert interrupted(0, 20, [0, 0.02], signal.SIGTERM) == (143, "cleaned up after SIGTERM\n", "")
+    assert interrupted(0.2, 20, [0, 0.02], signal.SIGTERM) == (143, "cleaned up after SIGTERM\n", "")

@@ -168,7 +168,7 @@ def test_it_ends_at_once_while_it_starts(image: Image, folder: Path) -> None:
     with started(image, **secret(folder)) as container:
         while not container.handles(signal.SIGTERM):
             assert container.process.poll() is None
-        assert container.stop(20) == 0
+        assert container.stop(20) in (0, 128 + signal.SIGTERM)  # the second until the server handles it itself
         assert container.process.communicate() == ("", "")
 
 

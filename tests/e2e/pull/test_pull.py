@@ -102,7 +102,7 @@ def test_pull_needs_no_cache_for_a_file_that_is_named(
     assert "docs.db pulled: 4 pages" in program("pull", published.url, "--to", "docs.db", cwd=here).stdout
     monkeypatch.undo()
     message = complaint("pull", published.url, "--to", "docs.db/new.db", cwd=here)
-    assert message.endswith("Choose another --to.")
+    assert message.endswith("docs.db cannot be made (File exists). Choose another place for the index.")
 
 
 def test_pull_fills_the_place_of_the_configured_index_and_counts_what_differs(published: Server, here: Path) -> None:
