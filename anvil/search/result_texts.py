@@ -11,14 +11,14 @@ text, too.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from anvil.formats.characters import line_ends
 from anvil.formats.patterns import lazy_pattern
 from anvil.index_file.table_rows import SectionPlace, StoredChunk, is_parallel, section_url
 from anvil.results import Hit, Place
 from anvil.search import excerpts, ranking
-from anvil.search.excerpts import Sought
+from anvil.search.excerpts import Excerpt, Sought
 from anvil.text import headings, visible_text
 from anvil.text import query as lexicon
 from anvil.text.query import Stemmer
@@ -159,10 +159,18 @@ class _Entry:
     """Characters of the definition that matches, in a list of them."""
     wanted: int = 0
     """Characters of all that it can use."""
+    parts: dict[int, Excerpt] = field(default_factory=dict)
+    """By size: each is the longest part of a reply's work, and is looked at up to three times."""
 
     @property
     def own(self) -> str:
         return self.hit.content[self.span.start : self.span.end]
+
+    def excerpt(self, sought: Sought) -> Excerpt:
+        """The part of the section for its size."""
+        if self.size not in self.parts:
+            self.parts[self.size] = excerpts.excerpt(self.own, sought, self.size)
+        return self.parts[self.size]
 
 
 def within_budget(
@@ -272,7 +280,7 @@ def _fill(entries: Sequence[_Entry], left: int, sought: Sought) -> None:
         # A definition has what it can use, and of a weak result a line is enough.
         if left < LINE_CHARS or entry.needed or entry.evidence < ENOUGH_EVIDENCE or len(entry.hit.content) <= size:
             continue
-        if excerpts.goes_on(entry.own, excerpts.excerpt(entry.own, sought, entry.size)):
+        if excerpts.goes_on(entry.own, entry.excerpt(sought)):
             given, entry.size = entry.size, size + left
             longer = len(_cut(entry, sought)[0].content)
             if longer > size:
@@ -286,8 +294,7 @@ def _cut(entry: _Entry, sought: Sought) -> tuple[Hit, SectionSpan]:
     hit, span = entry.hit, entry.span
     if len(hit.content) <= entry.size:
         return hit, span
-    own = entry.own
-    part = excerpts.excerpt(own, sought, entry.size)
+    own, part = entry.own, entry.excerpt(sought)
     passage = own[part.start : part.end].rstrip()
     if len(passage) == len(own.rstrip()):  # it is whole: only other sections are left out
         return replace(hit, content=own), SectionSpan(0, len(own), span.line, span.parallel)
