@@ -85,7 +85,9 @@ def _named_versions(table: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
 
 
 def _pnpm(text: str) -> NamedPackages:
-    table = _mapping(data_formats.read_yaml(text, strings=True))
+    # since pnpm 11, a document before that of the project has the versions of pnpm itself, and may be the only one
+    own = text.partition("\n---\n")[2] if text.startswith("---\n") else text
+    table = _mapping(data_formats.read_yaml(own, strings=True) or {})
     packages: list[tuple[str, object]] = []
     for key in _mapping(table.get("packages") or {}, "'packages'"):
         match = _PNPM_KEY.fullmatch(key) if isinstance(key, str) else None
@@ -130,7 +132,10 @@ def _yarn(text: str) -> NamedPackages:
 
 
 def _bun(text: str) -> NamedPackages:
-    table = _mapping(data_formats.read_yaml(text, strings=True))  # JSON with commas at the end of lists, as YAML has
+    try:
+        table = _mapping(data_formats.read_yaml(text, strings=True))  # JSON with commas at the end of lists
+    except ValueError as error:
+        raise ValueError(str(error).replace("YAML", "JSON")) from error
     packages: dict[str, tuple[str, object]] = {}
     for key, row in _mapping(table.get("packages") or {}, "'packages'").items():
         match = _BUN_PACKAGE.fullmatch(str(row[0])) if isinstance(row, list) and row else None

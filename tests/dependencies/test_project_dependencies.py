@@ -115,6 +115,14 @@ def test_a_workspace_of_bun() -> None:
     assert parsed("bun.lock", git) == []
 
 
+def test_pnpm_11_has_its_own_versions_in_a_document_before() -> None:
+    own = "---\nlockfileVersion: '9.0'\nimporters:\n  .:\n    packageManagerDependencies: {pnpm: {version: 11.0.0}}\n"
+    rows = "packages:\n  ms@2.1.3: {}\n"
+    project = f"importers:\n  .:\n    dependencies: {{ms: {{specifier: ^2, version: 2.1.3}}}}\n{rows}"
+    assert parsed("pnpm-lock.yaml", f"{own}packages:\n  pnpm@11.0.0: {{}}\n---\n{project}") == [("ms", "2.1.3", True)]
+    assert parsed("pnpm-lock.yaml", f"{own}packages:\n  pnpm@11.0.0: {{}}\n") == []
+
+
 def test_what_has_no_version_of_a_registry_is_left_out() -> None:
     assert parsed("poetry.lock", POETRY) == [("backports-tarfile", "1.2.0", False)]
     assert parsed("pdm.lock", PDM) == [("anyio", "4.9.0", False)]
@@ -325,6 +333,7 @@ NESTED = "[" * 100_000
         ("pnpm-lock.yaml", "a: &a [x]\nb: [" + "*a, " * 6000 + "]", "too many levels or aliases"),
         ("pnpm-lock.yaml", "packages: [1]", "'packages' is not a mapping"),
         ("pnpm-lock.yaml", "a: [", "is not YAML"),
+        ("bun.lock", '{"packages": {', "is not JSON"),
         ("yarn.lock", "nothing at all\n", "the line 'nothing at all' names no package"),
         ("yarn.lock", "__metadata:\n  version: 8\nx: 1\n", "one of its entries is not a mapping"),
     ],

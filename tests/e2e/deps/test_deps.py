@@ -357,7 +357,7 @@ def test_a_package_of_git_is_shown_as_such(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text('[project]\nname = "x"\ndependencies = ["ours"]\n', encoding="utf-8")
     locked = '[[package]]\nname = "ours"\nversion = "1.0"\nsource = { git = "https://example.org/ours#00" }\n'
     (tmp_path / "uv.lock").write_text(locked, encoding="utf-8")
-    shown = program("deps", cwd=tmp_path).stdout.splitlines()
+    shown = program("deps", "list", cwd=tmp_path).stdout.splitlines()
     assert shown == ["ours (from an address)  pypi  not installed here", "1 package, 0 in anvil.lock."]
 
 
