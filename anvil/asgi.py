@@ -109,7 +109,10 @@ def _search_route(toolset: Toolset, bridge: ThreadBridge, settings: AsgiSettings
         tag = f'"{hashlib.sha256(timeless.encode()).hexdigest()[:32]}"'
         may_keep = settings.cache_s and not result.freshness.pending_vectors  # a better answer will soon be there
         headers = {"ETag": tag, "Cache-Control": kept if may_keep else "no-cache"}
-        if tag in (known.strip() for known in request.headers.get("if-none-match", "").split(",")):
+        if settings.origins:  # a cache must not give the answer to a request without an origin to a page of another
+            headers["Vary"] = "Origin"
+        # A proxy that compresses answers puts W/ before their tag.
+        if tag in (known.strip().removeprefix("W/") for known in request.headers.get("if-none-match", "").split(",")):
             return Response(status_code=304, headers=headers)
         return Response(compact(plain(result)), media_type="application/json", headers=headers)
 
