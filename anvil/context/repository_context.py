@@ -215,9 +215,15 @@ class Context(AbstractContextManager["Context"]):
             return matches, tuple(each.span for each in result.ranked)
 
     def tasks(
-        self, status: str = "open", path: str | None = None, limit: int | None = None, offset: int = 0
+        self,
+        status: str = "open",
+        path: str | None = None,
+        label: str | None = None,
+        limit: int | None = None,
+        offset: int = 0,
     ) -> tuple[TaskItem, ...]:
-        """The tasks that are ``open``, ``done`` or ``all``, by path and line; ``path``: only of a file or folder.
+        """The tasks that are ``open``, ``done`` or ``all``, by path and line; ``path``: only of a file or folder;
+        ``label``: only with this label, in any case.
 
         ``limit`` and ``offset``: that many of them (None: all), after the first ``offset``. Raises :class:`NotFound`
         for a path without artifacts, naming the closest.
@@ -230,7 +236,8 @@ class Context(AbstractContextManager["Context"]):
                 raise NotFound(
                     f"No artifact in {path}. Give a path from the repository's root.{_closest(within, places)}"
                 )
-            return chosen(chain.from_iterable(contents.tasks_by_path[path] for path in paths), status, limit, offset)
+            tasks = chain.from_iterable(contents.tasks_by_path[path] for path in paths)
+            return chosen(tasks, status, label, limit, offset)
 
     def unmarked(self, path: str | None = None) -> str | None:
         """A note on items of task lists with an unknown mark; None without any."""

@@ -108,9 +108,17 @@ def marks(text: str) -> tuple[str | None, tuple[str, ...]]:
     return id_, tuple(labels)
 
 
-def chosen(tasks: Iterable[TaskItem], status: str, limit: int | None, offset: int) -> tuple[TaskItem, ...]:
-    """The tasks that are ``open``, ``done`` or ``all``: ``limit`` of them (None: all), after the first ``offset``."""
+def chosen(
+    tasks: Iterable[TaskItem], status: str, label: str | None, limit: int | None, offset: int
+) -> tuple[TaskItem, ...]:
+    """The tasks that are ``open``, ``done`` or ``all``, with a label (None: any): ``limit`` of them (None: all), after
+    the first ``offset``."""
     if status not in ("open", "done", "all"):
         raise ConfigError(f"Unknown status {status!r}. Use open, done or all.")
-    fitting = (task for task in tasks if status in ("all", task.status))
+    wanted = None if label is None else label.strip(" []").casefold()  # "[US1]", as it is in the text, too
+    fitting = (
+        task
+        for task in tasks
+        if status in ("all", task.status) and (wanted is None or wanted in map(str.casefold, task.labels))
+    )
     return tuple(islice(fitting, offset, None if limit is None else offset + limit))

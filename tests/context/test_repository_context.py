@@ -231,6 +231,9 @@ def test_tasks_by_status_and_place(root: Path) -> None:
         assert len(context.tasks(path="specs/001-booking/checklists/")) == 1
         with pytest.raises(ConfigError, match="open, done or all"):
             context.tasks("doing")
+        assert [each.id for each in context.tasks("all", label="us1")] == ["T012", "T013"]
+        assert [each.id for each in context.tasks(label="[US1]")] == ["T012"]
+        assert context.tasks("all", label="US") == ()
 
 
 def test_a_box_that_is_ticked_is_done_at_once(root: Path) -> None:
