@@ -109,8 +109,10 @@ def publish(index: Path, site: Path, project: str, access: SiteAccess) -> tuple[
     made = published(index, project, access)
     listed = site / INDEX
     with safe_files.writing(site):
-        is_there = safe_files.regular_file(listed) is not None
-        files = skill_files(made, safe_files.text(listed, MAX_INDEX_BYTES, "replace") if is_there else None)
+        before = None
+        if (state := safe_files.regular_file(listed)) is not None:  # a larger one is in no form that is known
+            before = safe_files.text(listed, errors="replace") if state.st_size <= MAX_INDEX_BYTES else ""
+        files = skill_files(made, before)
         for path, data in files.items():
             file = site / path
             if not Path(os.path.realpath(file.parent)).is_relative_to(os.path.realpath(site)):

@@ -67,7 +67,7 @@ def _search(opened: Anvil, given: dict[str, Any], *, more_chars: int = 0, logs: 
     fresh = result.freshness
     if len(fresh.refreshed) <= MAX_REFRESHED:
         return result
-    note = f"{len(fresh.refreshed):,} pages were updated for this answer; {MAX_REFRESHED} of them are named."
+    note = f"{len(fresh.refreshed):,} pages were updated for this answer."
     named = replace(fresh, refreshed=fresh.refreshed[:MAX_REFRESHED], notes=(*fresh.notes, note))
     return replace(result, freshness=named)
 

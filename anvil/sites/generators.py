@@ -89,6 +89,7 @@ _HUGO = Generator(
     meta="hugo",
     content=(".td-content", "article.markdown", f"main {_CONTENT}", "main article", "main"),
     ignore=".feedback--title, .feedback--question, .feedback--response, .td-page-meta__lastmod, main [role=menu]",
+    landing="main",  # of Docsy, whose blocks stand before the content
     address="baseURL in hugo.toml",
 )
 GENERATORS = (

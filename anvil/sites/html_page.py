@@ -27,8 +27,8 @@ from anvil.text.rendered_sections import Heading, bare
 
 # "0; url=/new/"
 _REFRESH = re.compile(r"\s*[\d.]*\s*[;,]?\s*(?:url\s*=\s*)?[\"']?([^\"']*)", re.I)
-# "Page | Site", "Page - Site" and the like
-_TITLE_SEPARATOR = re.compile("\\s+[|\u2013\u2014\u00b7\u2022\u00bb\u00ab:-]\\s+")
+# "Page | Site", "Page - Site", "Page :: Site" and the like
+_TITLE_SEPARATOR = re.compile("\\s+(?:::|[|\u2013\u2014\u00b7\u2022\u00bb\u00ab:-])\\s+")
 _FIRST_CHAPTER = re.compile(r"^1[. ]")
 _LINK_OR_HEADING = re.compile(r"\[[^\]\n]*\]\([^()\s]*\)|^#.*", re.M)
 _CURRENT = "nav a[aria-current=page], .md-nav__link--active .md-ellipsis, li.current > a.current"

@@ -117,7 +117,7 @@ def version_folders(
 
     A folder is one if it has a page of its own and its name is a version's number. Names such as ``latest`` are one
     next to a number. ``declared``: those that a file of the site names. ``components``: folders of the site, each with
-    versions of its own, as Antora writes them.
+    versions of its own, as Antora writes them; there a number without a dot is one, too.
     """
     starts = {path.rpartition("/")[0] for path in paths if path.endswith(("/index.html", "/index.htm"))}
     candidates = {
@@ -125,7 +125,13 @@ def version_folders(
         for folder in starts
         if "/" not in folder or _IN_LANGUAGE.fullmatch(folder) or folder.rpartition("/")[0] in components
     }
-    numbered = {folder for folder in candidates if VERSION_NUMBER.fullmatch(_folder_name(folder)) or folder in declared}
+    numbered = {
+        folder
+        for folder in candidates
+        if VERSION_NUMBER.fullmatch(_folder_name(folder))
+        or folder in declared
+        or (_folder_name(folder).isdecimal() and folder.rpartition("/")[0] in components)
+    }
     above = {folder.rpartition("/")[0] for folder in numbered}
     named = {f for f in candidates if _folder_name(f).lower() in VERSION_NAMES and f.rpartition("/")[0] in above}
     return frozenset(numbered | named)

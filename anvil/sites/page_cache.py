@@ -18,7 +18,7 @@ from anvil.settings.schema import SiteOptions
 from anvil.sites.page_choice import PageFacts
 from anvil.system import safe_files, user_folders
 
-READER_VERSION = 35
+READER_VERSION = 36
 """Raised when a page of HTML gives other Markdown or other facts, or when what is kept of a file changes."""
 _KINDS = tuple(type(value) for value in PageFacts())
 """The types of the facts; what is None by default is text or None."""

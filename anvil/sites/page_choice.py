@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from anvil.formats import patterns
@@ -158,7 +158,7 @@ def choose(
     folders = page_addresses.version_folders(facts, declared_versions, components)
     folders |= page_addresses.stated_folders(stated)
     keys = {page_addresses.key(path): path for path in sorted(facts, reverse=True)}  # of several, the first path
-    is_closed = all(map(is_noindex, filter(_is_readable, facts.values())))
+    open_generators = {page.generator for page in filter(_is_readable, facts.values()) if not is_noindex(page)}
     pages: list[SitePage] = []
     left_out: list[Skipped] = []
     taken: dict[str, SitePage] = {}
@@ -171,7 +171,7 @@ def choose(
             _special(path, page)
             or page.problem
             or _by_options(path, address, version, language, options)
-            or _by_head(page, is_closed)
+            or _by_head(page, open_generators)
             or (f"its canonical address is {moved}" if moved is not None else None)
             or ("it is not in sitemap.xml" if listed is not None and path not in listed else None)
             or _by_text(path, page)
@@ -250,11 +250,12 @@ def _is_readable(page: PageFacts) -> bool:
     return page.word_count > 0 and page.refresh is None and page.problem is None
 
 
-def _by_head(page: PageFacts, is_closed: bool) -> str | None:
-    """``is_closed``: no page of the site is for search engines, so ``noindex`` tells nothing about this one."""
+def _by_head(page: PageFacts, open_generators: Collection[str]) -> str | None:
+    """``open_generators``: those with pages for search engines. Where the generator of a page has none, ``noindex``
+    tells nothing about it."""
     if page.refresh is not None:
         return f"it leads to {page.refresh}"
-    if is_noindex(page) and not is_closed:
+    if is_noindex(page) and (page.generator in open_generators or (page.generator == "unknown" and open_generators)):
         return "its robots tag is noindex"
     if page.frames:
         return "it is a set of frames"

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+from pathlib import Path
 
 import pytest
 
+import anvil
 from anvil.agents import skill
 from anvil.errors import ConfigError
+from tests.conftest import write
 
 MADE = skill.skill("lighthouse-docs", "https://example.org/", "The pointer.")
 
@@ -56,3 +59,11 @@ NO_SKILLS: list[object] = [None, {}, [1], [{"name": 1}]]
 def test_a_list_in_another_form_is_refused(before: str) -> None:
     with pytest.raises(ConfigError, match=r"index\.json, which is not in the form"):
         skill.skill_files(MADE, before)
+
+
+def test_a_list_of_more_than_a_megabyte_is_refused(tmp_path: Path, docs: Path) -> None:
+    with anvil.open(docs, tmp_path / "i.db", "none") as opened:
+        opened.index()
+        write(tmp_path, {f"site/{skill.INDEX}": " " * 1_000_001})
+        with pytest.raises(ConfigError, match=r"index\.json, which is not in the form"):
+            opened.publish_skill(tmp_path / "site")

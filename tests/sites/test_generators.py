@@ -340,6 +340,7 @@ def test_an_operator_in_code_of_a_heading_is_its_name() -> None:
         ("<title>Lamps</title><body><h1>1. Oil</h1>", "Lamps"),
         ("<title>Lamps -- Oil</title><body><h1>1 Oil</h1>", "1 Oil"),
         ("<title>Lamps - Manual</title><body><h3>About</h3>", "Lamps"),
+        ("<title>Lamps :: Manual</title><body><h3>About</h3>", "Lamps"),
         ('<title>Site : Lamp</title><div id="main-header"><i id="title-text">Site : Lamp</i></div>', "Site : Lamp"),
         (
             """<title>Documentation</title><div class="phpdocumentor-content"><h2 class="phpdocumentor-content__title"

@@ -79,6 +79,12 @@ def test_the_words_of_each_construct() -> None:
             "Harbour Boats",
             "# Harbour Boats\n\n## Lanterns\n\nStart.\n",
         ),
+        (
+            '<meta name="generator" content="Hugo 0.152"><header>Docs</header><main class="td-main"><section>'
+            '<h1>Harbour</h1><p>Boats at rest.</p></section><div class="td-content"></div></main><footer>Us</footer>',
+            "Harbour",
+            "# Harbour\n\nBoats at rest.\n",
+        ),
     ],
 )
 def test_the_text_of_a_landing_page(html: str, title: str, text: str) -> None:

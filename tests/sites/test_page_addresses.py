@@ -81,6 +81,7 @@ def test_the_version_of_a_page() -> None:
 
 
 def test_each_component_of_antora_has_versions() -> None:
-    paths = ["core/1.2/index.html", "core/latest/index.html", "core/api/index.html", "news/1.3/index.html"]
-    assert page_addresses.version_folders(paths, components=["core"]) == {"core/1.2", "core/latest"}
+    paths = ["core/1.2/index.html", "core/2/index.html", "core/latest/index.html", "core/api/index.html"]
+    paths += ["news/1.3/index.html", "news/2/index.html"]
+    assert page_addresses.version_folders(paths, components=["core"]) == {"core/1.2", "core/2", "core/latest"}
     assert page_addresses.version_of("core/1.2/api/x.html", {"core/1.2"}) == "1.2"

@@ -58,6 +58,15 @@ def test_noindex_leaves_no_page_out_if_all_pages_of_a_site_have_it() -> None:
     assert [page.file for page in chosen.pages] == ["c.html"]
 
 
+@pytest.mark.parametrize(("generator", "is_page"), [("writerside", True), ("dokka", False), ("unknown", False)])
+def test_noindex_leaves_no_page_out_if_all_pages_of_its_generator_have_it(generator: str, is_page: bool) -> None:
+    """Writerside's pages have it, and those of Dokka in the same site do not."""
+    page = PageFacts("A", word_count=500, own_words=500, generator=generator, robots="noindex")
+    facts = {"a.html": page, "api/b.html": page._replace(generator="dokka", robots="")}
+    chosen = page_choice.choose(facts, None, SiteOptions())
+    assert [page.file for page in chosen.pages] == ["a.html", "api/b.html"][not is_page :]
+
+
 @pytest.mark.parametrize(
     ("path", "generator", "is_page"),
     [
