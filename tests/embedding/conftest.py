@@ -13,7 +13,7 @@ from anvil.settings.schema import EmbeddingSettings
 
 @pytest.fixture(scope="session")
 def local() -> Iterator[EmbeddingProvider]:
-    """A model of these tests alone: one that they loaded and others went on to use would run for each of their texts."""
+    """A model of these tests alone: others that went on to use it would run it for each of their texts."""
     provider = create_provider("local", EmbeddingSettings())
     yield provider
     provider.close()
