@@ -38,8 +38,9 @@ class PackageEcosystem(Protocol):
     """The module of an ecosystem."""
 
     @property
-    def PROJECT_FILE(self) -> str:
-        """The file in which a project names its dependencies."""
+    def PROJECT_FILES(self) -> Mapping[str, Callable[[str], Iterable[str]]]:
+        """Name of a file in which a project names its dependencies -> the reader of these names, not checked yet, which
+        raises as those of lockfiles do. All that a project has are read."""
 
     @property
     def LOCKFILES(self) -> Mapping[str, Callable[[str], NamedPackages]]:
@@ -49,9 +50,6 @@ class PackageEcosystem(Protocol):
     def other_lockfile(self, name: str) -> Callable[[str], NamedPackages] | None:
         """The reader of a file with one of many names; None for another file. All that a project has are read, where
         it has none of :attr:`LOCKFILES`."""
-
-    def direct_names(self, text: str) -> Iterable[str]:
-        """The packages that a :attr:`PROJECT_FILE` names, not checked yet. Raises as the readers do."""
 
     def installed(self, base: Path) -> InstalledPackages | None:
         """What is installed in the project in ``base``; None where there is no place for it."""

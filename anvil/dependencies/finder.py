@@ -32,7 +32,7 @@ from anvil.embedding.provider import EmbeddingProvider
 from anvil.errors import ArtifactRejected, BuildError, ConfigError, NotFound, Unreachable
 from anvil.fetch import attestation, fetch_index
 from anvil.fetch.attestation import SUFFIX, AttestationRule
-from anvil.fetch.fetch_index import UNPUBLISHED
+from anvil.fetch.fetch_index import UNPUBLISHED, FetchRequest
 from anvil.fetch.fetched_cache import FetchedCache
 from anvil.fetch.settings import FetchOptions
 from anvil.formats.characters import plain_name
@@ -233,9 +233,10 @@ class DocsFinder(contextlib.AbstractContextManager["DocsFinder"]):
 
     def _fetched(self, url: str, docs: LockedDocs, outcome: str, attested: AttestationRule | None) -> LockedDocs:
         with self._log.host(url):
-            result = fetch_index.fetch(
-                url, self._fetch, cache=self.cache, progress=self._progress, policy=self._policy, attested=attested
+            request = FetchRequest(
+                self._fetch, self.cache, progress=self._progress, policy=self._policy, attested=attested
             )
+            result = fetch_index.fetch(url, request)
             if result.from_cache:  # an older file than is published now will not do for a lock
                 raise Unreachable(result.from_cache)
         self._doubts += [note for note in result.notes if note != UNPUBLISHED]

@@ -11,7 +11,7 @@ import json
 import os
 import re
 import urllib.parse
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +22,11 @@ from anvil.dependencies.project_urls import HOSTS, ProjectUrls, of_npm
 from anvil.dependencies.values import ELSEWHERE, Dependency, DirectPackages, NamedPackages
 from anvil.errors import FetchError, NotFound
 from anvil.formats import data_formats
-from anvil.formats.data_formats import json_object
+from anvil.formats.data_formats import json_object, value_at
 from anvil.http.allowed_servers import host_of
 from anvil.http.client import HttpClient
 from anvil.system import safe_files
 
-PROJECT_FILE = "package.json"
 _YARN_HEAD = re.compile(r'"?(@?[^@"\s,]+)@[^\n]*:\s*')
 _BERRY = re.compile(r"(@?[^@]+)@(npm:|workspace:|(?:https?|git|ssh):)([^\s:]+)")
 _YARN_VERSION = re.compile(r'  version "([^"\n]*)"\s*')
@@ -157,10 +156,11 @@ def _mapping(value: Any, what: str = "it") -> dict[Any, Any]:
     return value
 
 
-def direct_names(text: str) -> Iterator[str]:
+def _package_json_names(text: str) -> Iterator[str]:
     return (name for name, _ in _named_versions(_mapping(json.loads(text))))
 
 
+PROJECT_FILES: Mapping[str, Callable[[str], Iterable[str]]] = {"package.json": _package_json_names}
 LOCKFILES: Mapping[str, Callable[[str], NamedPackages]] = {
     "package-lock.json": _package_lock,
     "npm-shrinkwrap.json": _package_lock,
@@ -186,17 +186,14 @@ def release(http: HttpClient, registry: Registry, name: str, version: str) -> Re
         package = package_registry.object_of(text, final_url)
     except NotFound:  # some registries have the whole document only
         text, _, final_url = package_registry.get(http, page, what, accept)
-        versions = package_registry.object_of(text, final_url).get("versions")
-        entry = versions.get(version) if isinstance(versions, dict) else None
-        if not isinstance(entry, dict):
+        package = value_at(package_registry.object_of(text, final_url), "versions", version)
+        if not isinstance(package, dict):
             raise NotFound(f"{host_of(final_url)} has no version {version} of {name}.") from None
-        package = entry
-    dist = package.get("dist")
-    tarball = dist.get("tarball") if isinstance(dist, dict) else None
-    if not isinstance(dist, dict) or not isinstance(tarball, str):
+    tarball = value_at(package, "dist", "tarball")
+    if not isinstance(tarball, str):
         raise FetchError(f"{host_of(final_url)} names no archive of {name} {version}.")
     url = urllib.parse.urljoin(final_url, tarball)
-    return Release(of_npm(package), PackageArchive(url, url.rpartition("/")[2], _npm_digest(dist)))
+    return Release(of_npm(package), PackageArchive(url, url.rpartition("/")[2], _npm_digest(package["dist"])))
 
 
 def _npm_digest(dist: Mapping[str, Any]) -> str | None:

@@ -6,7 +6,6 @@ checkout, must be public, like those that packages name.
 
 from __future__ import annotations
 
-import base64
 import os
 import re
 import urllib.parse
@@ -18,6 +17,7 @@ from anvil.dependencies.project_urls import ProjectUrls
 from anvil.dependencies.settings import DepsOptions
 from anvil.dependencies.values import ECOSYSTEMS, Ecosystem
 from anvil.errors import ConfigError, FetchError, NotFound, Unreachable
+from anvil.fetch import credentials
 from anvil.formats.data_formats import json_object
 from anvil.http.allowed_servers import DependencyPolicy, host_of
 from anvil.http.client import HttpClient, Limits, origin
@@ -79,11 +79,11 @@ def _registry(ecosystem: Ecosystem, options: DepsOptions) -> Registry:
     parts = urllib.parse.urlsplit(url)
     host = parts.netloc.rpartition("@")[2]
     bare = urllib.parse.urlunsplit((parts.scheme, host, parts.path.rstrip("/") + "/", "", ""))
-    authorization = {}
+    is_trusted = name is not None or is_default
+    kept = credentials.in_netrc(bare) if is_trusted else None
     if parts.username:
-        pair = f"{urllib.parse.unquote(parts.username)}:{urllib.parse.unquote(parts.password or '')}"
-        authorization = {origin(bare): f"Basic {base64.b64encode(pair.encode()).decode('ascii')}"}
-    return Registry(bare, name is not None or is_default, authorization)
+        kept = urllib.parse.unquote(parts.username), urllib.parse.unquote(parts.password or "")
+    return Registry(bare, is_trusted, {origin(bare): credentials.basic(*kept)} if kept else {})
 
 
 def policy(options: DepsOptions, registries: Mapping[Ecosystem, Registry]) -> DependencyPolicy:

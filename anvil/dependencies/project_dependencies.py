@@ -58,10 +58,10 @@ def reader(ecosystem: Ecosystem, name: str) -> Callable[[str], NamedPackages] | 
     return module.LOCKFILES.get(name) or module.other_lockfile(name)
 
 
-def direct_names(ecosystem: Ecosystem, text: str, place: str) -> set[str]:
-    """The dependencies that ``pyproject.toml`` or ``package.json`` names, normalized. Raises :class:`ConfigError`."""
+def direct_names(ecosystem: Ecosystem, name: str, text: str, place: str) -> set[str]:
+    """The dependencies that a file such as ``pyproject.toml`` names, normalized. Raises :class:`ConfigError`."""
     with _refusing(place, "Correct the file."):
-        names = ecosystems.of(ecosystem).direct_names(text)
+        names = ecosystems.of(ecosystem).PROJECT_FILES[name](text)
         return {normalized(ecosystem, each) for each in names if is_name(ecosystem, each)}
 
 
@@ -114,18 +114,21 @@ def _of_ecosystem(base: Path, ecosystem: Ecosystem) -> set[Dependency]:
         files = sorted(entry.name for entry in base.iterdir())
     except OSError as error:
         raise ConfigError(f"The folder {base} cannot be listed ({error.strerror}). Name another one.") from None
-    project = anvil_lock.project_text(base / module.PROJECT_FILE)
-    direct = set() if project is None else direct_names(ecosystem, project, str(base / module.PROJECT_FILE))
+    texts = ((name, anvil_lock.project_text(base / name)) for name in module.PROJECT_FILES)
+    projects = {name: text for name, text in texts if text is not None}
+    origins: dict[str, str] = {}  # name of a package -> the file that names it
+    for name, text in projects.items():
+        origins = dict.fromkeys(direct_names(ecosystem, name, text, str(base / name)), name) | origins
+    direct = {*origins}
     lockfiles = [base / name for name in module.LOCKFILES if name in files][:1]
     lockfiles = lockfiles or [base / name for name in files if module.other_lockfile(name) is not None]
-    if not lockfiles and project is not None:  # that of its workspace
+    if not lockfiles and projects:  # that of its workspace
         above = (folder / name for folder in ecosystems.project_folders(base)[1:] for name in module.LOCKFILES)
         lockfiles = [path for path in above if path.is_file()][:1]
     packages: list[Dependency] = []
     for path in lockfiles:
-        text = anvil_lock.project_text(path)
-        if text is not None:
-            packages += parse(ecosystem, path.name, text, str(path), base.relative_to(path.parent).as_posix())
+        if (locked := anvil_lock.project_text(path)) is not None:
+            packages += parse(ecosystem, path.name, locked, str(path), base.relative_to(path.parent).as_posix())
     elsewhere = {each.name for each in packages if each.elsewhere}
     direct -= {each.name for each in packages if each.version is None} - elsewhere
     packages = [each for each in packages if each.version is not None]
@@ -133,7 +136,7 @@ def _of_ecosystem(base: Path, ecosystem: Ecosystem) -> set[Dependency]:
     if installed is not None:
         packages += installed.unlocked(direct, {each.name for each in packages})
     named = direct - {each.name for each in packages}
-    packages += [Dependency(ecosystem, name, None, True, module.PROJECT_FILE, name in elsewhere) for name in named]
+    packages += [Dependency(ecosystem, name, None, True, origins[name], name in elsewhere) for name in named]
     unmarked = direct - {each.name for each in packages if each.direct}  # the lockfile does not say which version
     return {replace(each, direct=each.direct or each.name in unmarked) for each in packages}
 

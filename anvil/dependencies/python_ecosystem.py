@@ -1,5 +1,5 @@
-"""Packages of Python: the lockfiles of uv, Poetry, PDM and pip, an index of packages such as PyPI, and a virtual
-environment.
+"""Packages of Python: the lockfiles of uv, Poetry, PDM, pip and Pipenv, an index of packages such as PyPI, and a
+virtual environment.
 
 The functions are those of :class:`anvil.dependencies.ecosystems.PackageEcosystem`.
 """
@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import email.parser
 import functools
+import json
 import os
 import posixpath
 import re
 import urllib.parse
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +26,10 @@ from anvil.dependencies.project_urls import ProjectUrls, of_python
 from anvil.dependencies.values import ELSEWHERE, Dependency, DirectPackages, NamedPackages
 from anvil.errors import FetchError, NotFound
 from anvil.formats import data_formats
+from anvil.formats.data_formats import value_at
 from anvil.http.allowed_servers import host_of
 from anvil.http.client import HttpClient
 
-PROJECT_FILE = "pyproject.toml"
 # NAME[EXTRAS] and the rest of the line; then "== VERSION", with a marker, a comment or hashes behind it. A version with
 # an asterisk pins none.
 _REQUIREMENT = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[[^\]\n]*\])?\s*(.*)")
@@ -92,23 +93,42 @@ def _requirements(text: str) -> NamedPackages:
     return packages, {".": direct}
 
 
-def direct_names(text: str) -> Iterator[str]:
-    """The packages that a ``pyproject.toml`` names."""
+def _pipfile_lock(text: str) -> NamedPackages:
+    packages: list[tuple[str, object]] = []
+    for group in ("default", "develop"):
+        rows = value_at(json.loads(text), group) or {}
+        if not isinstance(rows, dict) or not all(isinstance(row, dict) for row in rows.values()):
+            raise ValueError(f"{group!r} is not a mapping of packages")
+        for name, row in rows.items():
+            is_local, version = {"path", "file"} & {*row}, str(row.get("version")).removeprefix("==")
+            packages.append((name, ELSEWHERE if "git" in row else None if is_local else version))
+    return packages, {}
+
+
+def _pyproject_names(text: str) -> Iterator[str]:
     project = data_formats.read_toml(text)
-    table, tool = project.get("project"), project.get("tool")
-    lists = _values(project.get("dependency-groups"))
-    if isinstance(table, dict):
-        lists += [table.get("dependencies"), *_values(table.get("optional-dependencies"))]
+    extras = _values(value_at(project, "project", "optional-dependencies"))
+    lists = [value_at(project, "project", "dependencies"), *extras, *_values(project.get("dependency-groups"))]
     for requirement in (each for listed in lists if isinstance(listed, list) for each in listed):
         match = _REQUIREMENT.match(requirement) if isinstance(requirement, str) else None
         if match:
             yield match[1]
-    poetry = tool.get("poetry") if isinstance(tool, dict) else None
-    if isinstance(poetry, dict):
-        tables = [poetry.get("dependencies"), poetry.get("dev-dependencies")]
-        tables += [each.get("dependencies") for each in _values(poetry.get("group")) if isinstance(each, dict)]
-        for names in tables:
+    poetry = value_at(project, "tool", "poetry")
+    for group in [poetry, *_values(value_at(poetry, "group"))]:
+        for names in (value_at(group, "dependencies"), value_at(group, "dev-dependencies")):
             yield from (name for name in (names if isinstance(names, dict) else ()) if name != "python")
+
+
+def _pipfile_names(text: str) -> Iterator[str]:
+    table = data_formats.read_toml(text)
+    for names in (table.get("packages"), table.get("dev-packages")):
+        yield from names if isinstance(names, dict) else ()
+
+
+PROJECT_FILES: Mapping[str, Callable[[str], Iterable[str]]] = {
+    "pyproject.toml": _pyproject_names,
+    "Pipfile": _pipfile_names,
+}
 
 
 def _rows(table: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
@@ -134,6 +154,7 @@ LOCKFILES: Mapping[str, Callable[[str], NamedPackages]] = {
     "poetry.lock": functools.partial(_tables, "package"),
     "pdm.lock": functools.partial(_tables, "package"),
     "pylock.toml": _pylock,
+    "Pipfile.lock": _pipfile_lock,
 }
 
 
@@ -195,8 +216,7 @@ def _of_json(text: str, place: str) -> Iterator[PackageArchive]:
     for row in files if isinstance(files, list) else ():
         if not isinstance(row, dict) or not isinstance(row.get("url"), str) or not isinstance(row.get("filename"), str):
             raise FetchError(f"{host_of(place)} sent a list of files with errors.")
-        hashes, size = row.get("hashes"), row.get("size")
-        sha256 = hashes.get("sha256") if isinstance(hashes, dict) else None
+        sha256, size = value_at(row, "hashes", "sha256"), row.get("size")
         yield PackageArchive(
             url=urllib.parse.urljoin(place, row["url"]),
             name=row["filename"],

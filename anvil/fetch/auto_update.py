@@ -10,12 +10,13 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
 from anvil.errors import AnvilError, FetchError
 from anvil.fetch.attestation import AttestationRule, rule_of
-from anvil.fetch.fetch_index import FetchResult, cached_path, fetch
+from anvil.fetch.fetch_index import FetchRequest, FetchResult, fetch
 from anvil.fetch.settings import FetchOptions
 from anvil.live.index_location import IndexLocation
 from anvil.settings import index_url
@@ -47,12 +48,12 @@ class AutoUpdater(IndexLocation):
     """
 
     def __init__(self, source: str, options: FetchOptions, head: Path, attested: AttestationRule | None = None) -> None:
-        super().__init__(cached_path(source, head=head, attested=attested))
-        self.origin = index_url.parse(source).shown
+        address = index_url.parse(source)
+        attested = attested if attested is not None and attested.required else None
+        self._request = FetchRequest(options, head=head, attested=attested)
+        super().__init__(self._request.entry(address).index)
+        self.origin = address.shown
         self._source = source
-        self._options = options
-        self._head = head
-        self._attested = attested if attested is not None and attested.required else None
         self._fetched: FetchResult | None = None
         self._problem: str | None = None
         self._progress: Progress = silent
@@ -121,7 +122,7 @@ class AutoUpdater(IndexLocation):
             while not self._stop.is_set():
                 self._safely(lambda: self._update(self._report))
                 failures = failures + 1 if self._problem else 0
-                if not failures and not self._options.refresh:  # fetched once, as configured
+                if not failures and not self._request.options.refresh:  # fetched once, as configured
                     return
                 self._stop.wait(self._pause(failures))
         except _Cancelled:
@@ -144,16 +145,14 @@ class AutoUpdater(IndexLocation):
 
     def _pause(self, failures: int) -> float:
         """Seconds until the publisher is asked again, after so many failures in a row."""
-        usual = self._options.refresh or MAX_PAUSE_S
+        usual = self._request.options.refresh or MAX_PAUSE_S
         return min(FIRST_PAUSE_S * 2 ** min(failures - 1, 20), usual) if failures else usual
 
     def _update(self, progress: Progress) -> None:
         """Ask the publisher once, and fetch a newer index."""
         fetched_before, problem_before = self._fetched, self._problem
         try:
-            self._fetched = fetch(
-                self._source, self._options, head=self._head, progress=progress, attested=self._attested
-            )
+            self._fetched = fetch(self._source, replace(self._request, progress=progress))
             self._problem = self._fetched.from_cache
         except AnvilError as error:
             self._problem = str(error)
@@ -168,7 +167,7 @@ class AutoUpdater(IndexLocation):
     def _take_cached(self, reason: str) -> None:
         """Answer from the file that was fetched before, if there is one; ``reason`` becomes a note."""
         try:
-            self._fetched = fetch(self._source, head=self._head, offline=reason, attested=self._attested)
+            self._fetched = fetch(self._source, replace(self._request, offline=reason))
             self._problem = reason
         except AnvilError as error:
             logger.debug("%s", error)

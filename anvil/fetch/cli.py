@@ -78,7 +78,7 @@ def command(
     github:OWNER/REPO[@REF] with artifact:NAME or release:TAG. Exit code 0: done, 1: the index was refused,
     2: no index could be fetched."""
     from anvil.fetch.attestation import rule_of
-    from anvil.fetch.fetch_index import fetch
+    from anvil.fetch.fetch_index import FetchRequest, fetch
     from anvil.index_file import publish
     from anvil.settings.schema import builder
 
@@ -95,15 +95,15 @@ def command(
             if target is not None:
                 publish.ensure_overwritable(target)
             with _cache(None if offline else target) as cache:
-                fetched = fetch(
-                    f"{source}#{what}" if what else source,
+                request = FetchRequest(
                     fetch_options,
-                    cache=cache,
+                    cache,
                     head=opened.folder or Path.cwd(),
                     offline="--offline allows the cached copy only." if offline else None,
                     progress=progress,
                     attested=rule_of(fetch_options, opened.base),
                 )
+                fetched = fetch(f"{source}#{what}" if what else source, request)
                 if sha256 is not None and fetched.manifest.sha256 != sha256.lower():
                     raise ArtifactRejected(
                         f"{fetched.origin} has the SHA-256 {fetched.manifest.sha256}, not {sha256.lower()}. "

@@ -1,8 +1,9 @@
-"""The user's credentials for the servers of published indexes: those in an address, and the token for GitHub."""
+"""The user's credentials for servers: those in an address, those in ``.netrc``, and the token for GitHub."""
 
 from __future__ import annotations
 
 import base64
+import netrc
 import os
 import shutil
 import subprocess
@@ -15,16 +16,30 @@ from anvil.http.client import origin
 from anvil.settings.index_url import GitHubAddress, WebAddress
 
 
-def authorization(address: WebAddress | GitHubAddress) -> Mapping[str, str]:
+def authorization(address: WebAddress | GitHubAddress, is_named_by_user: bool) -> Mapping[str, str]:
     """Origin -> value of the Authorization header. For GitHub's API it has ``GITHUB_TOKEN``, ``GH_TOKEN`` or what
-    ``gh`` has."""
+    ``gh`` has. ``is_named_by_user``: else what the user keeps for the host is not sent."""
     if isinstance(address, GitHubAddress):
         secret = os.environ.get("GITHUB_TOKEN") or os.environ.get("GH_TOKEN") or _token_of_gh(api_url())
         return {origin(api_url()): f"Bearer {secret.strip()}"} if secret and secret.strip() else {}
-    if address.credentials is None:
-        return {}
-    pair = base64.b64encode(":".join(address.credentials).encode()).decode("ascii")
-    return {origin(address.url): f"Basic {pair}"}
+    kept = address.credentials or (in_netrc(address.url) if is_named_by_user else None)
+    return {origin(address.url): basic(*kept)} if kept is not None else {}
+
+
+def basic(name: str, password: str) -> str:
+    """The value of an Authorization header."""
+    return f"Basic {base64.b64encode(f'{name}:{password}'.encode()).decode('ascii')}"
+
+
+def in_netrc(url: str) -> tuple[str, str] | None:
+    """Name and password of a host in ``~/.netrc``, or in the file that ``NETRC`` names, which pip, curl and git read
+    too; None without them, and where the file cannot be used."""
+    host = urllib.parse.urlsplit(url).hostname or ""
+    with suppress(OSError, ValueError, netrc.NetrcParseError):
+        entry = netrc.netrc(os.environ.get("NETRC") or None).hosts.get(host)  # not the default one, which is for all
+        if entry is not None:
+            return entry[0], entry[2] or ""
+    return None
 
 
 def _token_of_gh(api: str) -> str | None:

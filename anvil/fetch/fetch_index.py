@@ -11,7 +11,7 @@ import time
 import urllib.parse
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from anvil.errors import (
@@ -82,52 +82,49 @@ def agree(published: Manifest, actual: Manifest, shown: str) -> None:
             )
 
 
-def fetch(
-    source: str | os.PathLike[str],
-    options: FetchOptions | None = None,
-    *,
-    cache: FetchedCache | None = None,
-    head: Path | None = None,
-    offline: str | None = None,
-    limits: Limits | None = None,
-    progress: Progress = silent,
-    policy: HttpPolicy | None = None,
-    attested: AttestationRule | None = None,
-) -> FetchResult:
+@dataclass(frozen=True, slots=True)
+class FetchRequest:
+    """How an index is fetched.
+
+    ``options``: as configured. ``cache``: where it is kept; None for the user's own. ``head``: a folder in the
+    repository; the artifact nearest to its HEAD is taken. ``offline``: a reason to use the cache only. ``progress``
+    gets ("fetching kB", done, total). ``policy``: which servers are allowed; None for those that a user may name.
+    ``attested``: what is done about its attestation; None for nothing. ``limits``: instead of the usual ones.
+    """
+
+    options: FetchOptions = field(default_factory=FetchOptions)
+    cache: FetchedCache | None = None
+    head: Path | None = None
+    offline: str | None = None
+    progress: Progress = silent
+    policy: HttpPolicy | None = None
+    attested: AttestationRule | None = None
+    limits: Limits | None = None
+
+    def entry(self, address: Address) -> CacheEntry:
+        """The place of a source in the cache."""
+        return (self.cache or FetchedCache()).entry(key(address, self.head, self.attested))
+
+
+def fetch(source: str | os.PathLike[str], request: FetchRequest = FetchRequest()) -> FetchResult:
     """The index that ``source`` names, as a verified file.
 
     ``source``: a path (a file, or a folder with one), ``https://...`` (a file, a folder, a site), or
-    ``github:OWNER/REPO[@REF]#artifact:NAME`` or ``#release:TAG``. ``options``: as configured, with the limit of its
-    size; ``limits`` replaces that. ``cache``: where it is kept, by default the user's. ``head``: a folder in the
-    repository; the artifact nearest to its HEAD is taken. ``offline``: a reason to use the cache only. ``progress``
-    gets ("fetching kB", done, total). ``policy``: which servers are allowed, by default those that a user may name.
-    ``attested``: what is done about its attestation, by default nothing.
-
-    Raises :class:`ConfigError` for an invalid source, :class:`FetchError` when there is no index,
-    :class:`ArtifactError` when the index is refused.
+    ``github:OWNER/REPO[@REF]#artifact:NAME`` or ``#release:TAG``. Raises :class:`ConfigError` for an invalid source,
+    :class:`FetchError` when there is no index, :class:`ArtifactError` when the index is refused.
     """
     address = index_url.parse(os.fspath(source))
     if isinstance(address, LocalPath):
-        examiner = Examiner(attested, None, address.shown)
+        examiner = Examiner(request.attested, None, address.shown)
         result = find(Path(address.path))
         examined = examiner.examine(result.manifest.sha256, lambda: attestation.of_file(result.path))
         result = replace(result, attestation=examined.attestation, notes=(*result.notes, *examined.notes))
     else:
-        cache = cache or FetchedCache()
-        examiner = Examiner(attested, expected_builder(address), address.shown, cache)
-        entry = cache.entry(key(address, head, attested))
-        server = _Server(
-            address,
-            head,
-            limits or Limits(size=(options or FetchOptions()).max_bytes),
-            progress,
-            policy,
-            examiner,
-            entry,
-        )
-        result = server.fetch(offline)
-    if result.distance is None and result.commit and head is not None:
-        result = replace(result, distance=repository.distance(head, result.commit))
+        entry = request.entry(address)
+        examiner = Examiner(request.attested, expected_builder(address), address.shown, entry.cache)
+        result = _Server(address, request, examiner, entry).fetch()
+    if result.distance is None and result.commit and request.head is not None:
+        result = replace(result, distance=repository.distance(request.head, result.commit))
     return result
 
 
@@ -136,14 +133,7 @@ def fetch_as_configured(source: str, config: Config, base: Path, *, head: Path |
     paths."""
     options = config.table(FetchOptions)
     rule = attestation.rule_of(options, base)
-    return fetch(source, options, head=head, attested=rule if rule.required else None)
-
-
-def cached_path(source: str, head: Path | None = None, attested: AttestationRule | None = None) -> Path:
-    """The path of a remote source's index in the user's cache, fetched or not. ``attested``: as for :func:`fetch`."""
-    address = index_url.parse(source)
-    assert not isinstance(address, LocalPath)
-    return FetchedCache().entry(key(address, head, attested)).index
+    return fetch(source, FetchRequest(options, head=head, attested=rule if rule.required else None))
 
 
 # --- a server --------------------------------------------------------------------------------------------
@@ -151,21 +141,18 @@ def cached_path(source: str, head: Path | None = None, attested: AttestationRule
 
 @dataclass(frozen=True, slots=True)
 class _Server:
-    """A source on a server, its ``entry`` in the cache, and what is allowed. ``head``: as for :func:`fetch`."""
+    """A source on a server, and its ``entry`` in the cache."""
 
     address: WebAddress | GitHubAddress
-    head: Path | None
-    limits: Limits
-    progress: Progress
-    policy: HttpPolicy | None
+    request: FetchRequest
     examiner: Examiner
     entry: CacheEntry
 
-    def fetch(self, offline: str | None) -> FetchResult:
-        """The index that the source has, or the cached one; ``offline``: a reason to use the cache only."""
+    def fetch(self) -> FetchResult:
+        """The index that the source has, or the cached one."""
         entry, shown = self.entry, self.address.shown
-        if offline:  # no lock, and nothing is written
-            return self._cached(entry.state(), offline)
+        if self.request.offline:  # no lock, and nothing is written
+            return self._cached(entry.state(), self.request.offline)
         stored = entry.stored_state()
         try:
             with entry.lock(LOCK_TIMEOUT_S):
@@ -194,9 +181,12 @@ class _Server:
     def _newest(self, state: CacheState | None) -> FetchResult:
         """The index that the server has now. If its files do not match each other, they are requested a second time,
         because a new index can be published between two requests."""
+        request = self.request
+        limits = request.limits or Limits(size=request.options.max_bytes)
+        authorization = credentials.authorization(self.address, request.policy is None)
         for last in (False, True):
-            with HttpClient(self.limits, credentials.authorization(self.address), self.policy) as http:
-                for candidate in candidates(http, self.address, state, self.head):
+            with HttpClient(limits, authorization, request.policy) as http:
+                for candidate in candidates(http, self.address, state, request.head):
                     if candidate is None:
                         assert state is not None
                         return self._confirmed(http, state, time.time())
@@ -219,13 +209,13 @@ class _Server:
         file = cache.object(sha256) if sha256 else None
         downloaded, validators = file is None, candidate.validators
         if file is None:
-            downloaded_validators = download(http, candidate, entry.part, self.progress)
+            downloaded_validators = download(http, candidate, entry.part, self.request.progress)
             if downloaded_validators is None:
                 assert state is not None
                 return self._confirmed(http, state, now)
             if candidate.manifest is None:
                 validators = downloaded_validators
-            file = self._verified(candidate)
+            file = self._verified(candidate, http.limits.size)
         described = published_manifest.describe(file)
         if candidate.manifest is not None:
             agree(candidate.manifest, described, shown)
@@ -267,7 +257,7 @@ class _Server:
     def _examined(self, http: HttpClient, url: str, sha256: str) -> Examined:
         return self.examiner.examine(sha256, lambda: attestation.of_server(http, self.address, url, sha256))
 
-    def _verified(self, candidate: Candidate) -> Path:
+    def _verified(self, candidate: Candidate, max_bytes: int) -> Path:
         """Check the downloaded file against its digest and manifest, and move it into the cache."""
         entry, part, shown = self.entry, self.entry.part, self.address.shown
         named = f"The download from {shown}"
@@ -279,7 +269,7 @@ class _Server:
                     f"{candidate.sha256[:16]}... is published. Fetch again. If that does not help, publish it again."
                 )
             if candidate.archive:
-                file, published = zip_archive.unpack(part, entry.unpacked, self.limits.size, shown)
+                file, published = zip_archive.unpack(part, entry.unpacked, max_bytes, shown)
                 if published is not None:
                     agree(published, checked_manifest(file, named), shown)
                 sha256 = safe_files.sha256(file)

@@ -138,9 +138,16 @@ def is_deep(value: Any, levels: int) -> bool:
     return True
 
 
-def objects(value: Any, key: str) -> list[dict[str, Any]]:
-    """The objects in the list ``value[key]``; none if there is no such list."""
-    items = value.get(key) if isinstance(value, dict) else None
+def value_at(value: Any, *keys: str) -> Any:
+    """``value[key][key]...``; None where there is no such value."""
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
+
+
+def objects(value: Any, *keys: str) -> list[dict[str, Any]]:
+    """The objects in the list ``value[key]...``; none if there is no such list."""
+    items = value_at(value, *keys)
     return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
 
 

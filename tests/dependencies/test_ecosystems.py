@@ -17,8 +17,8 @@ def test_each_ecosystem_has_its_module_and_the_key_of_its_registry() -> None:
 
 
 def test_no_file_is_of_two_ecosystems() -> None:
-    names = [name for module in MODULES.values() for name in (module.PROJECT_FILE, *module.LOCKFILES)]
-    assert len(names) == len(set(names)) == 11
+    names = [name for module in MODULES.values() for name in (*module.PROJECT_FILES, *module.LOCKFILES)]
+    assert len(names) == len(set(names)) == 13
     for name in (*names, "requirements-dev.txt", "pylock.dev.toml", "Cargo.lock"):
         assert (
             sum(name in module.LOCKFILES or module.other_lockfile(name) is not None for module in MODULES.values()) <= 1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from anvil.dependencies import package_registry
@@ -34,6 +36,18 @@ def test_the_environment_names_the_registry(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("NPM_CONFIG_REGISTRY", "http://n.corp/")
     with pytest.raises(ConfigError, match="NPM_CONFIG_REGISTRY must be an https address"):
         package_registry.registries(DepsOptions())
+
+
+def test_the_user_keeps_credentials_in_netrc(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "netrc").write_text("machine pypi.corp login reader password pass@word\ndefault login x password y\n")
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    from_checkout = package_registry.registries(DepsOptions(pypi_url="https://pypi.corp/simple"))
+    assert (from_checkout["pypi"].authorization, from_checkout["npm"].authorization) == ({}, {})
+    monkeypatch.setenv("PIP_INDEX_URL", "https://pypi.corp/simple")
+    ours = package_registry.registries(DepsOptions())["pypi"]
+    assert ours.authorization == {"https://pypi.corp:443": "Basic cmVhZGVyOnBhc3NAd29yZA=="}
+    (tmp_path / "netrc").write_text("machine pypi.corp nonsense\n")
+    assert package_registry.registries(DepsOptions())["pypi"].authorization == {}
 
 
 def test_a_registry_of_a_checkout_must_be_public(server: Server) -> None:

@@ -279,14 +279,34 @@ def test_direct_dependencies() -> None:
     assert {each.name for each in uv if each.direct} == {"click", "iniconfig", "markdown-it-py"}
     npm = of_file("pnpm-lock.yaml", (DATA / "pnpm-lock.yaml").read_text())
     assert {each.name for each in npm if each.direct} == {"@types/ms", "debug", "once"}
-    named = project_dependencies.direct_names("pypi", (DATA / "pyproject.toml").read_text(), "p")
+    named = project_dependencies.direct_names("pypi", "pyproject.toml", (DATA / "pyproject.toml").read_text(), "p")
     assert named == {"click", "iniconfig", "markdown-it-py"}
     poetry = (
         '[tool.poetry.dependencies]\npython = "^3.10"\nClick = "^8"\n[tool.poetry.group.dev.dependencies]\nruff = "*"\n'
     )
-    assert project_dependencies.direct_names("pypi", poetry, "p") == {"click", "ruff"}
-    package = project_dependencies.direct_names("npm", (DATA / "package.json").read_text(), "p")
+    assert project_dependencies.direct_names("pypi", "pyproject.toml", poetry, "p") == {"click", "ruff"}
+    package = project_dependencies.direct_names("npm", "package.json", (DATA / "package.json").read_text(), "p")
     assert package == {"@types/ms", "debug", "once"}
+
+
+def test_several_files_of_a_project_name_its_packages(tmp_path: Path) -> None:
+    """Pipenv has a file of its own, beside the ``pyproject.toml`` of other tools."""
+    rows = {
+        "default": {"ms": {"version": "==1.2"}, "beside": {"path": ".", "editable": True}, "idna": {"version": "==3"}},
+        "develop": {"ours": {"git": "https://example.org/ours.git", "ref": "00"}},
+    }
+    pipfile = (
+        '[packages]\nMs = "*"\n[dev-packages]\nours = {git = "https://example.org/ours.git"}\nbeside = {path = "."}\n'
+    )
+    project = '[project]\nname = "x"\ndependencies = ["idna", "ms"]\n'
+    write(tmp_path, {"Pipfile.lock": json.dumps(rows), "Pipfile": pipfile, "pyproject.toml": project})
+    assert [
+        (each.shown, each.direct, each.elsewhere, each.origin) for each in project_dependencies.dependencies(tmp_path)
+    ] == [
+        ("idna 3", True, False, "Pipfile.lock"),
+        ("ms 1.2", True, False, "Pipfile.lock"),
+        ("ours", True, True, "Pipfile"),
+    ]
 
 
 def test_requirements_with_markers_hashes_and_other_lines() -> None:
@@ -320,6 +340,7 @@ NESTED = "[" * 100_000
         ("uv.lock", "[[package]]\nname = 'a'\nversion = 1", "'1' is not the version of a Python package"),
         ("uv.lock", f"a = {NESTED}", "nested|Invalid|recursion"),
         ("uv.lock", ".".join(["a"] * 20_000) + " = 1", "keys of too many parts"),
+        ("Pipfile.lock", '{"develop": {"a": 1}}', "'develop' is not a mapping of packages"),
         ("package-lock.json", NESTED, "nested too deeply"),
         ("package-lock.json", "[]", "it is not a mapping"),
         ("package-lock.json", '{"packages": {"node_modules/a": 1}}', "the package 'node_modules/a' is not a mapping"),
@@ -361,7 +382,7 @@ def test_old_npm_lockfiles_nest() -> None:
 
 
 @given(
-    st.sampled_from(["uv.lock", "package-lock.json", "pnpm-lock.yaml", "yarn.lock", "bun.lock", "requirements.txt"]),
+    st.sampled_from(["uv.lock", "package-lock.json", "pnpm-lock.yaml", "yarn.lock", "bun.lock", "Pipfile.lock"]),
     st.text(),
 )
 def test_any_text_is_packages_or_one_error(name: str, text: str) -> None:

@@ -14,8 +14,9 @@ import pytest
 import anvil
 from anvil.errors import ConfigError, FetchError, NotAttested, Unreachable
 from anvil.fetch.attestation import MAX_BYTES, AttestationRule
-from anvil.fetch.fetch_index import FetchResult, cached_path, fetch
+from anvil.fetch.fetch_index import FetchRequest, FetchResult, fetch
 from anvil.fetch.fetched_cache import FetchedCache
+from anvil.settings import index_url
 from anvil.system import safe_files
 from tests.conftest import PAGES, write
 from tests.support.index_server import Answer, GitHub, Server, packed, serving
@@ -56,7 +57,7 @@ def get(tmp_path: Path, sigstore: Sigstore) -> Callable[..., FetchResult]:
     def fetched(source: str, builder: str | None = None, **more: Any) -> FetchResult:
         required = more.pop("required", builder is not None)
         rule = AttestationRule(required, builder, root) if more.pop("asked", True) else None
-        return fetch(source, cache=FetchedCache(tmp_path / "cache"), attested=rule, **more)
+        return fetch(source, FetchRequest(cache=FetchedCache(tmp_path / "cache"), attested=rule, **more))
 
     return fetched
 
@@ -182,7 +183,8 @@ def test_a_newer_index_without_attestation_does_not_replace_one_with_it(
     with pytest.raises(NotAttested, match="of another file"):
         get(site.url, "acme/docs")
     other = get(site.url).path  # for somebody who does not require it, at another place
-    assert other.read_bytes() == indexes[1].read_bytes() and other.parts[-3:] == cached_path(site.url).parts[-3:]
+    usual = FetchRequest().entry(index_url.parse(site.url)).index
+    assert other.read_bytes() == indexes[1].read_bytes() and other.parts[-3:] == usual.parts[-3:]
     assert path.read_bytes() == indexes[0].read_bytes()
     assert get(site.url, "acme/docs", offline="No network.").path == path != other
 

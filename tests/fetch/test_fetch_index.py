@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import trustme
@@ -21,10 +22,12 @@ import trustme
 import anvil
 from anvil.errors import AnvilError, ArtifactRejected, FetchError, Unreachable
 from anvil.fetch import download, fetch_index
-from anvil.fetch.fetch_index import FetchResult, cached_path, fetch
+from anvil.fetch.fetch_index import FetchRequest, FetchResult, fetch
 from anvil.fetch.fetched_cache import FetchedCache
+from anvil.http.allowed_servers import DependencyPolicy
 from anvil.http.client import Limits
 from anvil.index_file import published_manifest
+from anvil.settings import index_url
 from anvil.settings.index_url import PLACES
 from anvil.system import safe_files
 from tests.conftest import PAGES, write
@@ -71,9 +74,8 @@ def server() -> Iterator[Server]:
 @pytest.fixture
 def get(tmp_path: Path) -> Callable[..., FetchResult]:
     """``fetch`` into a cache of the test's own."""
-    return lambda source, **more: fetch(
-        source, **{"cache": FetchedCache(tmp_path / "cache"), "limits": PATIENT, **more}
-    )
+    usual: dict[str, Any] = {"cache": FetchedCache(tmp_path / "cache"), "limits": PATIENT}
+    return lambda source, **more: fetch(source, FetchRequest(**usual | more))
 
 
 def refused(get: Callable[..., FetchResult], source: str, kind: type[AnvilError] = FetchError, **more: object) -> str:
@@ -130,7 +132,7 @@ def test_a_site_a_folder_a_manifest_and_a_file_lead_to_the_same_index(
     assert found.path.read_bytes() == index.read_bytes()
     assert found.downloaded and found.from_cache is None and found.notes == ()
     assert found.manifest == replace(published_manifest.describe(index), file="index.db")
-    assert found.path.parts[-3:] == cached_path(server.url + place).parts[-3:]
+    assert found.path.parts[-3:] == FetchRequest().entry(index_url.parse(server.url + place)).index.parts[-3:]
 
 
 def test_a_site_whose_own_json_is_something_else(server: Server, index: Path, get: Callable[..., FetchResult]) -> None:
@@ -526,6 +528,19 @@ def test_each_refusal_of_a_server_has_its_words(
 # --- redirects and secrets -----------------------------------------------------------------------------------
 
 
+def test_credentials_of_netrc_are_sent_to_a_server_that_the_user_named(
+    server: Server, index: Path, get: Callable[..., FetchResult], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.publish(index)
+    (tmp_path / "netrc").write_text("machine 127.0.0.1 login reader password s3cret\n", encoding="utf-8")
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    get(server.url)
+    assert {each.headers["Authorization"] for each in server.requests} == {"Basic cmVhZGVyOnMzY3JldA=="}
+    server.requests.clear()
+    get(server.url, policy=DependencyPolicy(allow_private=True))  # a package named it
+    assert {each.headers["Authorization"] for each in server.requests} == {None}
+
+
 def test_redirects_are_followed_a_few_times_and_lose_the_credentials_at_another_origin(
     server: Server, index: Path, get: Callable[..., FetchResult]
 ) -> None:
@@ -716,16 +731,16 @@ def test_a_proxy_is_not_asked_for_this_machine(
 def test_several_threads_and_processes_share_a_cache(server: Server, index: Path, tmp_path: Path) -> None:
     server.publish(index)
     code = (
-        "import sys, pathlib; from anvil.fetch.fetch_index import FetchedCache, fetch; "
-        "print(fetch(sys.argv[1], cache=FetchedCache(pathlib.Path(sys.argv[2]))).manifest.sha256)"
+        "import sys, pathlib; from anvil.fetch.fetch_index import FetchedCache, FetchRequest, fetch; "
+        "print(fetch(sys.argv[1], FetchRequest(cache=FetchedCache(pathlib.Path(sys.argv[2])))).manifest.sha256)"
     )
     line = [sys.executable, "-c", code, server.url, str(tmp_path / "cache")]
     environment = {**os.environ, "PYTHONPATH": str(Path(anvil.__file__).parents[1])}
     programs = [subprocess.Popen(line, stdout=subprocess.PIPE, text=True, env=environment) for _ in range(3)]
     found: list[str] = []
-    cache = FetchedCache(tmp_path / "cache")
+    request = FetchRequest(cache=FetchedCache(tmp_path / "cache"))
     threads = [
-        threading.Thread(target=lambda: found.append(fetch(server.url, cache=cache).manifest.sha256)) for _ in range(4)
+        threading.Thread(target=lambda: found.append(fetch(server.url, request).manifest.sha256)) for _ in range(4)
     ]
     for thread in threads:
         thread.start()

@@ -11,13 +11,14 @@ import zipfile
 from collections.abc import Callable, Iterator
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import anvil
 from anvil.errors import AnvilError, ArtifactRejected, ConfigError, FetchError, Unreachable
 from anvil.fetch import download
-from anvil.fetch.fetch_index import FetchResult, fetch
+from anvil.fetch.fetch_index import FetchRequest, FetchResult, fetch
 from anvil.fetch.fetched_cache import FetchedCache
 from anvil.http.client import Limits
 from anvil.index_file import published_manifest
@@ -48,10 +49,11 @@ def github(servers: tuple[Server, Server]) -> GitHub:
 
 @pytest.fixture
 def get(tmp_path: Path) -> Callable[..., FetchResult]:
-    limits = Limits(connect=2, answer=5, pause=5)
-    return lambda source=NAME, **more: fetch(
-        source, **{"cache": FetchedCache(tmp_path / "cache"), "limits": limits, **more}
-    )
+    usual: dict[str, Any] = {
+        "cache": FetchedCache(tmp_path / "cache"),
+        "limits": Limits(connect=2, answer=5, pause=5),
+    }
+    return lambda source=NAME, **more: fetch(source, FetchRequest(**usual | more))
 
 
 def refused(

@@ -20,7 +20,7 @@ from click.testing import CliRunner
 import anvil
 from anvil.ci import program_key
 from anvil.fetch.attestation import AttestationRule
-from anvil.fetch.fetch_index import fetch
+from anvil.fetch.fetch_index import FetchRequest, fetch
 from anvil.index_file import published_manifest
 from tests.conftest import PAGES, write
 from tests.support import html_sites, in_process
@@ -291,7 +291,7 @@ def test_an_attestation_is_written_beside_the_index_and_verifies(job: NewJob, tm
     index = Path(done.outputs["index-path"])
     assert done.outputs["attestation-path"] == f"{index}.sigstore.json"
     rule = AttestationRule(True, "acme/docs", str(pushed.sigstore.write_root(tmp_path)))
-    found = fetch(index, attested=rule).attestation
+    found = fetch(index, FetchRequest(attested=rule)).attestation
     assert found is not None and found.repository == "acme/docs"
 
 
