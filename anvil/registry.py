@@ -79,6 +79,7 @@ PARTS = {
     "notes of a CI job": "anvil.ci.runners:lint_notes",
     "impact notes of a CI job": "anvil.ci.runners:impact_notes",
     "runner of a CI job": "anvil.ci.runners:GitHub",
+    "code quality of a CI job": "anvil.ci.runners:code_quality",
     "indexes that hooks name": "anvil.doctor.integrations:named_indexes",
     # where pages and indexes come from
     "site": "anvil.sites.site_folder:SiteFolder",

@@ -7,9 +7,12 @@ text is escaped before it is printed.
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import re
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
@@ -147,6 +150,25 @@ class Note(NamedTuple):
     message: str
     file: str | None
     line: int | None
+
+
+_SEVERITIES: Mapping[Level, str] = {"notice": "info", "warning": "minor", "error": "major"}
+
+
+def code_quality(notes: Iterable[Note], check: str) -> str:
+    """The notes at files as GitLab reads them, a Code Quality report in JSON. ``check``: the name of what found them.
+    A finding keeps its fingerprint when lines move."""
+    issues = []
+    seen: Counter[tuple[str, str]] = Counter()
+    for level, message, file, line in notes:
+        if file is not None:
+            seen[file, message] += 1
+            key = "\0".join((check, file, message, str(seen[file, message])))
+            fingerprint = hashlib.sha256(key.encode("utf-8", "surrogateescape")).hexdigest()[:32]
+            location = {"path": file, "lines": {"begin": line or 1}}
+            issue = {"description": message, "check_name": check, "fingerprint": fingerprint}
+            issues.append({**issue, "severity": _SEVERITIES[level], "location": location})
+    return json.dumps(issues, indent=1)
 
 
 def stale_notes(changes: Changes, opened: Anvil, reader: Reader) -> Iterator[Note]:

@@ -173,11 +173,6 @@ class Watcher:
     def start(self) -> None:
         self._thread.start()
 
-    @property
-    def alive(self) -> bool:
-        """Whether events are received."""
-        return self._thread.is_alive() and self.problem is None
-
     def close(self) -> None:
         """Stop the thread. A second call does nothing."""
         self._stop.set()

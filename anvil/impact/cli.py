@@ -38,11 +38,12 @@ if TYPE_CHECKING:
     help="Findings with a lower confidence are left out (default: impact.min_confidence).",
 )
 @click.option("--github", is_flag=True, help="Print annotations, as GitHub Actions reads them.")
+@click.option("--gitlab", is_flag=True, help="Print a report for GitLab's Code Quality.")
 @click.option(
     "--fail/--no-fail",
     "fails",
     default=None,
-    help="Exit with 1 when a section is likely concerned (default: yes; with --github: no).",
+    help="Exit with 1 when a section is likely concerned (default: yes; with --github or --gitlab: no).",
 )
 @options.as_json
 @options.quiet
@@ -54,6 +55,7 @@ def command(
     title: str,
     min_confidence: float | None,
     github: bool,
+    gitlab: bool,
     fails: bool | None,
     as_json: bool,
     quiet: bool,
@@ -69,8 +71,8 @@ def command(
 
     if sum((diff is not None, base is not None, staged)) > 1:
         raise click.UsageError("DIFF, --base and --staged name different changes. Give one of them.")
-    if as_json and github:
-        raise click.UsageError("--json and --github both print to standard output. Give one of them.")
+    if as_json + github + gitlab > 1:
+        raise click.UsageError("--json, --github and --gitlab all print to standard output. Give one of them.")
     repository_folder = Path.cwd()
     chosen = change.from_text(diff) if diff is not None else change.from_git(repository_folder, base, staged)
     with options.open_index(given) as opened:
@@ -90,12 +92,15 @@ def command(
                     "notes": impact.notes,
                 }
             )
-        elif github:
+        elif github or gitlab:
             notes = registry.part("impact notes of a CI job")(likely, impact.undocumented, opened)
-            registry.part("runner of a CI job")(output.say, None, None).show(notes)
+            if gitlab:
+                output.say(registry.part("code quality of a CI job")(notes, "anvil impact"))
+            else:
+                registry.part("runner of a CI job")(output.say, None, None).show(notes)
         else:
             _print(impact, likely, opened, chosen.name, quiet)
-    fails = not github if fails is None else fails
+    fails = not (github or gitlab) if fails is None else fails
     return NO if likely and fails else OK
 
 

@@ -46,7 +46,7 @@ _HOME = "https://anvil-docs.github.io/anvil/"
 @click.option(
     "--level",
     type=click.Choice(LEVELS),
-    help="Show findings of this level and above (default: warning; with --rule, --json or --sarif: all).",
+    help="Show findings of this level and above (default: warning; with --rule or for a report: all).",
 )
 @click.option(
     "--fail-level",
@@ -56,9 +56,9 @@ _HOME = "https://anvil-docs.github.io/anvil/"
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["text", "github"]),
+    type=click.Choice(["text", "github", "gitlab"]),
     default="text",
-    help="github: annotations, as GitHub Actions reads them (default: text).",
+    help="github: annotations, as GitHub Actions reads them; gitlab: a report for its Code Quality (default: text).",
 )
 @click.option("--sarif", metavar="FILE", help="Write SARIF 2.1.0 to this file; '-' prints it instead of text.")
 @options.as_json
@@ -84,14 +84,14 @@ def command(
     """
     if as_json and sarif == "-":
         raise click.UsageError("--json and --sarif - both print to standard output. Give one of them, or name a file.")
-    lowest = level or ("note" if names or as_json or sarif else "warning")
+    lowest = level or ("note" if names or as_json or sarif or form == "gitlab" else "warning")
 
     def examine(opened: Anvil) -> Examined:
         source = options.documents(opened, staged, ref) if staged or ref is not None else None
         report = opened.lint(source, names or None, built_site)
         failing = report.at_least(fail_level or opened.config.table(LintOptions).fail_level)
         shown = report.at_least(lowest)
-        notes = tuple(registry.part("notes of a CI job")(shown, opened)) if form == "github" else None
+        notes = tuple(registry.part("notes of a CI job")(shown, opened)) if form != "text" else None
         return Examined(report, shown, bool(failing), output.relative(os.path.abspath(opened.folder or ".")), notes)
 
     outcomes = _examined(examine, given, built_site)
@@ -102,6 +102,9 @@ def command(
         _write_sarif([each for _, each in examined], sarif)
     if as_json:
         options.print_each(outcomes, Examined.as_json)
+    elif form == "gitlab":
+        notes = (note for _, each in examined for note in each.notes or ())
+        output.say(registry.part("code quality of a CI job")(notes, "anvil lint"))
     elif sarif != "-":
         for label, each in examined:
             _print(each, label, quiet)

@@ -54,6 +54,11 @@ def test_findings_need_not_fail(root: Path) -> None:
     done = program("impact", "--github", cwd=root)
     assert done.stdout.startswith("::notice file=docs/limits.md,line=7,title=Anvil::This section may be wrong")
     program("impact", "--github", "--fail", cwd=root, code=1)
+    issues = json.loads(program("impact", "--gitlab", cwd=root).stdout)
+    assert [each["location"] for each in issues] == [
+        {"path": "docs/limits.md", "lines": {"begin": 7}},
+        {"path": "cli.py", "lines": {"begin": 1}},
+    ]
 
 
 def test_json(root: Path) -> None:

@@ -794,7 +794,7 @@ def test_answers_are_right_whatever_becomes_of_the_events(
             watcher = found.members[0].live._watcher
             assert watcher is not None
             watcher.close()
-            assert not watcher.alive
+            assert not watcher._thread.is_alive()
         for number in range(5):
             write(built, {"index.md": f"# Number {number}\n"})
             assert found.get_page("index.md").title == f"Number {number}"

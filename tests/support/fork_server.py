@@ -73,7 +73,7 @@ PRELOADED = {
         "anvil.git_drivers.merge",
         "anvil.live.working_copy",
         "anvil.search.pages",
-        "anvil.ci.run",
+        "anvil.ci.modes",
         *_BUILD,
         "anvil.git.tracked_file",
         "anvil.embedding.local",

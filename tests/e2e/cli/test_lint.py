@@ -87,6 +87,22 @@ def test_json_and_annotations(root: Path) -> None:
     )
 
 
+def test_a_finding_of_code_quality_keeps_its_fingerprint_when_lines_move(root: Path) -> None:
+    fingerprints = []
+    for text in ("[x](gone.md)\n\n[x](gone.md)\n", "# A\n\n[x](gone.md)\n\n[x](gone.md)\n"):
+        write(root / "docs/a.md", text)
+        quality = ("lint", "docs", "--format", "gitlab", "--rule", "broken-link")
+        issues = json.loads(program(*quality, cwd=root, code=1).stdout)
+        fingerprints.append([issue.pop("fingerprint") for issue in issues])
+    assert fingerprints[0] == fingerprints[1] and len(set(fingerprints[0])) == 2
+    assert issues[0] == {
+        "description": "Broken link 'gone.md': there is no file gone.md. [broken-link]",
+        "check_name": "anvil lint",
+        "severity": "major",
+        "location": {"path": "docs/a.md", "lines": {"begin": 3}},
+    }
+
+
 def test_the_staged_pages_and_those_of_a_commit(root: Path) -> None:
     before = commit(root, "second", at=1_700_000_100)
     write(root / "docs/a.md", "[x](b.md)\n")

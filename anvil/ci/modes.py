@@ -1,4 +1,4 @@
-"""The work of a CI job: build or check the index, reuse earlier ones, report the result."""
+"""The modes of ``anvil ci``: build or check the index, lint, test and more, and report the result to the runner."""
 
 from __future__ import annotations
 
