@@ -252,7 +252,7 @@ class Anvil(PageQueries):
         pages as they are, and is not changed.
         Raises :class:`SourceError` when there are no documents, :class:`ConfigError` for a rule that does not exist.
         """
-        from anvil.documents import repository_files
+        from anvil.documents import folder_advice, repository_files
 
         documents = source or self.tree
         if documents is None or self.folder is None:
@@ -272,7 +272,8 @@ class Anvil(PageQueries):
             report: LintReport = registry.part("linter")(
                 documents, files, self.config, reader, repository, rules, built
             )
-            return report
+        unread = None if source else folder_advice.other_formats_note(self.folder, report.pages)
+        return replace(report, notes=(*report.notes, unread)) if unread else report
 
     def skills(self, name: str | None = None, collection: str | None = None) -> tuple[Skill, ...]:
         """The Agent Skills of these documents for clients of a server: how many there are, and how to search them. None

@@ -36,10 +36,16 @@ _OTHERS = frozenset(
     conf.py book.toml _config.yml astro.config.mjs astro.config.ts astro.config.js antora.yml .gitbook.yaml
     nuxt.config.ts nuxt.config.js next.config.js next.config.mjs next.config.ts mint.json docs.json _quarto.yml
     gatsby-config.js .eleventy.js eleventy.config.js .vuepress docfx.json rspress.config.ts zensical.toml
-    velite.config.ts source.config.ts Doxyfile
+    velite.config.ts source.config.ts Doxyfile _toc.yml myst.yml
     """.split()  # noqa: SIM905 - a list of quoted words is not read
 )
 """Files of generators whose links are not known here."""
+_MYST = frozenset({"conf.py", "_toc.yml", "myst.yml"})
+"""Those of Sphinx, Jupyter Book and MyST."""
+_WRITERSIDE = frozenset({"writerside.cfg", "project.ihp"})
+_GITHUB_WIKI = frozenset({"Home.md", "_Sidebar.md"})
+_ZOLA = re.compile(r"^base_url\s*=", re.M)
+"""In ``config.toml``, which is a file of Hugo too."""
 _CONFIG_BELOW = re.compile(
     r"(?:mk|proper)docs\.ya?ml|docusaurus\.config\.[cm]?[jt]s|\.vitepress|hugo\.(?:toml|ya?ml|json)"
 )
@@ -92,26 +98,37 @@ def site_rules(files: FileTree, options: SiteOptions, pages: Collection[str] = (
         return inner
     if generator_of_rule is None or generator_of_rule == "github":
         names_above = {name for folder in files.ancestors() for name in files.names(folder) or ()}
-        return SiteRules(
+        rules = SiteRules(
             # Of a repository with a site in one of its folders, the pages there have the anchors of that site.
             slugs=("github",) if generator_of_rule or not any(_configs_below(files, _folders(pages))) else _EVERY_SLUG,
-            wiki=files.docs.endswith(".wiki") or ".obsidian" in names_above,
             dynamic=_GITHUB_DYNAMIC,
         )
+        is_wiki = ".obsidian" in names_above or not _GITHUB_WIKI.isdisjoint(files.names(files.docs) or ())
+        return wiki(rules) if is_wiki else rules
     return replace(_plain(files, generator_of_rule), rule=options.rule)
+
+
+def wiki(rules: SiteRules) -> SiteRules:
+    """The rules of a wiki or a vault of notes: the program lists all pages, and finds each in any folder."""
+    return replace(rules, wiki=True, by_name=True, silent=rules.silent | {"orphan-page"})
 
 
 def _other(files: FileTree, folder: str, names: Mapping[str, bool]) -> SiteRules | None:
     """The rules of a generator whose links are not known, if a file in ``folder`` is one of its."""
-    if not _OTHERS.isdisjoint(names):
-        return replace(unknown(files), labels="conf.py" in names)
-    if names.get("mix.exs") is False and _EXDOC.search(files.read(join(folder, "mix.exs")) or ""):
+    is_exdoc = names.get("mix.exs") is False and _EXDOC.search(files.read(join(folder, "mix.exs")) or "")
+    if is_exdoc or not _WRITERSIDE.isdisjoint(names):
         return replace(unknown(files), by_name=True)
+    if not _OTHERS.isdisjoint(names) or _is_zola(files, folder, names):
+        return replace(unknown(files), labels=not _MYST.isdisjoint(names))
     if folder == files.docs and names.get("index.html") is False:
         text = files.read(join(folder, "index.html")) or ""
         if _DOCSIFY.search(text):
             return replace(unknown(files), generates="alias" in text)
     return None
+
+
+def _is_zola(files: FileTree, folder: str, names: Mapping[str, bool]) -> bool:
+    return "config.toml" in names and _ZOLA.search(files.read(join(folder, "config.toml")) or "") is not None
 
 
 def _site_below(files: FileTree, pages: Collection[str]) -> SiteRules | None:
@@ -299,7 +316,7 @@ def _mkdocs_nav(
     navs = [config["nav"] for config in configs if config.get("nav")]
     if not navs or {"literate-nav", "awesome-pages", "awesome-nav", "section-index"} & plugins.keys():
         return None
-    shown = set(_strings(navs))
+    shown = {posixpath.normpath(path) + "/" * path.endswith("/") for path in _strings(navs)}
     if any("*" in path for path in shown):
         return None
     from anvil.formats import patterns
@@ -410,6 +427,8 @@ def _hugo(files: FileTree, folder: str, names: Mapping[str, bool]) -> SiteRules 
     config = next((name for name in _HUGO if name in names), None)
     content = join(folder, "content")
     if not (configured or config) or not (f"{files.docs}/".startswith(f"{content}/")):
+        return None
+    if config == "config.toml" and _is_zola(files, folder, names):
         return None
     text = "" if config is None else files.read(posixpath.join(folder, config)) or ""
     return SiteRules(

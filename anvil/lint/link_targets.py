@@ -151,8 +151,9 @@ class Site:
         return inside is not None and any(patterns.matches(pattern, inside) for pattern in self.rules.excluded)
 
     def named(self, name: str) -> list[str]:
-        """The pages whose file has this name, in upper or lower case."""
-        return self._by_name.get(name.casefold(), [])
+        """The pages whose file has this name, with or without its ending, in upper or lower case."""
+        spelled = (f"{name}{ending}".casefold() for ending in ("", *PAGE_ENDINGS))
+        return [path for each in spelled for path in self._by_name.get(each, ())]
 
     def shown(self, file: str) -> str:
         """A path from the root as people read it: from the documentation folder."""
@@ -250,7 +251,8 @@ class Site:
             return target
         if not path.lower().endswith(PAGE_ENDINGS) and (target := self._by_address(page, path, file, fragment)):
             return target
-        if rules.by_name and path.lower().endswith(PAGE_ENDINGS) and (named := self.named(posixpath.basename(path))):
+        is_page = rules.wiki or path.lower().endswith(PAGE_ENDINGS)
+        if rules.by_name and is_page and (named := self.named(posixpath.basename(path.rstrip("/")))):
             return LinkTarget("page", named[0], fragment) if len(named) == 1 else UNKNOWN
         reason = self._absence(page, path, file, link)
         return UNKNOWN if reason is None else LinkTarget("missing", "", fragment, reason, file)
@@ -260,6 +262,8 @@ class Site:
         rules = self.rules
         if file.startswith("../") or file == "..":
             return None  # out of the repository
+        if rules.wiki and rules.by_name and posixpath.splitext(path)[1] and not path.lower().endswith(PAGE_ENDINGS):
+            return None  # an attachment, which may be in any folder
         if rules.beside and (self._is_outside(file) or _inside(file, rules.content) in rules.redirects):
             return None
         if rules.redirects and _inside(file, self.files.docs) in rules.redirects:
@@ -323,7 +327,7 @@ class Site:
         if target := self._at_address(path, fragment):
             return target
         name = posixpath.basename(path.rstrip("/"))
-        pages = self.named(name) or self.named(f"{name}.md") or [p for p in self.pages if p.split("/")[-2:-1] == [name]]
+        pages = self.named(name) or [p for p in self.pages if p.split("/")[-2:-1] == [name]]
         if pages:
             return LinkTarget("page", pages[0], fragment) if len(pages) == 1 else UNKNOWN
         if self.rules.generates:
@@ -332,8 +336,8 @@ class Site:
 
     def _wiki(self, page: LintPage, written: str) -> LinkTarget:
         """``[[Page]]`` and ``[[Page#Heading]]``: a page by its path or its name, blanks as ``-`` or ``_`` too."""
-        name, _, fragment = written.partition("#")
-        name = name.strip().rstrip("\\")
+        name, *headings = written.split("#")
+        name, fragment = name.strip().rstrip("\\"), headings[-1] if headings else ""  # "Page#Heading#Heading below"
         if not name:
             return LinkTarget("page", page.path, fragment)
         own = posixpath.dirname(page.path)
@@ -342,8 +346,7 @@ class Site:
                 file = posixpath.normpath(join(self.files.docs, join(start, spelled.lstrip("/"))))
                 if target := self._at(file, fragment) or self._as_page_file(file, fragment):
                     return target
-            base = posixpath.basename(spelled)
-            if pages := [path for ending in ("", *PAGE_ENDINGS) for path in self.named(base + ending)]:
+            if pages := self.named(posixpath.basename(spelled)):
                 return LinkTarget("page", pages[0], fragment) if len(pages) == 1 else UNKNOWN
         if posixpath.splitext(name)[1] and not name.lower().endswith(PAGE_ENDINGS):
             return UNKNOWN  # an attachment, which may be in any folder

@@ -52,9 +52,11 @@ OTHER_TOOL = (
 MIN_CHANGED_LINKS = 20
 """Broken links to pages from which more than a quarter of all means that the generator changes links."""
 CHANGED_LINKS = (
-    "{broken:,} of {links} to pages lead to no file, so the tool that makes the site changes links. What is found of "
-    "links and anchors is a note."
+    "{broken:,} of {links} to pages lead to no file: the tool that shows the pages may change links, or make a page "
+    "when it is opened. What is found of links and anchors is a note."
 )
+MIN_WIKI_LINKS = 5
+"""Links such as ``[[Page]]`` from which most must name a page, where no file says what makes the site."""
 LINK_RULES = frozenset({"broken-link", "broken-anchor", "orphan-page"})
 
 
@@ -95,6 +97,8 @@ def lint(
     pages, unread = _pages(source, scan.entries, fresh, reader)
     skipped = [*scan.skipped, *unread]
     site = Site(pages, generator_settings.site_rules(files, config.site, pages), files)
+    if config.site.rule != "github" and site.rules.generator == "github" and _is_wiki(site):
+        site = Site(pages, generator_settings.wiki(site.rules), files)
     notes = [f"{page.path} was not examined: {page.reason}." for page in skipped[:MAX_NAMED_PAGES]]
     if len(skipped) > MAX_NAMED_PAGES:
         notes.append(f"{counted(len(skipped) - MAX_NAMED_PAGES, 'further page', 'were')} not examined.")
@@ -123,11 +127,20 @@ def lint(
         notes.append(OTHER_TOOL.format(orphans=documentation.unlinked, pages=pages_examined))
         documentation = replace(documentation, site=Site(pages, generator_settings.unknown(files), files))
     broken, links = documentation.links_to_pages if needs_links else (0, 0)
-    if documentation.site.rules.generator == "unknown" and broken >= MIN_CHANGED_LINKS and 4 * broken > links:
+    rules_now = documentation.site.rules
+    if (rules_now.generator == "unknown" or rules_now.wiki) and broken >= MIN_CHANGED_LINKS and 4 * broken > links:
         notes.append(CHANGED_LINKS.format(broken=broken, links=counted(links, "link")))
-        changed = replace(documentation.site.rules, doubtful=frozenset({"broken-link", "broken-anchor"}))
+        changed = replace(rules_now, doubtful=frozenset({"broken-link", "broken-anchor"}))
         documentation = replace(documentation, site=Site(pages, changed, files))
     return rules.run(documentation, names, notes)
+
+
+def _is_wiki(site: Site) -> bool:
+    """Whether ``[[Page]]`` is a link: most of those in the pages name a page."""
+    wiki = Site(site.pages, generator_settings.wiki(site.rules), site.files)
+    links = ((page, link) for page in site.pages.values() for link in page.references.links if link.kind == "wiki")
+    found = [wiki.resolve(page, link).kind == "page" for page, link in links]
+    return len(found) >= MIN_WIKI_LINKS and 2 * sum(found) > len(found)
 
 
 def _pages(

@@ -47,6 +47,13 @@ design."""
 MAX_HEADING_CHARS = 500
 """A longer heading is not looked through for elements: the time grows with its square."""
 _ELEMENT = re.compile(r"<([a-z][\w-]*)\b[^>]*>.*?</\1>", re.I)
+_BLOCK_ID = re.compile(r"\^[\w-]+(?=[ \t]*$)", re.M)
+"""The name of a paragraph or list item in Obsidian, at its end."""
+_MYST_LABEL = re.compile(r"^[ \t]*(?::(?:name|label):[ \t]*(\S+)|\((\S+)\)=)[ \t]*$", re.M)
+"""The name of a directive or of a place in MyST. Its anchor has ``-`` for other characters."""
+_NUMBER = re.compile(r"_(?=\d+$)")
+"""What Python-Markdown puts before the number of an anchor that is taken, GitHub ``-``. Of a site of MkDocs with a
+function of its own for anchors, letters and their case are like those of GitHub, or stay as they are."""
 _GENERATED_ANCHOR = re.compile(r"__|fn(?:ref\d*)?[:_-]|L\d+|top$|:~:|user-content-fn|/|!|\?")
 
 
@@ -179,15 +186,20 @@ class Documentation:
     @property
     def links_to_pages(self) -> tuple[int, int]:
         """How many links to files of pages lead to none, and how many there are. None are broken in a built site."""
-        files = [use for use in self.uses if use.link.target.partition("#")[0].lower().endswith(PAGE_ENDINGS)]
-        inside = [use for use in files if use.target.kind in ("page", "missing")]
+        inside = [
+            use
+            for use in self.uses
+            if use.target.kind in ("page", "missing")
+            and (use.link.kind == "wiki" or use.link.target.partition("#")[0].lower().endswith(PAGE_ENDINGS))
+        ]
         missing = sum(use.target.kind == "missing" for use in inside) if self.built is None else 0
         return missing, len(inside)
 
     @property
     def is_of_another_tool(self) -> bool:
         """Whether so many pages are orphans that a tool which is not known here must show them in a navigation."""
-        count = self.unlinked if self.site.rules.generator == "github" and self.built is None else 0
+        rules = self.site.rules
+        count = self.unlinked if rules.generator == "github" and not rules.wiki and self.built is None else 0
         return count >= MIN_ORPHANS and 3 * count > len(self.examined)
 
 
@@ -266,7 +278,7 @@ def _where_now(file: str, site: Site, moved: Mapping[str, str]) -> str:
     if spelled := site.files.other_case(file):
         return f" There is {site.shown(spelled)}: capital letters differ, which works on macOS and Windows only."
     name = posixpath.basename(file)
-    named = site.named(name) if name.lower().endswith(PAGE_ENDINGS) else site.named(f"{name}.md")
+    named = site.named(name)
     if len(named) == 1 and posixpath.splitext(name)[0].lower() not in ("index", "readme", "_index"):
         return f" Did you mean {named[0]}?"
     return ""
@@ -276,6 +288,8 @@ def broken_anchor(documentation: Documentation) -> Iterator[Issue]:
     """Links to an anchor that their page does not have."""
     site = documentation.site
     styles = site.rules.slugs
+    has_own_slugs = site.rules.generator == "mkdocs" and len(styles) > 1
+    ignores_case = has_own_slugs or site.rules.generator in ("github", "unknown")
     pages_by_anchor: dict[str, list[str]] | None = None
     anchors_by_page: dict[str, frozenset[str] | None] = {}
     bot_lines = {page.path: _lines_of_a_bot(page) for page in documentation.site.pages.values()}
@@ -299,7 +313,7 @@ def broken_anchor(documentation: Documentation) -> Iterator[Issue]:
         anchors = anchors_by_page[target.page]
         if anchors is None or fragment in anchors or use.link.line in bot_lines[use.page.path]:
             continue
-        if site.rules.generator in ("github", "unknown") and fragment.lower() in anchors:
+        if ignores_case and (_NUMBER.sub("-", fragment) if has_own_slugs else fragment).lower() in anchors:
             continue
         if site.rules.generator == "unknown" and fragment.lower().endswith(tuple(f"-{anchor}" for anchor in anchors)):
             continue  # SvelteKit's own site puts the headings above in front
@@ -320,6 +334,11 @@ def _anchors(site: Site, page: LintPage) -> frozenset[str] | None:
     if page.missing_includes or _is_dynamic(site, page):
         return None
     anchors = frozenset(anchor for style in site.rules.slugs for anchor in page.anchors(style))
+    if site.rules.wiki:
+        anchors |= frozenset(_BLOCK_ID.findall(page.references.text))
+    if site.rules.labels:
+        labels = [(label[1] or label[2]).lower() for label in _MYST_LABEL.finditer(page.references.text)]
+        anchors |= {*labels, *(re.sub(r"[^a-z0-9]+", "-", label) for label in labels)}
     if site.rules.generator != "unknown":
         return anchors
     # Composer's own site leaves out what a heading has in elements, as in "## name <small>(since 2.0)</small>".

@@ -447,8 +447,8 @@ def test_where_many_links_to_pages_are_broken_an_unknown_generator_changes_links
     report = linked_to(20, 59)
     assert {finding.level for finding in report.findings} == {"note"} and len(report.findings) == 20
     assert report.notes == (
-        "20 of 79 links to pages lead to no file, so the tool that makes the site changes links. What is found of "
-        "links and anchors is a note.",
+        "20 of 79 links to pages lead to no file: the tool that shows the pages may change links, or make a page "
+        "when it is opened. What is found of links and anchors is a note.",
     )
     for broken, sound in ((20, 60), (19, 0)):
         report = linked_to(broken, sound)
@@ -710,3 +710,9 @@ def test_a_megabyte_and_thousands_of_links_take_linear_time(tmp_path: Path, monk
     assert len(asked) < 10 * len(pages)
     assert ("line.md", 1) in [(finding.path, finding.line) for finding in report.findings]
     assert not [finding for finding in report.findings if finding.path.startswith("circle")]
+
+
+def test_documentation_in_another_format_is_no_reason_to_say_only_that_nothing_was_found(tmp_path: Path) -> None:
+    texts = {f"{name}.rst": "Title\n=====\n" for name in "abc"} | {"readme.md": "# R\n"}
+    report = linted(tmp_path, texts, others={"docs/conf.py": ""})
+    assert report.pages == 1 and "3 reStructuredText files in the documentation folder are not read" in report.notes[-1]
