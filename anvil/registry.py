@@ -90,7 +90,7 @@ PARTS = {
     "published index": "anvil.fetch.auto_update:configured_updater",
     "fetch": "anvil.fetch.fetch_index:fetch_as_configured",
     "locked collections": "anvil.dependencies.docs_cache:locked_collections",
-    "cluster": "anvil.ray.cluster:executor",
+    "cluster": "anvil.ray.executor:executor",
     # methods of anvil.Anvil
     "linter": "anvil.lint.linter:lint",
     "agents of a project": "anvil.agents.agent_files",

@@ -31,7 +31,7 @@ from measuring import ROOT, heading, run, table
 
 sys.path.insert(0, str(ROOT))
 
-from anvil.ray.cluster import MAX_LOCAL_TEXTS
+from anvil.ray.executor import MAX_LOCAL_TEXTS
 from tests.support.ray_cluster import TOKEN, descendants, ray_cluster
 
 SIZES = (10_000, 100_000, 1_000_000)
@@ -45,13 +45,13 @@ def one(docs: Path, index: Path, threads: int, address: str) -> None:
     from anvil.documents.working_tree import WorkingTree
     from anvil.embedding.factory import create_provider
     from anvil.embedding.provider import EmbeddedBatches, Executor, LocalExecutor
-    from anvil.ray import cluster as ray_cluster
+    from anvil.ray.executor import executor
     from anvil.requests import BuildRequest
     from anvil.settings.schema import ChunkingOptions, EmbeddingSettings
 
     settings = EmbeddingSettings(threads=threads)
     provider = create_provider("local", settings)
-    inner: Executor = ray_cluster.executor(address, provider, settings) if address else LocalExecutor(provider)
+    inner: Executor = executor(address, provider, settings) if address else LocalExecutor(provider)
     told: Told = {"sent": 0, "received": 0, "first": 0.0, "embedding": 0.0, "own": 0.0}
 
     class Watched:

@@ -21,7 +21,7 @@ from anvil.documents.working_tree import WorkingTree
 from anvil.embedding.factory import create_provider
 from anvil.embedding.provider import Embedded, EmbeddedBatches, EmbeddingProvider, LocalExecutor
 from anvil.errors import BuildError, ConfigError
-from anvil.ray import cluster
+from anvil.ray import executor, worker
 from anvil.requests import BuildRequest
 from anvil.settings.schema import ChunkingOptions, EmbeddingSettings
 from tests.conftest import PAGES, write
@@ -113,15 +113,15 @@ def test_here_takes_one_batch_after_the_other(local: EmbeddingProvider) -> None:
 )
 def test_addresses_that_make_no_sense_are_refused(address: str, local: EmbeddingProvider) -> None:
     with pytest.raises(ConfigError, match=r"is not an executor\. Name a cluster as ray://HOST:10001"):
-        cluster.executor(address, local, EmbeddingSettings())
+        executor.executor(address, local, EmbeddingSettings())
 
 
 def test_only_the_local_model_is_spread(keywords: EmbeddingProvider) -> None:
     settings = EmbeddingSettings(provider="openai", api_key="sk-secret")
     with pytest.raises(ConfigError, match=r"'openai' embeds elsewhere already") as raised:
-        cluster.executor("ray://local", create_provider("openai", settings), settings)
+        executor.executor("ray://local", create_provider("openai", settings), settings)
     assert "secret" not in str(raised.value)
-    assert isinstance(cluster.executor("ray://local", keywords, EmbeddingSettings()), LocalExecutor)
+    assert isinstance(executor.executor("ray://local", keywords, EmbeddingSettings()), LocalExecutor)
 
 
 def test_without_ray_the_error_says_how_to_install_it(
@@ -162,7 +162,7 @@ def test_what_is_known_is_taken_over_before_anything_is_sent(
     with anvil.open(docs, tmp_path / "index.db") as opened:
         opened.index()
     (docs / "install.md").rename(docs / "moved.md")
-    monkeypatch.setattr(cluster, "MAX_LOCAL_TEXTS", 0)
+    monkeypatch.setattr(executor, "MAX_LOCAL_TEXTS", 0)
     with anvil.open(docs, tmp_path / "index.db") as opened:
         report = opened.index(executor="ray://local")
     assert report.outcome == "built" and report.embedded == 0 and report.reused > 0
@@ -175,7 +175,7 @@ def test_a_larger_build_asks_the_cluster_and_fails_with_it(
     with anvil.open(docs, tmp_path / "index.db", "none") as opened:
         opened.index()
     before = (tmp_path / "index.db").read_bytes()
-    monkeypatch.setattr(cluster, "MAX_LOCAL_TEXTS", 0)
+    monkeypatch.setattr(executor, "MAX_LOCAL_TEXTS", 0)
     with anvil.open(docs, tmp_path / "index.db") as opened, pytest.raises(BuildError) as raised:
         opened.index(executor="ray://local")
     assert trap.exists()
@@ -186,8 +186,8 @@ def test_a_larger_build_asks_the_cluster_and_fails_with_it(
 def test_nobody_is_waited_for_in_vain(docs: Path, tmp_path: Path, trap: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     package = tmp_path / "packages" / "ray" / "__init__.py"
     package.write_text(f"open({str(trap)!r}, 'w').close()\nimport time\ntime.sleep(600)\n")
-    monkeypatch.setattr(cluster, "MAX_LOCAL_TEXTS", 0)
-    monkeypatch.setattr(cluster, "START_TIMEOUT_S", 2.0)
+    monkeypatch.setattr(executor, "MAX_LOCAL_TEXTS", 0)
+    monkeypatch.setattr(executor, "START_TIMEOUT_S", 2.0)
     began = time.monotonic()
     with (
         anvil.open(docs, tmp_path / "index.db") as opened,
@@ -203,7 +203,7 @@ def test_a_cluster_that_is_not_there_is_told_at_once(
 ) -> None:
     with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as taken:
         port = taken.getsockname()[1]
-    monkeypatch.setattr(cluster, "MAX_LOCAL_TEXTS", 0)
+    monkeypatch.setattr(executor, "MAX_LOCAL_TEXTS", 0)
     monkeypatch.setenv("RAY_ADDRESS", f"127.0.0.1:{port}")
     with (
         anvil.open(docs, tmp_path / "index.db") as opened,
@@ -221,7 +221,7 @@ def asked(provider: EmbeddingProvider, **other: Any) -> dict[str, Any]:
     found = {
         "version": anvil.__version__,
         "digest": provider.digest,
-        "fingerprint": cluster.fingerprint(provider),
+        "fingerprint": worker.fingerprint(provider),
         "model": "",
         "dimensions": None,
     }
@@ -231,10 +231,10 @@ def asked(provider: EmbeddingProvider, **other: Any) -> dict[str, Any]:
 def test_a_worker_on_one_thread_makes_the_same_bits(local: EmbeddingProvider, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOKENIZERS_PARALLELISM", "true")  # put back behind the test
     texts = list(PAGES.values())
-    found = cluster.work(asked(local), texts)
+    found = worker.work(asked(local), texts)
     assert found["alike"] and not found["failed"]
     assert found["vectors"] == local.embed(texts).vectors.tobytes()
-    assert cluster.work(asked(local, fingerprint="another"), texts)["alike"] is False
+    assert worker.work(asked(local, fingerprint="another"), texts)["alike"] is False
 
 
 @pytest.mark.parametrize(
@@ -249,13 +249,13 @@ def test_a_worker_that_is_not_what_was_asked_for_says_so(
     local: EmbeddingProvider, monkeypatch: pytest.MonkeyPatch, other: dict[str, Any], said: str
 ) -> None:
     monkeypatch.setenv("TOKENIZERS_PARALLELISM", "true")
-    found = cluster.work(asked(local, **other), ["a text"])
+    found = worker.work(asked(local, **other), ["a text"])
     assert found.keys() == {"refused"}
     assert found["refused"].startswith(said.replace("1a2b", local.digest[:12]))
 
 
 def test_a_worker_imports_no_ray() -> None:
-    code = "import sys\nfrom anvil.ray import cluster as ray_cluster\nassert 'ray' not in sys.modules\n"
+    code = "import sys\nimport anvil.ray.worker\nassert 'ray' not in sys.modules\n"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 

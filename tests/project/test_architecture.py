@@ -94,7 +94,7 @@ DOORS = {
     "onnxruntime": ("anvil.embedding.local",),
     "tokenizers": ("anvil.embedding.local",),
     "huggingface_hub": ("anvil.embedding",),
-    "ray": ("anvil.ray.driver",),
+    "ray": ("anvil.ray.ray_process",),
     "pydantic": ("anvil.server.mcp_app",),  # whose errors the SDK raises; mcp brings it
     "openai": ("anvil.embedding.openai",),
     "yaml": ("anvil.formats.data_formats", "anvil.clients.file_formats"),
@@ -107,7 +107,7 @@ DOORS = {
         "anvil.search",
         "anvil.library.library_search",
         "anvil.library.stored_documents",
-        "anvil.ray.cluster",
+        "anvil.ray.executor",
         "anvil.milvus",
         "anvil.search.content_health",
         "anvil.doc_tests.question_log",

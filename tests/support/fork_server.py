@@ -48,7 +48,7 @@ _BUILD = (
     "anvil.text.markdown_blocks",
     "anvil.embedding.factory",
     "anvil.index_file.vector_cache",
-    "anvil.ray.cluster",
+    "anvil.ray.executor",
     "anvil.documents.git_tree",
     "encodings.utf_8_sig",
     "importlib.readers",

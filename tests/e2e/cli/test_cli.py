@@ -870,7 +870,7 @@ def test_little_is_imported_where_nothing_changed(isolated: None, work: Path, co
     program("build", "--provider", "none", "--quiet", cwd=work)
     code = (
         "import sys; from anvil.cli.program import run; code = run(sys.argv[1:]); names = set(sys.modules);"
-        "late = {'anvil.results', 'anvil.ray.cluster', 'asyncio', 'yaml'};"
+        "late = {'anvil.results', 'anvil.ray.executor', 'asyncio', 'yaml'};"
         "print(sorted(late & names), sum(name.startswith('anvil') for name in names), code)"
     )
     (work / "anvil.toml").write_text('[embedding]\nprovider = "none"\n')

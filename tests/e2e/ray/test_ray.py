@@ -17,7 +17,7 @@ import pytest
 
 import anvil
 from anvil.errors import BuildError
-from anvil.ray import cluster
+from anvil.ray import executor
 from tests.conftest import write
 from tests.support.programs import environment, printed
 from tests.support.ray_cluster import TOKEN, RayCluster, alive, descendants, gone, processes, ray_cluster
@@ -40,8 +40,8 @@ def told(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """What the cluster wants to know, and batches small enough for a good number of them."""
     monkeypatch.setenv("RAY_AUTH_MODE", "token")
     monkeypatch.setenv("RAY_AUTH_TOKEN", TOKEN)
-    monkeypatch.setattr(cluster, "MAX_LOCAL_TEXTS", 16)
-    monkeypatch.setattr(cluster.Cluster, "batch", 8)
+    monkeypatch.setattr(executor, "MAX_LOCAL_TEXTS", 16)
+    monkeypatch.setattr(executor.Cluster, "batch", 8)
     with tempfile.TemporaryDirectory(prefix="ray-", dir="/tmp", ignore_cleanup_errors=True) as folder:
         monkeypatch.setenv("RAY_TMPDIR", folder)  # of ray://local; Ray's sockets want a short name
         yield
@@ -102,7 +102,7 @@ def test_killed_workers_and_other_processors_do_not_change_the_bytes(
             os.kill(pid, signal.SIGKILL)
 
     here = build(few, "here.db")
-    monkeypatch.setattr(cluster, "fingerprint", lambda provider: "as another processor computes it")
+    monkeypatch.setattr(executor, "fingerprint", lambda provider: "as another processor computes it")
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
     killing = Once(kill)
     with anvil.open(few, tmp_path / "killed.db", config=tmp_path / "anvil.toml", progress=killing) as opened:

@@ -1,7 +1,7 @@
 """The program of the child process that is connected to a Ray cluster, and the only module that imports ray.
 
 Ray changes its process: it sets signal handlers, logs, starts threads, and exits without an error when the cluster
-dies. So it has its own process. The driver asks its parent for each batch of texts, and answers with vectors in order.
+dies. So it has its own process. It asks its parent for each batch of texts, and answers with vectors in order.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, BinaryIO
 
-from anvil.ray.cluster import work
+from anvil.ray.worker import work
 from anvil.system.child_process import take_over_pipes, write_message
 
 BATCHES_PER_CPU = 4

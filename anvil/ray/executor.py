@@ -1,18 +1,16 @@
 """The executor that distributes a build's embedding over a Ray cluster.
 
-Ray itself runs in a child process (:mod:`anvil.ray.driver`). The child is started when there are
-enough texts, and always ends with the build.
+Ray itself runs in a child process (:mod:`anvil.ray.ray_process`). The child is started when there are enough texts, and
+always ends with the build. What a worker does is in :mod:`anvil.ray.worker`.
 """
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import re
 import socket
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
 from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
@@ -21,6 +19,7 @@ from typing import Any
 from anvil._version import __version__
 from anvil.embedding.provider import Embedded, EmbeddedBatches, EmbeddingProvider, Executor, LocalExecutor
 from anvil.errors import BuildError, ConfigError
+from anvil.ray.worker import fingerprint
 from anvil.settings.schema import EmbeddingSettings
 from anvil.system import installation
 from anvil.system.child_process import ChildProcess, Watchdog
@@ -34,11 +33,11 @@ SILENCE_TIMEOUT_S = 600.0
 """For the next answer. The cluster may be busy, or start machines first."""
 END_TIMEOUT_S = 15.0
 MAX_LINE_BYTES = 10_000_000
-"""Of a message from the driver, which can have a reason for each text of a batch."""
+"""Of a message from the process, which can have a reason for each text of a batch."""
 _Answer = tuple[dict[str, Any], bytes]
 """The message about a batch, and the bytes of its vectors."""
 _SECRET_VARIABLES = ("ANVIL_", "OPENAI_", "PYTHONWARNINGS")
-"""Prefixes of environment variables that the driver does not get, so that workers inherit no keys."""
+"""Prefixes of environment variables that the process does not get, so that workers inherit no keys."""
 
 
 def executor(address: str, provider: EmbeddingProvider, settings: EmbeddingSettings) -> Executor:
@@ -93,9 +92,9 @@ class Cluster:
                 return
             first.append(texts)
         _ensure_reachable(self.address)
-        with contextlib.closing(_Driver(self.address)) as driver:
+        with contextlib.closing(_RayProcess(self.address)) as process:
             same_bits = True
-            for message, vectors in driver.embed(self._request(), chain(first, source)):
+            for message, vectors in process.embed(self._request(), chain(first, source)):
                 same_bits &= message["alike"] is True
                 rows = np.frombuffer(vectors, "<f4").reshape(-1, self._provider.dimensions)
                 failed = {int(row): str(reason) for row, reason in message["failed"].items()}
@@ -136,14 +135,14 @@ def _ensure_reachable(address: str) -> None:
         ) from None
 
 
-class _Driver:
+class _RayProcess:
     """The process that is connected to the cluster."""
 
     def __init__(self, address: str) -> None:
         self._address = address
         self._timed_out = self._done = False
         env = {name: value for name, value in os.environ.items() if not name.startswith(_SECRET_VARIABLES)}
-        self._process = ChildProcess("anvil.ray.driver", env={**env, "RAY_USAGE_STATS_ENABLED": "0"})
+        self._process = ChildProcess("anvil.ray.ray_process", env={**env, "RAY_USAGE_STATS_ENABLED": "0"})
 
     def embed(self, request: dict[str, Any], batches: Iterator[Sequence[str]]) -> Iterator[_Answer]:
         """One answer for each batch, in order. Raises :class:`BuildError`."""
@@ -203,55 +202,3 @@ class _Driver:
             f"The Ray cluster at {self._address} cannot be used ({reason.rstrip('.')}). {unchanged} See that it runs "
             "the Ray and Python of this machine, and set RAY_AUTH_TOKEN if it asks for a token."
         )
-
-
-# --- the task of a worker: plain values, so that the pickles do not depend on the versions of numpy and Anvil --------
-
-PROBE = (
-    "The same text gives the same vector.",
-    "A check is a question that is put to a server again and again, and the answer that is expected. " * 2,
-    "Download the package and run `dpkg -i lighthouse.deb`; settings lie in /etc/lighthouse.toml. " * 9,
-)
-"""Texts, from short to long, whose vectors show whether two machines compute the same bits."""
-
-
-def work(request: dict[str, Any], texts: list[str]) -> dict[str, Any]:
-    """Embed ``texts`` with the model that ``request`` describes: ``version`` of Anvil, ``digest`` of the model, its
-    ``model`` and ``dimensions`` as configured, and ``fingerprint`` of the probe's vectors.
-
-    Returns either ``refused``, why this worker does not match the request, or ``vectors``, the bytes of (n, dimensions)
-    float32 in little-endian order; ``failed``, row -> reason; ``alike``, whether the probe's vectors have the same bits
-    here.
-    """
-    if __version__ != request["version"]:
-        return {"refused": f"Anvil {__version__} is installed there and {request['version']} here"}
-    from anvil.errors import AnvilError
-
-    try:
-        provider, digest, probe_fingerprint = _worker_provider(request["model"], request["dimensions"])
-    except AnvilError as error:
-        return {"refused": f"the model is not available there: {error}"}
-    if digest != request["digest"]:
-        return {"refused": f"the model there is another ({digest[:12]}) than the one here ({request['digest'][:12]})"}
-    embedded = provider.embed(texts)
-    return {
-        "vectors": embedded.vectors.astype("<f4").tobytes(),
-        "failed": dict(embedded.failed),
-        "alike": probe_fingerprint == request["fingerprint"],
-    }
-
-
-def fingerprint(provider: EmbeddingProvider) -> str:
-    """SHA-256 (hex) over the bits of the probe's vectors."""
-    return hashlib.sha256(provider.embed(PROBE).vectors.astype("<f4").tobytes()).hexdigest()
-
-
-@lru_cache(maxsize=1)
-def _worker_provider(model: str, dimensions: int | None) -> tuple[EmbeddingProvider, str, str]:
-    """The provider of this process on one thread, its digest and the probe's fingerprint."""
-    os.environ["TOKENIZERS_PARALLELISM"] = "false"  # a worker has one processor
-    from anvil.embedding.factory import create_provider
-    from anvil.settings.schema import EmbeddingSettings
-
-    provider = create_provider("local", EmbeddingSettings(model=model, dimensions=dimensions, threads=1))
-    return provider, provider.digest, fingerprint(provider)
