@@ -48,6 +48,7 @@ class AsgiSettings:
     access: Access
     origins: tuple[str, ...] = ()
     rate: Rate | None = None
+    proxies: int = 0
     cache_s: int = DEFAULT_CACHE_S
     log_level: str = "warn"
 
@@ -59,9 +60,13 @@ class AsgiSettings:
             if origin != "*" and not re.fullmatch(r"https?://[^/?#@]+", origin):
                 raise ConfigError(f"ANVIL_CORS_ORIGINS has {origin[:100]!r}. Write https://HOST of a page, or *.")
         rate = environment.get("ANVIL_RATE_LIMIT", "").strip()
-        cache = environment.get("ANVIL_CACHE_SECONDS", str(DEFAULT_CACHE_S)).strip()
-        if not cache.isdecimal() or len(cache) > 9:
-            raise ConfigError(f"ANVIL_CACHE_SECONDS is {cache!r}. Write a number of seconds; 0 switches caching off.")
+
+        def number(name: str, default: int, meaning: str) -> int:
+            text = environment.get(name, str(default)).strip()
+            if not text.isdecimal() or len(text) > 9:
+                raise ConfigError(f"{name} is {text!r}. Write a number of {meaning}.")
+            return int(text)
+
         level = environment.get("ANVIL_LOG_LEVEL", "warn")
         if level not in logs.LEVELS:
             raise ConfigError(f"ANVIL_LOG_LEVEL is {level!r}. Use one of {', '.join(logs.LEVELS)}.")
@@ -87,7 +92,8 @@ class AsgiSettings:
             access=access,
             origins=origins,
             rate=Rate.parsed(rate) if rate else None,
-            cache_s=int(cache),
+            proxies=number("ANVIL_PROXIES", 0, "proxies in front of the server"),
+            cache_s=number("ANVIL_CACHE_SECONDS", DEFAULT_CACHE_S, "seconds; 0 switches caching off"),
             log_level=level,
         )
 
@@ -194,7 +200,7 @@ class AnvilApplication:
 def _guarded(routes: Starlette, public_paths: Sequence[str], settings: AsgiSettings) -> ASGIApp:
     application: ASGIApp = AccessMiddleware(routes, settings.access, public_paths)
     if settings.rate is not None:
-        application = RateLimitMiddleware(application, settings.rate)
+        application = RateLimitMiddleware(application, settings.rate, settings.proxies)
     if settings.origins:
         application = CORSMiddleware(
             application,

@@ -9,7 +9,7 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, NamedTuple
 
 from anvil.errors import ConfigError
-from anvil.server.security import refuse
+from anvil.server.security import host_name, parsed_address, refuse
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
@@ -37,16 +37,34 @@ class Rate(NamedTuple):
         return cls(int(match[1]), _SECONDS[match[2]])
 
 
-class RateLimitMiddleware:
-    """Refuses the requests of a client, by its address, that are over a rate: status 429 with ``Retry-After``."""
+def client_of(scope: Scope, proxies: int = 0) -> str:
+    """The address of a request's client, or the /64 network of an IPv6 address, all of which one client has.
 
-    def __init__(self, application: ASGIApp, rate: Rate) -> None:
-        self._application, self._rate = application, rate
+    ``proxies``: how many are in front of the server. Each adds the address that it sees to ``X-Forwarded-For``; what
+    is before those can be the client's invention.
+    """
+    address: str = (scope.get("client") or ("",))[0]
+    if proxies:
+        added = [value.decode("latin-1") for name, value in scope["headers"] if name.lower() == b"x-forwarded-for"]
+        seen = ",".join(added).split(",")
+        address = seen[-proxies].strip() if len(seen) >= proxies else address
+    ip = parsed_address(address) or parsed_address(host_name(address) or "")  # some proxies add the port
+    if ip is None or ip.version == 4:
+        return address if ip is None else str(ip)
+    return str(ip.ipv4_mapped or f"{int(ip) >> 64:x}/64")
+
+
+class RateLimitMiddleware:
+    """Refuses the requests of a client (:func:`client_of`) that are over a rate: status 429 with ``Retry-After``."""
+
+    def __init__(self, application: ASGIApp, rate: Rate, proxies: int = 0) -> None:
+        self._application, self._rate, self._proxies = application, rate, proxies
         self._clients: OrderedDict[str, tuple[float, float]] = OrderedDict()
-        """Address -> (requests that it may still send, as of a monotonic time)."""
+        """Client -> (requests that it may still send, as of a monotonic time)."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        wait_s = self._wait_s((scope.get("client") or ("",))[0], time.monotonic()) if scope["type"] == "http" else 0.0
+        is_request = scope["type"] == "http"
+        wait_s = self._wait_s(client_of(scope, self._proxies), time.monotonic()) if is_request else 0.0
         if wait_s == 0:
             await self._application(scope, receive, send)
             return

@@ -59,7 +59,7 @@ class Access:
             raise ConfigError("The token must be printable ASCII without spaces. Choose another, and set ANVIL_TOKEN.")
         for name in self.allowed_host:
             bare = name.strip("[]")
-            if name != ANY_HOST and _address(bare) is None and not re.fullmatch(r"[A-Za-z0-9._-]+", bare):
+            if name != ANY_HOST and parsed_address(bare) is None and not re.fullmatch(r"[A-Za-z0-9._-]+", bare):
                 raise ConfigError(
                     f"No client can have the allowed host {name[:100]!r}. Name a host alone, without scheme and port, "
                     "such as docs.example.org, or '*' for all."
@@ -91,9 +91,9 @@ class Access:
             allowed.lower().strip("[]") for allowed in (*LOOPBACK, *self.allowed_host)
         }:
             return True
-        own = _address(self.host)
+        own = parsed_address(self.host)
         if self.host == "" or (own is not None and own.is_unspecified):  # it listens on all addresses of the machine
-            return _address(name) is not None  # DNS rebinding needs a name: an address is safe
+            return parsed_address(name) is not None  # DNS rebinding needs a name: an address is safe
         return name == self.host.lower()
 
 
@@ -119,11 +119,12 @@ def _read_token(token: str | None, file: str | None) -> str | None:
 
 def is_loopback(host: str) -> bool:
     """Whether only this machine can reach a host."""
-    address = _address(host)
+    address = parsed_address(host)
     return host.lower() == "localhost" or (address is not None and address.is_loopback)
 
 
-def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+def parsed_address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """The IP address that a text is; None for another text."""
     try:
         return ipaddress.ip_address(host)
     except ValueError:

@@ -23,7 +23,7 @@ from anvil.asgi import AnvilApplication, AsgiSettings
 from anvil.doc_tests import question_log
 from anvil.errors import ConfigError
 from anvil.server.cli import command
-from anvil.server.rate_limit import MAX_CLIENTS, Rate, RateLimitMiddleware
+from anvil.server.rate_limit import MAX_CLIENTS, Rate, RateLimitMiddleware, client_of
 from anvil.server.security import Access
 from tests.conftest import PAGES, write
 from tests.support import mcp_servers
@@ -168,6 +168,32 @@ def test_a_client_over_the_rate_waits(public: dict[str, str]) -> None:
     assert 1700 < int(responses[2].headers["retry-after"]) <= 1800
 
 
+@pytest.mark.parametrize(
+    ("proxies", "forwarded", "peer", "client"),
+    [
+        (0, "203.0.113.9", "198.51.100.1", "198.51.100.1"),
+        (1, "203.0.113.9", "198.51.100.1", "203.0.113.9"),
+        (1, "1.2.3.4, 203.0.113.9", "198.51.100.1", "203.0.113.9"),  # the client has written the first
+        (2, "1.2.3.4, 203.0.113.9, 198.51.100.7", "198.51.100.1", "203.0.113.9"),
+        (2, "203.0.113.9", "198.51.100.1", "198.51.100.1"),  # past the first proxy
+        (1, "203.0.113.9:51234", "198.51.100.1", "203.0.113.9"),
+        (1, "[2001:db8::7]:443", "198.51.100.1", "20010db800000000/64"),
+        (0, "", "2001:db8::1:2", "20010db800000000/64"),
+        (0, "", "::ffff:198.51.100.1", "198.51.100.1"),
+        (1, "unknown", "198.51.100.1", "unknown"),
+    ],
+)
+def test_a_client_is_the_one_that_the_proxies_saw(proxies: int, forwarded: str, peer: str, client: str) -> None:
+    headers = [(b"x-forwarded-for", line.encode()) for line in forwarded.split(", ") if line]
+    assert client_of({"client": (peer, 1), "headers": headers}, proxies) == client
+
+
+def test_each_client_behind_a_proxy_has_a_rate_of_its_own(public: dict[str, str]) -> None:
+    limited = {**public, "ANVIL_RATE_LIMIT": "1/hour", "ANVIL_PROXIES": "1"}
+    one, other = search(**{"X-Forwarded-For": "203.0.113.9"}), search(**{"X-Forwarded-For": "203.0.113.10"})
+    assert [response.status_code for response in asked(limited, one, other, one)] == [200, 200, 429]
+
+
 def test_requests_come_back_one_by_one_and_the_memory_is_bounded() -> None:
     limit = RateLimitMiddleware(None, Rate(2, 60))  # type: ignore[arg-type]
     assert [limit._wait_s("a", 0), limit._wait_s("a", 0), limit._wait_s("a", 0)] == [0, 0, 30]
@@ -184,6 +210,7 @@ def test_requests_come_back_one_by_one_and_the_memory_is_bounded() -> None:
         ("ANVIL_RATE_LIMIT", "fast", "such as 60/minute"),
         ("ANVIL_RATE_LIMIT", "0/minute", "such as 60/minute"),
         ("ANVIL_CACHE_SECONDS", "-1", "number of seconds"),
+        ("ANVIL_PROXIES", "nginx", "number of proxies"),
         ("ANVIL_LOG_LEVEL", "loud", "Use one of"),
         ("ANVIL_CORS_ORIGINS", "https://a.org docs.example.org", "'docs.example.org'. Write https://HOST"),
         ("ANVIL_TOKEN", "", "The token is empty"),
