@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import bisect
 import contextlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
 
-from anvil.errors import AnvilError
-from anvil.server.protocol_errors import INTERNAL_ERROR, INVALID_PARAMS, ProtocolError, member
+from anvil.errors import AnvilError, ConfigError, NotFound
+from anvil.server.protocol_errors import INVALID_PARAMS, ProtocolError, member
 from anvil.values import Changes, address, labelled
 from anvil.wording import full_heading
 
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from anvil.results import Page, PageList, PageSummary
 
 PREFIX, COLLECTION_PREFIX = "anvil://page/", "anvil://collection/"
-NOT_FOUND = -32002
-"""The protocol's error code for a resource that does not exist, up to revision 2025-11-25."""
 LIST_PAGE_SIZE, MAX_COMPLETIONS = 500, 100
 """Resources in one answer of the list, and completions in one answer (the protocol's limit)."""
 TEMPLATES_TTL_MS = 3_600_000
@@ -72,8 +70,7 @@ class Resources:
     def _list(self, params: dict[str, Any]) -> dict[str, Any]:
         """The pages after the one in the cursor."""
         cursor = member(params, "cursor", str, optional=True)
-        with _refusals(NOT_FOUND):
-            pages = sorted(self._target.list_pages().pages, key=_address)
+        pages = sorted(self._target.list_pages().pages, key=_address)
         # The cursor is the last page and not a number: pages may be added and removed between two requests.
         start = bisect.bisect_right(pages, cursor, key=_address) if cursor else 0
         shown = pages[start : start + LIST_PAGE_SIZE]
@@ -110,11 +107,16 @@ class Resources:
         else:
             path, collection = self.path_of(uri)
             heading = unquote(uri.partition("#")[2], errors="replace")
-            with _refusals(NOT_FOUND, {"uri": uri}):
+            try:
                 if heading:
                     content = self._target.get_section(path, heading, **collection).content
                 else:
                     content = "".join(chunk.content for chunk in self._target.get_page(path, **collection).chunks)
+            except (
+                NotFound,
+                ConfigError,
+            ) as error:  # revisions before 2026-07-28 had a code of their own, see SEP-2164
+                raise ProtocolError(INVALID_PARAMS, str(error), {"uri": uri}) from None
         return _cacheable(contents=[{"uri": uri, "mimeType": "text/markdown", "text": content}])
 
     def _complete(self, params: dict[str, Any]) -> dict[str, Any]:
@@ -132,8 +134,7 @@ class Resources:
         candidates: Iterable[str] = ()
         chosen = {"collection": others["collection"]} if self._is_several and others.get("collection") else {}
         if name in ("path", "file_path"):
-            with _refusals(NOT_FOUND):
-                pages: PageList = self._target.list_pages(**chosen)
+            pages: PageList = self._target.list_pages(**chosen)
             candidates = [page.file_path for page in pages.pages]
         elif name == "collection" and self._is_several:
             candidates = [each.label for each in self._target.members]
@@ -180,22 +181,19 @@ class Resources:
 
     def _list_skills(self, params: dict[str, Any]) -> dict[str, Any]:
         """All skills, on one page."""
-        return _cacheable(skills=[_entry(skill) for skill in self._skills()]) | {"ttlMs": SKILL_TTL_MS}
+        return _cacheable(skills=[_entry(skill) for skill in self._target.skills()]) | {"ttlMs": SKILL_TTL_MS}
 
     def _get_skill(self, params: dict[str, Any]) -> dict[str, Any]:
         """The entry of one skill."""
         return _cacheable(skill=_entry(self._skill(member(params, "uri", str)))) | {"ttlMs": SKILL_TTL_MS}
 
     def _skill(self, uri: str) -> Skill:
-        for skill in self._skills():
+        skills: Iterable[Skill] = self._target.skills()
+        for skill in skills:
             if skill_uri(skill) == uri:
                 return skill
         message = f"There is no skill at {uri[:200]}. skills/list names them."
         raise ProtocolError(INVALID_PARAMS, message, {"uri": uri})
-
-    def _skills(self) -> tuple[Skill, ...]:
-        with _refusals(INTERNAL_ERROR):
-            return tuple(self._target.skills())
 
 
 def _entry(skill: Skill) -> dict[str, Any]:
@@ -210,12 +208,3 @@ def _entry(skill: Skill) -> dict[str, Any]:
 def _cacheable(**members: Any) -> dict[str, Any]:
     """A result that a client may keep for itself, for no time."""
     return {"resultType": "complete", **members, "ttlMs": 0, "cacheScope": "private"}
-
-
-@contextlib.contextmanager
-def _refusals(code: int, data: Any = None) -> Iterator[None]:
-    """A context in which an error of Anvil becomes one of the protocol."""
-    try:
-        yield
-    except AnvilError as error:
-        raise ProtocolError(code, str(error), data) from None

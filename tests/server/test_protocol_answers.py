@@ -26,7 +26,6 @@ CODES = {
     -32601: "no such method",
     -32602: "wrong parameters",
     -32603: "the server failed",
-    -32002: "no such resource",
     -32022: "no such revision",
     -32020: "a header of HTTP that contradicts the body",
 }
