@@ -27,7 +27,7 @@ from tests.conftest import PAGES, write
 from tests.project.test_docs import anvil_calls
 from tests.support import environments, generators, in_process, mcp_servers, mkdocs_sites, repositories
 from tests.support.action_runner import OFFLINE
-from tests.support.commits import call, pre_commit
+from tests.support.commits import call, pre_commit, program_folder
 from tests.support.repositories import run
 
 ROOT = Path(__file__).parents[2]
@@ -70,11 +70,13 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The files as they lie here, in a repository of their own, tagged as the release that the README names.
 
     The models are left empty: nothing here needs vectors, and packages are made of them. ``.ci/run`` asks with the
-    models.
+    models. The hooks call a program that is installed.
     """
     folder = environments.checkout(tmp_path_factory.mktemp("checkout") / "anvil")
     if folder is None:
         pytest.skip("this is no checkout")
+    hooks = folder / ".pre-commit-hooks.yaml"
+    hooks.write_text(hooks.read_text(encoding="utf-8").replace("language: python", "language: system"))
     run(folder, "init", "-q")
     run(folder, "add", "-A")
     who = ("-c", "user.name=A Writer", "-c", "user.email=writer@example.com")
@@ -138,18 +140,16 @@ def any_site(place: Place, body: str) -> None:
 
 
 def hook(place: Place, body: str) -> None:
+    """From the published address, which leads to the checkout. ``.ci/run`` installs the hooks, too, as pre-commit
+    does it; here the program is there already."""
     own = write(place.work / "pages", {".pre-commit-config.yaml": body})
     write(own / "docs", PAGES)
     run(own, "init", "-q")
-    # the published address leads to the checkout, and what hooks need is taken from the tests' environment
     write(Path.home(), {".gitconfig": f'[url "{place.checkout}"]\n\tinsteadOf = https://github.com/anvil-docs/anvil\n'})
     for name, value in {
-        **OFFLINE,
         "PRE_COMMIT_HOME": str(place.work / "cache"),
-        "VIRTUALENV_NO_PERIODIC_UPDATE": "1",  # it would look for a newer pip
-        "PYTHONPATH": os.pathsep.join(PACKAGES),
         "ANVIL_EMBEDDING_PROVIDER": "none",
-        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "PATH": f"{program_folder(place.work / 'bin')}{os.pathsep}{os.environ['PATH']}",
     }.items():
         place.patch.setenv(name, value)
     pre_commit(own, "install")

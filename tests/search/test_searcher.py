@@ -528,15 +528,15 @@ def test_a_long_question_to_a_large_index(opened: Opener, keywords: EmbeddingPro
 # --- how many, and of which pages ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("top_k", "count"), [(-5, 1), (0, 1), (1, 1), (3, 3), (20, 20), (21, 20), (10**9, 20)])
-def test_top_k_is_clamped(opened: Opener, local: EmbeddingProvider, top_k: int, count: int) -> None:
+def test_top_k_is_clamped(opened: Opener, local: EmbeddingProvider) -> None:
     pages = {f"{i}.md": f"# Page {i}\n\nThe same lighthouse in other words, number {i}.\n" for i in range(25)}
     searcher = opened(pages, local)
-    for mode in MODES:
-        assert len(ask(searcher, "lighthouse", top_k, mode=mode).hits) == count
+    for top_k, count in [(-5, 1), (0, 1), (1, 1), (3, 3), (20, 20), (21, 20), (10**9, 20)]:
+        for mode in MODES:
+            assert len(ask(searcher, "lighthouse", top_k, mode=mode).hits) == count, (top_k, mode)
 
 
-@pytest.mark.parametrize("count", [30, 700])
+@pytest.mark.parametrize("count", [30, 450])
 def test_a_filter_acts_before_ranking(
     opened: Opener, local: EmbeddingProvider, keywords: EmbeddingProvider, count: int
 ) -> None:

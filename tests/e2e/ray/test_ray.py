@@ -19,7 +19,8 @@ import anvil
 from anvil.errors import BuildError
 from anvil.ray import executor
 from tests.conftest import write
-from tests.support.programs import environment, printed
+from tests.support.in_process import printed
+from tests.support.programs import environment
 from tests.support.ray_cluster import TOKEN, RayCluster, alive, descendants, gone, processes, ray_cluster
 
 pytestmark = [
@@ -61,10 +62,10 @@ def pages(count: int) -> dict[str, str]:
 
 @pytest.fixture
 def few(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of documents that make some 25 batches, in the working folder."""
+    """A folder of documents that make 13 batches, in the working folder."""
     (tmp_path / "anvil.toml").write_text(PLAIN)
     monkeypatch.chdir(tmp_path)
-    return write(tmp_path / "docs", pages(8))
+    return write(tmp_path / "docs", pages(4))
 
 
 def build(folder: Path, name: str, executor: str | None = None, **more: Any) -> bytes:
@@ -116,13 +117,12 @@ def test_killed_workers_and_other_processors_do_not_change_the_bytes(
     assert logs and not any(b"sk-secret" in log or b"Valve 3-4" in log for log in logs)
 
 
-def test_the_command_builds_on_the_cluster(ray: RayCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The whole process, with the least passages that it does not embed itself."""
+def test_the_command_builds_on_the_cluster(ray: RayCluster, few: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RAY_ADDRESS", ray.head)
-    write(tmp_path / "docs", pages(21))
-    (tmp_path / "anvil.toml").write_text(PLAIN)
-    report = printed("build", "--executor", "ray://auto", "--json", cwd=tmp_path)
-    assert report["embedded"] == report["windows"] == 21 * 25 and not report["reasons"]
+    monkeypatch.setattr(executor, "fingerprint", lambda provider: "as another processor computes it")
+    report = printed("build", "--executor", "ray://auto", "--json", cwd=few.parent)
+    assert report["embedded"] == report["windows"] == 4 * 25
+    assert report["reasons"][0].startswith("Some workers of the cluster"), "so it was the workers that embedded"
 
 
 def test_workers_with_another_model_are_refused(
