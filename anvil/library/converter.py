@@ -1,9 +1,8 @@
 """Files to Markdown.
 
-Text is read as it is; web pages are read as those of a site, and MarkItDown, which only this folder imports, converts
-most other formats. Files are not trusted. They are converted in child processes
-(:mod:`anvil.library.file_to_markdown`) with limits on time, memory and output and with a minimal environment, so that a
-bad file costs one error and nothing else.
+Text is read as it is. Other files are not trusted: child processes (:mod:`anvil.library.converter_program`) convert
+them, with limits on time, memory and output and with a minimal environment, so that a bad file costs one error and
+nothing else.
 """
 
 from __future__ import annotations
@@ -18,8 +17,7 @@ from typing import NoReturn
 
 from anvil.embedding.local import QUIET
 from anvil.errors import DocumentRejected, DocumentTooLarge
-from anvil.library.document_formats import Format, format_of
-from anvil.library.file_to_markdown import decoded
+from anvil.library.document_formats import Format, decoded, format_of
 from anvil.library.settings import LibraryOptions
 from anvil.system.child_process import ChildProcess, Watchdog
 from anvil.text.streaming_chunker import DocumentPart, sliced
@@ -43,7 +41,7 @@ class Converter:
         :class:`DocumentRejected` for an unknown type, a damaged file, or one over a limit.
         """
         format_ = format_of(file_type, self._options)
-        return self._converted(path, file_type, name, format_) if format_.converters else self._text(path)
+        return self._text(path) if format_.is_text else self._converted(path, file_type, name, format_)
 
     def close(self) -> None:
         """Kill all processes; running conversions fail."""
@@ -129,7 +127,7 @@ class _Process(ChildProcess):
         inherited = {name: os.environ[name] for name in _INHERITED_VARIABLES if name in os.environ}
         self._options = options
         super().__init__(
-            "anvil.library.file_to_markdown", str(options.convert_memory_bytes), env={**inherited, **_OWN_VARIABLES}
+            "anvil.library.converter_program", str(options.convert_memory_bytes), env={**inherited, **_OWN_VARIABLES}
         )
         self.file_count = 0
         self.ready = True
@@ -146,7 +144,7 @@ class _Process(ChildProcess):
         bytes_left = 4 * options.max_characters + 4
         try:
             with watchdog:
-                self.send({"path": str(path), "type": file_type, "name": name, **asdict(options)})
+                self.send({"path": str(path), "type": file_type, "name": name, "options": asdict(options)})
             while True:
                 with watchdog:
                     message, text = self.receive(MAX_LINE_BYTES, bytes_left)

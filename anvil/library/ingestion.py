@@ -32,6 +32,7 @@ from anvil.formats.data_formats import timestamp
 from anvil.index_file import connection as connections
 from anvil.index_file import table_rows
 from anvil.index_file.writer import INSERT_CHUNK, Writer, chunk_values
+from anvil.library.document_formats import title_of, type_of
 from anvil.library.metadata_filter import checked_metadata, library_name, source_name
 from anvil.library.values import Deleted, FileError, FolderReport, Ingested, LibraryDocument, Pruned, Vanished
 from anvil.settings.schema import ChunkingOptions
@@ -144,26 +145,6 @@ def ensure_unchanged(path: Path, fingerprint: Fingerprint) -> None:
         raise DocumentRejected(f"{path} changed while it was read. Ingest it again.")
 
 
-def file_name(source: str) -> str:
-    """The last part of a path or URL, with slashes or backslashes."""
-    path = source.split("?")[0].split("#")[0].rstrip("/\\") if "://" in source else source
-    return path.replace("\\", "/").rpartition("/")[2]
-
-
-def title_of(source: str) -> str:
-    """The title of a document that has none of its own: its file name without ending, or its host's name."""
-    name = file_name(source)
-    stem, dot, _ = name.rpartition(".")
-    host_only = "://" in source and source.rstrip("/").endswith(f"://{name}")
-    return stem if dot and stem and not host_only else name
-
-
-def type_of(name: str) -> str:
-    """The file type of a name: its ending, without dot, in lower case; empty when there is none."""
-    stem, dot, ending = file_name(name).rpartition(".")
-    return ending.lower() if dot and stem else ""
-
-
 _TITLES = {
     "rst": re.compile(r"^(?:(\S)\1{2,}[ \t]*\n[ \t]*)?(?P<title>\S.*)\n([=\-~*#^\"'`+.:_])\3{2,}[ \t]*$", re.M),
     "adoc": re.compile(r"^= +(?P<title>\S.*)", re.M),
@@ -219,7 +200,7 @@ def prepared(
             raise Interrupted("It was cancelled, and nothing was stored. Ingest it again.")
 
     with connections.temporary(), closing(StagedDocument(settings, info)) as staged:
-        chunker = IncrementalChunker(chunking)
+        chunker, notes = IncrementalChunker(chunking), dict[str, None]()
         for number, part in enumerate(parts):
             check()
             chunks = chunker.cut(part.text)
@@ -227,8 +208,8 @@ def prepared(
                 own = _TITLES[info.file_type].search(part.text) if info.file_type in _TITLES else None
                 title = own["title"] if own else chunker.title or ""
                 staged.info = replace(info, title=" ".join(title.split()) or info.title)
-                staged.notes = (part.note,) if part.note else ()
             staged.add(chunks, part.page)
+            notes |= {part.note: None} if part.note else {}
         # The indexer reports its progress after each batch: that is where cancelled work stops.
         executor = LocalExecutor(provider, BATCH_WINDOWS)
         indexer = Indexer(staged.rows, provider, chunking, progress=check, executor=executor)
@@ -236,8 +217,8 @@ def prepared(
         staged.head = chunker.head or ""
         if failed := indexer.tally.failed:
             passages = counted(len(failed), "passage", "could")
-            failure = f"{passages} not be embedded, found by keyword only: {failed[0].reason}"
-            staged.notes = (*staged.notes, failure)
+            notes[f"{passages} not be embedded, found by keyword only: {failed[0].reason}"] = None
+        staged.notes = tuple(notes)
         yield staged
 
 

@@ -22,16 +22,15 @@ from anvil.formats.data_formats import timestamp
 from anvil.index_file.manifest_keys import settings
 from anvil.index_file.writer import DEFAULT_LIBRARY
 from anvil.library import ingestion, lancedb_import, metadata_filter
+from anvil.library.document_formats import BY_ENDING, file_name, format_of, looked_for, type_of
 from anvil.library.ingestion import (
     DocumentInfo,
     described,
     ensure_unchanged,
     file_fingerprint,
-    file_name,
     path_of,
     prepared,
     text_parts,
-    type_of,
 )
 from anvil.library.library_file import default_path, guarded, reading, translated, writing
 from anvil.library.library_file import open_library as open_file
@@ -200,7 +199,6 @@ class Library(contextlib.AbstractContextManager["Library"]):
         """Ingest a file under another source than its path. ``file_type`` and ``last_modified`` replace what the
         source's ending and the file's time stamp say."""
         from anvil.library.converter import unreadable
-        from anvil.library.document_formats import format_of
 
         kind, options = file_type or type_of(source), self._options
         try:
@@ -228,14 +226,12 @@ class Library(contextlib.AbstractContextManager["Library"]):
         self, content: str, source: str, library: str = DEFAULT_LIBRARY, metadata: Mapping[str, Any] | None = None
     ) -> Ingested:
         """Ingest Markdown or plain text that the caller sends. Raises as :meth:`ingest_file` does."""
-        from anvil.library.document_formats import BY_ENDING
-
         if not content.strip():
             raise ConfigError("content is empty. Send the document's text, or delete it with delete_document.")
         data = content.encode("utf-8", "replace")
         self._ensure_size(len(data), "The content has")
         format_ = BY_ENDING.get(type_of(source))
-        is_text = format_ is not None and not format_.converters
+        is_text = format_ is not None and format_.is_text
         info = described(source, library, metadata, data, type_of(source) if is_text else "md")
         return self._ingest(text_parts(data), info)
 
@@ -273,8 +269,6 @@ class Library(contextlib.AbstractContextManager["Library"]):
         Raises :class:`ConfigError` for arguments that are not valid, such as a path that is no folder, and what
         :meth:`ensure_writable` raises.
         """
-        from anvil.library.document_formats import looked_for
-
         if max_concurrency < 1:
             raise ConfigError("max_concurrency must be 1 or more.")
         # once for the folder: ingest_file would report them for each of its files

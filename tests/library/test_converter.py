@@ -15,8 +15,7 @@ import pytest
 
 from anvil.errors import DocumentRejected, DocumentTooLarge, UnsupportedFormat
 from anvil.library.converter import Converter
-from anvil.library.document_formats import available, format_of, looked_for
-from anvil.library.file_to_markdown import decoded
+from anvil.library.document_formats import available, decoded, format_of, looked_for
 from anvil.library.settings import LibraryOptions
 from tests.support import documents, fork_server
 
@@ -36,6 +35,95 @@ def converted(converter: Converter, path: Path) -> str:
 
 def process_ids(converter: Converter) -> set[int]:
     return {each.pid for each in converter._idle}
+
+
+def open_document(path: Path, body: str, **more: str) -> Path:
+    """A file of LibreOffice. ``body``: what is in ``office:body``."""
+    names = {
+        "office": "office:1.0",
+        **{name: f"{name}:1.0" for name in ("text", "table", "draw", "style", "meta")},
+    }
+    spaces = " ".join(f'xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{end}"' for name, end in names.items())
+    spaces += ' xmlns:dc="http://purl.org/dc/elements/1.1/" xmlns:xlink="http://www.w3.org/1999/xlink"'
+    content = f"<office:document-content {spaces}><office:body>{body}</office:body></office:document-content>"
+    meta = f"<office:document-meta {spaces}><office:meta>{more.pop('meta', '')}</office:meta></office:document-meta>"
+    files = {"content.xml": content, "meta.xml": meta, **more}
+    return documents.archive(path, {name: text.encode() for name, text in files.items()})
+
+
+TEXT = """
+<office:automatic-styles><style:style style:name="P1" style:parent-style-name="Title"/></office:automatic-styles>
+<text:tracked-changes><text:p>deleted</text:p></text:tracked-changes>
+<text:p text:style-name="P1">Harbour rules</text:p><text:h text:outline-level="2">Lamps</text:h>
+<text:p>Lit<text:s/>at <text:span>dus</text:span>k &amp; later<text:note><text:note-citation>1</text:note-citation>
+<text:note-body><text:p>by the keeper</text:p></text:note-body></text:note>.
+<office:annotation><text:p>a comment</text:p></office:annotation></text:p>
+<text:list><text:list-item><text:p>oil</text:p></text:list-item><text:list-item><text:p>wick</text:p></text:list-item>
+</text:list><table:table><table:table-header-rows><table:table-row><table:table-cell><text:p>boat</text:p>
+</table:table-cell><table:table-cell><text:p>length</text:p></table:table-cell></table:table-row>
+</table:table-header-rows><table:table-row><table:table-cell><text:p>Ada</text:p></table:table-cell><table:table-cell>
+<text:p>12</text:p></table:table-cell></table:table-row></table:table>
+<text:p><text:a xlink:href="https://tide.example/">tides</text:a></text:p>"""
+SHEETS = """<table:table table:name="Boats"><table:table-row><table:table-cell><text:p>Ada</text:p></table:table-cell>
+<table:table-cell table:number-columns-repeated="2"><text:p>12</text:p></table:table-cell>
+<table:table-cell table:number-columns-repeated="16000"/></table:table-row>
+<table:table-row table:number-rows-repeated="1048000"><table:table-cell/></table:table-row></table:table>"""
+MAIL = b"""From: Ada <ada@harbour.example>
+To: Eve <eve@harbour.example>
+Subject: =?utf-8?q?High_water_=C3=BCber_all?=
+MIME-Version: 1.0
+Content-Type: multipart/mixed; boundary=x
+
+--x
+Content-Type: text/html; charset=iso-8859-1
+
+<p>At n\xf6on.</p>
+--x
+Content-Type: text/csv
+Content-Disposition: attachment; filename=tides.csv
+
+port,time
+Kiel,12
+--x
+Content-Type: message/rfc822
+
+Subject: The mail before
+
+At dawn?
+--x--
+"""
+
+
+def test_files_of_libreoffice_keep_their_structure(converter: Converter, tmp_path: Path) -> None:
+    assert converted(converter, open_document(tmp_path / "a.odt", TEXT)) == (
+        "# Harbour rules\n\n## Lamps\n\nLit at dusk & later (by the keeper).\n\n- oil\n- wick\n\n"
+        "| boat | length |\n| --- | --- |\n| Ada | 12 |\n\n[tides](https://tide.example/)\n\n"
+    )
+    titled = open_document(tmp_path / "b.odt", "<text:p>At noon.</text:p>", meta="<dc:title>Tides</dc:title>")
+    assert converted(converter, titled) == "# Tides\n\nAt noon.\n\n"
+    assert converted(converter, open_document(tmp_path / "a.ods", SHEETS)) == (
+        "## Boats\n| Ada | 12 | 12 |\n| --- | --- | --- |\n\n"
+    )
+    slides = "".join(f"<draw:page><text:p>slide {number}</text:p></draw:page>" for number in (1, 2))
+    pieces = converter.parts(open_document(tmp_path / "a.odp", slides), "odp", "a.odp")
+    assert [(piece.page, piece.text.strip()) for piece in pieces] == [(1, "slide 1"), (2, "slide 2")]
+    locked = open_document(tmp_path / "c.odt", "", **{"META-INF/manifest.xml": "<manifest:encryption-data/>"})
+    with pytest.raises(DocumentRejected, match="It is encrypted"):
+        converted(converter, locked)
+
+
+def test_a_mail_is_read_with_the_files_in_it(converter: Converter, tmp_path: Path) -> None:
+    (tmp_path / "a.eml").write_bytes(MAIL)
+    text = converted(converter, tmp_path / "a.eml")
+    assert text.startswith("# High water über all\n\nFrom: Ada <ada@harbour.example>  \nTo: Eve ")
+    assert "At nöon." in text and "## tides.csv\n\n| port | time |" in text
+    assert "# The mail before" in text and "At dawn?" in text
+
+
+def test_office_files_with_macros_are_read_as_those_without(converter: Converter, tmp_path: Path) -> None:
+    assert converted(converter, documents.docx(tmp_path / "a.docm", "Plan", "At noon.")) == "# Plan\n\nAt noon.\n\n"
+    assert "| Ada |" in converted(converter, documents.xlsx(tmp_path / "a.xlsm", [["Ada"]]))
+    assert "beta" in converted(converter, documents.pptx(tmp_path / "a.pptm", [("One", "beta")]))
 
 
 # --- each format, by real files ----------------------------------------------------------------------------------
@@ -124,8 +212,8 @@ def test_text_needs_nothing_and_is_not_changed(tmp_path: Path, monkeypatch: pyte
     assert converted(converter, tmp_path / "a.md") == text
     with pytest.raises(UnsupportedFormat, match=r"pip install 'anvil-docs\[library\]'"):
         converter.parts(tmp_path / "a.pdf", "pdf", "a.pdf")
-    own = ("md", "markdown", "mdx", "txt", "text", "rst", "adoc", "org", "log", "html", "htm")
-    assert available(OPTIONS) == own
+    own = "md markdown mdx txt text rst adoc org log odt odp ods eml html htm zip"
+    assert available(OPTIONS) == tuple(own.split())
 
 
 @pytest.mark.parametrize(
@@ -303,7 +391,7 @@ def test_a_zip_bomb_is_refused_before_it_is_unpacked(converter: Converter, tmp_p
     with pytest.raises(DocumentTooLarge, match="unpacks from"):
         converted(converter, tmp_path / "a.zip")
     inside = (tmp_path / "a.zip").read_bytes()
-    documents.archive(tmp_path / "b.zip", {"words.txt": b"words", "a": inside})
+    documents.archive(tmp_path / "b.zip", {"words.txt": b"words", "a.zip": inside})
     with pytest.raises(DocumentTooLarge, match="unpacks from"):
         converted(converter, tmp_path / "b.zip")
 
@@ -317,7 +405,9 @@ def test_archives_inside_archives_are_read_so_far(converter: Converter, tmp_path
     with pytest.raises(DocumentTooLarge, match="archives inside each other, more than 6"):
         converted(converter, tmp_path / "6.zip")
     documents.archive(tmp_path / "odd.zip", {"a.txt": b"words", "b.zip": b"PK\x03\x04 is no archive"})
-    assert "words" in converted(converter, tmp_path / "odd.zip")
+    first, odd = converter.parts(tmp_path / "odd.zip", "zip", "odd.zip")
+    assert "words" in first.text and "## b.zip" in odd.text
+    assert (first.note, odd.note) == ("", "A file in it cannot be read and was left out.")
 
 
 def test_a_file_that_needs_too_much_memory_is_one_error(tmp_path: Path) -> None:
@@ -443,3 +533,8 @@ def test_recordings_want_a_word_and_pictures_a_program(monkeypatch: pytest.Monke
 def test_an_unknown_ending_names_the_known(ending: str, told: str) -> None:
     with pytest.raises(UnsupportedFormat, match=rf"{told} are not read\. Known are md, "):
         format_of(ending, OPTIONS)
+
+
+def test_a_type_that_another_program_can_save_as_a_known_one_says_which() -> None:
+    with pytest.raises(UnsupportedFormat, match=r"^Files of type \.rtf are not read\. Save it as \.docx"):
+        format_of("rtf", OPTIONS)

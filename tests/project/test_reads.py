@@ -48,7 +48,7 @@ ELSEWHERE = {
     "anvil/index_file/connection.py": "the first bytes of the index; a file of the installed package",
     "anvil/index_file/publish.py": "the first bytes of the index, and folders",
     "anvil/library/converter.py": "a regular file of a document, after a look at its size",
-    "anvil/library/file_to_markdown.py": "the same, in a worker process with limits",
+    "anvil/library/converter_program.py": "the same, in a worker process with limits",
     "anvil/library/library_file.py": "a file of the installed package",
     "anvil/library/server_info.py": "a byte of a regular file",
     "anvil/library/web_page.py": "what was just downloaded into a folder of Anvil's own",
