@@ -53,8 +53,10 @@ def names(ctx: click.Context, param: click.Parameter, value: str) -> tuple[str, 
 @click.option(
     "--oauth-issuer",
     metavar="URL",
+    multiple=True,
     envvar="ANVIL_OAUTH_ISSUER",
-    help="Identity provider whose access tokens are accepted, by its issuer (or ANVIL_OAUTH_ISSUER).",
+    help="Identity provider whose access tokens are accepted, by its issuer (repeatable; in ANVIL_OAUTH_ISSUER, "
+    "separated by spaces).",
 )
 @click.option(
     "--oauth-resource",

@@ -1,7 +1,7 @@
-"""The server as an OAuth resource server: it accepts the access tokens of one identity provider, and says of which.
+"""The server as an OAuth resource server: it accepts the access tokens of identity providers, and says of which.
 
 The text is https://modelcontextprotocol.io/specification/2026-07-28/basic/authorization, with RFC 9728 (metadata of a
-protected resource), RFC 8707 (audience) and RFC 6750 (challenges). The provider's keys come from its ``jwks_uri``
+protected resource), RFC 8707 (audience) and RFC 6750 (challenges). A provider's keys come from its ``jwks_uri``
 (RFC 8414, OpenID Connect Discovery). Tokens are JSON Web Tokens (RFC 9068).
 """
 
@@ -34,18 +34,18 @@ class Refusal(NamedTuple):
 
 @dataclass(frozen=True)
 class OAuthSettings:
-    """The identity provider, the address of this server for its clients, and the scopes that a token must have.
+    """The identity providers, the address of this server for its clients, and the scopes that a token must have.
 
     Raises :class:`ConfigError` for an address that is neither https nor of this machine.
     """
 
-    issuer: str
+    issuers: tuple[str, ...]
     resource: str
     scopes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        for name, url in (("issuer", self.issuer), ("resource", self.resource)):
-            # Both are in headers, which each client gets.
+        for name, url in (*(("issuer", issuer) for issuer in self.issuers), ("resource", self.resource)):
+            # All are in headers, which each client gets.
             if not index_url.is_allowed(url) or not url.isascii() or not url.isprintable() or set(url) & set(' "#?@\\'):
                 raise ConfigError(
                     f"The OAuth {name} {index_url.without_secrets(url)!r} is not a plain https address, in ASCII and "
@@ -55,13 +55,15 @@ class OAuthSettings:
             raise ConfigError("An OAuth scope has a character that is not allowed. Check --oauth-scope.")
 
     @classmethod
-    def given(cls, issuer: str | None, resource: str | None, scopes: tuple[str, ...] = ()) -> OAuthSettings | None:
+    def given(
+        cls, issuers: tuple[str, ...], resource: str | None, scopes: tuple[str, ...] = ()
+    ) -> OAuthSettings | None:
         """The settings from options; None without any. Raises :class:`ConfigError` if one is missing."""
-        if not issuer and not resource and not scopes:
+        if not issuers and not resource and not scopes:
             return None
-        if not issuer or not resource:
+        if not issuers or not resource:
             raise ConfigError("OAuth needs both the issuer and the resource: --oauth-issuer and --oauth-resource.")
-        return cls(issuer, resource, scopes)
+        return cls(issuers, resource, scopes)
 
     @property
     def metadata_paths(self) -> tuple[str, ...]:
@@ -73,7 +75,7 @@ class OAuthSettings:
         scopes = {"scopes_supported": list(self.scopes)} if self.scopes else {}
         return {
             "resource": self.resource,
-            "authorization_servers": [self.issuer],
+            "authorization_servers": list(self.issuers),
             "bearer_methods_supported": ["header"],
             "resource_name": "Anvil",
             **scopes,
@@ -95,7 +97,8 @@ class TokenGuard:
 
     def __init__(self, settings: OAuthSettings) -> None:
         self.settings = settings
-        self._provider = IdentityProvider(settings.issuer)
+        # An issuer that is spelled otherwise, with a final slash or without, is found: its provider then says so.
+        self._providers = {issuer.rstrip("/"): IdentityProvider(issuer) for issuer in settings.issuers}
         resource = settings.resource.rstrip("/")
         self._audiences = (resource, f"{resource}/")
 
@@ -107,7 +110,7 @@ class TokenGuard:
         if not token:
             return Refusal(401, "Send an access token: Authorization: Bearer TOKEN.", settings.challenge())
         try:
-            claims = await asyncio.to_thread(self._provider.claims, token, self._audiences)
+            claims = await asyncio.to_thread(self._claims, token)
         except InvalidToken as error:
             return Refusal(401, f"{error} Get another one.", settings.challenge("invalid_token"))
         except AnvilError:
@@ -118,6 +121,19 @@ class TokenGuard:
             message = f"The token lacks the scope {' '.join(missing)}."
             return Refusal(403, message, settings.challenge("insufficient_scope"))
         return None
+
+    def _claims(self, token: str) -> Mapping[str, Any]:
+        """The claims of a token, verified by the provider that it names."""
+        import jwt
+
+        try:
+            issuer = jwt.decode(token, options={"verify_signature": False})["iss"]
+            provider = self._providers.get(issuer.rstrip("/"))
+        except Exception:  # as in IdentityProvider.claims()
+            raise InvalidToken("The token is not valid.") from None
+        if provider is None:
+            raise InvalidToken("The token is of another identity provider.")
+        return provider.claims(token, self._audiences)
 
 
 def _scopes(claims: Mapping[str, Any]) -> set[str]:

@@ -41,7 +41,7 @@ class Access:
     token: str | None = field(default=None, repr=False, metadata={"variable": "ANVIL_TOKEN"})
     """The token; that of the file, if there is one."""
     token_file: str | None = field(default=None, metadata={"variable": "ANVIL_TOKEN_FILE"})
-    oauth_issuer: str | None = field(default=None, metadata={"variable": "ANVIL_OAUTH_ISSUER"})
+    oauth_issuer: tuple[str, ...] = field(default=(), metadata={"variable": "ANVIL_OAUTH_ISSUER"})
     oauth_resource: str | None = field(default=None, metadata={"variable": "ANVIL_OAUTH_RESOURCE"})
     oauth_scope: tuple[str, ...] = field(default=(), metadata={"variable": "ANVIL_OAUTH_SCOPES"})
     insecure: bool = False
@@ -49,7 +49,7 @@ class Access:
     allowed_origins: tuple[str, ...] = ()
     """Origins of web pages that may send requests besides those of the hosts, in lower case: ``https://example.org``."""
     oauth: OAuthSettings | None = field(init=False)
-    """The identity provider whose access tokens are accepted, besides the token."""
+    """The identity providers whose access tokens are accepted, besides the token."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "token", _read_token(self.token, self.token_file))

@@ -227,6 +227,17 @@ def test_a_token_without_the_scope_is_told_which(index: Path, provider: Provider
     assert as_list.status_code == trailing.status_code == 200
 
 
+def test_tokens_of_several_providers_are_accepted_each_with_its_own_keys(index: Path, provider: Provider) -> None:
+    with identity_provider.running() as second:
+        second.rotate("another", "EC")
+        both = variables(index, provider, ANVIL_OAUTH_ISSUER=f"{provider.issuer} {second.issuer}")
+        stolen = second.token(RESOURCE, "docs:read", iss=provider.issuer)
+        tokens = provider.token(RESOURCE, "docs:read"), second.token(RESOURCE, "docs:read"), stolen
+        assert [response.status_code for response in searched(both, *tokens)] == [200, 200, 401]
+    settings = OAuthSettings((provider.issuer, second.issuer), RESOURCE)
+    assert settings.metadata()["authorization_servers"] == [provider.issuer, second.issuer]
+
+
 def test_the_bearer_token_works_besides(index: Path, provider: Provider) -> None:
     own, other = searched(
         variables(index, provider, ANVIL_TOKEN="s3cret"), "s3cret", provider.token(RESOURCE, "docs:read")
@@ -278,5 +289,5 @@ def test_an_issuer_that_is_spelled_otherwise_is_named_in_the_log(
 )
 def test_wrong_settings_are_named(issuer: Any, resource: Any, scopes: tuple[str, ...], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
-        OAuthSettings.given(issuer, resource, scopes)
-    assert OAuthSettings.given(None, None) is None
+        OAuthSettings.given((issuer,) if issuer else (), resource, scopes)
+    assert OAuthSettings.given((), None) is None
