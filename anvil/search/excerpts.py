@@ -1,8 +1,8 @@
 """Excerpts: the part of a section that matches a query best, cut where a reader would cut it.
 
-An excerpt begins and ends with a paragraph, an item of a list, a row of a table or a fenced block; with a line where
-one of these is too long, and with a sentence where the line is. Rows of a table have its head in front of them, and
-lines of a fenced block its opening line. Of a list of definitions (rows of a table, a definition list, options in a
+An excerpt begins and ends with a paragraph, an item of a list, a row of a table or a fenced block; with a sentence, or
+a line of code, where one of these is too long. Rows of a table have its head in front of them, and lines of a fenced
+block its opening line. Of a list of definitions (rows of a table, a definition list, options in a
 fenced block, items that begin with a name) it begins with the definition that matches, whole.
 """
 
@@ -49,8 +49,11 @@ _TERM = re.compile(r"[ \t>|*+-]*[^\r\n]*?(?=[ \t]{2}|\||: | - |[\r\n]|\Z)")
 _EMPTY_CELL = re.compile(r"[ \t>]*\|[ \t]*\|")
 _PADDING = re.compile(r"[ \t]{2,}|(?<=-{3})-+")
 _NAME = re.compile(r"(?<!\w)--?[A-Za-z][\w.-]*|\b\w*[a-z0-9](?:[A-Z]|[_.]\w)[\w.]*")
-_SENTENCE = re.compile(r"[.!?:;\u3002\uff01\uff1f](?:(?<=[\u3002\uff01\uff1f])|[ \t]+(?![a-z]))")
+_SENTENCE = re.compile(r"[\u3002\uff01\uff1f]|[.!?;]\s[\s>]*(?![a-z])|:[ \t]*[\r\n][\s>]*")
 """The end of a sentence, with the space behind it."""
+MIN_FULL_LINE = 50
+"""Characters of a line of a paragraph from which on the next one goes on with its sentence. A shorter line may be a
+cell, a verse, or code whose fence was opened in an earlier chunk."""
 
 
 class Sought(NamedTuple):
@@ -207,6 +210,9 @@ class _Passages:
         opening = _sentence_start(self._text, pieces, best)
         if self._rank(opening) >= self._rank(best):
             best = opening
+        introduction = _introduction(self._text, pieces, best, size)
+        if self._rank(introduction)[0] >= self._rank(best)[0]:
+            best = introduction
         return self._excerpt(best, _last(pieces, best, size))
 
     def best_definition(self, wanted: Sought) -> tuple[Excerpt, int] | None:
@@ -335,6 +341,14 @@ def _sentence_start(text: str, pieces: list[_Piece], at: int) -> int:
     return at
 
 
+def _introduction(text: str, pieces: list[_Piece], at: int, size: int) -> int:
+    """The piece of the short line, such as "These options exist:", behind which a list, a table or code begins."""
+    before = pieces[at - 1]
+    introduces = at > 0 and not before.inside and text[before.start : before.end].rstrip().endswith(":")
+    is_short = (pieces[at].start - before.start) * LEAD_SHARE <= size
+    return at - 1 if introduces and before.block is not pieces[at].block and is_short else at
+
+
 def _before(piece: _Piece, room: int) -> str:
     """What is put in front of a piece."""
     if piece.inside:
@@ -433,20 +447,29 @@ def _pieces(text: str, blocks: Sequence[_Block], size: int, near: Sequence[int])
             block = _short_opening(block, size)
             room -= 2 * len(block.opening)  # it may be opened and closed
             inside = bool(block.opening)
-        line_end = start + len(opening)
-        for line in LINE.findall(text, line_end, end):
-            start, line_end = line_end, line_end + len(line)
-            length = len(line.rstrip())
-            if not length or (inside and line_end == end and _FENCE.match(line)):
+        for begin, stop in _lines(text, start + len(opening), end, bool(opening)):
+            length = len(text[begin:stop].rstrip())
+            if not length or (inside and stop == end and _FENCE.match(text, begin, stop)):
                 continue  # the end of a fence is put behind its last line
-            if length <= room:
-                pieces.append(_Piece(start, line_end, block, inside))
-            elif inside or is_near(start, line_end):
-                pieces += _cut(text, _Piece(start, line_end, block, inside), room)
+            line = _Piece(begin, stop, block, inside)
+            if opening and length <= room:
+                pieces.append(line)
+            elif inside or is_near(begin, stop):
+                pieces += _cut(text, line, room)
             else:
-                begin = next(_cut(text, _Piece(start, line_end, block), room))
-                pieces += begin, _Piece(begin.end, line_end, block)
+                first = next(_cut(text, line, room))
+                pieces += first, _Piece(first.end, stop, block)
     return pieces
+
+
+def _lines(text: str, start: int, end: int, is_code: bool) -> Iterator[tuple[int, int]]:
+    """The lines of a block; of a paragraph, each with those that go on with its sentences."""
+    at = start
+    for line in LINE.findall(text, start, end):
+        at += len(line)
+        if is_code or at == end or len(line.rstrip()) < MIN_FULL_LINE or line.rstrip("\r\n").endswith(("  ", "\\")):
+            yield start, at
+            start = at
 
 
 def _short_opening(block: _Block, size: int) -> _Block:
@@ -459,14 +482,14 @@ def _short_opening(block: _Block, size: int) -> _Block:
 
 
 def _cut(text: str, line: _Piece, room: int) -> Iterator[_Piece]:
-    """The sentences of a line; one that is too long is cut at spaces."""
+    """The sentences of some lines; one that is too long is cut behind spaces and line ends."""
     at, line_end, block, inside, _ = line
     while at < line_end:
         sentence = _SENTENCE.search(text, at, line_end)
         end = sentence.end() if sentence else line_end
-        while end - at > room:
-            space = text.rfind(" ", at + 1, at + room)
-            cut = space if space > at else at + room
+        shown_end = at + len(text[at:end].rstrip())
+        while shown_end - at > room:
+            cut = max(text.rfind(" ", at + 1, at + room), text.rfind("\n", at + 1, at + room)) + 1 or at + room
             yield _Piece(at, cut, block, inside, True)
             at = cut
         yield _Piece(at, end, block, inside)

@@ -70,8 +70,7 @@ def _lines(first: int | None, last: int | None) -> str:
 
 def _body(content: str) -> str:
     """A text without its heading, which stands above it, and with one blank line in place of several."""
-    text = _BLANK_LINES.sub("\n\n", under_heading(content)).lstrip("\r\n").rstrip()
-    return text[1:] if text[:1] == " " != text[1:2] else text  # a line that was cut at a space
+    return _BLANK_LINES.sub("\n\n", under_heading(content)).lstrip("\r\n").rstrip()
 
 
 @render.register

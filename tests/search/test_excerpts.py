@@ -148,7 +148,27 @@ def test_a_long_line_is_cut_at_a_sentence_and_a_long_sentence_at_a_space() -> No
     assert shown(text, "zebra", 60) == "The zebra is striped."
     words = "word " * 100
     part = shown(f"{words}zebra {words}", "zebra", 40)
-    assert "zebra" in part and len(part) <= 40 and set(part.split()) == {"word", "zebra"}
+    assert "zebra" in part and len(part) <= 40 and set(part.split(" ")) == {"word", "zebra"}
+
+
+def test_a_paragraph_with_line_ends_is_cut_at_its_sentences() -> None:
+    """Lines of source that are cut by themselves begin and end in the middle of a sentence."""
+    text = (
+        "## Animals\n\nNothing of interest is said in the first sentence of this paragraph. The striped\n"
+        "zebra runs over the plain. It is fast, and what else it can do is said in the other\nparagraphs.\n"
+    )
+    assert shown(f"{text}\n{OTHER * 3}", "zebra", 85) == "The striped\nzebra runs over the plain."
+    verse = "".join(f"a short line {number}\n" for number in range(20))
+    assert shown(f"{verse}the zebra\n{verse}", "zebra", 30).startswith("the zebra\n")
+
+
+def test_a_short_line_that_introduces_what_matches_is_part_of_the_excerpt() -> None:
+    """Without it an agent does not know what a list or a table is a list of."""
+    items = "".join(f"- the kind number {number} of stripes\n" for number in range(8))
+    text = f"## Zebras\n\n{OTHER * 3}These kinds exist:\n\n{items}\n{OTHER * 3}"
+    first = "- the kind number 0 of stripes\n- the kind number 1 of stripes"
+    assert shown(text, "stripes kind number", 110) == f"These kinds exist:\n\n{first}"
+    assert shown(text, "stripes kind number", 65) == first, "the line would take more than a quarter"
 
 
 def test_an_excerpt_of_empty_fences_is_the_beginning() -> None:

@@ -106,12 +106,6 @@ def test_a_heading_is_not_repeated_and_the_beginning_of_a_page_has_an_address(as
     assert "clove hitch" in ask("get_section", file_path="hitches.md", heading_path="(root)")
 
 
-def test_a_line_that_was_cut_at_a_space_does_not_begin_with_it(opened: anvil.Anvil) -> None:
-    hit = opened.search("alert", 1).results[0]
-    assert "]\nof the line." in rendered_hit(replace(hit, content=" of the line."))
-    assert "]\n    code" in rendered_hit(replace(hit, content="    code"))
-
-
 def test_what_nothing_answers_is_said_first(opened: anvil.Anvil) -> None:
     result = opened.search("alerts at night", 2)
     unlikely = replace(result, results=tuple(replace(hit, confidence=0.01) for hit in result.results))
