@@ -78,8 +78,6 @@ class Sources(options.Type[Any]):
 class AnvilConfig(base.Config):  # type: ignore[no-untyped-call]
     """All options. The texts under them are printed in the reference."""
 
-    enabled = options.Type(bool, default=True)
-    """Whether the plugin runs; with `!ENV [CI, false]` it runs in CI only."""
     index_path = IndexPath()
     """The path of the index in the site: a `.db`, `.sqlite` or `.sqlite3`. Its manifest is next to it as `.json`."""
     include = Globs()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ from anvil.documents.document_source import DocumentSource, SourceWrapper, refus
 from anvil.formats import patterns
 from anvil.formats.data_formats import canonical
 from anvil.markdown.twins import SitePlace
-from anvil.sites import content_words, page_addresses
+from anvil.sites import page_addresses
 from anvil.sites.content_words import words
 from anvil.sites.html_page import Fragment
 from anvil.text import front_matter
@@ -75,10 +76,24 @@ def is_bare(page: Page, content: Fragment) -> bool:
     return bool(getattr(page.file, "generated_by", None)) and len(content.words) <= headings
 
 
-def is_incomplete(page: Page, text: str, content: Fragment) -> bool:
-    """Whether a page's HTML has text that its Markdown lacks."""
-    titles = (heading.text for heading in content.headings)
-    return content_words.is_incomplete(f"{page.title}\n{text}", titles, content.words)
+MAX_MISSING_WORDS = 20
+"""Words of a page's HTML that its Markdown may lack: labels, keys, additions of the theme."""
+MAX_MISSING_SHARE = 0.1
+"""The share of words that may be missing instead, on a long page."""
+_NO_LETTER = re.compile(r"[\W_]+")
+
+
+def is_incomplete(text: str, content: Fragment) -> bool:
+    """Whether the Markdown ``text`` of a page, with its title, lacks a heading of its HTML, or many of its words: text
+    that a plugin generated."""
+    text_words = set(words(text))
+    unknown = [each.text for each in content.headings if not text_words.issuperset(words(each.text))]
+    if unknown:
+        letters = _NO_LETTER.sub("", text.casefold())  # "H~2~O" is read as one word
+        if any(_NO_LETTER.sub("", heading.casefold()) not in letters for heading in unknown):
+            return True
+    missing = sum(word not in text_words for word in content.words)
+    return missing > max(MAX_MISSING_WORDS, MAX_MISSING_SHARE * len(content.words))
 
 
 def document(page: Page, headings: tuple[Heading, ...], text: str, in_nav: bool, cleaned: bool) -> Document:

@@ -93,8 +93,6 @@ class AnvilPlugin(BasePlugin[options.AnvilConfig]):  # type: ignore[no-untyped-c
     @event_priority(FIRST_PRIORITY)
     def on_config(self, config: MkDocsConfig) -> None:
         """Read the options. Raises PluginError for invalid ones."""
-        if not self.config.enabled:
-            return
         folder = Path(config.config_file_path or config.docs_dir).absolute().parent
         purpose = "serve" if self._serving else "site"
         try:
@@ -133,7 +131,7 @@ class AnvilPlugin(BasePlugin[options.AnvilConfig]):  # type: ignore[no-untyped-c
     def on_post_build(self, *, config: MkDocsConfig) -> None:
         """Put the index into the finished site."""
         self._depth -= 1
-        if self._depth or not self.config.enabled:
+        if self._depth:
             return
         try:
             documents = self._documents(config)
@@ -207,7 +205,7 @@ class AnvilPlugin(BasePlugin[options.AnvilConfig]):  # type: ignore[no-untyped-c
             # What authors wrote is better than what the HTML gives, unless it lacks text that readers see.
             if not rendered:
                 text = self._source(path, page, expand)
-                rendered = choice.auto and pages.is_incomplete(page, text, content)
+                rendered = choice.auto and pages.is_incomplete(f"{page.title}\n{text}", content)
             converted = None
             if rendered:
                 try:  # one page must not stop the index

@@ -195,12 +195,9 @@ def read_yaml(text: str, tags: Tags = "refuse", *, strings: bool = False) -> Any
     import yaml
 
     try:
-        events = _bounded_events(text)
-        if strings:
-            return _of_strings(events)
-        for _ in events:
+        for _ in _bounded_events(text):
             pass
-        return yaml.load(text, Loader=_loader(tags))
+        return yaml.load(text, Loader=_loader("strings" if strings else tags))
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         place = f"line {mark.line + 1}" if mark else "it"
@@ -210,45 +207,13 @@ def read_yaml(text: str, tags: Tags = "refuse", *, strings: bool = False) -> Any
         raise ValueError("it is not YAML") from error  # PyYAML raises these for some scalars
 
 
-def _of_strings(events: Iterator[Any]) -> Any:
-    """The value of a YAML document whose scalars are text. PyYAML's own loader takes five times as long."""
-    import yaml
-
-    documents: list[Any] = []
-    stack: list[tuple[Any, list[Any], str | None]] = [(documents, [], None)]  # container, its next key, its anchor
-    named: dict[str, Any] = {}
-    for event in events:
-        anchor = getattr(event, "anchor", None)
-        if isinstance(event, yaml.CollectionStartEvent):
-            stack.append(({} if isinstance(event, yaml.MappingStartEvent) else [], [], anchor))
-            continue
-        if isinstance(event, yaml.CollectionEndEvent):
-            value, _, anchor = stack.pop()
-        elif isinstance(event, yaml.ScalarEvent):
-            value = event.value
-        elif isinstance(event, yaml.AliasEvent):
-            value = named[event.anchor or ""]
-        else:
-            continue
-        if anchor is not None:
-            named[anchor] = value
-        container, keys, _ = stack[-1]
-        if isinstance(container, list):
-            container.append(value)
-        elif keys:
-            container[keys.pop()] = value
-        else:
-            keys.append(value)
-    if len(documents) > 1:
-        raise ValueError("it has several documents")
-    return documents[0] if documents else None
-
-
 @cache
-def _loader(kind: Tags) -> Any:
+def _loader(kind: Tags | Literal["strings"]) -> Any:
     """PyYAML's loader in C, where there is one, with constructors for unknown tags."""
     import yaml
 
+    if kind == "strings":
+        return getattr(yaml, "CBaseLoader", yaml.BaseLoader)
     safe: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     if kind == "refuse":
         return safe

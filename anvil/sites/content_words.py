@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container
 
 from anvil.sites import html_tree
 from anvil.sites.html_tree import Element
@@ -84,26 +84,6 @@ def say_the_same(left: str, right: str) -> bool:
     first, second = Counter(of_markdown(left)), Counter(of_markdown(right))
     different = (first - second) + (second - first)
     return different.total() <= MAX_DIFFERENT_SHARE * (first.total() + second.total()) / 2
-
-
-MAX_MISSING_WORDS = 20
-"""Words of a page's HTML that its Markdown may lack: labels, keys, additions of the theme."""
-MAX_MISSING_SHARE = 0.1
-"""The share of words that may be missing instead, on a long page."""
-_NO_LETTER = re.compile(r"[\W_]+")
-
-
-def is_incomplete(text: str, headings: Iterable[str], html_words: Sequence[str]) -> bool:
-    """Whether the Markdown ``text`` of a page lacks a heading of its HTML, or many of its words: text that a plugin
-    generated."""
-    text_words = set(words(text))
-    unknown = [heading for heading in headings if not text_words.issuperset(words(heading))]
-    if unknown:
-        letters = _NO_LETTER.sub("", text.casefold())  # "H~2~O" is read as one word
-        if any(_NO_LETTER.sub("", heading.casefold()) not in letters for heading in unknown):
-            return True
-    missing = sum(word not in text_words for word in html_words)
-    return missing > max(MAX_MISSING_WORDS, MAX_MISSING_SHARE * len(html_words))
 
 
 def _without_marks(line: str) -> str:

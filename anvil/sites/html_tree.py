@@ -80,13 +80,11 @@ _SCOPES = frozenset(b"applet caption marquee object table td template th".split(
 _SPECIAL = _BLOCKS | _SCOPES | _ENDED_BY.keys() - {b"option", b"optgroup", b"rb", b"rp", b"rt", b"rtc"}
 """An end tag of an ordinary element, such as ``</span>``, does not end these."""
 _CONTAINERS = _BLOCKS | {b"applet", b"caption", b"marquee", b"object", b"table", b"template"}
-_DRAWN = re.compile(
-    rb"<(?:(?:(/?)(svg|g|path|circle|rect|line|polyline|polygon|ellipse|use|stop|image|text|tspan|defs|lineargradient|"
-    rb"radialgradient|clippath|mask|marker|symbol|pattern|animate)(?=[%b/>])|/?[a-z][^%b/>]*)%b|"
-    rb"(?:[!?]|/(?![a-z]))[^>]*>?)" % (_SPACE, _SPACE, _ATTRIBUTES.replace(_GAP, b"(%b)" % _GAP))
+_DRAWN = frozenset(
+    b"g path circle rect line polyline polygon ellipse use stop image text tspan defs lineargradient radialgradient "
+    b"clippath mask marker symbol pattern animate svg".split()
 )
-"""Tags in a drawing, and other tags. The last group is the last gap between attributes: a ``/`` that is not in it is
-part of a value."""
+"""Elements of drawings, which have no content if their tag ends in ``/>``."""
 
 
 class Unreadable(ValueError):
@@ -110,15 +108,15 @@ def _ensure_quick(data: bytes, tags: int) -> None:
         raise Unreadable(f"its HTML has more than {MAX_OPTIONS:,} elements <option>")
     if len(data) < _MIN_ATTRIBUTE_CHARS and tags < _MIN_FORMAT_TAGS:
         return
-    # Each count is made twice where it is too large: first quickly, then without what may have been counted wrongly.
+    # The count is made twice where it is too large: first quickly, then without what may have been counted wrongly.
     if _has_many_attributes(data) and _has_many_attributes(_without_raw(data)):
         raise Unreadable(f"its HTML has a tag with more than {MAX_ATTRIBUTES:,} attributes")
     if tags < _MIN_FORMAT_TAGS:
         return
     bare = _without_raw(data)
-    if _open_formats(bare) > MAX_OPEN_FORMATS and _open_formats(_without_empty(bare)) > MAX_OPEN_FORMATS:
+    if _open_formats(bare) > MAX_OPEN_FORMATS:
         raise Unreadable(f"its HTML has more than {MAX_OPEN_FORMATS:,} elements such as <b> inside each other")
-    if tags >= _MIN_DEEP_TAGS and _depth(bare) > MAX_DEPTH and _depth(_without_empty(bare)) > MAX_DEPTH:
+    if tags >= _MIN_DEEP_TAGS and _depth(bare) > MAX_DEPTH:
         raise Unreadable(f"its HTML has more than {MAX_DEPTH:,} elements inside each other")
 
 
@@ -154,7 +152,7 @@ def _depth(data: bytes) -> int:
     """How deep elements get, at least as deep as in the parser's tree: as there, an end tag that fits no open element
     ends none. Raises :class:`Unreadable`."""
     open_names: list[bytes] = []
-    depth = deepest = tables = steps = 0
+    depth = deepest = tables = steps = drawings = 0
 
     def end(kind: Container[bytes], barriers: Container[bytes]) -> None:
         nonlocal depth, tables, steps
@@ -171,7 +169,13 @@ def _depth(data: bytes) -> int:
             if open_names[at] in barriers:
                 return
 
-    for is_end, name, _ in _TAG.findall(data):
+    for is_end, name, rest in _TAG.findall(data):
+        if name not in _DRAWN:
+            drawings = 0  # it may end the drawing
+        elif name == b"svg" and not _is_empty(rest):
+            drawings = max(0, drawings + (-1 if is_end else 1))
+        elif drawings and not is_end and _is_empty(rest):
+            continue
         if not name or name in _NO_CONTENT or (name in _ONLY_IN_TABLES and not tables):
             continue
         if is_end:
@@ -196,6 +200,12 @@ def _depth(data: bytes) -> int:
     return deepest
 
 
+def _is_empty(rest: bytes) -> bool:
+    """Whether a tag ends in ``/>``, of which the slash is not part of a value. ``rest``: of the tag after its name."""
+    ends = [attribute.end() for attribute in _EACH_ATTRIBUTE.finditer(rest)] if rest.endswith(b"/>") else [len(rest)]
+    return max(ends, default=0) < len(rest) - 1
+
+
 def _without_raw(data: bytes) -> bytes:
     """HTML without comments and without elements whose content is text. Where that may have elements in truth, a page
     may have few tags in it; the others are kept."""
@@ -216,27 +226,6 @@ def _without_raw(data: bytes) -> bytes:
         return b"" if hidden <= _MAX_HIDDEN else whole
 
     return _MARKUP.sub(kept, data)
-
-
-def _without_empty(data: bytes) -> bytes:
-    """HTML without the elements of drawings that have no content, such as ``<path/>``."""
-    if b"<svg" not in data:
-        return data
-    inside = 0
-
-    def kept(tag: re.Match[bytes]) -> bytes:
-        nonlocal inside
-        is_empty = tag[0].endswith(b"/>") and tag.end(3) == tag.end() - 1
-        if tag[2] is None:  # it may end the drawing
-            inside = 0
-        elif tag[2] == b"svg":
-            if not is_empty:
-                inside = max(0, inside + (-1 if tag[1] else 1))
-        elif inside and is_empty:
-            return b""
-        return tag[0]
-
-    return _DRAWN.sub(kept, data)
 
 
 def select(root: Tree | Element, selector: str) -> list[Element]:

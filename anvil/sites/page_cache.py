@@ -15,13 +15,8 @@ from typing import Any, NamedTuple
 from anvil._version import __version__
 from anvil.documents.file_changes import Signature
 from anvil.settings.schema import SiteOptions
-from anvil.sites.page_choice import PageFacts
+from anvil.sites.page_choice import READER_VERSION, PageFacts
 from anvil.system import safe_files, user_folders
-
-READER_VERSION = 36
-"""Raised when a page of HTML gives other Markdown or other facts, or when what is kept of a file changes."""
-_KINDS = tuple(type(value) for value in PageFacts())
-"""The types of the facts; what is None by default is text or None."""
 
 
 def cache_folder(site: Path) -> Path:
@@ -48,7 +43,8 @@ class SiteCache:
 
     def __init__(self, file: Path, options: SiteOptions) -> None:
         self._file = file
-        self._head = [__version__, READER_VERSION, list(options.content), list(options.ignore)]
+        kept = [list(PageFacts._fields), list(KnownFile._fields)]
+        self._head = [__version__, READER_VERSION, *kept, list(options.content), list(options.ignore)]
         self._known: dict[str, PageFacts] = {}
         self._used: dict[str, PageFacts] = {}
         self.files: dict[str, KnownFile] = {}
@@ -56,7 +52,7 @@ class SiteCache:
         try:
             stored = json.loads(self._file.read_bytes())
             if stored["head"] == self._head:
-                self._known = {digest: _facts(values) for digest, values in stored["pages"].items()}
+                self._known = {digest: PageFacts.of_json(values) for digest, values in stored["pages"].items()}
                 self.files = {path: _file(values) for path, values in stored["files"].items()}
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             self._known, self.files = {}, {}  # missing, of another version, or damaged: the pages are read
@@ -89,14 +85,6 @@ class SiteCache:
             safe_files.write_file(self._file, text, replace=True, flush=False)  # what a crash takes is read again
         except OSError:
             return
-
-
-def _facts(values: list[Any]) -> PageFacts:
-    facts = PageFacts.of_json(values)
-    for value, kind in zip(facts, _KINDS, strict=True):
-        if type(value) is not kind and (kind is not type(None) or type(value) is not str):
-            raise ValueError("not what this version writes")
-    return facts
 
 
 def _file(values: list[Any]) -> KnownFile:

@@ -74,6 +74,11 @@ _LISTING = re.compile(
 ``Lamp-class-sidebar.html``."""
 
 
+READER_VERSION = 36
+"""Raised when a page of HTML gives another Markdown or other facts than before: what is kept of it is read again then,
+as it is when :class:`PageFacts` gets another field."""
+
+
 class PageImage(NamedTuple):
     """An image of a page, whose text has its alternative text alone.
 
@@ -158,7 +163,7 @@ def choose(
     folders = page_addresses.version_folders(facts, declared_versions, components)
     folders |= page_addresses.stated_folders(stated)
     keys = {page_addresses.key(path): path for path in sorted(facts, reverse=True)}  # of several, the first path
-    open_generators = {page.generator for page in filter(_is_readable, facts.values()) if not is_noindex(page)}
+    open_generators = {page.generator for page in facts.values() if is_listable(page)}
     pages: list[SitePage] = []
     left_out: list[Skipped] = []
     taken: dict[str, SitePage] = {}
@@ -246,24 +251,24 @@ def _by_options(path: str, address: str, version: str | None, language: str | No
     return None
 
 
-def _is_readable(page: PageFacts) -> bool:
-    return page.word_count > 0 and page.refresh is None and page.problem is None
-
-
 def _by_head(page: PageFacts, open_generators: Collection[str]) -> str | None:
     """``open_generators``: those with pages for search engines. Where the generator of a page has none, ``noindex``
     tells nothing about it."""
     if page.refresh is not None:
         return f"it leads to {page.refresh}"
-    if is_noindex(page) and (page.generator in open_generators or (page.generator == "unknown" and open_generators)):
+    if _is_noindex(page) and (page.generator in open_generators or (page.generator == "unknown" and open_generators)):
         return "its robots tag is noindex"
     if page.frames:
         return "it is a set of frames"
     return None
 
 
-def is_noindex(page: PageFacts) -> bool:
-    """Whether the head of a page says that search engines may not index it."""
+def is_listable(page: PageFacts) -> bool:
+    """Whether a page has text and is for search engines."""
+    return page.word_count > 0 and page.refresh is None and page.problem is None and not _is_noindex(page)
+
+
+def _is_noindex(page: PageFacts) -> bool:
     return any("noindex" in said or said == "none" for said in page.robots.split("\n"))
 
 

@@ -7,6 +7,7 @@ import json
 import os
 import queue
 import zlib
+from base64 import b64decode, b64encode
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
@@ -138,13 +139,10 @@ def read_all(folder: Path, files: Sequence[tuple[str, str | None]], rules: PageR
 
 
 def _answers(data: bytes) -> list[AnsweredFile]:
-    """A message with answers: a line of JSON, then the texts."""
-    line, _, texts = data.partition(b"\n")
-    answers, at = [], 0
-    for path, digest, facts, linked, twin, size in json.loads(line):
-        answers.append(AnsweredFile(path, digest, PageFacts.of_json(facts), tuple(linked), twin, texts[at : at + size]))
-        at += size
-    return answers
+    return [
+        AnsweredFile(path, digest, PageFacts.of_json(facts), tuple(linked), twin, b64decode(text))
+        for path, digest, facts, linked, twin, text in json.loads(data)
+    ]
 
 
 def main() -> None:
@@ -154,5 +152,5 @@ def main() -> None:
         rules = PageRules(*(tuple(selectors) for selectors in request["rules"]))
         folder = Path(request["folder"])
         answers = [read_one(folder, path, twin, rules) for path, twin in request["files"]]
-        line = json.dumps([[*answer[:-1], len(answer.text)] for answer in answers])
-        write_message(pipe, {}, b"".join((line.encode("ascii"), b"\n", *(answer.text for answer in answers))))
+        values = [[*answer[:-1], b64encode(answer.text).decode("ascii")] for answer in answers]
+        write_message(pipe, {}, json.dumps(values).encode("ascii"))

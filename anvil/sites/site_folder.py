@@ -410,12 +410,8 @@ class SiteFolder:
             path.rpartition("/")[0] + "/" if "/" in path else "" for path in maps
         )  # 1.1/ has no page of 1.10/
         covered = [path for path in facts if path.startswith(starts)]
-        expected = [
-            path
-            for path in covered
-            if (page := facts[path]).word_count and page.refresh is None and not page_choice.is_noindex(page)
-        ]
-        if len(addresses) < MIN_SHARE_LISTED * len(expected):
+        expected = sum(page_choice.is_listable(facts[path]) for path in covered)
+        if len(addresses) < MIN_SHARE_LISTED * expected:
             return None, (f"{maps[0]} names other pages than the site has, so all HTML files are read.",)
         uncovered = {path: "" for path in facts if path not in covered}
         return {**uncovered, **addresses}, ()

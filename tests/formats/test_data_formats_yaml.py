@@ -32,7 +32,11 @@ def test_scalars_can_stay_text() -> None:
         "day": "2026-01-01",
     }
     assert data_formats.read_yaml("- &y 1\n- &z [*y]\n- *z\n- {}\n- ", strings=True) == ["1", ["1"], ["1"], {}, ""]
-    for wrong, reason in (("--- 1\n--- 2\n", "several"), ("? [a]\n: b\n", "not YAML"), ("a: *a\n", "aliases")):
+    for wrong, reason in (
+        ("--- 1\n--- 2\n", "line 2 is not YAML"),
+        ("? [a]\n: b\n", "not YAML"),
+        ("a: *a\n", "aliases"),
+    ):
         with pytest.raises(ValueError, match=reason):
             data_formats.read_yaml(wrong, strings=True)
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 pytest.importorskip("mkdocs")
+from anvil.sites.html_page import read_fragment
 from mkdocs_anvil import options, pages
 
 
@@ -53,3 +54,18 @@ def test_the_kept_index_is_named_for_its_documents(tmp_path: Path, docs: str, na
     folder = tmp_path / "project"
     documents = Path(str(folder / docs)) if ".." not in docs else tmp_path / "elsewhere/pages"
     assert options.kept_index(folder, documents, "site") == folder / ".anvil" / name
+
+
+@pytest.mark.parametrize(
+    ("markdown", "html", "wanted"),
+    [
+        ("# A\n\nText.\n", "<h1>A</h1><p>Text.</p>", False),
+        ("# API\n\n::: package\n", "<h1>API</h1><h2><code>package.f(a)</code></h2>", True),
+        ("## H~2~O & `f()`\n", "<h2>H<sub>2</sub>O &amp; <code>f()</code></h2>", False),
+        ("# A\n\n{{ table }}\n", f"<h1>A</h1><p>{'<b>new</b> words ' * 20}</p>", True),
+        ("# A\n\n:smile:\n", "<h1>A</h1><p>Copy to clipboard</p><svg><title>smiling face</title></svg>", False),
+        ("# A\n", f"<h1>A</h1><script>{'x ' * 100}</script><p>End.</p>", False),
+    ],
+)
+def test_html_says_what_its_markdown_lacks(markdown: str, html: str, wanted: bool) -> None:
+    assert pages.is_incomplete(markdown, read_fragment(html)) is wanted
