@@ -27,7 +27,8 @@ from anvil.http.allowed_servers import host_of
 from anvil.http.client import HttpClient
 from anvil.system import safe_files
 
-_YARN_HEAD = re.compile(r'"?(@?[^@"\s,]+)@[^\n]*:\s*')
+# NAME@RANGE, or NAME@npm:REAL@RANGE for a package that is called REAL in the registry; others may follow
+_YARN_HEAD = re.compile(r'"?(@?[^@"\s,]+)@(?:npm:(@?[^@"\s,]+)@?)?([^"\n,]*)[^\n]*:\s*')
 _BERRY = re.compile(r"(@?[^@]+)@(npm:|workspace:|(?:https?|git|ssh):)([^\s:]+)")
 _YARN_VERSION = re.compile(r'  version "([^"\n]*)"\s*')
 # "/name/1.2.0_peer", "/name@1.2.0(peer)" and "name@1.2.0(peer)", as pnpm wrote them one after the other
@@ -116,17 +117,16 @@ def _yarn(text: str) -> NamedPackages:
             if match:
                 packages.append((match[1], {"npm:": match[3], "workspace:": None}.get(match[2], ELSEWHERE)))
         return packages, {}
-    name = None
+    head = None
     for line in text.splitlines():
         if line and not line.startswith((" ", "#", "\t")):
             head = _YARN_HEAD.fullmatch(line)
             if head is None:
                 raise ValueError(f"the line {line[:80]!r} names no package")
-            aliased = re.match(r'"?@?[^@"\s,]+@npm:(@?[^@"\s,]+)@', line)  # "lodash-old@npm:lodash@^3"
-            name = aliased[1] if aliased else head[1]
-        elif name is not None and (version := _YARN_VERSION.fullmatch(line)):
-            packages.append((name, version[1]))
-            name = None
+        elif head is not None and (version := _YARN_VERSION.fullmatch(line)):
+            is_inside, is_address = head[3].startswith(("file:", "link:")), set(":/") & set(head[3])
+            packages.append((head[2] or head[1], None if is_inside else ELSEWHERE if is_address else version[1]))
+            head = None
     return packages, {}
 
 

@@ -88,7 +88,7 @@ def _requirements(text: str) -> NamedPackages:
         if match and pin:
             packages.append((match[1], pin[1]))
             direct[match[1]] = set()
-    if re.search(r"^\s+# via", text, re.MULTILINE):  # written by pip-compile or uv: most are not the project's own
+    if re.search(r"\s# via\b", text):  # written by pip-compile or uv: most are not the project's own
         direct = {}
     return packages, {".": direct}
 
@@ -249,7 +249,7 @@ class PythonEnvironment:
     def __init__(self, folder: Path) -> None:
         self.place = str(folder)
         self._folder = folder
-        self._sites = [*folder.glob("lib/python3*/site-packages"), *folder.glob("Lib/site-packages")]
+        self._sites = [*folder.glob("lib/py*3*/site-packages"), *folder.glob("Lib/site-packages")]
 
     def unlocked(self, named: Collection[str], locked: Collection[str]) -> list[Dependency]:
         """Those that the project names and no lockfile has; without a lockfile all."""

@@ -163,6 +163,8 @@ AT_ADDRESSES = {
     '"node_modules/beside": {"version": "1.0.0", "resolved": "file:beside.tgz"}}}',
     "pnpm-lock.yaml": "dependencies:\n  ours: {specifier: x, version: https://codeload.github.com/a/ours/tar.gz/00}\n"
     "  beside: {specifier: x, version: 'link:../beside'}\n  other: {specifier: 'npm:debug@4', version: debug@4.4.3}\n",
+    "v1/yarn.lock": '"ours@git+https://example.org/ours.git#main":\n  version "1.0.0"\n\n'
+    'beside@file:beside:\n  version "1.0.0"\n\n"theirs@acme/theirs":\n  version "1.0.0"\n',
     "yarn.lock": '__metadata: {version: 8}\n"a": {resolution: "ours@https://example.org/ours.git#commit=00"}\n'
     '"b": {resolution: "beside@workspace:beside"}\n',
 }
@@ -172,9 +174,10 @@ AT_ADDRESSES = {
 def test_a_package_at_an_address_is_told_from_one_that_nothing_locks(name: str, tmp_path: Path) -> None:
     names = ["beside", "other", "ours"]
     project = json.dumps({"dependencies": dict.fromkeys(names, "*")})
-    write(tmp_path, {name: AT_ADDRESSES[name], "package.json": project})
+    lockfile = name.rpartition("/")[2]
+    write(tmp_path, {lockfile: AT_ADDRESSES[name], "package.json": project})
     write(tmp_path, {"pyproject.toml": f"[project]\nname = 'x'\ndependencies = {names}\n"})
-    tool = "npm" if name[0] == "y" or name.startswith(("package", "pn")) else "pypi"
+    tool = "npm" if lockfile[0] == "y" or lockfile.startswith(("package", "pn")) else "pypi"
     listed = {
         each.name: each
         for each in project_dependencies.dependencies(tmp_path)
@@ -315,6 +318,11 @@ def test_requirements_with_markers_hashes_and_other_lines() -> None:
         "uvicorn[standard] == 0.30.1 \\\n    --hash=sha256:00\nloose>=1\ngit+https://example.org/x\n./local\nx==1.*\n"
     )
     assert parsed("requirements-dev.txt", text) == [("django", "5.0", True), ("uvicorn", "0.30.1", True)]
+    for via in (
+        "\n    # via uvicorn\n",
+        "  # via uvicorn\n",
+    ):  # as pip-compile writes them, on lines of their own or not
+        assert parsed("requirements.txt", f"click==8.1{via}") == [("click", "8.1", False)]
 
 
 def test_two_versions_of_one_package() -> None:

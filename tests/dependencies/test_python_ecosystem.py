@@ -65,7 +65,7 @@ def test_an_index_page_whose_tags_are_too_deep(server: Server, http: HttpClient)
 def test_a_python_environment_is_read_without_running_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("VIRTUAL_ENV", raising=False)
     assert python_ecosystem.installed(tmp_path) is None
-    site = tmp_path / ".venv/lib/python3.12/site-packages"
+    site = tmp_path / ".venv/lib/pypy3.11/site-packages"
     info = site / "My_Lib-1.0.dist-info"
     info.mkdir(parents=True)
     (tmp_path / ".venv/pyvenv.cfg").touch()
