@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 from anvil.values import ROOT, SEPARATOR
@@ -32,6 +33,16 @@ def first_of(names: Sequence[str], most: int) -> str:
 def size(count: int) -> str:
     """Bytes for people: ``812 B``, ``9.4 kB``, ``2.1 MB``."""
     return f"{count} B" if count < 1000 else f"{count / 1e3:.1f} kB" if count < 999_950 else f"{count / 1e6:.1f} MB"
+
+
+_SIZE = re.compile(r"(\d+(?:\.\d+)?) ?([kMG]?)B?", re.IGNORECASE)
+_UNITS = {"": 1, "k": 1_000, "m": 1_000_000, "g": 1_000_000_000}
+
+
+def bytes_of(text: str) -> int | None:
+    """The bytes that people write as ``812``, ``9.4 kB`` or ``2MB``; None for another text."""
+    match = _SIZE.fullmatch(text.strip())
+    return None if match is None else int(float(match[1]) * _UNITS[match[2].lower()])
 
 
 def full_heading(title: str, heading_path: str) -> str:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from anvil.wording import counted, first_of, listed, size
+from anvil.wording import bytes_of, counted, first_of, listed, size
 
 
 @pytest.mark.parametrize(
@@ -30,3 +30,14 @@ from anvil.wording import counted, first_of, listed, size
 )
 def test_one_and_many(said: str, expected: str) -> None:
     assert said == expected
+
+
+def test_bytes_are_written_in_several_ways() -> None:
+    assert [bytes_of(text) for text in ("812", "9.4 kB", "2MB", " 1g ", "much", "2 TB")] == [
+        812,
+        9_400,
+        2_000_000,
+        1_000_000_000,
+        None,
+        None,
+    ]

@@ -126,7 +126,9 @@ def ensure_apart(out: Path, member: OpenedIndex) -> None:
 
 def largest(bundle: Bundle, max_size: int) -> tuple[str, ...]:
     """What could be left out so that a bundle has at most ``max_size`` bytes: the index, folders and pages, largest
-    first."""
+    first. Nothing where it has."""
+    if bundle.size <= max_size:
+        return ()
     lines = [f"{len(bundle.files[INDEX]):>12,}  {INDEX}: leave out --index"] if INDEX in bundle.files else []
     folders: Counter[str] = Counter()
     pages: list[tuple[int, str]] = []

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 import click
@@ -12,38 +10,17 @@ import click
 from anvil.cli import options, output
 from anvil.cli.output import NO, OK
 from anvil.requests import OpenRequest
-from anvil.wording import counted, size
+from anvil.wording import bytes_of, counted, size
 
 MAX_SHOWN = 10
 """Files that get a line each."""
-_SIZE = re.compile(r"(\d+(?:\.\d+)?) ?([kMG]?)B?", re.IGNORECASE)
-_UNITS = {"": 1, "k": 1_000, "m": 1_000_000, "g": 1_000_000_000}
-
-
-@dataclass(frozen=True, slots=True)
-class BundleReport:
-    """A bundle. ``size``: bytes of all files; ``too_large``: what could be left out, where it is over the limit and
-    nothing was written."""
-
-    out: str
-    name: str
-    version: str | None
-    pages: int
-    size: int
-    index_size: int
-    written: tuple[str, ...]
-    unchanged: int
-    removed: tuple[str, ...]
-    kept: Mapping[str, str]
-    notes: tuple[str, ...]
-    too_large: tuple[str, ...] = ()
 
 
 def _bytes(ctx: click.Context, parameter: click.Parameter, text: str | None) -> int | None:
-    match = _SIZE.fullmatch(text.strip()) if text is not None else None
-    if text is not None and match is None:
-        raise click.BadParameter(f"{text[:100]!r} is not a size. Write 500kB or 2MB.")
-    return None if match is None else int(float(match[1]) * _UNITS[match[2].lower()])
+    count = None if text is None else bytes_of(text)
+    if text is None or count is not None:
+        return count
+    raise click.BadParameter(f"{text[:100]!r} is not a size. Write 500kB or 2MB.")
 
 
 @click.command("bundle", epilog="Example: anvil bundle src/acme --site site")
@@ -84,48 +61,33 @@ def command(
         described = find_project(out, opened.base)
         project = described._replace(name=name or described.name, version=docs_version or described.version)
         bundle = bundled_pages.collect(member, project, exclude, with_index, progress)
-        is_large = max_size is not None and bundle.size > max_size
-        written = folder.Written() if is_large else folder.write(out, bundle, progress)
-    report = BundleReport(
-        str(out),
-        project.name,
-        project.version,
-        bundle.pages,
-        bundle.size,
-        len(bundle.files.get(INDEX, b"")),
-        written.written,
-        written.unchanged,
-        written.removed,
-        written.kept,
-        bundle.notes,
-        bundled_pages.largest(bundle, max_size) if is_large and max_size is not None else (),
-    )
+        too_large = () if max_size is None else bundled_pages.largest(bundle, max_size)
+        written = folder.Written() if too_large else folder.write(out, bundle, progress)
+    index_size = len(bundle.files.get(INDEX, b""))
     if as_json:
-        output.print_json(report)
-    else:
-        _print(report, max_size, quiet)
-    return NO if report.too_large or report.kept else OK
-
-
-def _print(report: BundleReport, max_size: int | None, quiet: bool) -> None:
-    what = f"{counted(report.pages, 'page')}, {size(report.size)}"
-    if report.index_size:
-        what += f", {size(report.index_size)} of it the index"
-    for note in () if quiet else report.notes:
+        sizes = {"pages": bundle.pages, "size": bundle.size, "index_size": index_size}
+        about = {"out": str(out), "name": project.name, "version": project.version, **sizes}
+        output.print_json({**about, **asdict(written), "notes": bundle.notes, "too_large": too_large})
+        return NO if too_large or written.kept else OK
+    what = f"{counted(bundle.pages, 'page')}, {size(bundle.size)}"
+    if index_size:
+        what += f", {size(index_size)} of it the index"
+    for note in () if quiet else bundle.notes:
         output.warn(note)
-    if report.version is None and not quiet:
+    if project.version is None and not quiet:
         output.warn("No package metadata says which version this is. Say it with --docs-version.")
-    if report.too_large:
+    if too_large:
         output.warn(f"Nothing was written: {what}, which is more than {size(max_size or 0)}. Largest are:")
-        for line in report.too_large:
+        for line in too_large:
             output.say(f"  {line}", err=True)
-        return
-    for path, reason in list(report.kept.items())[:MAX_SHOWN]:
-        output.warn(f"{output.relative(Path(report.out, path))} is kept as it is: {reason}.")
-    if len(report.kept) > MAX_SHOWN:
-        output.warn(f"{len(report.kept) - MAX_SHOWN:,} more files are kept as they are.")
+        return NO
+    for path, reason in list(written.kept.items())[:MAX_SHOWN]:
+        output.warn(f"{output.relative(out / path)} is kept as it is: {reason}.")
+    if len(written.kept) > MAX_SHOWN:
+        output.warn(f"{len(written.kept) - MAX_SHOWN:,} more files are kept as they are.")
     if not quiet:
-        changes = f"{counted(len(report.written), 'file')} written, {report.unchanged:,} unchanged"
-        changes += f", {len(report.removed):,} removed" if report.removed else ""
-        shown = f"{report.name} {report.version}" if report.version else report.name
-        output.say(f"{output.relative(report.out)} has the documentation of {shown}: {what} ({changes}).")
+        changes = f"{counted(len(written.written), 'file')} written, {written.unchanged:,} unchanged"
+        changes += f", {len(written.removed):,} removed" if written.removed else ""
+        shown = f"{project.name} {project.version}" if project.version else project.name
+        output.say(f"{output.relative(str(out))} has the documentation of {shown}: {what} ({changes}).")
+    return NO if written.kept else OK

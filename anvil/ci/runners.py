@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from anvil.doc_tests.suite_report import unanswered
 from anvil.index_file.reader import Reader
 from anvil.search.pages import page_text
+from anvil.system import safe_files
 from anvil.text import markdown_sections
 from anvil.text.includes import source_line
 from anvil.values import Changes, Document
@@ -136,7 +137,10 @@ def bounded(markdown: str, taken: int = 0) -> str:
 
 
 def _append(path: str, text: str) -> None:
-    with Path(path).open("a", encoding="utf-8", errors="surrogateescape", newline="\n") as file:
+    with (
+        safe_files.writing(Path(path)),
+        Path(path).open("a", encoding="utf-8", errors="surrogateescape", newline="\n") as file,
+    ):
         file.write(text)
 
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from anvil.ci import runners
 from anvil.ci.runners import MAX_SUMMARY_BYTES
+from anvil.errors import BuildError
 from tests.support.action_runner import Job, Run, pairs
 
 ANY = st.text(st.characters(exclude_categories=["Cs"]), max_size=60)
@@ -66,6 +67,8 @@ def test_a_summary_is_added_to_and_bounded(tmp_path: Path) -> None:
     assert text.decode().endswith("left out: a summary can have 1 MiB.*\n")
     runner.summarize("more\n" * 100)
     assert len(file.read_bytes()) <= MAX_SUMMARY_BYTES
+    with pytest.raises(BuildError, match=r"no.such\.md cannot be written"):
+        runners.GitHub(lambda line: None, None, str(tmp_path / "no/such.md")).summarize("# One\n")
 
 
 def test_elsewhere_plain_lines_are_printed(tmp_path: Path) -> None:
