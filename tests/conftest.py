@@ -109,9 +109,12 @@ MEMORY = Path("/dev/shm")
 MIN_MEMORY_BYTES = 4 << 30
 """Twice what a whole run writes."""
 SAME_PROCESS = {
-    "converters": ("tests/library/test_converter", "tests/library/test_library"),
+    "converters": ("tests/library/test_converter", "tests/library/test_library", "tests/e2e/library/"),
     "milvus": ("tests/milvus/", "tests/e2e/milvus/"),
-    "mkdocs": ("tests/e2e/mkdocs/", "tests/e2e/site/test_generators"),
+    "mkdocs and sphinx": (
+        *("tests/e2e/mkdocs/", "tests/documents/test_working_tree_links"),
+        *(f"tests/e2e/site/test_{name}" for name in ("generators", "markdown", "search_page", "sphinx")),
+    ),
 }
 """A library that takes seconds to import -> how the names of the files begin that need it, or fork from it."""
 

@@ -61,8 +61,6 @@ CALLS: dict[str, dict[str, Any]] = {
     "list_pages": {"prefix": "guides"},
     "get_status": {},
 }
-CALLED = {"http": ["search_docs", "get_page"], "stdio": ["search_docs"]}
-"""Tools that the Inspector calls, each in a process of its own. mcporter's library calls all of them in one."""
 INSPECTOR_CLI = FOLDER / "node_modules" / "@modelcontextprotocol" / "inspector" / "cli" / "build" / "index.js"
 """The client that the program ``mcp-inspector --cli`` starts in a process of its own."""
 CALL_ALL = """
@@ -156,35 +154,29 @@ def printed(*words: str | Path) -> Any:
     return json.loads(done.stdout)
 
 
-@pytest.mark.parametrize("way", ["stdio", "http"])
-def test_inspector_lists_and_calls_tools(stdio: list[str], server: Process, way: str) -> None:
-    target = [server.url, "--transport", "http"] if way == "http" else [*stdio, "--provider", "none"]
+def test_inspector_lists_and_calls_tools_over_stdio(stdio: list[str]) -> None:
+    target = [*stdio, "--provider", "none"]
     listed = printed(BIN / "mcp-inspector", "--cli", *target, "--method", "tools/list")["tools"]
     assert [tool["name"] for tool in listed] == list(CALLS)
-    for name in CALLED[way]:
-        given = [word for key, value in CALLS[name].items() for word in ("--tool-arg", f"{key}={value}")]
-        result = printed(INSPECTOR_CLI, *target, "--method", "tools/call", "--tool-name", name, *given)
-        assert not result.get("isError"), result
-        assert json.loads(result["content"][0]["text"]) == result["structuredContent"]
+    given = [word for key, value in CALLS["search_docs"].items() for word in ("--tool-arg", f"{key}={value}")]
+    result = printed(INSPECTOR_CLI, *target, "--method", "tools/call", "--tool-name", "search_docs", *given)
+    assert not result.get("isError"), result
+    assert json.loads(result["content"][0]["text"]) == result["structuredContent"]
 
 
-@pytest.mark.parametrize("way", ["stdio", "http"])
-def test_mcporter_lists_and_calls_tools(docs: Path, stdio: list[str], server: Process, way: str) -> None:
-    """By its program; over HTTP, all tools by its library, too."""
-    entry: dict[str, Any] = {"command": stdio[0], "args": [*stdio[1:], "--provider", "none"]}
-    if way == "http":
-        entry = {"url": server.url, "allowHttp": True}
-    config = docs.parent / f"mcporter-{way}.json"
+def test_mcporter_lists_and_calls_tools_over_http(docs: Path, server: Process) -> None:
+    """One by its program, all by its library."""
+    config = docs.parent / "mcporter.json"
+    entry = {"url": server.url, "allowHttp": True}
     config.write_text(json.dumps({"mcpServers": {"anvil": entry}, "imports": []}))
     listed = printed(BIN / "mcporter", "--config", config, "list", "anvil", "--schema", "--json")
     assert [tool["name"] for tool in listed["tools"]] == list(CALLS)
     asked = ("anvil.search_docs", "--args", json.dumps(CALLS["search_docs"]), "--output", "json")
     found = printed(BIN / "mcporter", "--config", config, "call", *asked)
     assert found and not found.get("isError"), found
-    if way == "http":
-        results = printed("--input-type=module", "-e", CALL_ALL, config, json.dumps(CALLS))
-        assert results.keys() == CALLS.keys()
-        assert all(result["structuredContent"] and not result.get("isError") for result in results.values()), results
+    results = printed("--input-type=module", "-e", CALL_ALL, config, json.dumps(CALLS))
+    assert results.keys() == CALLS.keys()
+    assert all(result["structuredContent"] and not result.get("isError") for result in results.values()), results
 
 
 def test_the_installer_says_what_it_does() -> None:

@@ -125,14 +125,14 @@ def test_a_cluster_that_is_away_is_told_by_each_question(work: Path, tmp_path: P
     ) as client:
         assert "does not respond" in client.refused("search_docs", query="certificates")
         with lite_server(tmp_path, port):
-            program("export", "--to", source, cwd=work)
+            in_process.program("export", "--to", source, cwd=work)
             assert client.ok("search_docs", query="certificates expire")["results"]
 
 
 def test_a_file_of_milvus_lite_needs_no_server(work: Path, tmp_path: Path) -> None:
     source = "milvus+lite:lite.db/docs"
     index = work / "docs/.anvil/index.db"
-    program("export", "--index", index, "--to", source, cwd=tmp_path)
+    in_process.program("export", "--index", index, "--to", source, cwd=tmp_path)
     found = printed("search", "--index", source, "--provider", "none", "certificates expire", cwd=tmp_path)
     assert found["results"][0]["metadata"]["file_path"] == "guides/checks.md"
 
