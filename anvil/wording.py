@@ -31,8 +31,11 @@ def first_of(names: Sequence[str], most: int) -> str:
 
 
 def size(count: int) -> str:
-    """Bytes for people: ``812 B``, ``9.4 kB``, ``2.1 MB``."""
-    return f"{count} B" if count < 1000 else f"{count / 1e3:.1f} kB" if count < 999_950 else f"{count / 1e6:.1f} MB"
+    """Bytes for people: ``812 B``, ``9.4 kB``, ``2.1 MB``, ``1.2 GB``."""
+    for unit, bytes_ in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+        if count >= bytes_ - bytes_ // 20_000:  # what is rounded up to it
+            return f"{count / bytes_:.1f} {unit}"
+    return f"{count} B"
 
 
 _SIZE = re.compile(r"(\d+(?:\.\d+)?) ?([kMG]?)B?", re.IGNORECASE)

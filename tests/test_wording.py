@@ -26,6 +26,7 @@ from anvil.wording import bytes_of, counted, first_of, listed, size
         (size(1000), "1.0 kB"),
         (size(999_999), "1.0 MB"),
         (size(2_100_000), "2.1 MB"),
+        (size(999_950_000), "1.0 GB"),
     ],
 )
 def test_one_and_many(said: str, expected: str) -> None:

@@ -5,14 +5,13 @@ An error is one message that names the file, the line and the key.
 
 from __future__ import annotations
 
-import difflib
 import itertools
 import posixpath
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast, get_args
+from typing import Any
 
 from anvil.doc_tests.values import Expectation, Question, Suite, TestReport, expected_address
 from anvil.errors import ConfigError
@@ -20,6 +19,8 @@ from anvil.formats import data_formats
 from anvil.formats.data_formats import toml_string
 from anvil.index_file.reader import IndexReader
 from anvil.results import Mode
+from anvil.settings.layers import merged
+from anvil.settings.schema import one_of, within
 from anvil.system import safe_files
 from anvil.values import Section
 
@@ -35,10 +36,6 @@ MAX_WITHIN = 20
 SHOWN_CHARS = 80
 """Characters of a question or value that a message repeats."""
 
-_TABLES = ("defaults", "question", "suite")
-_DEFAULTS = ("within", "mode")
-_QUESTION = ("ask", "expect", "within", "mode", "filter")
-_SUITE = ("min_hit", "min_mrr")
 _TOKEN = re.compile(
     r'"""(?:\\.|[^\\])*?(?:"""|\\?\Z)|'
     r"'''.*?(?:'''|\Z)"
@@ -48,6 +45,48 @@ _TOKEN = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 """A string of several lines, a string, a comment, or the header of a question."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Defaults:
+    """The table ``[defaults]``."""
+
+    within: int = 5
+    mode: Mode = "hybrid"
+
+    def __post_init__(self) -> None:
+        within("within", self.within, 1, MAX_WITHIN)
+        one_of("mode", self.mode, Mode)
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry(_Defaults):
+    """A table ``[[question]]``."""
+
+    ask: str = ""
+    expect: tuple[str, ...] | None = None
+    filter: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Bars:
+    """The table ``[suite]``."""
+
+    min_hit: float | None = None
+    min_mrr: float | None = None
+
+    def __post_init__(self) -> None:
+        within("min_hit", self.min_hit or 0, 0, 1)
+        within("min_mrr", self.min_mrr or 0, 0, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """The whole file."""
+
+    defaults: _Defaults = field(default_factory=_Defaults)
+    question: object = ()
+    suite: _Bars = field(default_factory=_Bars)
 
 
 def load(path: Path | None, docs: Path | None, base: Path) -> Suite:
@@ -87,12 +126,9 @@ def read(path: Path) -> str:
 
 def parse(text: str, origin: str = FILE_NAME) -> Suite:
     """The suite that ``text`` holds. Raises :class:`ConfigError`."""
-    table = read_table(text, origin)
-    _check_keys(table, _TABLES, origin)
-    defaults = _table(table, "defaults", _DEFAULTS, origin)
-    bars = _table(table, "suite", _SUITE, origin)
-    entries = table.get("question", [])
-    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+    file = merged(_File(), read_table(text, origin), origin)
+    entries = file.question
+    if not isinstance(entries, list | tuple) or not all(isinstance(entry, dict) for entry in entries):
         raise ConfigError(f"{origin}: question must be a list of tables. Write each under [[question]].")
     if not entries:
         raise ConfigError(f"{origin} holds no question. Write one under [[question]], with the key ask.")
@@ -101,14 +137,12 @@ def parse(text: str, origin: str = FILE_NAME) -> Suite:
     lines = question_lines(text)
     if len(lines) != len(entries):
         lines = [0] * len(entries)  # written in another way, such as an inline list
-    place = f"{origin}, [defaults]"
-    first = Question("", within=_within(defaults, place, 5), mode=_mode(defaults, place, "hybrid"))
     questions = tuple(
-        _question(entry, first, f"{origin}, line {line}" if line else f"{origin}, question {number}", line)
+        _question(entry, file.defaults, f"{origin}, line {line}" if line else f"{origin}, question {number}", line)
         for number, (entry, line) in enumerate(zip(entries, lines, strict=True), 1)
     )
     _refuse_duplicates(questions, origin)
-    min_hit, min_mrr = (_share(bars, key, origin) for key in _SUITE)
+    min_hit, min_mrr = file.suite.min_hit, file.suite.min_mrr
     # a suite that sets no bar expects all of its questions to be answered
     return Suite(questions, 1.0 if min_hit is None and min_mrr is None else min_hit, min_mrr, origin)
 
@@ -136,43 +170,24 @@ def question_lines(text: str) -> list[int]:
     return lines
 
 
-def _question(entry: Mapping[str, Any], defaults: Question, place: str, line: int) -> Question:
-    _check_keys(entry, _QUESTION, place)
-    if "ask" not in entry:
-        raise ConfigError(f'{place}: the question has no ask. Write its text as ask = "...".')
-    ask = _string(entry["ask"], "ask", place).strip()
+def _question(table: Mapping[str, Any], defaults: _Defaults, place: str, line: int) -> Question:
+    given = {key: [value] if key == "expect" and isinstance(value, str) else value for key, value in table.items()}
+    entry = merged(_Entry(defaults.within, defaults.mode), given, place)
+    ask = entry.ask.strip()
     if not ask:
-        raise ConfigError(f"{place}: ask is empty. Write the question as a user would ask it.")
+        raise ConfigError(f'{place}: the question has no ask. Write it as a user would, as ask = "...".')
     if len(ask) > MAX_ASK_CHARS:
         raise ConfigError(f"{place}: ask has {len(ask):,} characters. A question has at most {MAX_ASK_CHARS:,}.")
-    expect, nothing = _expected(entry["expect"], place) if "expect" in entry else ((), False)
-    glob = _string(entry["filter"], "filter", place) if "filter" in entry else None
-    return replace(
-        defaults,
-        ask=ask,
-        expect=expect,
-        nothing=nothing,
-        within=_within(entry, place, defaults.within),
-        mode=_mode(entry, place, defaults.mode),
-        filter=glob,
-        line=line,
-    )
-
-
-def _expected(value: Any, place: str) -> tuple[tuple[Expectation, ...], bool]:
-    """The pages that a question expects, and whether it expects that nothing answers."""
-    items = value if isinstance(value, list) else [value]
-    texts = [_string(item, "expect", place).strip() for item in items]
-    if texts == [NOTHING] and not isinstance(value, list):
-        return (), True
-    if NOTHING in texts:
-        raise ConfigError(f'{place}: expect lists "{NOTHING}" with others. Write expect = "{NOTHING}" alone.')
-    if not texts or not all(texts):
+    texts = [text.strip() for text in entry.expect or ()]
+    if entry.expect is not None and not (texts and all(texts)):
         raise ConfigError(
             f'{place}: expect is empty. Name a page, such as "guide.md" or "guide.md#heading", or leave the key '
             "out and run 'anvil test --update'."
         )
-    return tuple(dict.fromkeys(expectation(text) for text in texts)), False
+    if NOTHING in texts and len(texts) > 1:
+        raise ConfigError(f'{place}: expect lists "{NOTHING}" with others. Write expect = "{NOTHING}" alone.')
+    pages = tuple(dict.fromkeys(expectation(text) for text in texts if text != NOTHING))
+    return Question(ask, pages, NOTHING in texts, entry.within, entry.mode, entry.filter, line)
 
 
 def expectation(text: str) -> Expectation:
@@ -193,62 +208,6 @@ def _refuse_duplicates(questions: Iterable[Question], origin: str) -> None:
                 "pages that may answer in expect."
             )
         seen[key] = question
-
-
-def _check_keys(table: Mapping[str, Any], known: Collection[str], place: str) -> None:
-    for key in table:
-        if key not in known:
-            close = difflib.get_close_matches(key[:SHOWN_CHARS], known, n=1, cutoff=0.5)
-            hint = f"Did you mean {close[0]}?" if close else f"Known keys: {', '.join(known)}."
-            raise ConfigError(f"{place}: unknown key {shown(key)}. {hint}")
-
-
-def _table(table: Mapping[str, Any], key: str, known: Collection[str], origin: str) -> Mapping[str, Any]:
-    value = table.get(key, {})
-    if not isinstance(value, dict):
-        raise ConfigError(f"{origin}: {key} must be a table. Write its keys under [{key}].")
-    _check_keys(value, known, f"{origin}, [{key}]")
-    return value
-
-
-def _string(value: Any, key: str, place: str) -> str:
-    if not isinstance(value, str):
-        raise ConfigError(f"{place}: {key} must be a text in quotes, not {_kind(value)}.")
-    if any(0xD800 <= ord(character) <= 0xDFFF for character in value) or "\0" in value:
-        raise ConfigError(f"{place}: {key} holds characters that are no text. Write it again.")
-    return value
-
-
-def _within(table: Mapping[str, Any], place: str, default: int) -> int:
-    value = table.get("within", default)
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MAX_WITHIN:
-        raise ConfigError(f"{place}: within is {_shown_value(value)}. Use a number of results from 1 to {MAX_WITHIN}.")
-    return value
-
-
-def _mode(table: Mapping[str, Any], place: str, default: Mode) -> Mode:
-    value = table.get("mode", default)
-    if value not in get_args(Mode):
-        raise ConfigError(f"{place}: mode is {_shown_value(value)}. Use one of {', '.join(get_args(Mode))}.")
-    return cast("Mode", value)
-
-
-def _share(table: Mapping[str, Any], key: str, origin: str) -> float | None:
-    value = table.get(key)
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1:
-        raise ConfigError(f"{origin}, [suite]: {key} is {_shown_value(value)}. Use a share from 0 to 1, such as 0.9.")
-    return float(value)
-
-
-def _kind(value: object) -> str:
-    names = {bool: "a boolean", int: "a number", float: "a number", list: "a list", dict: "a table"}
-    return names.get(type(value), "a date")
-
-
-def _shown_value(value: object) -> str:
-    return shown(value) if isinstance(value, str) else str(value) if isinstance(value, (int, float)) else _kind(value)
 
 
 def shown(text: str) -> str:

@@ -6,7 +6,6 @@ import importlib
 import importlib.metadata
 import os
 import platform
-import re
 import shlex
 import sys
 from collections.abc import Iterator
@@ -147,26 +146,20 @@ def _required(extra: str | None) -> list[Requirement]:
     def holds(requirement: Requirement, extra: str) -> bool:
         return requirement.marker is None or requirement.marker.evaluate({"extra": extra})
 
-    requirements = [Requirement(field) for field in _fields(installation.DISTRIBUTION, "Requires-Dist")]
+    is_installed = _version(installation.DISTRIBUTION) is not None
+    names = importlib.metadata.requires(installation.DISTRIBUTION) if is_installed else None
+    requirements = [Requirement(name) for name in names or ()]
     if extra is None:
         return [each for each in requirements if holds(each, "")]
     return [each for each in requirements if holds(each, extra) and not holds(each, "")]
 
 
 def _version(distribution: str) -> str | None:
-    return next(iter(_fields(distribution, "Version")), None)
-
-
-def _fields(distribution: str, name: str) -> list[str]:
-    """The values of a field of a distribution's metadata; empty when it is not installed.
-
-    ``importlib.metadata`` parses the whole README behind the fields each time: 60 ms for a look at all packages.
-    """
+    """The installed version; None where there is none."""
     try:
-        text = importlib.metadata.distribution(distribution).read_text("METADATA") or ""
+        return importlib.metadata.version(distribution)
     except importlib.metadata.PackageNotFoundError:
-        return []
-    return re.findall(rf"^{name}: *(.*\S)", text.partition("\n\n")[0], re.MULTILINE)
+        return None
 
 
 def _brief(error: Exception) -> str:

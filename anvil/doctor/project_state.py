@@ -10,10 +10,12 @@ import shlex
 import shutil
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from anvil import wording
 from anvil.cli.output import relative
 from anvil.context.settings import CONTEXT_NAME, ContextOptions, load_context
 from anvil.doctor.examined_project import ExaminedProject, Finding, Verdict
@@ -33,7 +35,7 @@ from anvil.settings import index_url
 from anvil.settings.config_file import nearest_config
 from anvil.settings.layers import variables
 from anvil.system import installation
-from anvil.wording import counted
+from anvil.wording import counted, listed
 
 if TYPE_CHECKING:
     from anvil.git.tracked_file import TrackedIndex
@@ -42,6 +44,8 @@ if TYPE_CHECKING:
 
 NETWORK_FILE_SYSTEMS = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "fuse.sshfs", "9p", "afs"})
 """File systems of other machines, by the names that Linux gives them."""
+MAX_CACHES_NAMED = 4
+"""Caches that a finding names."""
 MAX_SKIPPED_NAMED = 3
 """Skipped files that a finding names."""
 
@@ -96,9 +100,21 @@ def writable(project: ExaminedProject) -> Iterator[Finding]:
     if not project.remote:
         verdict: Verdict = "note" if project.has_index else "wrong"
         findings += _unwritable(project, project.index.parent, "the index cannot be built", verdict)
-    effect = "an index is checked again at each start"
-    findings += _home(effect) or _unwritable(project, verify.cache_folder(), effect, "note")
-    yield from findings or [Finding("ok", "The folders of the index and of the cache can be written.")]
+    effect, cache = "an index is checked again at each start", verify.cache_folder().parent
+    findings += _home(effect) or _unwritable(project, cache, effect, "note")
+    text = "The folders of the index and of the cache can be written."
+    yield from findings or [Finding("ok", text + _cache_sizes(cache))]
+
+
+def _cache_sizes(cache: Path) -> str:
+    """How large the cache is, and what in it: the largest first."""
+    sizes = Counter[str]()
+    for folder, _, names in os.walk(cache):
+        for file in (Path(folder, name) for name in names):
+            with contextlib.suppress(OSError):  # another process removed it
+                sizes[file.relative_to(cache).parts[0]] += file.lstat().st_size
+    parts = [f"{name} {wording.size(size)}" for name, size in (+sizes).most_common(MAX_CACHES_NAMED)]
+    return f" {cache} has {wording.size(sizes.total())}: {listed(parts)}; it may be removed." if parts else ""
 
 
 def _home(effect: str) -> list[Finding]:

@@ -84,6 +84,8 @@ _TABLE = lazy_pattern(r"^\s*\[{1,2}(?P<name>[\w.-]+)\]{1,2}\s*$")
 _TAG = lazy_pattern(
     r"\b(?:json|yaml|toml|mapstructure|env|flag|serde|rename|alias)\s*[:=(]\s*\\?\"(?P<name>[A-Za-z_][\w.-]*)"
 )
+# variable "name" of Terraform, ConfigItem.new(key: :name) of fastlane
+_DECLARED = lazy_pattern(r"^\s*(?:variable\s+\"|\S*ConfigItem\.new\(key: :)(?P<name>[A-Za-z_][\w-]*)")
 _ENVIRONMENT = lazy_pattern(
     r"(?i)environ|getenv|env::|process\.env|env\(|envvar|env_var|\benv\b|lookupenv|env\.|Deno\.env"
 )
@@ -96,10 +98,13 @@ _PLACEHOLDER = lazy_pattern(r"\{[^{}]*\}|\$\{[^{}]*\}|%[-+#0-9.]*[a-zA-Z]|\\[nrt
 _FLAG_DEFINITION = lazy_pattern(
     r"add_argument|option\(|Option\(|argument\(|Flags?\(\)|flag\.\w+\(|\.\w+VarP?\(|addOption|\.option\(|"
     r"long\s*[=(]|#\[(?:arg|clap|structopt)|Flag\(|flags?:|new Option|DEFINE_\w+\(|parser\.on|add_flag|"
-    r"add_option|\.arg\("
+    r"add_option|\.arg\(|\bnames?\s*=\s*[\[{]?\s*\"-|^\s*(?:-\w\s*\|\s*)?--[\w-]+(?:=\*)?(?:\s*\|[^()]*)?\)(?:\s|$)"
 )
-# clap: long = "name"; the packages for flags of Go: StringVarP(&name, "name"
-_LONG = lazy_pattern(r'\blong\s*[=(]\s*"(?P<name>[a-z][\w-]*)"')
+# clap: long = "name"; Symfony: new InputOption('name'; .NET: [Option('n', "name"
+_LONG = lazy_pattern(
+    r"(?:\blong\s*[=(]|\bnew\s+InputOption\(|->addOption\(|\[Option\((?:'.',)?)\s*[\"'](?P<name>[a-z][\w-]*)[\"']"
+)
+# the packages for flags of Go: StringVarP(&name, "name"
 _GO_FLAG = lazy_pattern(
     r'(?:\.(?:String|Bool|Int|Int64|Uint|Float64|Duration|StringSlice|StringArray|Count)(?:Var)?P?\(|Flag\{\s*Name:\s*)(?:&[\w.]+,\s*)?"(?P<name>[a-z][\w-]*)"'
 )
@@ -286,8 +291,9 @@ def _readings(text: str, is_data: bool, has_own_keys: bool) -> Iterator[tuple[st
     ``has_own_keys``: its keys are settings of this project."""
     strings = _strings(text)
     yield from _public_readings(text, strings)
-    for match in _TAG.finditer(text):
-        yield match["name"], "setting", True
+    for pattern in (_TAG, _DECLARED):
+        for match in pattern.finditer(text):
+            yield match["name"], "setting", True
     if is_data:
         for pattern in (_TABLE, _KEY):
             if (key := pattern.match(text)) is not None:

@@ -19,6 +19,8 @@ from anvil.errors import ConfigError
 from anvil.settings.schema import Collection, Config, SiteOptions
 
 T = TypeVar("T")
+MAX_SHOWN_KEY_CHARS = 100
+"""Characters of an unknown key that a message repeats and compares."""
 
 
 @cache
@@ -60,14 +62,14 @@ def configure(
     not given. Raises :class:`ConfigError`.
     """
     # what is nearer to this call goes over what is further: the options over the machine, the machine over the project
-    config = _merge(Config(), *beneath, "") if beneath else Config()
-    config = _merge(config, file or {}, origin, "")
+    config = merged(Config(), *beneath) if beneath else Config()
+    config = merged(config, file or {}, origin)
     from_environment: dict[str, Any] = {}
     for path, kind in _leaves(Config, environment or {}):
         name = variable(".".join(path))
         if environment and environment.get(name):
             _put(from_environment, path, _from_text(environment[name], kind, name))
-    config = _merge(config, from_environment, "the environment", "")
+    config = merged(config, from_environment, "the environment")
     config = configured(config, flags or {})
     for collection in config.collections:
         of_collection(config, collection, origin)
@@ -92,7 +94,7 @@ def of_collection(config: Config, collection: Collection, origin: str = "the con
         collections=(),
     )
     tables = {"source": collection.source, "chunking": collection.chunking, "site": collection.site}
-    return _merge(base, tables, origin, f"collections.{collection.name}.")
+    return merged(base, tables, origin, f"collections.{collection.name}.")
 
 
 def variables() -> list[str]:
@@ -111,10 +113,12 @@ def configured(config: Config, flags: Mapping[str, Any]) -> Config:
     for dotted, value in flags.items():
         if value is not None:
             _put(table, tuple(dotted.split(".")), value)
-    return _merge(config, table, "the options given", "")
+    return merged(config, table, "the options given")
 
 
-def _merge(current: T, table: Mapping[str, Any], origin: str, prefix: str) -> T:
+def merged(current: T, table: Mapping[str, Any], origin: str, prefix: str = "") -> T:
+    """The dataclass ``current`` with the values of a table of TOML. Raises :class:`ConfigError`, in which ``origin`` is
+    the name of the file and keys begin with ``prefix``."""
     kind: Any = type(current)
     types_by_key = keys(kind)
     updates: dict[str, Any] = {}  # applied together, because a table is validated as a whole
@@ -124,9 +128,9 @@ def _merge(current: T, table: Mapping[str, Any], origin: str, prefix: str) -> T:
         if key not in types_by_key:
             import difflib  # for this message only
 
-            near = difflib.get_close_matches(key, types_by_key, n=1)
+            near = difflib.get_close_matches(key[:MAX_SHOWN_KEY_CHARS], types_by_key, n=1)
             hint = f"Did you mean {prefix}{near[0]}?" if near else f"Known keys: {', '.join(types_by_key)}."
-            raise ConfigError(f"Unknown key {dotted!r} in {origin}. {hint}")
+            raise ConfigError(f"Unknown key {dotted[:MAX_SHOWN_KEY_CHARS]!r} in {origin}. {hint}")
         hint = types_by_key[key]
         if hint == tuple[Collection, ...]:
             updates[key] = _collections(value, origin)
@@ -134,10 +138,10 @@ def _merge(current: T, table: Mapping[str, Any], origin: str, prefix: str) -> T:
             if not isinstance(value, Mapping):
                 raise ConfigError(f"{dotted} in {origin} must be a table, not {_named(value)}.")
             if isinstance(current, Config) and isinstance(hint, str):  # a capability's table, by its place
-                merged = _merge(_capability_table(current, key), value, origin, f"{dotted}.")
-                updates["tables"] = {**updates.get("tables", current.tables), key: merged}
+                own = merged(_capability_table(current, key), value, origin, f"{dotted}.")
+                updates["tables"] = {**updates.get("tables", current.tables), key: own}
             else:
-                updates[key] = _merge(getattr(current, key), value, origin, f"{dotted}.")
+                updates[key] = merged(getattr(current, key), value, origin, f"{dotted}.")
         else:
             updates[key] = _checked(value, hint, dotted, origin)
     try:
@@ -168,7 +172,7 @@ def _collections(tables: Any, origin: str) -> tuple[Collection, ...]:
             collection = Collection(str(name) or " ")  # an empty name, the default, is refused here
         except ConfigError as error:
             raise ConfigError(f"In {origin}: {error}") from None
-        collections += [_merge(collection, table, origin, f"collections.{name}.") for table in versions]
+        collections += [merged(collection, table, origin, f"collections.{name}.") for table in versions]
     return tuple(collections)
 
 

@@ -56,33 +56,34 @@ QUESTION = '[[question]]\nask = "x"\n'
     [
         ("", "holds no question"),
         ("[suite]\nmin_hit = 1", "holds no question"),
-        ("[[questions]]\nask = 'x'", "unknown key 'questions'. Did you mean question?"),
+        ("[[questions]]\nask = 'x'", "Unknown key 'questions' in t.toml. Did you mean question?"),
         ("[question]\nask = 'x'", "must be a list of tables"),
-        (QUESTION + "expects = 'a.md'", "line 1: unknown key 'expects'. Did you mean expect?"),
-        ("\n\n" + QUESTION + "zzz = 1", "line 3: unknown key 'zzz'. Known keys: ask"),
+        (QUESTION + "expects = 'a.md'", "Unknown key 'expects' in t.toml, line 1. Did you mean expect?"),
+        ("\n\n" + QUESTION + "zzz = 1", "Unknown key 'zzz' in t.toml, line 3. Known keys: within, mode, ask"),
         ("[[question]]\nexpect = 'a.md'", "line 1: the question has no ask"),
-        ("[[question]]\nask = ' '", "ask is empty"),
-        ("[[question]]\nask = 7", "ask must be a text in quotes, not a number"),
+        ("[[question]]\nask = ' '", "line 1: the question has no ask"),
+        ("[[question]]\nask = 7", "ask in t.toml, line 1 must be a string, not a number"),
         (QUESTION + "expect = ''", "expect is empty"),
         (QUESTION + "expect = []", "expect is empty"),
         (QUESTION + "expect = ['a.md', 'nothing']", 'lists "nothing" with others'),
-        (QUESTION + "expect = {a = 1}", "expect must be a text in quotes, not a table"),
-        (QUESTION + "within = 0", "within is 0. Use a number of results from 1 to 20"),
-        (QUESTION + "within = true", "within is True"),
-        (QUESTION + "mode = 'magic'", "mode is 'magic'. Use one of hybrid, semantic, keyword"),
-        (QUESTION + "mode = []", "mode is a list"),
-        (QUESTION + "[suite]\nmin_hit = 90", "min_hit is 90. Use a share from 0 to 1"),
+        (QUESTION + "expect = {a = 1}", "expect in t.toml, line 1 must be a list of strings, not a table"),
+        (QUESTION + "within = 0", "line 1: within is 0. Use a value from 1 to 20"),
+        (QUESTION + "within = true", "within in t.toml, line 1 must be a whole number, not true or false"),
+        (QUESTION + "mode = 'magic'", "line 1: mode has an unknown value. Use one of hybrid, semantic, keyword"),
+        (QUESTION + "mode = []", "mode in t.toml, line 1 must be a string, not a list"),
+        (QUESTION + "[suite]\nmin_hit = 90", "min_hit is 90.0. Use a value from 0 to 1"),
         (QUESTION + "[suite]\nmin_hit = nan", "min_hit is nan"),
         (QUESTION + "[suite]\nmin_hits = .9", "is not TOML"),
-        (QUESTION + "[suite]\nmin_hits = 0.9", "[suite]: unknown key 'min_hits'. Did you mean min_hit?"),
-        ("suite = 3\n" + QUESTION, "suite must be a table"),
+        (QUESTION + "[suite]\nmin_hits = 0.9", "Unknown key 'suite.min_hits' in t.toml. Did you mean suite.min_hit?"),
+        ("suite = 3\n" + QUESTION, "suite in t.toml must be a table"),
         (QUESTION + '[[question]]\nask = " X "', "lines 1 and 3: the question 'X' is asked twice"),
         (f"[[question]]\nask = '{'x' * 1_000_000}'", "ask has 1,000,000 characters"),
         (f"[[question]]\nask = '{'x' * 3_000_000}'", "has 3,000,021 bytes"),
         ("a = " + "[" * 100_000, "is not TOML: it"),
         ("a = " + "9" * 10_000, "is not TOML: it"),
         ("a" + ".a" * 100_000 + " = 1", "keys of too many parts"),
-        ("a" + ".a" * 200 + " = 1", "unknown key 'a'"),
+        ("a" + ".a" * 200 + " = 1", "Unknown key 'a'"),
+        ("a" * 100_000 + " = 1", "Unknown key 'aaa"),
         ("\ufffe", "is not TOML"),
         ("[[question]]\nask = '''\nunclosed", "is not TOML"),
     ],
@@ -91,7 +92,7 @@ def test_a_wrong_suite_costs_one_message(text: str, said: str) -> None:
     with pytest.raises(ConfigError) as raised:
         suite.parse(text, "t.toml")
     assert said in str(raised.value)
-    assert str(raised.value).startswith("t.toml")
+    assert "t.toml" in str(raised.value)
     assert len(str(raised.value)) < 400
 
 

@@ -374,6 +374,17 @@ def test_a_home_that_does_not_exist(project: Path, tmp_path: Path, monkeypatch: 
     healed("folders", "note", "no home does not exist")
 
 
+def test_the_size_of_the_cache(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
+    for name, size in (("vectors.db", 1_500_000), ("sites/a/1", 9000), ("sites/b/2", 3000)):
+        file = tmp_path / "caches/anvil" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(bytes(size))
+    assert finding("folders").text.endswith(
+        "/caches/anvil has 1.5 MB: vectors.db 1.5 MB and sites 12.0 kB; it may be removed."
+    )
+
+
 def test_a_cache_that_is_a_file(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     (tmp_path / "file").write_text("")

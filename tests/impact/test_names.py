@@ -82,6 +82,33 @@ def test_kinds_of_names_in_several_languages(line: str, path: str, text: str, ki
 
 
 @pytest.mark.parametrize(
+    ("line", "path", "text", "kind"),
+    [
+        ("    new InputOption('no-dev', null, InputOption::VALUE_NONE, 'x'),", "A.php", "--no-dev", "flag"),
+        ("    ->addOption('no-dev', null, InputOption::VALUE_NONE)", "A.php", "--no-dev", "flag"),
+        ('    [Option(\'f\', "filter", HelpText = "x")]', "A.cs", "--filter", "flag"),
+        ('    var file = new Option<string?>("--log-file", "-l")', "A.cs", "--log-file", "flag"),
+        ('    @Parameter(names = ["--parallel"], description = "x")', "A.kt", "--parallel", "flag"),
+        ('    @Option(names = {"--parallel"})', "A.java", "--parallel", "flag"),
+        ("    -m | --memory=*)", "plugins/resource/limit", "--memory", "flag"),
+        ('variable "enable_sync" {', "variables.tf", "enable_sync", "setting"),
+        ("  FastlaneCore::ConfigItem.new(key: :skip_sync,", "a.rb", "skip_sync", "setting"),
+    ],
+)
+def test_what_users_meet_is_known_by_its_definition_in_more_languages(
+    line: str, path: str, text: str, kind: str
+) -> None:
+    assert names.public_kind(name(read(f"+{line}", path), text)) == kind
+
+
+@pytest.mark.parametrize(
+    "line", ["    git commit --amend)", '    echo "use --force" (or not)', "    run --force || exit 1"]
+)
+def test_a_flag_of_a_command_that_is_called_is_not_defined(line: str) -> None:
+    assert {names.public_kind(each) for each in read(f"+{line}", "install.sh").names if each.kind == "flag"} == {None}
+
+
+@pytest.mark.parametrize(
     ("line", "path", "variables"),
     [
         ("HOST_GOOS := $(shell go env GOOS)", "Makefile", set()),
