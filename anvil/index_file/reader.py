@@ -202,6 +202,16 @@ class Reader:
         """(document id, path) of all documents, in any order."""
         yield from self.connection.execute("SELECT id, file_path FROM documents")
 
+    def about_deprecation(self) -> Iterator[tuple[int, Any, str, str]]:
+        """(document id, value of ``deprecated`` in its front matter, title, first characters of its text) of documents
+        with such a value, or with the word there. What is not asked for is empty."""
+        yield from self.connection.execute(
+            "SELECT id, json_extract(metadata, '$.deprecated'), title, '' FROM documents "
+            "WHERE json_extract(metadata, '$.deprecated') IS NOT NULL OR title LIKE '%deprecated%' "
+            "UNION ALL SELECT c.document_id, NULL, '', substr(c.content, 1, 500) FROM chunks_fts f "
+            "JOIN chunks c ON c.id = f.rowid WHERE chunks_fts MATCH 'content: deprecated' AND c.ordinal = 0"
+        )
+
     def document(self, file_path: str) -> StoredDocument | None:
         row = self.connection.execute(f"SELECT {_DOCUMENT} FROM documents WHERE file_path = ?", (file_path,)).get
         return _document(row) if row else None

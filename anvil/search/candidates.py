@@ -320,7 +320,8 @@ class FileIndex(KeywordTables):
 
     @cached_property
     def page_factors(self) -> PageFactors:
-        return factors(self.reader.paths(), self.reader.meta())
+        deprecated = [page for page, *signs in self.reader.about_deprecation() if ranking.is_deprecated(*signs)]
+        return factors(self.reader.paths(), self.reader.meta(), frozenset(deprecated))
 
     def warm(self) -> None:
         len(self.vectors.rows)

@@ -467,7 +467,7 @@ def _links(index: CandidateIndex, pages: Sequence[int], tokens: Mapping[str, flo
 
 # Records tell what changed or was proposed, such as changelogs, announcements and proposals. They have many words of
 # everything, so they rank below pages on the subject, unless the question is about a version. They are known by their
-# path: a folder or file has such a name as a whole.
+# path: a folder or file has such a name as a whole. So do pages that say that they are deprecated.
 
 RECORD_SHARE = 0.7
 """Share of its score that a record keeps; .5 to .85 gave the same on fourteen documentation sets."""
@@ -476,8 +476,19 @@ _RECORD = lazy_pattern(
     r"(?i)(?:^|/)(?:change-?log[^/]*|changes|releases?|release[-_]?notes?[^/]*|whats?[-_]?new|news|history|"
     r"announcements?|proposals?|rfcs?|blog|v?\d[\d.]*-announcement)(?:/|\.\w+$)"
 )
-ABOUT_RECORDS = lazy_pattern(r"(?i)\d\.\d|change ?log|releas|version|upgrad|migrat|what'?s new|announce|propos|\brfc")
+ABOUT_RECORDS = lazy_pattern(
+    r"(?i)\d\.\d|change ?log|releas|version|upgrad|migrat|deprecat|what'?s new|announce|propos|\brfc"
+)
 """Words of a question about versions, changes or proposals."""
+_DEPRECATED_TITLE = lazy_pattern(
+    r"(?i)[(\[]deprecated\b[^()\[\]]*[)\]]\W*$|^\W*deprecated:|[-\u2013\u2014:] ?deprecated$"
+)
+"""Not "Deprecated features", whose subject they are."""
+_DEPRECATED_OPENING = lazy_pattern(
+    r"(?im)^(?:> ?| ?)(?:[*_]{2}|[:!?]{3,} ?\w+ [\"\[]?)deprecated\b|"
+    r"\bthis (?![\w ]*(?:argument|attribute|field|flag|key|option|parameter|property|setting|value|variable))"
+    r"[\w ]{1,40} (?:is|was|has been)[*_ ]+(?:now[*_ ]+)?deprecated\b"
+)
 
 
 class PageFactors(NamedTuple):
@@ -491,15 +502,17 @@ class PageFactors(NamedTuple):
 NO_FACTORS = PageFactors({}, {})
 
 
-def factors(pages: Iterable[tuple[int, str]], meta: Mapping[str, str]) -> PageFactors:
+def factors(
+    pages: Iterable[tuple[int, str]], meta: Mapping[str, str], deprecated: Collection[int] = frozenset()
+) -> PageFactors:
     """The factors of ``pages``, each an id and a path. ``meta``: the manifest, with the configured weights, which go
-    before the rule for records. A record loses nothing where a question is about records."""
+    before the rule for records and ``deprecated`` pages. These lose nothing where a question is about records."""
     weight_of = weigher(recalled_weights(meta.get("weights")))
     # Both factors of a page are made at once, so that a question costs no look at globs and paths.
     usual: dict[int, float] = {}
     about_records: dict[int, float] = {}
     for id_, path in pages:
-        weight, recorded = weight_of(path), is_record(path)
+        weight, recorded = weight_of(path), is_record(path) or id_ in deprecated
         if weight is not None or recorded:
             usual[id_] = factor = RECORD_SHARE if weight is None else weight
             about_records[id_] = max(factor, 1.0) if recorded else factor
@@ -509,6 +522,12 @@ def factors(pages: Iterable[tuple[int, str]], meta: Mapping[str, str]) -> PageFa
 def is_record(path: str) -> bool:
     """Whether a page records changes, by its path."""
     return _RECORD.search(path) is not None
+
+
+def is_deprecated(declared: Any, title: str, opening: str) -> bool:
+    """Whether a page is deprecated: by the value of ``deprecated`` in its front matter, by its title, or by the first
+    characters of its text."""
+    return bool(declared or _DEPRECATED_TITLE.search(title) or _DEPRECATED_OPENING.search(opening))
 
 
 def asks_for_records(question: str) -> bool:

@@ -42,6 +42,41 @@ def test_own_weights_go_before_the_rule_and_records_count_where_they_are_asked_f
     assert found.about_records == {1: 1.0, 2: 1.0, 4: 0.5}
 
 
+@pytest.mark.parametrize(
+    "page",
+    [
+        "---\ndeprecated: true\n---\n# Job queue\n\n",
+        "---\ndeprecated: since 2.0\n---\n# Job queue\n\n",
+        "# Job queue (deprecated since 2.0)\n\n",
+        "# Deprecated: job queue\n\n",
+        '# Job queue\n\n!!! warning "Deprecated"\n    Use queues.\n\n',
+        "# Job queue\n\n:::warning Deprecated\nUse queues.\n:::\n\n",
+        "# Job queue\n\n> **Deprecated**\n\n",
+        "# Job queue\n\nThis command has been deprecated.\n\n",
+    ],
+)
+def test_a_page_that_says_that_it_is_deprecated_ranks_below_a_living_one(tmp_path: Path, page: str) -> None:
+    text = "The job queue holds jobs until a worker takes them.\n"
+    docs = write(tmp_path / "docs", {"jobs.md": f"{page}{text}", "queue.md": f"# Queue\n\n{text}"})
+    with anvil.open(docs, index=tmp_path / "i.db", provider="none") as opened:
+        for question, first in (("job queue", "queue.md"), ("deprecated job queue", "jobs.md")):
+            assert opened.search(question).results[0].metadata.file_path == first
+
+
+@pytest.mark.parametrize(
+    "signs",
+    [
+        (False, "", ""),
+        (None, "Deprecated features", ""),
+        (None, "Migrating from deprecated APIs", ""),
+        (None, "", "This parameter is deprecated."),
+        (None, "", "The old key (deprecated)"),
+    ],
+)
+def test_a_page_about_what_is_deprecated_is_not_deprecated(signs: tuple[object, str, str]) -> None:
+    assert not ranking.is_deprecated(*signs)
+
+
 def test_a_build_records_weights_and_a_search_uses_them(tmp_path: Path) -> None:
     write(tmp_path / "docs", PAGES)
     order = []
