@@ -211,7 +211,7 @@ class ContextCorpus:
         from anvil.embedding.provider import FallbackExecutor
 
         self.ensure_usable()
-        executor = FallbackExecutor(self.provider, self.provider_failure)
+        executor = FallbackExecutor(self.provider, failure=self.provider_failure)
         notes = (*self._notes, *self._folder_notes())
         started = time.perf_counter()
         self.records.prepare()

@@ -250,28 +250,33 @@ class LocalExecutor:
 
     batch = 512
     """Enough to keep all cores busy until the last long text is done, few enough to need little memory."""
+    never_raises = False
 
-    def __init__(self, provider: EmbeddingProvider, batch: int = batch) -> None:
+    def __init__(self, provider: EmbeddingProvider, batch: int = batch, failure: str | None = None) -> None:
+        """``failure``: why there are no vectors; None while the provider works."""
         self.batch = batch
+        self.failure = failure
         self.notes: list[str] = []
         self._provider = provider
 
     def embed(self, batches: Iterable[Sequence[str]]) -> EmbeddedBatches:
         """The vectors of each batch, in order. When the provider fails for all texts after some were embedded (quota
         used up, key revoked), the vectors so far are kept, and the rest fails with that reason without a request."""
-        any_embedded, failure = False, ""
-        for texts in batches:
-            if not failure:
+        any_embedded = False
+        for texts in batches:  # they are read to the end after a failure, too: that cuts the windows of the index
+            embedded = None
+            if self.failure is None:
                 try:
                     embedded = self._provider.embed(texts)
-                except ProviderError as error:
-                    if not any_embedded:
+                except (ModelError, ProviderError) as error:
+                    if not self.never_raises and not (any_embedded and isinstance(error, ProviderError)):
                         raise
-                    failure = str(error)
-                else:
-                    any_embedded = any_embedded or len(embedded.failed) < len(texts)
-            if failure:  # the batches are read to the end all the same: reading them cuts the windows of the index
-                embedded = no_vectors(texts, self._provider.dimensions, failure)
+                    self.failure = str(error)
+            if embedded is None:
+                embedded = no_vectors(texts, self._provider.dimensions, self.failure or "")
+            elif self.never_raises and texts and len(embedded.failed) == len(texts):
+                self.failure = next(iter(embedded.failed.values()))
+            any_embedded = any_embedded or len(embedded.failed) < len(texts)
             yield embedded
 
 
@@ -279,22 +284,4 @@ class FallbackExecutor(LocalExecutor):
     """One that never fails: texts that it cannot embed stay without vectors. After a batch in which all texts failed,
     it asks the provider no more."""
 
-    def __init__(self, provider: EmbeddingProvider, failure: str | None = None) -> None:
-        super().__init__(provider)
-        self.failure = failure
-        """Why there are no vectors; None while the provider works."""
-
-    def embed(self, batches: Iterable[Sequence[str]]) -> EmbeddedBatches:
-        """The vectors of each batch, in order; zeros and the reason where there are none."""
-        for texts in batches:
-            embedded = None
-            if self.failure is None:
-                try:
-                    embedded = self._provider.embed(texts)
-                except (ModelError, ProviderError) as error:
-                    self.failure = str(error)
-            if embedded is None:
-                embedded = no_vectors(texts, self._provider.dimensions, self.failure or "")
-            elif texts and len(embedded.failed) == len(texts):
-                self.failure = next(iter(embedded.failed.values()))
-            yield embedded
+    never_raises = True

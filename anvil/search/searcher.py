@@ -20,11 +20,12 @@ from anvil.embedding.factory import explain_mismatch
 from anvil.embedding.passages import HeadedText
 from anvil.embedding.provider import EmbeddingProvider
 from anvil.errors import AnvilError, ConfigError
+from anvil.formats import patterns
 from anvil.index_file.reader import IndexReader
-from anvil.index_file.table_rows import CHUNK_BITS, SectionPlace, StoredChunk
+from anvil.index_file.table_rows import CHUNK_BITS, SectionPlace, StoredChunk, speaks
 from anvil.requests import SearchRequest
 from anvil.results import Freshness, Hit, SearchResult
-from anvil.search import confidence, page_filters, page_versions, ranking, result_texts, spelling
+from anvil.search import confidence, page_versions, ranking, result_texts, spelling
 from anvil.search.confidence import MatchEvidence
 from anvil.search.page_versions import Versions
 from anvil.search.ranking import CANDIDATES, ENOUGH, SCORE_DIGITS, CandidateIndex, Near, Ranked, ScoreParts, Weights
@@ -32,7 +33,8 @@ from anvil.search.result_texts import SectionChooser, SectionSpan
 from anvil.text import query as lexicon
 from anvil.text.embedding_windows import window_header
 from anvil.values import SEPARATOR, address
-from anvil.wording import full_heading
+from anvil.wording import closest_paths, full_heading
+from anvil.wording import shown as quoted
 
 UNREAD = "The embedding model reads {} script only: {}. A question in English finds more in English documentation."
 """With what follows from it, by mode."""
@@ -208,8 +210,17 @@ class Searcher:
         return replace(hits, notes=(*notes, *hits.notes))
 
     def select(self, request: SearchRequest) -> Any:
-        """The chunks that a request is about; None for all."""
-        return self.index.select(request.file_filter, page_filters.filtered(self.index.reader, request))
+        """The chunks that a request is about; None for all. A version is what a page of a site names, or the folder at
+        the top; the language ``en`` is ``en-GB`` too."""
+        paths, version, language = request.paths, request.version, request.language
+        if paths is None and not (version is None and language is None):
+            paths = frozenset(
+                page.file_path
+                for page in self.index.reader.documents()
+                if (version is None or version in (page.metadata.get("version"), page.file_path.partition("/")[0]))
+                and (language is None or speaks(str(page.metadata.get("language") or ""), language))
+            )
+        return self.index.select(request.file_filter, paths)
 
     def candidates(self, request: SearchRequest, question: QueryVector | None = None) -> Candidates:
         """The candidates of :meth:`search`, without its limits; in semantic mode ``top_k`` of them."""
@@ -433,8 +444,7 @@ def answer(
     notes = list(dict.fromkeys(filter(None, (*(found.failure for found in candidates.values()), failure))))
     warning = confidence.note(map(confidence_of, shown or results), least)
     if not total:
-        readers = [searcher.index.reader for searcher in searchers]
-        notes += page_filters.notes_on_none(readers, request)
+        notes += _notes_on_none(searchers, request)
     texts = _hits(searchers, [*shown, *_further(shown, likely)], request.query, candidates)
     own, further = texts[: len(shown)], texts[len(shown) :]
     is_covered = not shown or confidence.is_covered(map(confidence_of, shown), shown[0].ranked.evidence)
@@ -452,6 +462,19 @@ def answer(
         for each, (hit, span) in zip(shown, own, strict=True)
     )
     return RankedHits(tuple(ranked), total, tuple(notes))
+
+
+def _notes_on_none(searchers: Sequence[Searcher], request: SearchRequest) -> list[str]:
+    """Notes for a search that covered no page: which filter no page fits. Without a filter there are none."""
+    file_filter = request.file_filter
+    if file_filter:
+        paths = [path for searcher in searchers for path in searcher.index.reader.identities()]
+        if not any(map(patterns.selects(file_filter), paths)):
+            near = closest_paths(file_filter, paths)
+            return [f"No page matches {quoted(file_filter)}." + (f" Closest: {', '.join(near)}." if near else "")]
+    given = {"version": request.version, "language": request.language}
+    named = " and ".join(f"the {key} {quoted(value)}" for key, value in given.items() if value is not None)
+    return [f"No page {'in the filter ' if file_filter else ''}has {named}."] if named else []
 
 
 def _one_version_each(searchers: Sequence[Searcher], results: Sequence[Result], query: str) -> list[Result]:
