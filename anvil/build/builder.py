@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from anvil._version import __version__
-from anvil.build.indexer import Indexer, adapt, without
 from anvil.build.report import BuildReport, report_on
+from anvil.build.row_updates import Indexer, adapt, without
 from anvil.documents import document_source
 from anvil.documents.document_source import DocumentSource
 from anvil.documents.shards import Shard, ShardSource
@@ -55,8 +55,6 @@ class _Plan:
     scan: Scan = field(default_factory=lambda: Scan({}))
     reasons: list[str] = field(default_factory=list)
     changes: Changes = field(default_factory=Changes)
-    remade: bool = False
-    """Whether another model than before makes all vectors."""
 
     def about_source(self, *, is_written: bool) -> tuple[str, ...]:
         """What to report about the source: that its repository cannot be read, or that it has few pages. Where nothing
@@ -116,8 +114,7 @@ def build(
 def _compare(plan: _Plan, readers: contextlib.ExitStack) -> BuildReport | None:
     """Open the index that exists, list the documents, and report if both are alike."""
     plan.standing, plan.reasons = _standing(plan.index, readers, plan.request.force)
-    _keep_site(plan)
-    _keep_whole(plan)
+    _ensure_replaceable(plan)
     plan.scan = plan.source.scan(plan.standing.identities() if plan.standing else None)
     return None if plan.request.force else _up_to_date(plan, plan.standing, plan.index)
 
@@ -156,9 +153,7 @@ def _update(plan: _Plan, writer: Writer, opened: contextlib.ExitStack) -> Indexe
     force, standing, provider = plan.request.force, plan.standing, plan.provider
     if standing and not force:
         connection.fill(writer.connection, standing.connection)
-        before = writer.reader.meta()["embedding_model_digest"]
         plan.reasons += adapt(writer, plan.wanted)
-        plan.remade = before != provider.digest
     else:
         connection.lay_out(writer.connection, provider.dimensions)
         writer.set_meta(plan.wanted)
@@ -201,8 +196,6 @@ def _publish(plan: _Plan, indexer: Indexer, readers: contextlib.ExitStack) -> Bu
     publication.finish()
     request.progress("writing", 1, 1)
     tally = indexer.tally
-    if plan.remade and tally.embedded and not tally.reused and not tally.failed:
-        reasons.append("All vectors were made again.")
     if tally.kept:
         again = counted(tally.kept, "passage", "could")
         reasons.append(f"{again} not be embedded again: the vectors from before are kept. {tally.refusal}".strip())
@@ -251,27 +244,24 @@ def _standing(index: Path, opened: contextlib.ExitStack, force: bool) -> tuple[R
         return None, [str(error)]
 
 
-def _keep_site(plan: _Plan) -> None:
-    """Raise :class:`BuildError` if plain files would replace an index that was built with a site."""
-    standing, index, source = plan.standing, plan.index, plan.source
-    if plan.request.force or source.excluded_hashes is not None:
+def _ensure_replaceable(plan: _Plan) -> None:
+    """Raise :class:`BuildError` if plain files would replace an index that was built with a site, or a shard one of all
+    pages."""
+    standing, index, source, shard = plan.standing, plan.index, plan.source, plan.request.shard
+    if plan.request.force:
         return
     # An index that was damaged may still say that it was built with a site.
-    if connection.is_marked_as_site(index) if standing is None else standing.excluded_hashes() is not None:
+    of_site = connection.is_marked_as_site(index) if standing is None else standing.excluded_hashes() is not None
+    if of_site and source.excluded_hashes is None:
         raise BuildError(
             f"{index} was built with a site, by 'mkdocs build'. A build from the {source.name} would lose the site's "
             "page addresses and add pages that the site leaves out. Run 'mkdocs build', or name another file with "
             "--index. To replace it all the same, add --force."
         )
-
-
-def _keep_whole(plan: _Plan) -> None:
-    """Raise :class:`BuildError` if a shard would replace an index of all pages."""
-    standing, shard = plan.standing, plan.request.shard
-    if shard is not None and standing is not None and not plan.request.force and standing.meta().get("shard") is None:
+    if shard is not None and standing is not None and standing.meta().get("shard") is None:
         raise BuildError(
-            f"{plan.index} has all pages, and shard {shard} would replace it. Name another file with --index. To "
-            "replace it all the same, add --force."
+            f"{index} has all pages, and shard {shard} would replace it. Name another file with --index. To replace it "
+            "all the same, add --force."
         )
 
 

@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from anvil.build.indexer import Indexer
+from anvil.build.row_updates import Indexer
 from anvil.embedding.provider import EmbeddingProvider, LocalExecutor
 from anvil.errors import AnvilError, ConfigError, DocumentRejected, DocumentTooLarge, NotFound
 from anvil.formats.characters import plain_name

@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from anvil.build.indexer import Indexer
+from anvil.build.row_updates import Indexer
 from anvil.embedding.provider import EmbeddingProvider
 from anvil.errors import AnvilError, ConfigError, DocumentRejected, DocumentTooLarge, ProviderError
 from anvil.formats.data_formats import timestamp

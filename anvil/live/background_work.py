@@ -293,7 +293,7 @@ class VectorWorker(Worker):
 
     def _embed(self, copy: WorkingCopy, rows: list[ChunkText]) -> tuple[list[ChunkVectors], str | None]:
         """The windows and vectors of each chunk, and the reason of a failure."""
-        from anvil.build.indexer import cut
+        from anvil.build.row_updates import cut
         from anvil.index_file.table_rows import window_key
         from anvil.index_file.writer import quantized
         from anvil.live.working_copy import ChunkVectors

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from anvil.build.indexer import Indexer, StoredVectors, without
+from anvil.build.row_updates import Indexer, StoredVectors, without
 from anvil.documents import document_source
 from anvil.documents.document_source import DocumentSource
 from anvil.embedding.provider import EmbeddingProvider
@@ -305,7 +305,7 @@ class WorkingCopy:
         self.source = self._tree and site_view.view_of(self._tree, artifact)
 
     def _update(self, entries: Mapping[str, str], changes: Changes) -> None:
-        """See :meth:`anvil.build.indexer.Indexer.update`."""
+        """See :meth:`anvil.build.row_updates.Indexer.update`."""
         assert self.source is not None
         copy = self._writable()
         indexer = self._indexer()

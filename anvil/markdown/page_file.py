@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -12,8 +13,8 @@ from anvil.text.headings import page_title
 from anvil.text.references import TargetSpan
 from anvil.values import UNKNOWN_TIME, Document
 
-_NOT_PLAIN = re.compile(r"[\"\\\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
-"""Characters that a quoted value of YAML has as an escape."""
+_NOT_PRINTED = re.compile(r"[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
+"""Characters that a quoted value of YAML has as an escape, besides those of JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,12 +122,5 @@ def one_line(text: str) -> str:
 
 def _quoted(value: str) -> str:
     """A value as a double-quoted scalar of YAML, which no reader takes for a number, a date or a Boolean."""
-    return f'"{_NOT_PLAIN.sub(_escape, value)}"'
-
-
-def _escape(match: re.Match[str]) -> str:
-    character = match[0]
-    if character in '"\\':
-        return f"\\{character}"
-    code = ord(character)
-    return "\\uFFFD" if 0xD800 <= code <= 0xDFFF else f"\\u{code:04X}"
+    whole = value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # half of a surrogate pair is no text
+    return _NOT_PRINTED.sub(lambda found: f"\\u{ord(found[0]):04X}", json.dumps(whole, ensure_ascii=False))

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from anvil.build.indexer import Indexer
+from anvil.build.row_updates import Indexer
 from anvil.documents.document_source import DocumentSource
 from anvil.embedding.provider import EmbeddingProvider
 from anvil.formats import patterns

@@ -20,18 +20,14 @@ HEADINGS = ", ".join(LEVELS)
 
 
 def headings_of(content: Content) -> tuple[Heading, ...]:
-    """The headings of a page in order, also those that have no id."""
+    """The headings of a page in order, also those that have no id. Of a signature the text is its name."""
+    skipped = content.skipped
     return tuple(
-        Heading(LEVELS[node.tag or ""], anchor_of(node), text_of(node, content.skipped))
+        Heading(LEVELS[node.tag or ""], anchor_of(node), signature_name(node, skipped) or _text(node, skipped))
         for root in content.roots
-        for node, begins in html_tree.walk(root, content.skipped)
+        for node, begins in html_tree.walk(root, skipped)
         if begins and node.is_element_node and node.tag in LEVELS
     )
-
-
-def text_of(heading: Element, skipped: Container[int]) -> str:
-    """The text of a heading; of a signature its name."""
-    return signature_name(heading, skipped) or " ".join(spaced_text(heading, skipped).split())
 
 
 def anchor_of(heading: Element) -> str:
@@ -132,7 +128,7 @@ def signature_name(node: Element, skipped: Container[int] = frozenset()) -> str:
     if "doc-heading" not in names:
         return ""
     named = html_tree.first(node, _MKDOCSTRINGS)
-    text = "" if named is None else _plain(spaced_text(named, skipped))
+    text = "" if named is None else _text(named, skipped)
     for end in _END_OF_NAME:
         text = text.partition(end)[0]
     return text.strip()
@@ -149,7 +145,7 @@ def entry_of(node: Element, skipped: Container[int]) -> tuple[str, str]:
     named = html_tree.first(node, _ENTRY_NAME)
     with_id = (node, html_tree.first(node, "[id], a[name]"), node.parent)
     ids = [_id(each) for each in with_id if each is not None]
-    return _plain(spaced_text(named if named is not None else node, skipped)), next(filter(None, ids), "")
+    return _text(named if named is not None else node, skipped), next(filter(None, ids), "")
 
 
 def template_title(node: Element) -> str:
@@ -169,6 +165,10 @@ def _of_sphinx(node: Element) -> str:
             entry_names.append(module + _plain(part.text()))
             module = ""
     return ", ".join(entry_names)
+
+
+def _text(element: Element, skipped: Container[int]) -> str:
+    return _plain(spaced_text(element, skipped))
 
 
 def _plain(text: str) -> str:

@@ -97,7 +97,6 @@ class _Converter:
         self._tables: list[Table] = []
         self._tabs: list[deque[str]] = [deque()]
         self._level = 0
-        self._api_depth = 0
         self._entry_level = 0
         self._entry_levels: dict[int, int] = {}
         """Element with entries of an API -> the level of the heading above them. Headings in an entry are below its."""
@@ -458,18 +457,8 @@ class _Converter:
             return self._block(node)
         self.writer.end()
         is_api = self.writer.at_top and html_tree.first(node, "dt.sig") is not None  # as Sphinx's autodoc writes it
-        if is_api:
-            self._api_depth += 1
-            self._lists.append(_List(api=True))
-            self._at_end(node, self._close_api)
-        else:
-            self._open_list(node, _List())
+        self._open_list(node, _List(api=is_api))
         return True
-
-    def _close_api(self) -> None:
-        self.writer.end()
-        self._lists.pop()
-        self._api_depth -= 1
 
     def _term(self, node: Element) -> bool:
         if self.writer.in_line or not self._lists:
@@ -499,7 +488,8 @@ class _Converter:
         anchor = node.attributes.get("id") or ""
         name = (signature_name(node) or text) if anchor else ""
         if name:
-            self._add_heading(min(6, max(1, self._level) + self._api_depth), anchor, name, self._code_line(name))
+            level = max(1, self._level) + sum(each.api for each in self._lists)
+            self._add_heading(min(6, level), anchor, name, self._code_line(name))
         if text and text != name:
             self.writer.raw(self._code_line(text))
             self.writer.end()

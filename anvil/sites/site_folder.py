@@ -8,7 +8,6 @@ memory; their Markdown waits in a temporary file until it is read.
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import re
 import tempfile
@@ -25,13 +24,14 @@ from anvil.documents import document_source
 from anvil.documents.document_source import DocumentSource, hash_path
 from anvil.documents.file_changes import modified_ns
 from anvil.errors import SourceError
-from anvil.formats.data_formats import canonical
+from anvil.formats.data_formats import canonical, strict_json
 from anvil.git.objects import blob_id
 from anvil.settings.schema import SiteOptions, SourceOptions
 from anvil.sites import page_addresses, page_choice, site_listing, source_files
 from anvil.sites.page_cache import KnownFile, SiteCache, cache_folder
 from anvil.sites.page_choice import PageFacts, SitePage
 from anvil.sites.site_listing import INVENTORY, SiteListing, list_site
+from anvil.system import safe_files
 from anvil.values import UNKNOWN_TIME, Document, KnownTimes, Progress, Scan, Skipped, silent
 from anvil.wording import counted
 
@@ -438,15 +438,12 @@ class SiteFolder:
         return {"rendered": True, **{key: value for key, value in optional.items() if value is not None}}
 
     def _declared_versions(self, listing: SiteListing) -> list[str]:
-        if "versions.json" not in listing.others or listing.others["versions.json"][0] > MAX_DECLARED_BYTES:
-            return []
-        try:
-            declared = json.loads((self.folder / "versions.json").read_bytes())
-        except (OSError, ValueError):
-            return []
-        if not isinstance(declared, list):
-            return []
-        names = [each.get("version") if isinstance(each, dict) else each for each in declared]
+        declared = None
+        if "versions.json" in listing.others:
+            with suppress(OSError, ValueError):
+                declared = strict_json(safe_files.text(self.folder / "versions.json", MAX_DECLARED_BYTES))
+        listed = declared if isinstance(declared, list) else []
+        names = [each.get("version") if isinstance(each, dict) else each for each in listed]
         return [name for name in names if isinstance(name, str)]
 
 

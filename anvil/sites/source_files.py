@@ -48,7 +48,7 @@ def mapped(
         page.file: unquote(page_addresses.split(page.facts.edit_url).path) for page in candidates if page.facts.edit_url
     }
     prefix = _common_prefix(edited.values(), existing)
-    copied = _common_folder(copies.values(), existing)
+    copied = _common_prefix(files, frozenset(copies.values())) or ""
     # The surest evidence first, because a source that is taken is no candidate for another page: the link to edit, the
     # copies of the generator, a path that only one source has, the same name and title.
     for page in candidates:
@@ -80,26 +80,13 @@ def mapped(
 
 
 def _common_prefix(paths: Iterable[str], known: frozenset[str]) -> str | None:
-    """What is in front of the files' paths in most of the given ones; None when none names a file."""
+    """What is in front of ``known`` paths in most of the given ones; None when none ends with a known one."""
     prefixes: Counter[str] = Counter()
     for path in paths:
-        at = 0
-        while (at := path.find("/", at)) >= 0:
-            at += 1
+        for at in (0, *(slash.end() for slash in re.finditer("/", path))):
             if path[at:] in known:
                 prefixes[path[:at]] += 1
     return page_addresses.most_common(prefixes)
-
-
-def _common_folder(paths: Iterable[str], known: frozenset[str]) -> str:
-    """The folder in which most of the paths are files, such as ``source/``; ``""`` for the top."""
-    names = {path.rpartition("/")[2]: path for path in paths}
-    folders: Counter[str] = Counter()
-    for file in known:
-        path = names.get(file.rpartition("/")[2])
-        if path is not None and f"/{file}".endswith(f"/{path}"):
-            folders[file[: len(file) - len(path)]] += 1
-    return page_addresses.most_common(folders) or ""
 
 
 def _key(path: str) -> str:

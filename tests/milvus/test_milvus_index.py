@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import anvil
-from anvil.build.indexer import cut
+from anvil.build.row_updates import cut
 from anvil.documents.working_tree import WorkingTree
 from anvil.embedding.provider import Embedded
 from anvil.errors import ArtifactMissing, ConfigError, NotFound, ProviderError, SourceError, Unreachable

@@ -216,3 +216,15 @@ def test_a_sitemap_in_the_folder_of_a_language_names_pages_at_the_top(tmp_path: 
         },
     )
     assert set(scanned(site)) == {"index.html", "guide/index.html", "de/index.html"}
+
+
+@pytest.mark.parametrize(
+    ("declared", "version"),
+    [('["7"]', "7"), ('[{"version": "7"}]', "7"), ("[" * 100_000, None), ('{"7": 1}', None), ("\xff", None)],
+)
+def test_versions_are_those_that_a_site_names(tmp_path: Path, declared: str, version: str | None) -> None:
+    write(tmp_path, {"index.html": page("Start", "<p>Text.</p>"), "7/index.html": page("Seven", "<p>Other text.</p>")})
+    (tmp_path / "versions.json").write_bytes(declared.encode("latin-1"))
+    with closing(SiteFolder(tmp_path, SiteOptions())) as source:
+        source.scan()
+        assert source.pages()["7/index.html"].version == version
