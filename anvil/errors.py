@@ -96,5 +96,9 @@ class BuildError(AnvilError):
     """An index cannot be built or written: folder read-only, disk full, cluster lost."""
 
 
+class FolderVanished(BuildError):
+    """The folder of an index was emptied, moved or replaced while the index was written."""
+
+
 class IndexBusy(BuildError):
     """Another process is still building the index after the timeout."""

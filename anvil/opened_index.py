@@ -13,7 +13,16 @@ from typing import TYPE_CHECKING
 
 from anvil import registry
 from anvil._version import __version__
-from anvil.errors import AnvilError, ArtifactError, ArtifactMissing, BuildError, ConfigError, NotFound, SourceError
+from anvil.errors import (
+    AnvilError,
+    ArtifactError,
+    ArtifactMissing,
+    BuildError,
+    ConfigError,
+    FolderVanished,
+    NotFound,
+    SourceError,
+)
 from anvil.index_file.manifest_keys import recorded
 from anvil.live.index_location import CLOSED, IndexLocation
 from anvil.requests import BuildRequest, OpenRequest
@@ -291,7 +300,7 @@ class OpenedIndex:
         for _ in range(MAX_SITE_ROUNDS):
             try:
                 return self._build_site_once(build, request)
-            except FileNotFoundError:  # of the index's folder, which the generator has emptied
+            except (FolderVanished, ArtifactMissing, FileNotFoundError):  # the generator has emptied it
                 if self.location.path.exists():
                     raise
         raise BuildError(

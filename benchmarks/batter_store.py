@@ -294,7 +294,8 @@ def crafted(battery: Battery, chance: random.Random | None = None, share: float 
 def flips(battery: Battery, chance: random.Random, rounds: int) -> None:
     """One bit in each page, and ``rounds`` more anywhere."""
     data = bytearray(battery.sound.read_bytes())
-    places = [page + chance.randrange(4096) for page in range(0, len(data), 4096)]
+    page_size = int.from_bytes(data[16:18], "big")  # https://sqlite.org/fileformat.html#page_size
+    places = [page + chance.randrange(page_size) for page in range(0, len(data), page_size)]
     places += [chance.randrange(len(data)) for _ in range(rounds)]
     for place in places:
         bit = 1 << chance.randrange(8)

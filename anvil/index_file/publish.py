@@ -20,7 +20,7 @@ from pathlib import Path
 
 import apsw
 
-from anvil.errors import AnvilError, ArtifactRejected, BuildError
+from anvil.errors import AnvilError, ArtifactMissing, ArtifactRejected, BuildError, FolderVanished
 from anvil.index_file import connection, fts_table, table_rows, verify
 from anvil.index_file.writer import Writer, checksum
 from anvil.settings.schema import INDEX_NAME
@@ -37,8 +37,8 @@ _POLL_INTERVAL_S = 0.05
 def exclusive(path: Path, timeout_s: float = LOCK_TIMEOUT_S, *, parents: bool = True) -> Iterator[None]:
     """Hold the lock of the index at ``path``. The folder is made if needed, with ``parents`` also those above it.
 
-    Raises :class:`IndexBusy` when another process still holds the lock after ``timeout_s`` seconds, and
-    :class:`BuildError` when the lock cannot be made.
+    Raises :class:`IndexBusy` when another process still holds the lock after ``timeout_s`` seconds,
+    :class:`BuildError` when the lock cannot be made, and :class:`FolderVanished` in place of an error that comes of it.
     """
     lock = path.with_name(path.name + LOCK_SUFFIX)
     try:
@@ -49,11 +49,19 @@ def exclusive(path: Path, timeout_s: float = LOCK_TIMEOUT_S, *, parents: bool = 
         ) from error
     with connection.translated(path):
         handle = _acquire(lock, time.monotonic() + timeout_s)
+    held = lock.stat()
     try:
         yield
+    except (ArtifactMissing, BuildError, OSError) as error:
+        if _is_current(lock, held):
+            raise
+        problem = f"{path.parent} was emptied or replaced while the index was written. Build the index again."
+        raise FolderVanished(problem) from error
     finally:
-        _remove(path.with_name(path.name + NEW_SUFFIX))
-        removed = _remove(lock)
+        removed = True
+        if _is_current(lock, held):  # else these are the files of the process that writes in the new folder
+            _remove(path.with_name(path.name + NEW_SUFFIX))
+            removed = _remove(lock)
         handle.close()
         if not removed:  # Windows removes no open file. Elsewhere this could remove the lock of the next process.
             _remove(lock)

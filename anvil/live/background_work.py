@@ -118,7 +118,7 @@ class InitialBuild:
             done_before = done
             self.note = f"The index is being built: {done:,} of {total:,} pages."
         self.reading = False
-        self.note = "The index is being built: all text is there, its vectors are not yet."
+        self.note = "The index is being built: all text is there already."
 
     def _report(self, stage: str, done: int, total: int) -> None:
         self._raise_if_cancelled()

@@ -11,7 +11,7 @@ import apsw
 import pytest
 
 import anvil
-from anvil.errors import ArtifactRejected, BuildError
+from anvil.errors import ArtifactRejected, BuildError, FolderVanished
 from anvil.index_file import connection, publish, published_manifest, table_rows, verify
 from anvil.index_file.manifest_keys import SETTINGS
 from anvil.index_file.publish import Publication
@@ -141,6 +141,27 @@ def test_a_documentation_folder_that_was_renamed_is_not_made_again(tmp_path: Pat
     with anvil.open(docs, index, "none") as opened, pytest.raises(BuildError, match="cannot be made"):
         opened.index()
     assert not (tmp_path / "docs").exists()
+
+
+def test_a_folder_that_is_replaced_while_an_index_is_written_is_told_and_left_alone(tmp_path: Path) -> None:
+    """As by a deployment, which changes a link on the path."""
+    write(tmp_path / "old/docs", {"a.md": "# A\n\nText.\n"})
+    linked(tmp_path / "current", tmp_path / "old")
+    lock = tmp_path / "new/index.db.lock"
+
+    def deploy(now: str, done: int, total: int) -> None:
+        if now == "writing" and not lock.exists():
+            write(tmp_path / "new", {"docs/a.md": "# B\n", "index.db.lock": "", "index.db.new": "of another process"})
+            (tmp_path / "link").symlink_to("new")
+            os.replace(tmp_path / "link", tmp_path / "current")
+
+    current = tmp_path / "current"
+    with (
+        anvil.open(current / "docs", current / "index.db", "none", progress=deploy) as opened,
+        pytest.raises(FolderVanished, match="current was emptied or replaced while the index was written"),
+    ):
+        opened.index()
+    assert lock.exists() and (tmp_path / "new/index.db.new").read_text() == "of another process"
 
 
 def test_a_file_that_was_replaced_after_its_examination_is_not_placed(tmp_path: Path) -> None:
