@@ -29,7 +29,9 @@ from anvil.system import safe_files
 
 # NAME@RANGE, or NAME@npm:REAL@RANGE for a package that is called REAL in the registry; others may follow
 _YARN_HEAD = re.compile(r'"?(@?[^@"\s,]+)@(?:npm:(@?[^@"\s,]+)@?)?([^"\n,]*)[^\n]*:\s*')
-_BERRY = re.compile(r"(@?[^@]+)@(npm:|workspace:|(?:https?|git|ssh):)([^\s:]+)")
+_BERRY = re.compile(r"(@?[^@]+)@([a-z+]+)[:@]([^\s:]*).*")
+"""``name@npm:1.2.0``, ``name@workspace:folder``, ``name@git@host:path``; in npm with ``::``, what was downloaded."""
+_BERRY_INSIDE = ("workspace", "portal", "link", "file")
 _YARN_VERSION = re.compile(r'  version "([^"\n]*)"\s*')
 # "/name/1.2.0_peer", "/name@1.2.0(peer)" and "name@1.2.0(peer)", as pnpm wrote them one after the other
 _PNPM_KEY = re.compile(r"/?(@[^/]+/[^/@]+|[^/@]+)[/@]([^/(_]+)(?:[(_].*)?", re.DOTALL)
@@ -114,8 +116,9 @@ def _yarn(text: str) -> NamedPackages:
         for row in _mapping(data_formats.read_yaml(text, strings=True)).values():
             resolution = _mapping(row, "one of its entries").get("resolution")
             match = _BERRY.fullmatch(resolution) if isinstance(resolution, str) else None
-            if match:
-                packages.append((match[1], {"npm:": match[3], "workspace:": None}.get(match[2], ELSEWHERE)))
+            if match and match[2] != "patch":  # the package that is patched has an entry too
+                address = None if match[2] in _BERRY_INSIDE else ELSEWHERE
+                packages.append((match[1], match[3] if match[2] == "npm" else address))
         return packages, {}
     head = None
     for line in text.splitlines():

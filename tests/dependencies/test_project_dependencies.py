@@ -100,6 +100,22 @@ def test_yarn_1() -> None:
     assert parsed("yarn.lock", aliased) == [("@a/b", "1.3.0", False), ("debug", "4.4.3", False)]
 
 
+def test_yarn_berry_says_where_a_package_is_from() -> None:
+    rows = {
+        "@a/b": "npm:1.3.0::__archiveUrl=https%3A%2F%2Fnpm.corp%2Fb.tgz",
+        "b": "patch:b@npm%3A1.0.0#fix.patch",
+        "c": "portal:./c::locator=root%40workspace%3A.",
+        "d": "git@github.com:acme/d.git#commit=00",
+    }
+    text = "".join(f'"{name}@x":\n  resolution: "{name}@{from_}"\n' for name, from_ in rows.items())
+    locked = project_dependencies.parse("npm", "yarn.lock", f"__metadata:\n  version: 8\n{text}", "y")
+    assert [(each.name, each.version, each.elsewhere) for each in locked] == [
+        ("@a/b", "1.3.0", False),
+        ("c", None, False),
+        ("d", None, True),
+    ]
+
+
 def test_a_workspace_of_bun() -> None:
     """A member's own version of a package is named by the member, and an alias by the package that it stands for."""
     text = (DATA / "bun" / "bun.lock").read_text(encoding="utf-8")
