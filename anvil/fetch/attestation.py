@@ -310,7 +310,7 @@ class Examiner:
         if self._builder is None:
             raise ConfigError(
                 f"{shown} must have an attestation, but nothing says who must have built it. Name the repository with "
-                "--attested-by OWNER/REPO, or with attested_by in the configuration."
+                "attested_by in the configuration, or with --attested-by OWNER/REPO of 'anvil pull'."
             )
         if not is_installed():
             raise ConfigError(

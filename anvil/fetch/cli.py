@@ -18,7 +18,7 @@ from anvil.fetch.settings import FetchOptions
 from anvil.requests import OpenRequest
 from anvil.settings import index_url
 from anvil.values import Changes
-from anvil.wording import counted
+from anvil.wording import counted, size
 
 if TYPE_CHECKING:
     from anvil.api import Anvil
@@ -218,9 +218,9 @@ def _report(pulled: Pulled) -> dict[str, Any]:
 def _rendered(pulled: Pulled, build: str) -> str:
     """What was pulled, from where, its commit, and how it differs from the working tree."""
     fetched, manifest = pulled.fetched, pulled.fetched.manifest
-    size = f"{counted(manifest.pages, 'page')}, {counted(manifest.chunks, 'chunk')}, {manifest.size / 1e6:.1f} MB"
+    counts = f"{counted(manifest.pages, 'page')}, {counted(manifest.chunks, 'chunk')}, {size(manifest.size)}"
     done = "is up to date" if pulled.outcome == "unchanged" else "pulled"
-    lines = [f"{output.relative(pulled.path)} {done}: {size}, from {fetched.origin}."]
+    lines = [f"{output.relative(pulled.path)} {done}: {counts}, from {fetched.origin}."]
     if fetched.attestation is not None:
         lines.append(f"Its attestation is valid: built by {fetched.attestation.shown}.")
     if fetched.commit:

@@ -88,7 +88,7 @@ def test_pull_insists_on_who_must_have_built_it(published: Server, here: Path, i
 def test_the_configuration_insists(published: Server, here: Path) -> None:
     write(here, {"anvil.toml": "[fetch]\nrequire_attestation = true\n"})
     line = ("pull", published.url, "--to", "docs.db")
-    assert "nothing says who must have built it. Name the repository with --attested-by" in complaint(*line, cwd=here)
+    assert "nothing says who must have built it. Name the repository with attested_by" in complaint(*line, cwd=here)
     write(here, {"anvil.toml": '[fetch]\nrequire_attestation = true\nattested_by = "acme/docs"\n'})
     assert "built by acme/docs" in program(*line, cwd=here).stdout
     write(here, {"anvil.toml": '[fetch]\nattested_by = "acme"\n'})
