@@ -177,7 +177,7 @@ def test(options: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
             runner.annotate(
                 "warning",
                 f"The questions are not compared with {branch}: this checkout lacks its commits. "
-                "Set fetch-depth: 0 for actions/checkout.",
+                f"{pull_request.FETCH_ALL}",
             )
         for sentence in report.notes:
             runner.annotate("warning", sentence)
@@ -221,7 +221,7 @@ def impact(options: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
                 runner.annotate(
                     "warning",
                     "What the change means for the documentation is not examined: this checkout lacks the commits of "
-                    f"{pull_request.base_branch()}. Set fetch-depth: 0 for actions/checkout.",
+                    f"{pull_request.base_branch()}. {pull_request.FETCH_ALL}",
                 )
         if base is None:
             if pull_request.base_branch() is None:

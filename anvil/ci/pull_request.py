@@ -1,4 +1,5 @@
-"""The pull request that a job is for, and one comment on it, which says what its change means for the documentation.
+"""The pull request of GitHub, or the merge request of GitLab, that a job is for; and one comment on a pull request,
+which says what its change means for the documentation.
 
 The comment is written once, then updated. It is found again by a hidden mark at the start of its text. Others can write
 that mark too, so only a comment of the token's own user counts. The token of a job is a bot's and may not ask who it
@@ -25,6 +26,7 @@ from anvil.system import safe_files
 if TYPE_CHECKING:
     from anvil.api import Anvil
 
+FETCH_ALL = 'Fetch the history: "fetch-depth: 0" for actions/checkout, or GIT_DEPTH: "0" at GitLab.'
 MARK = "<!-- anvil impact -->"
 MAX_CHARS = 60_000
 """Characters of a comment. GitHub refuses one of more than 65,536."""
@@ -40,14 +42,19 @@ _HEADERS = {"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": "20
 _REPOSITORY = re.compile(r"[A-Za-z0-9_-]+/[A-Za-z0-9._-]+")
 
 
+def _variable(*names: str) -> str:
+    """The first of these variables of a runner that is set."""
+    return next(filter(None, map(os.environ.get, names)), "") or ""
+
+
 def base_branch() -> str | None:
     """The branch that a pull request is for; None in other runs."""
-    return os.environ.get("GITHUB_BASE_REF") or None
+    return _variable("GITHUB_BASE_REF", "CI_MERGE_REQUEST_TARGET_BRANCH_NAME") or None
 
 
 def own_branch() -> str:
     """The branch that the run is for."""
-    return os.environ.get("GITHUB_HEAD_REF") or os.environ.get("GITHUB_REF_NAME") or ""
+    return _variable("GITHUB_HEAD_REF", "GITHUB_REF_NAME", "CI_COMMIT_REF_NAME")
 
 
 def base_commit(opened: Anvil) -> str | None:
@@ -61,21 +68,24 @@ def base_commit(opened: Anvil) -> str | None:
 
 
 def described() -> tuple[str, int | None]:
-    """The title and the number of the pull request that the run is for, as GitHub names them in a file; ``""`` and None
-    elsewhere."""
+    """The title and the number of the pull request that the run is for, as GitHub names them in a file; the title of a
+    merge request; ``""`` and None elsewhere."""
     event = os.environ.get("GITHUB_EVENT_PATH")
     payload = None
     with suppress(OSError, ValueError):  # without a title the subjects of the commits are there
         payload = json_object(safe_files.text(Path(event))) if event else None
     request = (payload or {}).get("pull_request")
     title, number = (request.get("title"), request.get("number")) if isinstance(request, dict) else (None, None)
-    return title if isinstance(title, str) else "", number if type(number) is int and number > 0 else None
+    title = title if isinstance(title, str) else _variable("CI_MERGE_REQUEST_TITLE")
+    return title, number if type(number) is int and number > 0 else None
 
 
 def revisions() -> list[str]:
-    """Where the branch of a pull request is found: below the merge that GitHub checks out, or as fetched."""
+    """Where the branch of a pull request is found: below the merge that GitHub checks out, at the commit that GitLab
+    names, or as fetched."""
     merge = os.environ.get("GITHUB_SHA") if os.environ.get("GITHUB_REF", "").endswith("/merge") else None
-    return ([f"{merge}^1"] if merge else []) + [f"origin/{base_branch()}"]
+    named = f"{merge}^1" if merge else _variable("CI_MERGE_REQUEST_DIFF_BASE_SHA")
+    return [*([named] if named else []), f"origin/{base_branch()}"]
 
 
 # --- the comment ----------------------------------------------------------------------------------------------

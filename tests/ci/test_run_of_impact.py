@@ -52,6 +52,19 @@ def test_a_pull_request_gets_notices_and_a_part_of_the_summary(root: Path, tmp_p
     assert (tmp_path / "output").read_text() == "impact=1\n"
 
 
+def test_a_merge_request_of_gitlab_is_known_by_its_variables(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    base = run(root, "rev-parse", "origin/main")
+    run(root, "update-ref", "-d", "refs/remotes/origin/main")  # GitLab fetches the merge request alone
+    for name in ("GITHUB_ACTIONS", "GITHUB_BASE_REF", "GITHUB_EVENT_PATH"):
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("CI_MERGE_REQUEST_TARGET_BRANCH_NAME", "main")
+    monkeypatch.setenv("CI_MERGE_REQUEST_DIFF_BASE_SHA", base)
+    monkeypatch.setenv("CI_MERGE_REQUEST_TITLE", "Rename `--max-size`")
+    done = program("ci", "impact", cwd=root)
+    assert "notice: docs/limits.md:7: This section may be wrong after this change" in done.stdout
+    assert "which is in the title of the change" in done.stdout
+
+
 def test_it_fails_when_asked(root: Path) -> None:
     program("ci", "impact", "--fail-impact", "true", cwd=root, code=1)
 
