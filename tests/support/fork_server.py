@@ -23,6 +23,7 @@ import array
 import atexit
 import contextlib
 import ctypes
+import functools
 import gc
 import importlib
 import json
@@ -31,6 +32,7 @@ import os
 import re
 import runpy
 import select
+import shutil
 import signal
 import socket
 import subprocess
@@ -209,8 +211,19 @@ def command_line(name: str) -> list[str]:
     """The words by which git or a shell starts a known program: by forking, or else ``python -m NAME``."""
     if subprocess.Popen is not _ForkingPopen:
         return [sys.executable, "-m", name]
-    client = str(Path(__file__).with_name("fork_client.py"))
-    return [sys.executable, "-I", "-S", client, _server_of(name).address, name]
+    return [*_client(), _server_of(name).address, name]
+
+
+@functools.cache
+def _client() -> list[str]:
+    """The client of a fork server: compiled where there is a C compiler, as hundreds are started."""
+    source, compiler = Path(__file__).with_name("fork_client.c"), shutil.which("cc")
+    if compiler is None:
+        return [sys.executable, "-I", "-S", str(source.with_suffix(".py"))]
+    folder = tempfile.TemporaryDirectory()
+    _kept.append(folder)
+    subprocess.run([compiler, "-O1", "-o", f"{folder.name}/client", str(source)], check=True)
+    return [f"{folder.name}/client"]
 
 
 class _ForkingPopen(subprocess.Popen[Any]):
@@ -418,7 +431,7 @@ def _fork_own_server(program: str, address: str) -> dict[str, Any] | None:
 def _serve(connection: socket.socket, listener: socket.socket) -> dict[str, Any] | None:
     """Fork at each request. Returns a request in the process that was forked for it, None in the fork server.
 
-    ``connection`` leads to the test process; clients that git or a shell started (fork_client.py) come to ``listener``.
+    ``connection`` leads to the test process; clients that git or a shell started (fork_client) come to ``listener``.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     while True:
@@ -481,6 +494,9 @@ def _received(connection: socket.socket) -> tuple[dict[str, Any], array.array[in
         return None
     streams.frombytes(ancillary[0][2])
     request: dict[str, Any] = marshal.loads(connection.recv(int.from_bytes(head, "big"), socket.MSG_WAITALL))
+    name, arguments, filters = request["program"]  # those of a client are bytes
+    request["program"] = (os.fsdecode(name), [os.fsdecode(each) for each in arguments], filters)
+    request["cwd"] = os.fsdecode(request["cwd"])
     request["environment"] = {os.fsdecode(key): os.fsdecode(value) for key, value in request["environment"].items()}
     return request, streams
 
