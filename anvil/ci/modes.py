@@ -148,8 +148,8 @@ def _values(opened: Anvil, contents: summary.Contents, embedded: int, is_changed
     return {
         "index-path": str(opened.index_path.absolute()),
         "digest": contents.digest,
-        "pages": str(contents.after.pages),
-        "chunks": str(contents.after.chunks),
+        "pages": str(contents.after["documents"]),
+        "chunks": str(contents.after["chunks"]),
         "embedded": str(embedded),
         "changed": str(is_changed).lower(),
     }
@@ -337,8 +337,8 @@ def _contents(
         of_site=reader.excluded_hashes() is not None,
         site_folder=None if site is None else relative(opened.base / site),
         pages_url=_pages_url(opened),
-        after=_size(reader),
-        before=_size(old) if old else None,
+        after=_counts(reader),
+        before=_counts(old) if old else None,
         difference=index_diff.difference(old, reader) if old else None,
         since=pull_request.base_branch() if base else None,
         health=content_health.examine(reader),
@@ -357,9 +357,8 @@ def _pages_url(opened: Anvil) -> str | None:
     return f"{server}/{repository}/blob/{commit}/{below}"
 
 
-def _size(reader: Reader) -> summary.Size:
-    counts, size = reader.counts(), os.path.getsize(reader.connection.filename)
-    return summary.Size(counts["documents"], counts["sections"], counts["chunks"], size)
+def _counts(reader: Reader) -> dict[str, int]:
+    return {**reader.counts(), "bytes": os.path.getsize(reader.connection.filename)}
 
 
 def _write_site_files(opened: Anvil, options: CiOptions, runner: Runner) -> None:

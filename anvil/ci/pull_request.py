@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from anvil.ci.runners import Runner
+from anvil.ci.runners import Runner, bounded
 from anvil.errors import AnvilError, ConfigError, FetchError, Unreachable
 from anvil.fetch import github
 from anvil.formats.data_formats import json_object
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 FETCH_ALL = 'Fetch the history: "fetch-depth: 0" for actions/checkout, or GIT_DEPTH: "0" at GitLab.'
 MARK = "<!-- anvil impact -->"
-MAX_CHARS = 60_000
-"""Characters of a comment. GitHub refuses one of more than 65,536."""
+MAX_BYTES = 65_000
+"""Bytes of a comment. GitHub refuses one of more than 65,536 characters."""
 NOTHING = "Nothing that this change makes wrong in the documentation is likely now."
 _CUT = "\n\n*The rest is in the summary of the job.*"
 _PER_PAGE = 100
@@ -120,10 +120,7 @@ def keep_current(findings: str, runner: Runner) -> None:
 
 def text(findings: str) -> str:
     """The text of the comment, cut at the end of a line when it is long."""
-    whole = f"{MARK}\n\n{findings.strip() or NOTHING}"
-    if len(whole) > MAX_CHARS:
-        whole = whole[: MAX_CHARS - len(_CUT)].rpartition("\n")[0] + _CUT
-    return whole
+    return bounded(f"{MARK}\n\n{findings.strip() or NOTHING}", MAX_BYTES, _CUT)
 
 
 def _earlier(api: _Api, comments: str) -> dict[str, Any] | None:

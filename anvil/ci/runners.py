@@ -88,7 +88,7 @@ class Runner:
     def summarize(self, markdown: str) -> None:
         if self._summary:
             taken = os.path.getsize(self._summary) if os.path.exists(self._summary) else 0
-            _append(self._summary, bounded(markdown, taken))
+            _append(self._summary, bounded(markdown, max(MAX_SUMMARY_BYTES - taken, 0), _CUT))
 
 
 class GitHub(Runner):
@@ -127,13 +127,13 @@ def entry(name: str, value: str) -> str:
     return f"{name}<<{delimiter}\n{value}\n{delimiter}\n"
 
 
-def bounded(markdown: str, taken: int = 0) -> str:
-    """``markdown``, cut at the end of a line so that with the ``taken`` bytes before it, it fits a summary."""
+def bounded(markdown: str, max_bytes: int, cut: str) -> str:
+    """``markdown``, cut at the end of a line where it has more than ``max_bytes``, with ``cut`` at its end."""
     data = markdown.encode()
-    if len(data) + taken <= MAX_SUMMARY_BYTES:
+    if len(data) <= max_bytes:
         return markdown
-    room = max(MAX_SUMMARY_BYTES - taken - len(_CUT.encode()), 0)
-    return data[:room].rpartition(b"\n")[0].decode("utf-8", "ignore") + (_CUT if room else "")
+    room = max(max_bytes - len(cut.encode()), 0)
+    return data[:room].rpartition(b"\n")[0].decode("utf-8", "ignore") + (cut if room else "")
 
 
 def _append(path: str, text: str) -> None:

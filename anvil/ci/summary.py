@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import quote
@@ -41,20 +41,11 @@ MAX_BAR_CHARS = 30
 
 
 @dataclass(frozen=True, slots=True)
-class Size:
-    """How much an index holds, and its bytes."""
-
-    pages: int
-    sections: int
-    chunks: int
-    bytes: int
-
-
-@dataclass(frozen=True, slots=True)
 class Contents:
     """The values that a summary shows.
 
-    ``index`` and ``docs`` are paths as shown. ``before`` is the size of the last index, ``difference`` the changes
+    ``index`` and ``docs`` are paths as shown. ``after``: how many documents, sections and chunks the index has, and its
+    bytes. ``before`` is that of the last index, ``difference`` the changes
     since; both are None without a last index. A build has a ``report``, a check has the ``stale`` pages. ``of_site``:
     the index was built with a site; ``site_folder``: that of a site built by another generator than MkDocs, as shown.
     ``since``: the branch of ``before`` and ``difference``, None for the last run. ``pages_url``: the address of the
@@ -65,8 +56,8 @@ class Contents:
     docs: str
     digest: str
     commit: str | None
-    after: Size
-    before: Size | None
+    after: Mapping[str, int]
+    before: Mapping[str, int] | None
     difference: IndexDifference | None
     health: ContentHealth
     report: BuildReport | None = None
@@ -162,11 +153,9 @@ def _origin(contents: Contents) -> str:
 
 def _numbers(contents: Contents) -> str:
     after, before, health, report = contents.after, contents.before, contents.health, contents.report
-    rows = [
-        (name.title(), f"{now:,}", _grown(now, getattr(before, name, None)))
-        for name, now in (("pages", after.pages), ("sections", after.sections), ("chunks", after.chunks))
-    ]
-    rows.append(("Size", size(after.bytes), _grown(after.bytes, before.bytes if before else None, in_bytes=True)))
+    names = {"Pages": "documents", "Sections": "sections", "Chunks": "chunks"}
+    rows = [(name, f"{after[key]:,}", _grown(key, after, before)) for name, key in names.items()]
+    rows.append(("Size", size(after["bytes"]), _grown("bytes", after, before)))
     if report:
         if health.windows:
             rows.append(("Passages embedded", f"{report.embedded:,}", ""))
@@ -179,12 +168,12 @@ def _numbers(contents: Contents) -> str:
     return table(("", "now", f"since {_since(contents)}"), rows, "lrr")
 
 
-def _grown(now: int, before: int | None, in_bytes: bool = False) -> str:
+def _grown(key: str, after: Mapping[str, int], before: Mapping[str, int] | None) -> str:
     if before is None:
         return ""
-    more = now - before
+    more = after[key] - before[key]
     sign = "+" if more > 0 else "\u2212" if more < 0 else "±"
-    return f"{sign}{size(abs(more)) if in_bytes else format(abs(more), ',')}"
+    return f"{sign}{size(abs(more)) if key == 'bytes' else format(abs(more), ',')}"
 
 
 # --- changes -------------------------------------------------------------------------------------------------

@@ -139,7 +139,7 @@ def _current(dependencies: Iterable[Dependency], entry: LockedDocs, entries: Seq
     if entry.version in versions:
         return entry.version
     # of several versions, one that no entry has yet
-    taken = {each.version for each in entries if each.name == entry.name}
+    taken = {each.version for each in entries if (each.ecosystem, each.name) == package}
     return next((version for version in versions if version not in taken), versions[0] if versions else None)
 
 

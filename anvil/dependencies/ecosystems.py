@@ -44,12 +44,8 @@ class PackageEcosystem(Protocol):
 
     @property
     def LOCKFILES(self) -> Mapping[str, Callable[[str], NamedPackages]]:
-        """Name of a lockfile -> its reader, which raises ValueError and RecursionError. The first that a project has is
-        read: others are exports of it, or left over."""
-
-    def other_lockfile(self, name: str) -> Callable[[str], NamedPackages] | None:
-        """The reader of a file with one of many names; None for another file. All that a project has are read, where
-        it has none of :attr:`LOCKFILES`."""
+        """Name of a lockfile, or a pattern as of :mod:`fnmatch` -> its reader, which raises ValueError and
+        RecursionError. The first that a project has is read, of a pattern all: others are exports, or left over."""
 
     def installed(self, base: Path) -> InstalledPackages | None:
         """What is installed in the project in ``base``; None where there is no place for it."""

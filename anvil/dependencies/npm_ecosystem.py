@@ -173,11 +173,6 @@ LOCKFILES: Mapping[str, Callable[[str], NamedPackages]] = {
 }
 
 
-def other_lockfile(name: str) -> Callable[[str], NamedPackages] | None:
-    """None: lockfiles of npm have no other names."""
-    return None
-
-
 # --- the registry ---------------------------------------------------------------------------------------
 
 

@@ -7,6 +7,7 @@ wrong is one error. Packages of the project itself (a folder, a workspace) are l
 
 from __future__ import annotations
 
+import fnmatch
 import posixpath
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -54,8 +55,8 @@ def parse(ecosystem: Ecosystem, name: str, text: str, place: str, project: str =
 
 def reader(ecosystem: Ecosystem, name: str) -> Callable[[str], NamedPackages] | None:
     """The reader of a lockfile of an ecosystem, by the file's name; None for another file."""
-    module = ecosystems.of(ecosystem)
-    return module.LOCKFILES.get(name) or module.other_lockfile(name)
+    lockfiles = ecosystems.of(ecosystem).LOCKFILES.items()
+    return next((read for pattern, read in lockfiles if fnmatch.fnmatchcase(name, pattern)), None)
 
 
 def direct_names(ecosystem: Ecosystem, name: str, text: str, place: str) -> set[str]:
@@ -120,8 +121,8 @@ def _of_ecosystem(base: Path, ecosystem: Ecosystem) -> set[Dependency]:
     for name, text in projects.items():
         origins = dict.fromkeys(direct_names(ecosystem, name, text, str(base / name)), name) | origins
     direct = {*origins}
-    lockfiles = [base / name for name in module.LOCKFILES if name in files][:1]
-    lockfiles = lockfiles or [base / name for name in files if module.other_lockfile(name) is not None]
+    matches = (fnmatch.filter(files, pattern) for pattern in module.LOCKFILES)
+    lockfiles = [base / name for name in next(filter(None, matches), ())]
     if not lockfiles and projects:  # that of its workspace
         above = (folder / name for folder in ecosystems.project_folders(base)[1:] for name in module.LOCKFILES)
         lockfiles = [path for path in above if path.is_file()][:1]

@@ -154,15 +154,10 @@ LOCKFILES: Mapping[str, Callable[[str], NamedPackages]] = {
     "poetry.lock": functools.partial(_tables, "package"),
     "pdm.lock": functools.partial(_tables, "package"),
     "pylock.toml": _pylock,
+    "pylock.*.toml": _pylock,
     "Pipfile.lock": _pipfile_lock,
+    "requirements*.txt": _requirements,
 }
-
-
-def other_lockfile(name: str) -> Callable[[str], NamedPackages] | None:
-    """The format of ``requirements*.txt`` and of a named ``pylock.*.toml``."""
-    if re.fullmatch(r"requirements[\w.-]*\.txt", name):
-        return _requirements
-    return _pylock if re.fullmatch(r"pylock\.[^.]+\.toml", name) else None
 
 
 # --- the index of packages ------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from anvil.ci import pull_request, runners, summary
-from anvil.ci.pull_request import MARK, MAX_CHARS, NOTHING
+from anvil.ci.pull_request import MARK, MAX_BYTES, NOTHING
 from anvil.impact.values import AffectedSection, Impact
 
 TOKEN = "ghs_very-secret"
@@ -227,5 +227,5 @@ def test_text_of_documents_cannot_be_markup_mentions_or_links(api: Api) -> None:
 
 def test_a_long_text_is_cut_at_the_end_of_a_line() -> None:
     whole = pull_request.text("\n".join(f"| {number} |" + "x" * 500 for number in range(500)))
-    assert len(whole) <= MAX_CHARS
+    assert len(whole.encode()) <= MAX_BYTES
     assert whole.endswith("x\n\n*The rest is in the summary of the job.*")

@@ -15,7 +15,7 @@ from markdown_it import MarkdownIt
 from anvil.build.report import BuildReport
 from anvil.ci import summary
 from anvil.ci.runners import visible
-from anvil.ci.summary import Contents, Size
+from anvil.ci.summary import Contents
 from anvil.git_drivers.index_diff import IndexDifference, PageChange, SectionChange
 from anvil.search.content_health import Bar, ContentHealth, Pair, Spot
 from anvil.values import Changes
@@ -46,7 +46,8 @@ POORLY = ContentHealth(
     chunk_sizes=BARS,
 )
 REPORT = BuildReport("built", "x", "0" * 64, 41, 296, 331, 6, 1, Changes(), seconds=1.234)
-AFTER, BEFORE = Size(41, 312, 296, 2_112_000), Size(40, 310, 297, 2_100_000)
+AFTER = {"documents": 41, "sections": 312, "chunks": 296, "bytes": 2_112_000}
+BEFORE = {"documents": 40, "sections": 310, "chunks": 297, "bytes": 2_100_000}
 DIFFERENCE = IndexDifference(
     (
         PageChange("changed", "index.md", tuple(SectionChange("changed", f"Home > {n}") for n in range(8))),

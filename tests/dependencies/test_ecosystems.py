@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from anvil.dependencies import ecosystems, npm_ecosystem, python_ecosystem
+from anvil.dependencies import ecosystems, npm_ecosystem, project_dependencies, python_ecosystem
 from anvil.dependencies.ecosystems import PackageEcosystem
 from anvil.dependencies.settings import DepsOptions
 from anvil.dependencies.values import ECOSYSTEMS
@@ -18,8 +18,6 @@ def test_each_ecosystem_has_its_module_and_the_key_of_its_registry() -> None:
 
 def test_no_file_is_of_two_ecosystems() -> None:
     names = [name for module in MODULES.values() for name in (*module.PROJECT_FILES, *module.LOCKFILES)]
-    assert len(names) == len(set(names)) == 13
+    assert len(names) == len(set(names)) == 15
     for name in (*names, "requirements-dev.txt", "pylock.dev.toml", "Cargo.lock"):
-        assert (
-            sum(name in module.LOCKFILES or module.other_lockfile(name) is not None for module in MODULES.values()) <= 1
-        )
+        assert sum(project_dependencies.reader(each, name) is not None for each in ECOSYSTEMS) <= 1
