@@ -57,11 +57,6 @@ def head(site: PublishedSite) -> str:
     return f"# {one_line(site.name)}\n" + (f"\n> {one_line(site.summary)}\n" if one_line(site.summary) else "")
 
 
-def part_of_full(page: MarkdownPage, text: str) -> str:
-    """A page in ``llms-full.txt``. ``text``: of the page, with links that start from the top of the site."""
-    return f"\n<!-- {page.url or page.path} -->\n\n{text}"
-
-
 def _sections(pages: Sequence[MarkdownPage]) -> dict[str, list[MarkdownPage]]:
     """Title -> pages, in the order of the first page of each; the optional ones are last."""
     by_folder = None if any(page.above is not None for page in pages) else _by_folder(pages)

@@ -27,7 +27,7 @@ from anvil.index_file.table_rows import StoredDocument
 from anvil.markdown import llms, twins
 from anvil.markdown.llms import PublishedSite
 from anvil.markdown.page_file import MarkdownPage, page_of, render
-from anvil.markdown.twins import Layout, SiteLinks, SitePlace, TwinLinks, relative
+from anvil.markdown.twins import SiteLinks, SitePlace, TwinLinks, relative
 from anvil.search.pages import page_text
 from anvil.sites import page_addresses
 from anvil.sites.page_choice import SitePage
@@ -104,10 +104,17 @@ def write(
         listed.append(replace(page, text=""))
         if size_of_all <= llms.MAX_FULL_BYTES:
             text = references.with_targets(page.text, spans, links.of(place.base, llms.FULL))
-            all_pages.append(llms.part_of_full(page, text))
+            all_pages.append(f"\n<!-- {page.url or page.path} -->\n\n{text}")
             size_of_all += len(all_pages[-1].encode(errors="replace"))
         linked.append((place, page.path))
-    notes = [*_collisions(layout), *_unnamed(layout)]
+    notes = []
+    if layout.refused:
+        paths = [f"{path} of {html}" for path, html in sorted(layout.refused.items())]
+        named = first_of(paths, MAX_PATHS_SHOWN)
+        notes.append(f"Another page has this Markdown file too, so it is not written: {named}.")
+    if unnamed := sorted(html for html in layout.files if not page_addresses.is_plain(html)):
+        named = first_of(unnamed, MAX_PATHS_SHOWN)
+        notes.append(f"{named}: no Markdown, because no system but Unix has such a file name.")
     if is_whole:
         has_full = size_of_all <= llms.MAX_FULL_BYTES
         if has_full:
@@ -120,19 +127,6 @@ def write(
     files.save(files.link_html([each for each in linked if each[1] in files.own] if link_html else [], is_whole))
     notes += files.notes()
     return MarkdownReport(len(listed), len(files.own), files.written, files.removed, tuple(notes))
-
-
-def _collisions(layout: Layout) -> list[str]:
-    if not layout.refused:
-        return []
-    named = [f"{path} of {html}" for path, html in sorted(layout.refused.items())]
-    return [f"Another page has this Markdown file too, so it is not written: {first_of(named, MAX_PATHS_SHOWN)}."]
-
-
-def _unnamed(layout: Layout) -> list[str]:
-    paths = sorted(html for html in layout.files if not page_addresses.is_plain(html))
-    named = first_of(paths, MAX_PATHS_SHOWN)
-    return [f"{named}: no Markdown, because no system but Unix has such a file name."] if paths else []
 
 
 class _Files:

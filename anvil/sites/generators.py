@@ -401,13 +401,14 @@ def generator_of(tree: Tree) -> Generator:
         (element.attributes.get("content") or "").strip().lower()
         for element in html_tree.select(tree, "meta[name=generator i]")
     ]
-    is_known = any(generator.meta and meta.startswith(generator.meta) for generator in GENERATORS for meta in metas)
+
+    def is_named(generator: Generator) -> bool:
+        return bool(generator.meta) and any(meta.startswith(generator.meta) for meta in metas)
+
+    is_known = any(map(is_named, GENERATORS))
     for generator in GENERATORS:
-        named = bool(generator.meta) and any(meta.startswith(generator.meta) for meta in metas)
-        if named or not generator.meta:
-            if not generator.markup or html_tree.first(tree, generator.markup) is not None:
-                return generator
         # the markup of a theme alone: not of a page that names another generator here, which may have the same theme
-        elif generator.markup and not is_known and html_tree.first(tree, generator.markup) is not None:
+        may_be = is_named(generator) or not generator.meta or (generator.markup and not is_known)
+        if may_be and (not generator.markup or html_tree.first(tree, generator.markup) is not None):
             return generator
     return UNKNOWN

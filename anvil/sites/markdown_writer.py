@@ -357,7 +357,9 @@ class Table:
     def begin_row(self, row: Element) -> None:
         """The cells that follow are of a new row."""
         if not self._rows and row.parent is not None:
-            self._has_header = row.parent.tag == "thead" or "table-header" in html_tree.classes(row)
+            tags = {cell.tag for cell in row.iter()}
+            is_named = row.parent.tag == "thead" or "table-header" in html_tree.classes(row)
+            self._has_header = is_named or ("th" in tags and "td" not in tags)
         self._rows.append([])
 
     @property
@@ -371,8 +373,6 @@ class Table:
         while self._covered.get(len(row), 0):
             self._covered[len(row)] -= 1
             row.append("")
-        if len(self._rows) == 1 and cell.tag == "th" and not row:
-            self._has_header = self._has_header or _is_header_row(cell)
         if rows > 1:
             self._covered.update(dict.fromkeys(range(len(row), len(row) + columns), rows - 1))
         row.extend([text.replace("|", "\\|"), *[""] * (columns - 1)])
@@ -408,13 +408,3 @@ def _line(cells: list[str]) -> str:
 def _span(cell: Element, attribute: str) -> int:
     value = cell.attributes.get(attribute)
     return min(MAX_SPAN, int(value)) if value and value.isascii() and value.isdigit() and int(value) > 0 else 1
-
-
-def _is_header_row(cell: Element) -> bool:
-    """Whether the cells of the row, from this first one on, are all headers."""
-    following = cell.next
-    while following is not None:
-        if following.tag == "td":
-            return False
-        following = following.next
-    return True

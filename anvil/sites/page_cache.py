@@ -1,5 +1,5 @@
-"""What is known of the HTML files of a site: by the hash of their bytes, so that an unchanged one is not parsed again,
-and that hash by the signature of the file, so that it is not even read.
+"""What is known of the HTML files of a site: those with the same bytes are not parsed again, and those with the same
+signature are not even read.
 
 The cache is one file in the user's cache folder. It can be deleted at any time.
 """
@@ -26,59 +26,41 @@ def cache_folder(site: Path) -> Path:
 
 
 class KnownFile(NamedTuple):
-    """An HTML file that was read: its signature, the digest of it and of its Markdown, and the path and signature of
-    this Markdown if the site has it.
-    ``linked``: the paths at which the Markdown may be that the page links to, also if the site has none of them yet."""
+    """An HTML file that was read: its signature, None for one that does not tell its content; the digest of it and of
+    its Markdown; and the path and signature of this Markdown if the site has it.
+    ``linked``: the paths at which the Markdown may be that the page links to, also if the site has none of them yet.
+    ``facts``: what it says about its page."""
 
-    signature: Signature
+    signature: Signature | None
     digest: str
     linked: tuple[str, ...]
     twin: str | None
     twin_signature: Signature | None
+    facts: PageFacts
 
 
 class SiteCache:
-    """Hash of a file's bytes -> what it says about its page; path of a file -> its hash. ``options`` that read other
-    content start an empty cache."""
+    """The files of a site as they were read last, by their paths. ``options`` that read other content start an empty
+    cache."""
 
     def __init__(self, file: Path, options: SiteOptions) -> None:
         self._file = file
-        kept = [list(PageFacts._fields), list(KnownFile._fields)]
-        self._head = [__version__, READER_VERSION, *kept, list(options.content), list(options.ignore)]
-        self._known: dict[str, PageFacts] = {}
-        self._used: dict[str, PageFacts] = {}
+        fields = [list(KnownFile._fields), list(PageFacts._fields)]
+        self._head = [__version__, READER_VERSION, *fields, list(options.content), list(options.ignore)]
         self.files: dict[str, KnownFile] = {}
-        """The files whose signature tells their content."""
         try:
             stored = json.loads(self._file.read_bytes())
             if stored["head"] == self._head:
-                self._known = {digest: PageFacts.of_json(values) for digest, values in stored["pages"].items()}
-                self.files = {path: _file(values) for path, values in stored["files"].items()}
+                self.files = {path: _known_file(values) for path, values in stored["files"].items()}
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
-            self._known, self.files = {}, {}  # missing, of another version, or damaged: the pages are read
-
-    @property
-    def is_empty(self) -> bool:
-        return not self._known and not self._used
-
-    def get(self, digest: str) -> PageFacts | None:
-        """What is known of a file with these bytes."""
-        facts = self._known.get(digest) or self._used.get(digest)
-        if facts is not None:
-            self._used[digest] = facts
-        return facts
-
-    def put(self, digest: str, facts: PageFacts) -> None:
-        self._used[digest] = facts
+            return  # missing, of another version, or damaged: the pages are read
 
     def save(self, files: Mapping[str, KnownFile]) -> None:
-        """Write what was used since the last call and the signatures, if they differ. A folder that cannot be written
-        has no cache."""
-        is_same = self._used.keys() == self._known.keys() and files == self.files
-        self._known, self._used, self.files = self._used, {}, dict(files)
-        if is_same:
+        """Write the files if they differ. A folder that cannot be written has no cache."""
+        if files == self.files:
             return
-        stored = {"head": self._head, "pages": dict(sorted(self._known.items())), "files": dict(sorted(files.items()))}
+        self.files = dict(files)
+        stored = {"head": self._head, "files": dict(sorted(files.items()))}
         text = json.dumps(stored, ensure_ascii=True, separators=(",", ":"))
         try:
             user_folders.make(self._file.parent)
@@ -87,6 +69,7 @@ class SiteCache:
             return
 
 
-def _file(values: list[Any]) -> KnownFile:
-    signature, digest, linked, twin, twin_signature = values
-    return KnownFile(tuple(signature), str(digest), tuple(linked), twin, twin_signature and tuple(twin_signature))
+def _known_file(values: list[Any]) -> KnownFile:
+    signature, digest, linked, twin, twin_signature, facts = values
+    signatures = [each and tuple(each) for each in (signature, twin_signature)]
+    return KnownFile(signatures[0], digest, tuple(linked), twin, signatures[1], PageFacts.of_json(facts))

@@ -209,16 +209,16 @@ class SiteFolder:
         facts: dict[str, PageFacts] = {}
         unknown: list[tuple[str, str | None]] = []
         before, self._files = self._files, {}
+        known = {file.digest: file.facts for file in before.values()}
         for path in sorted(listing.html):
             file = before.get(path)
             if file is None or not listing.is_current(file, path):
                 is_read = True
-                file = None if self._cache.is_empty else self._hashed(path, listing)
-            known = self._cache.get(file.digest) if file is not None else None
-            if file is None or known is None:
+                file = self._hashed(path, listing, known) if known else None
+            if file is None:
                 unknown.append((path, listing.twins.get(path)))
                 continue
-            facts[path], self._files[path] = known, file
+            facts[path], self._files[path] = file.facts, file
             if path in before and before[path].digest != file.digest:
                 self._texts.pop(path, None)
         if unknown:
@@ -228,19 +228,20 @@ class SiteFolder:
                 self._progress("reading the site", done, len(unknown))
                 facts[answer.path] = answer.facts
                 if answer.digest:
-                    self._cache.put(answer.digest, answer.facts)
-                    self._files[answer.path] = _known_file(answer, answer.path, listing)
+                    self._files[answer.path] = _known_file(answer, answer.path, listing, answer.facts)
                     self._store(answer.path, answer.text)
             self._progress("reading the site", len(unknown), len(unknown))
         return facts, is_read or bool(unknown)
 
-    def _hashed(self, path: str, listing: SiteListing) -> KnownFile | None:
+    def _hashed(self, path: str, listing: SiteListing, known: Mapping[str, PageFacts]) -> KnownFile | None:
         from anvil.sites import reader_processes
 
         try:
-            return _known_file(reader_processes.load(self.folder, path, listing.twins.get(path)), path, listing)
+            loaded = reader_processes.load(self.folder, path, listing.twins.get(path))
         except OSError:
             return None  # reading it tells the reason
+        facts = known.get(loaded.digest)
+        return None if facts is None else _known_file(loaded, path, listing, facts)
 
     def rules(self) -> PageRules:
         """The user's selectors of the content."""
@@ -460,10 +461,10 @@ def _without_address(chosen: Sequence[SitePage]) -> Iterator[str]:
 
 
 def _known_file(
-    read: reader_processes.Loaded | reader_processes.AnsweredFile, path: str, listing: SiteListing
+    read: reader_processes.Loaded | reader_processes.AnsweredFile, path: str, listing: SiteListing, facts: PageFacts
 ) -> KnownFile:
     signature = None if read.twin is None else listing.others.get(read.twin)
-    return KnownFile(listing.html[path], read.digest, read.linked, read.twin, signature)
+    return KnownFile(listing.html[path], read.digest, read.linked, read.twin, signature, facts)
 
 
 def _title(tree: DocumentSource, path: str) -> str:

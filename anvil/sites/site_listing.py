@@ -27,6 +27,8 @@ from anvil.values import Skipped
 
 HTML_ENDINGS = (".html", ".htm", ".xhtml")
 INVENTORY = "objects.inv"
+_ABOUT_PAGES = re.compile(r"(?:.*/)?(?:sitemap[^/]*\.xml|objects\.inv|[^/]*\.md)|_sources/.*|versions\.json", re.S)
+"""Other files of a site that say something about its pages."""
 
 
 @dataclass(frozen=True)
@@ -73,8 +75,11 @@ class SiteListing:
         )
 
     def lasting(self, files: Mapping[str, KnownFile]) -> dict[str, KnownFile]:
-        """The files without those whose signature does not tell their content for good."""
-        return {path: file for path, file in files.items() if path not in self.fresh and file.twin not in self.fresh}
+        """The files without the signatures that do not tell their content for good."""
+        return {
+            path: file._replace(signature=None) if path in self.fresh or file.twin in self.fresh else file
+            for path, file in files.items()
+        }
 
 
 def list_site(folder: Path, max_page_bytes: int) -> SiteListing:
@@ -116,7 +121,7 @@ def _state(
         return Skipped(plain_name(path), BAD_NAME)
     if entry.is_symlink():
         return Skipped(path, "it is a link to another file or folder") if _is_html(path) or entry.is_dir() else None
-    if path == SITE_SEARCH or not (_is_html(path) or (path not in own and _is_about_pages(path))):
+    if path == SITE_SEARCH or not (_is_html(path) or (path not in own and _ABOUT_PAGES.fullmatch(path))):
         return None
     try:
         state = entry.stat(follow_symlinks=False)
@@ -146,17 +151,6 @@ def _files(folder: Path) -> Iterator[tuple[str, os.DirEntry[str]]]:
                     waiting.append((entry.path, f"{path}/"))
             else:
                 yield path, entry
-
-
-def _is_about_pages(path: str) -> bool:
-    name = path.rpartition("/")[2]
-    return (
-        (name.startswith("sitemap") and name.endswith(".xml"))
-        or path == "versions.json"
-        or name == INVENTORY
-        or path.startswith("_sources/")
-        or name.endswith(".md")
-    )
 
 
 MAX_BYTES = 50_000_000
