@@ -48,8 +48,7 @@ def exclusive(path: Path, timeout_s: float = LOCK_TIMEOUT_S, *, parents: bool = 
             f"{path.parent} cannot be made ({error.strerror}). Choose another place for the index."
         ) from error
     with connection.translated(path):
-        handle = _acquire(lock, time.monotonic() + timeout_s)
-    held = lock.stat()
+        handle, held = _acquire(lock, time.monotonic() + timeout_s)
     try:
         yield
     except (ArtifactMissing, BuildError, OSError) as error:
@@ -67,7 +66,8 @@ def exclusive(path: Path, timeout_s: float = LOCK_TIMEOUT_S, *, parents: bool = 
             _remove(lock)
 
 
-def _acquire(lock: Path, deadline: float) -> apsw.Connection:
+def _acquire(lock: Path, deadline: float) -> tuple[apsw.Connection, os.stat_result]:
+    """The connection that holds the lock, and the state of its file."""
     while True:
         # A link must not be followed, and SQLite would run the journal of a database that is not empty.
         if (state := safe_files.regular_file(lock)) is not None and state.st_size:
@@ -80,7 +80,7 @@ def _acquire(lock: Path, deadline: float) -> apsw.Connection:
             handle.pragma("journal_mode", "off")  # nothing is written, so no journal is made
             handle.execute("BEGIN EXCLUSIVE")
             if _is_current(lock, opened):
-                return handle
+                return handle, opened
             # The process before removed this file with its lock. The next process will lock another file.
         except FileNotFoundError:
             pass
