@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import importlib.metadata
 import os
@@ -141,17 +142,24 @@ def sqlite_vec(project: ExaminedProject) -> Iterator[Finding]:
 
 def _required(extra: str | None) -> list[Requirement]:
     """What this Python needs for an extra, or for Anvil itself; nothing when Anvil is not installed."""
-    from packaging.requirements import Requirement  # it is one of the packages that may be missing
 
     def holds(requirement: Requirement, extra: str) -> bool:
         return requirement.marker is None or requirement.marker.evaluate({"extra": extra})
 
     is_installed = _version(installation.DISTRIBUTION) is not None
     names = importlib.metadata.requires(installation.DISTRIBUTION) if is_installed else None
-    requirements = [Requirement(name) for name in names or ()]
+    requirements = _parsed(tuple(names or ()))
     if extra is None:
         return [each for each in requirements if holds(each, "")]
     return [each for each in requirements if holds(each, extra) and not holds(each, "")]
+
+
+@functools.cache
+def _parsed(requirements: tuple[str, ...]) -> list[Requirement]:
+    """Parsed once for all extras: that was half of the time of ``anvil doctor``."""
+    from packaging.requirements import Requirement  # it is one of the packages that may be missing
+
+    return [Requirement(each) for each in requirements]
 
 
 def _version(distribution: str) -> str | None:

@@ -32,7 +32,7 @@ def project(tmp_path: Path) -> Path:
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Installation:
     made = Installation(tmp_path_factory.mktemp("installed"), wheel(tmp_path_factory.getbasetemp()))
-    made.offer(["apsw", "sqlite-vec"])
+    made.offer(["sqlite-vec"])
     return made
 
 
@@ -137,9 +137,14 @@ def test_sqlite_vec_that_cannot_be_loaded(installed: Installation, project: Path
 
 
 def test_sqlite_that_cannot_be_loaded(installed: Installation, project: Path) -> None:
-    (library,) = [each.name for each in (installed.site / "apsw").glob("__init__.*.*")]
-    installed.replace(f"apsw/{library}", b"no library")
-    answer, _ = healed(installed, project, "packages", "apsw cannot be loaded")
+    """Its command is that of any package that cannot be loaded, such as sqlite-vec."""
+    (library,) = (installed.site / "apsw").glob("__init__.*.*")
+    kept = library.read_bytes()
+    installed.replace(f"apsw/{library.name}", b"no library")
+    answer = asked(installed, project)
+    installed.replace(f"apsw/{library.name}", kept)
+    (wrong,) = [each for each in of(answer, "packages") if each["verdict"] == "wrong"]
+    assert "apsw cannot be loaded" in wrong["text"] and wrong["fix"].endswith("--force-reinstall --no-deps apsw")
     unseen = {each["subject"] for each in answer["findings"] if each["verdict"] == "unseen"}
     assert "sqlite" in unseen and of(answer, "git")[0]["verdict"] == of(answer, "documents")[0]["verdict"] == "ok"
 
