@@ -100,12 +100,10 @@ def _rendered(finding: Finding, indent: int) -> str:
 
 
 def _summary(findings: list[Finding]) -> str:
-    counts = {verdict: sum(finding.verdict == verdict for finding in findings) for verdict in EXIT_CODES}
-    parts = []
-    if counts["wrong"]:
-        parts.append(f"{counted(counts['wrong'], 'thing', 'are')} wrong")
-    if counts["unseen"]:
-        parts.append(f"{counts['unseen']} could not be examined")
-    if counts["note"]:
-        parts.append(counted(counts["note"], "note"))
-    return f"{', '.join(parts) or 'Nothing is wrong'}."
+    count = {verdict: sum(finding.verdict == verdict for finding in findings) for verdict in EXIT_CODES}
+    parts: dict[Verdict, str] = {
+        "wrong": f"{counted(count['wrong'], 'thing', 'are')} wrong",
+        "unseen": f"{count['unseen']} could not be examined",
+        "note": counted(count["note"], "note"),
+    }
+    return f"{', '.join(part for verdict, part in parts.items() if count[verdict]) or 'Nothing is wrong'}."

@@ -429,7 +429,7 @@ def of_history(history: History, docs: IndexedPages) -> Iterator[Evidence]:
         if page not in docs.titles:
             continue
         for pair in pairs:
-            feature: Feature = "joint folder" if pair.source.endswith("/") else "joint change"
+            feature = "joint folder" if pair.source.endswith("/") else "joint change"
             reason = f"changed together with {pair.source} in {pair.both} of {pair.all} commits"
             yield Evidence(feature, page, None, min(1.0, pair.share), reason, None, pair.source)
     most = max(history.often.values(), default=1.0)

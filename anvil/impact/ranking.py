@@ -10,7 +10,6 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal
 
 from anvil.impact.evidence import IndexedPages
 from anvil.impact.names import Name
@@ -248,9 +247,5 @@ def evidence_features(evidence: Iterable[Evidence]) -> dict[ChangeFeature, float
     for each in evidence:
         of_page[each.path].append(each)
     strengths = [features(own) for own in of_page.values()]
-    kinds: tuple[Literal["public name gone", "joint change", "prose"], ...] = (
-        "public name gone",
-        "joint change",
-        "prose",
-    )
+    kinds = ("public name gone", "joint change", "prose")
     return {kind: max((own.get(kind, 0.0) for own in strengths), default=0.0) for kind in kinds}

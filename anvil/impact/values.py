@@ -6,41 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-Feature = Literal[
-    "public name gone",
-    "name gone",
-    "name new",
-    "name touched",
-    "name near",
-    "text",
-    "title search",
-    "title name",
-    "title path",
-    "same name",
-    "path words",
-    "link",
-    "joint change",
-    "joint folder",
-    "often changed",
-    "prose",
-]
-"""What is weighed: each kind of evidence has one or several. The functions of :mod:`anvil.impact.evidence` say what
-each one is, and :data:`anvil.impact.ranking.WEIGHTS` what it counts."""
-ChangeFeature = Literal[
-    "words new",
-    "words fix",
-    "words internal",
-    "first word new",
-    "first word fix",
-    "breaking",
-    "tests",
-    "surface files",
-    "new words in code",
-    "public name gone",
-    "joint change",
-    "prose",
-]
-"""What is weighed of a change as a whole; see :mod:`anvil.impact.ranking`."""
+Feature = str
+"""What is weighed of a page, a key of :data:`anvil.impact.ranking.WEIGHTS`: each kind of evidence has one or several.
+The functions of :mod:`anvil.impact.evidence` say what each one is."""
+ChangeFeature = str
+"""What is weighed of a change as a whole, a key of :data:`anvil.impact.ranking.CHANGE_WEIGHTS`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -352,29 +352,22 @@ def _docusaurus(files: FileTree, folder: str, names: Mapping[str, bool]) -> Site
     for site in (folder, *(join(folder, name) for name in _SITE_FOLDERS if names.get(name))):
         inner = files.names(site) or {}
         config = next((name for name in inner if re.fullmatch(r"docusaurus\.config\.[cm]?[jt]s", name)), None)
-        if config is not None:
-            source = _JS_COMMENT.sub("", files.read(posixpath.join(site, config)) or "")
-            named = (posixpath.normpath(join(site, path)) for path in _settings(source, "path") if path)
-            content = next((path for path in named if f"{files.docs}/".startswith(f"{path}/")), None)
-            if content is not None or site == folder:
-                return _docusaurus_site(files, site, content)
+        source = _JS_COMMENT.sub("", files.read(posixpath.join(site, config)) or "") if config is not None else ""
+        contents = [posixpath.normpath(join(site, path)) for path in _settings(source, "path") if path]
+        if config is not None and site == folder:
+            contents += [join(site, "docs"), files.docs]  # such as versioned_docs/version-2.0
+        for content in contents:
+            if f"{files.docs}/".startswith(f"{content}/"):
+                return SiteRules(
+                    "docusaurus",
+                    "docusaurus",
+                    content=content,
+                    starts=(content, site),
+                    assets=(join(site, "static"),),
+                    dynamic=_any(_MDX, _MACROS),
+                    silent=frozenset({"undefined-reference"}),
+                )
     return None
-
-
-def _docusaurus_site(files: FileTree, folder: str, named: str | None) -> SiteRules:
-    """The rules of a site in ``folder``. ``named``: the content that its configuration names."""
-    content = named or join(folder, "docs")
-    if not f"{files.docs}/".startswith(f"{content}/"):
-        content = files.docs  # such as versioned_docs/version-2.0
-    return SiteRules(
-        "docusaurus",
-        "docusaurus",
-        content=content,
-        starts=(content, folder),
-        assets=(join(folder, "static"),),
-        dynamic=_any(_MDX, _MACROS),
-        silent=frozenset({"undefined-reference"}),
-    )
 
 
 def _settings(source: str, key: str) -> list[str]:

@@ -16,7 +16,7 @@ from anvil.lint import linted_page
 from anvil.lint.built_site import BuiltSite, Lookup
 from anvil.lint.link_targets import Generator, LinkTarget, Site
 from anvil.lint.linted_page import LintPage
-from anvil.lint.settings import LEVELS, Level, LintOptions
+from anvil.lint.settings import LEVELS, RULE_NAMES, Level, LintOptions
 from anvil.search.content_health import Pair
 from anvil.text.headings import UNTITLED, slug
 from anvil.text.references import Link
@@ -41,6 +41,10 @@ _TEMPLATE_KEYS = frozenset({"template", "layout", "hero", "pageLayout"})
 """Keys in the front matter of pages that a template fills."""
 _REDIRECT_KEYS = frozenset({"redirect", "redirect_to", "redirect_url", "redirectTo"})
 """Keys in the front matter of pages that only lead to others."""
+_START_PAGES = frozenset({"index", "readme", "_index", "summary", "404", "home", "_sidebar", "_footer"})
+"""Names of pages that no page has to link to."""
+_SHOWN_BY_GITHUB = frozenset({"license", "contributing", "code_of_conduct", "security", "support", "governance"})
+"""Names of pages of a repository to which GitHub's own pages link."""
 _CONTRIBUTORS = ("ALL-CONTRIBUTORS-LIST:START", "ALL-CONTRIBUTORS-LIST:END")
 """Around the table of contributors that a bot writes. Its links to anchors such as ``#code-ada`` lead nowhere by
 design."""
@@ -408,9 +412,10 @@ def orphan_page(documentation: Documentation) -> Iterator[Issue]:
     if documentation.built is None and site.rules.nav is None and site.rules.generator != "github":
         return
     included = {file for page in site.pages.values() for file in page.included}
+    shown_names = _START_PAGES | _SHOWN_BY_GITHUB if site.rules.generator == "github" else _START_PAGES
     for path, page in site.pages.items():
         name = posixpath.splitext(posixpath.basename(path))[0].lower()
-        if name in ("index", "readme", "_index", "summary", "404", "home", "_sidebar", "_footer") or name[:1] in "_.":
+        if name in shown_names or name[:1] in "_.":
             continue
         if any(page.metadata.get(key) is True for key in ("draft", "unlisted", "orphan", "hidden")):
             continue
@@ -570,19 +575,5 @@ def _code(text: str) -> str:
     return f"'{text if len(text) <= MAX_QUOTED_CHARS else text[:MAX_QUOTED_CHARS] + '…'}'"
 
 
-RULES: dict[str, Rule] = {
-    "broken-link": broken_link,
-    "broken-anchor": broken_anchor,
-    "broken-include": broken_include,
-    "undefined-reference": undefined_reference,
-    "unclosed-fence": unclosed_fence,
-    "orphan-page": orphan_page,
-    "near-duplicate": near_duplicate,
-    "repeated-heading": repeated_heading,
-    "empty-section": empty_section,
-    "long-page": long_page,
-    "image-without-alt": image_without_alt,
-    "fence-without-language": fence_without_language,
-    "unknown-suppression": unknown_suppression,
-}
-"""Name -> rule, in the order of the documentation."""
+RULES: dict[str, Rule] = {name: globals()[name.replace("-", "_")] for name in RULE_NAMES}
+"""Name -> rule, in the order of the documentation: the function that is called like its key of ``lint.levels``."""

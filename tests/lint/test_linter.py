@@ -220,6 +220,13 @@ def test_an_orphan_is_linked_by_no_page_and_shown_by_no_navigation(tmp_path: Pat
     assert not linted(tmp_path, pages, "orphan-page").findings
 
 
+def test_pages_that_github_itself_shows_are_no_orphans(tmp_path: Path) -> None:
+    pages = {"README.md": "x", "CONTRIBUTING.md": "x", "docs/SECURITY.md": "x", "LICENSE.md": "x", "other.md": "x"}
+    assert places(linted(tmp_path, pages, "orphan-page")) == ["other.md:1"]
+    nav = {"mkdocs.yml": MKDOCS + "nav: [README.md, docs/SECURITY.md, LICENSE.md]\n"}
+    assert places(linted(tmp_path, pages, "orphan-page", others=nav)) == ["CONTRIBUTING.md:1", "other.md:1"]
+
+
 def test_repeated_headings_empty_sections_long_pages(tmp_path: Path) -> None:
     text = "# A\n\n## Example\n\nx\n\n## Example\n\n## Last\n\n<!-- anything may be put here -->\n\n## End\n\n---\n"
     config, others = Config(tables={"lint": LintOptions(max_page_chars=20)}), {"mkdocs.yml": MKDOCS}
