@@ -27,8 +27,9 @@ _LINKS_TO_ITSELF = ", ".join(
     f"{tag} a[href^='#']:not(pre *, code *)"
     for tag in ("h1", "h2", "h3", "h4", "h5", "h6", "dt", "caption", "figcaption", "summary")
 )
-_LINKED_HEADINGS = ":is(h1, h2, h3, h4, h5, h6) > a[href^='#']:only-child"
-"""Of VuePress 2, in which the link with the class of a sign has all the text."""
+_LINKED_NAMES = ":is(h1, h2, h3, h4, h5, h6, dt, code) > a[href^='#']:only-child"
+"""Links that may have all the text, though they have the class of a sign, as in VuePress 2, or are hidden from screen
+readers."""
 _ANCHOR_SIGN = re.compile(r"[\W_]*", re.S)
 """All the text of a link of a heading to itself, such as "#", "¶" or a picture."""
 _IN_REPOSITORY = "a[href*='/edit/'], a[href*='/blob/'], a[href*='/tree/']"
@@ -96,9 +97,9 @@ def content_of(tree: Tree, rules: PageRules = NO_RULES, generator: Generator | N
         element.insert_after(" ")
     ignored = _ignored(rules.ignore, generator)
     left_out = [element for root in roots for element in html_tree.select(root, ignored)]
-    linked = [each for root in roots for each in html_tree.select(root, _LINKED_HEADINGS)]
-    all_of_heading = [link for link in linked if link.prev is None and link.next is None]
-    with_content = around([*roots, *all_of_heading])  # never left out
+    linked = [each for root in roots for each in html_tree.select(root, _LINKED_NAMES)]
+    all_of_name = [link for link in linked if link.prev is None and link.next is None]
+    with_content = around([*roots, *all_of_name])  # never left out
     skipped = html_tree.ids([element for element in left_out if element.mem_id not in with_content])
     begun = [each for root in roots for each in html_tree.select(root, generator.entries)] if generator.entries else []
     tops = html_tree.ids(roots)

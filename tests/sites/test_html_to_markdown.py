@@ -23,6 +23,7 @@ CASES = {
         '<h2 id="a"><a class="header-anchor" href="#a"><span>A</span></a></h2>',
         "## A",
     ),
+    "name in a link that screen readers skip": ('<code id=f><a href="#f" aria-hidden=true>f(a)</a></code>', "`f(a)`"),
     "heading with a sign": ('<h2 id="a"><a href="#a">#</a> A <em>b</em></h2>', "## A b"),
     "heading that looks like marks": ("<h2>__init__ *x* #</h2>", "## \\_\\_init\\_\\_ \\*x\\* \\#"),
     "inline": ("<p>a <b>b</b> <i>c</i>\n <del>d</del> <code>e`f</code></p>", "a **b** *c* ~~d~~ ``e`f``"),
