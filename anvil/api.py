@@ -160,7 +160,8 @@ class Anvil(PageQueries):
         documents = source or member.documents
         if documents is None:
             raise SourceError("There are no documents to compare with. Name the documentation folder with --docs.")
-        member.ensure_fetched()
+        member.ensure_open()
+        member.location.ensure_fetched(wait=True)
         with member.lock:
             member.ensure_open()
             if source is None and member.site_folder is None:

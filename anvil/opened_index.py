@@ -344,16 +344,6 @@ class OpenedIndex:
                     self._live = live
         return self._live
 
-    @property
-    def provisional(self) -> bool:
-        """Whether the last answer came from the documents alone, because there is no index file yet."""
-        return self._live is not None and self._live.provisional
-
-    @property
-    def refused(self) -> str | None:
-        """Why the last answer did not use the index file; None if it did."""
-        return None if self._live is None else self._live.refused
-
     def path_of(self, file_path: str) -> str | None:
         """A page's path as in the index; None where it cannot be one."""
         from anvil.search import pages
@@ -444,13 +434,6 @@ class OpenedIndex:
         """Raise :class:`ConfigError` after :meth:`close`."""
         if self.closed:
             raise ConfigError(CLOSED)
-
-    def ensure_fetched(self) -> None:
-        """Fetch an index from elsewhere that is not here yet, however long it takes."""
-        if not self.closed:
-            if self.request.background:
-                self.location.start()
-            self.location.ensure_fetched(wait=True)
 
     def close(self) -> None:
         """Stop the background work, and close the files and the model. A second call does nothing."""

@@ -169,13 +169,13 @@ class PageQueries:
     @property
     def provisional(self) -> bool:
         """Whether the last answer came from the documents alone, because there is no index file yet."""
-        return any(member.provisional for member in self.members)
+        return any(member.live.provisional for member in self.members)
 
     @property
     def refused(self) -> tuple[str, ...]:
         """Why the last answer did not use the index file: it cannot be read, or none can be written. Of several
         collections, a sentence for each such one."""
-        return tuple(self._notes(member, [member.refused])[0] for member in self.members if member.refused)
+        return tuple(self._notes(member, [member.live.refused])[0] for member in self.members if member.live.refused)
 
     @property
     def name(self) -> str:
