@@ -351,8 +351,8 @@ class SocketDeadline:
 
 # --- headers, which are untrusted: one that cannot be parsed is ignored ------------------------------------------
 
-_MAX_CONTENT_TYPE_CHARACTERS = 500
-"""Characters of a content type that are parsed. The parser takes quadratic time."""
+_MAX_PARSED_CHARACTERS = 500
+"""Characters of a header that are parsed. The parser takes quadratic time."""
 
 
 def is_packed(headers: Mapping[str, str]) -> bool:
@@ -365,13 +365,24 @@ def is_packed(headers: Mapping[str, str]) -> bool:
 
 def content_type(headers: Mapping[str, str]) -> tuple[str, str | None]:
     """The media type in lower case (empty without one), and the name of the encoding or None."""
-    header = headers.get("content-type", "")[:_MAX_CONTENT_TYPE_CHARACTERS]
-    if not header:
-        return "", None
-    message = Message()
-    message["content-type"] = header
+    message = _parsed(headers, "content-type")
     charset = message.get_param("charset")
-    return message.get_content_type(), charset.strip() if isinstance(charset, str) else None
+    media_type = message.get_content_type() if message["content-type"] else ""
+    return media_type, charset.strip() if isinstance(charset, str) else None
+
+
+def attachment_name(headers: Mapping[str, str]) -> str:
+    """The name under which a browser would save the body; empty without one."""
+    try:
+        return _parsed(headers, "content-disposition").get_filename("")
+    except ValueError:  # of the codec that it names
+        return ""
+
+
+def _parsed(headers: Mapping[str, str], name: str) -> Message:
+    message = Message()
+    message[name] = headers.get(name, "")[:_MAX_PARSED_CHARACTERS]
+    return message
 
 
 def http_date(header: str | None) -> str | None:

@@ -14,7 +14,7 @@ from anvil.cli import options, output
 from anvil.cli.output import NO, OK
 from anvil.formats.data_formats import json_object
 from anvil.library.metadata_filter import FIELDS, OPERATORS
-from anvil.library.values import FolderReport, Imported
+from anvil.library.values import FolderReport
 from anvil.wording import counted, first_of
 
 if TYPE_CHECKING:
@@ -227,7 +227,7 @@ def import_(given: LibraryFileOptions, library: str | None, table: str, as_json:
     with given.open() as library_file, output.progress(quiet) as progress:
         report = library_file.import_lancedb(path, table, library, progress)
     counts = _counts((report.indexed, "new"), (report.skipped, "there already"), (report.failed, "failed"))
-    line = f"{counted(report.total_documents, 'document')} of {path}: {counts or 'nothing to import'}."
+    line = f"{counted(report.total_files, 'document')} of {path}: {counts or 'nothing to import'}."
     return _finished(report, line, library_file, as_json, quiet)
 
 
@@ -324,7 +324,7 @@ def ingest_command(
     return _finished(report, summary(report), opened, as_json, quiet)
 
 
-def _finished(report: FolderReport | Imported, line: str, library: Library, as_json: bool, quiet: bool) -> int:
+def _finished(report: FolderReport, line: str, library: Library, as_json: bool, quiet: bool) -> int:
     """Print the report on an ingestion: its failures, the notes on documents, and ``line``. Returns the exit code."""
     if as_json:
         output.print_json(report)

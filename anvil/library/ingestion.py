@@ -26,7 +26,7 @@ from typing import Any
 
 from anvil.build.row_updates import Indexer
 from anvil.embedding.provider import EmbeddingProvider, LocalExecutor
-from anvil.errors import AnvilError, ConfigError, DocumentRejected, DocumentTooLarge, NotFound
+from anvil.errors import AnvilError, ConfigError, DocumentRejected, DocumentTooLarge
 from anvil.formats.characters import plain_name
 from anvil.formats.data_formats import timestamp
 from anvil.index_file import connection as connections
@@ -34,9 +34,8 @@ from anvil.index_file import table_rows
 from anvil.index_file.writer import INSERT_CHUNK, Writer, chunk_values
 from anvil.library.document_formats import title_of, type_of
 from anvil.library.metadata_filter import checked_metadata, library_name, source_name
-from anvil.library.values import Deleted, FileError, FolderReport, Ingested, LibraryDocument, Pruned, Vanished
+from anvil.library.values import FileError, Ingested, LibraryDocument, Pruned
 from anvil.settings.schema import ChunkingOptions
-from anvil.system import safe_files
 from anvil.text.streaming_chunker import DocumentPart, IncrementalChunker, sliced
 from anvil.values import Chunk, Progress
 from anvil.wording import counted
@@ -103,46 +102,12 @@ BATCH_WINDOWS = 64
 """Windows that are embedded at once. Cancelled work stops after the batch that is running."""
 
 
-class Interrupted(AnvilError):
-    """Work was cancelled; nothing of it is stored."""
-
-
-@dataclass(frozen=True, slots=True)
-class Fingerprint:
-    """The state of a file or text: SHA-256 (hex) of its bytes, their number, and the file's time stamp."""
-
-    content_hash: str
-    size: int
-    modified_ns: int
-
-    @property
-    def last_modified(self) -> str:
-        """The time stamp, ISO 8601 in UTC."""
-        return timestamp(self.modified_ns // 10**9)
-
-
 def path_of(text: str, parameter: str) -> Path:
     """The absolute path for a caller's ``parameter``. Raises :class:`ConfigError` for one that no file can have."""
     source_name(text, parameter)
     path = Path(os.path.abspath(os.path.expanduser(text)))
     source_name(str(path), parameter)  # it is longer now, and the working folder may have any name
     return path
-
-
-def file_fingerprint(path: Path) -> Fingerprint:
-    """Read a file's fingerprint. Raises :class:`OSError`."""
-    status = path.stat()  # first: a change while it is read is then noticed
-    return Fingerprint(safe_files.sha256(path), status.st_size, status.st_mtime_ns)
-
-
-def ensure_unchanged(path: Path, fingerprint: Fingerprint) -> None:
-    """Raise :class:`DocumentRejected` when a file is no longer the one of the fingerprint."""
-    try:
-        status = path.stat()
-    except OSError:
-        status = None
-    if status is None or (status.st_size, status.st_mtime_ns) != (fingerprint.size, fingerprint.modified_ns):
-        raise DocumentRejected(f"{path} changed while it was read. Ingest it again.")
 
 
 _TITLES = {
@@ -158,25 +123,36 @@ def text_parts(data: bytes) -> Iterator[DocumentPart]:
 
 
 def described(
-    source: str, library: str, metadata: Mapping[str, Any] | None, content: bytes | Fingerprint, file_type: str
+    source: str,
+    library: str,
+    metadata: Mapping[str, Any] | None,
+    file_type: str,
+    *,
+    content_hash: str,
+    size: int,
+    last_modified: str | None = None,
 ) -> DocumentInfo:
-    """What is known of a document by its file or its text, with a title from its source. A text is of now.
-
-    Raises :class:`ConfigError` for names and metadata that are not valid.
-    """
-    if isinstance(content, bytes):
-        content = Fingerprint(hashlib.sha256(content).hexdigest(), len(content), time.time_ns())
+    """What is known of a document by its file or its text, with a title from its source; ``last_modified``: None for
+    now. Raises :class:`ConfigError` for names and metadata that are not valid."""
     source = source_name(source)
     return DocumentInfo(
         source=source,
         library=library_name(library),
         title=title_of(source) or source,
         file_type=file_type,
-        content_hash=content.content_hash,
-        size=content.size,
-        last_modified=content.last_modified,
+        content_hash=content_hash,
+        size=size,
+        last_modified=last_modified or timestamp(time.time()),
         metadata=checked_metadata(metadata),
     )
+
+
+def described_text(
+    data: bytes, source: str, library: str, metadata: Mapping[str, Any] | None, file_type: str
+) -> DocumentInfo:
+    """The same of a text. Raises as :func:`described` does."""
+    digest = hashlib.sha256(data).hexdigest()
+    return described(source, library, metadata, file_type, content_hash=digest, size=len(data))
 
 
 @contextmanager
@@ -192,12 +168,12 @@ def prepared(
     """A context with a document that can be stored: cut into chunks and embedded.
 
     ``info.title`` is used when the document has no title; ``settings``: the library's manifest. Raises
-    :class:`Interrupted` soon after ``is_halted()`` is true.
+    :class:`DocumentRejected` soon after ``is_halted()`` is true.
     """
 
     def check(*_: object) -> None:
         if is_halted():
-            raise Interrupted("It was cancelled, and nothing was stored. Ingest it again.")
+            raise DocumentRejected("It was cancelled, and nothing was stored. Ingest it again.")
 
     with connections.temporary(), closing(StagedDocument(settings, info)) as staged:
         chunker, notes = IncrementalChunker(chunking), dict[str, None]()
@@ -231,20 +207,15 @@ PROGRESS_INTERVAL_S = 0.5
 
 
 def ingest_files(
-    root: Path,
     files: Sequence[Path],
-    library: str,
     *,
     store: Callable[[str], Ingested],
     halt: Callable[[], None],
     max_concurrency: int,
     progress: Progress,
-) -> FolderReport:
-    """Store the ``files`` of the folder ``root``; see :meth:`Library.ingest_folder`.
-
-    ``store`` stores one file. ``halt`` cancels the files that are being read: an interrupt keeps every document that is
-    finished, and nothing of the others.
-    """
+) -> tuple[list[Ingested], list[FileError]]:
+    """Store the files of a folder, with ``store``; the results, and why the others failed. ``halt`` cancels those that
+    are being read: an interrupt keeps every document that is finished, and nothing of the others."""
     outcomes: dict[Path, Ingested | str] = {}
     threads_count = min(max_concurrency, MAX_CONCURRENCY)
     with ThreadPoolExecutor(threads_count, thread_name_prefix="anvil-ingest") as threads:
@@ -262,14 +233,17 @@ def ingest_files(
     progress("ingesting", len(files), len(files))
     results = [outcome for file in files if isinstance(outcome := outcomes[file], Ingested)]
     errors = [FileError(plain_name(str(file)), outcome) for file in files if isinstance(outcome := outcomes[file], str)]
-    return FolderReport.of(str(root), library, results, errors)
+    return results, errors
 
 
-def files_in(root: Path, recursive: bool, endings: frozenset[str]) -> tuple[list[Path], Counter[str]]:
+def files_in(
+    root: Path, recursive: bool, endings: frozenset[str]
+) -> tuple[list[Path], Counter[str], tuple[FileError, ...]]:
     """The files below ``root`` with one of the ``endings``, sorted, without hidden ones and links that lead out of it;
-    and how many files have each other ending. Those are not looked at: there may be a hundred thousand."""
-    inside, files, left_out = root.resolve(), list[Path](), Counter[str]()
-    for folder, subfolders, names in os.walk(root):
+    how many files have each other ending, which are not looked at: there may be a hundred thousand; and the folders
+    that cannot be read."""
+    inside, files, left_out, unread = root.resolve(), list[Path](), Counter[str](), list[OSError]()
+    for folder, subfolders, names in os.walk(root, onerror=unread.append):
         subfolders[:] = [name for name in subfolders if not name.startswith(".")] if recursive else []
         for name in names:
             if name.startswith((".", "~$")):  # "~$" begins a lock file of Microsoft Office
@@ -279,7 +253,13 @@ def files_in(root: Path, recursive: bool, endings: frozenset[str]) -> tuple[list
                 left_out[ending] += bool(ending)
             elif _is_inside(path := Path(folder, name), inside):
                 files.append(path)
-    return sorted(files), +left_out  # without endings that none has
+    errors = (
+        FileError(
+            plain_name(str(error.filename)), f"The folder cannot be read ({error.strerror}). Check its permissions."
+        )
+        for error in unread
+    )
+    return sorted(files), +left_out, tuple(errors)  # without endings that none has
 
 
 def existing_folder(path: str) -> Path:
@@ -316,46 +296,21 @@ def _outcome(store: Callable[[str], Ingested], file: Path) -> Ingested | str:
         return f"Anvil failed at it ({reason[:200]}). Please report it; ingest_file tries it alone."
 
 
-def prune(documents: Iterable[LibraryDocument], delete: Callable[[str], Deleted] | None) -> Pruned:
-    """Look for the source file of each document; with ``delete``, which takes a ``doc_id``, delete the documents whose
-    file is gone.
-
-    Only absolute paths of this machine count: text sent by a client, uploads and URLs are left alone. A file in a
-    folder that cannot be read is not gone.
-    """
+def without_file(documents: Iterable[LibraryDocument]) -> Pruned:
+    """Those of the documents whose source file is gone. Only absolute paths of this machine count: text sent by a
+    client, uploads and URLs are left alone. A file in a folder that cannot be read is not gone."""
     checked = 0
-    gone: list[Vanished] = []
+    gone: list[LibraryDocument] = []
     unknown: list[FileError] = []
     for document in documents:
         if "://" in document.source or not os.path.isabs(document.source):
             continue
         checked += 1
-        exists, error = _exists(document.source)
-        if error is not None:
-            unknown.append(FileError(document.source, error))
-        elif not exists:
-            gone.append(Vanished(document.doc_id, document.source, document.library, document.chunk_count))
-    if delete is not None:
-        gone = [document for document in gone if _is_deleted(document, delete)]
-    return Pruned("found" if delete is None else "deleted", checked, tuple(gone), tuple(unknown))
-
-
-def _exists(source: str) -> tuple[bool, str | None]:
-    """Whether a file exists, and why that is not known."""
-    try:
-        Path(source).stat()
-        return True, None
-    except (FileNotFoundError, NotADirectoryError):
-        return False, None
-    except (OSError, ValueError) as error:
-        return True, f"It cannot be checked: {getattr(error, 'strerror', None) or error}."
-
-
-def _is_deleted(document: Vanished, delete: Callable[[str], Deleted]) -> bool:
-    if _exists(document.source)[0]:  # it came back
-        return False
-    try:
-        delete(document.doc_id)
-    except NotFound:  # another process deleted it first
-        return False
-    return True
+        try:
+            Path(document.source).stat()
+        except (FileNotFoundError, NotADirectoryError):
+            gone.append(document)
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or error
+            unknown.append(FileError(document.source, f"It cannot be checked: {reason}."))
+    return Pruned("found", checked, tuple(gone), tuple(unknown))

@@ -3,28 +3,30 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from anvil.errors import ConfigError, DocumentRejected, SourceError
 from anvil.formats.data_formats import json_object
-from anvil.library.ingestion import DocumentInfo, described
+from anvil.library.ingestion import DocumentInfo, described_text
 from anvil.library.metadata_filter import time_span
 from anvil.system import installation
 
 
-def text_and_info(document: LanceDocument, library: str) -> tuple[bytes, DocumentInfo]:
-    """The text of a document, and what mcpvectordb knew of it. Raises :class:`ConfigError`, and
-    :class:`DocumentRejected` for a document without text."""
-    data = document.text.encode("utf-8", "replace")
-    info = described(document.source, library, document.metadata, data, document.file_type)
-    if not document.text.strip():
+def text_and_info(row: Mapping[str, str], library: str | None) -> tuple[bytes, DocumentInfo, tuple[str, ...]]:
+    """The text of a document of :func:`read_documents`, what mcpvectordb knew of it, and notes. ``library``: instead of
+    its own. Raises :class:`ConfigError`, and :class:`DocumentRejected` for a document without text."""
+    data, metadata = row["text"].encode("utf-8", "replace"), json_object(row["metadata"] or "{}")
+    info = described_text(data, row["source"], library or row["library"], metadata, row.get("file_type", ""))
+    if not row["text"].strip():
         raise DocumentRejected("It has no text.")
-    created_at = _time(document.created_at)
-    last_modified = _time(document.last_modified) or created_at or info.last_modified
-    return data, replace(info, title=document.title or info.title, last_modified=last_modified, created_at=created_at)
+    created_at = _time(row["created_at"])
+    last_modified = _time(row.get("last_modified", "")) or created_at or info.last_modified
+    notes = () if metadata is not None else ("Its metadata is no JSON object and was left out.",)
+    title = row["title"] or info.title
+    return data, replace(info, title=title, last_modified=last_modified, created_at=created_at), notes
 
 
 def _time(text: str) -> str | None:
@@ -43,22 +45,6 @@ MIN_OVERLAP_CHARACTERS = 16
 """Shorter equal text is not an overlap."""
 
 
-@dataclass(frozen=True, slots=True)
-class LanceDocument:
-    """A document of mcpvectordb. ``text``: that of its chunks, without short ones, which mcpvectordb does not store.
-    ``problem``: why its metadata could not be read."""
-
-    library: str
-    source: str
-    title: str
-    text: str
-    file_type: str
-    last_modified: str
-    created_at: str
-    metadata: dict[str, Any]
-    problem: str | None = None
-
-
 def database(path: str, table: str) -> tuple[Path, str]:
     """The folder of the database and the name of its table. ``path`` is the database, the folder that has it as
     ``lancedb``, or the table. Raises :class:`SourceError`."""
@@ -73,8 +59,9 @@ def database(path: str, table: str) -> tuple[Path, str]:
     raise SourceError(f"{path} has no LanceDB table {table!r}. {advice}")
 
 
-def read_documents(path: str, table: str) -> list[LanceDocument]:
-    """The documents of a database, sorted by library and source; of two with the same source, the newer one.
+def read_documents(path: str, table: str) -> list[dict[str, str]]:
+    """The documents of a database, sorted by library and source; of two with the same source, the newer one. Each has
+    the values of :data:`COLUMNS`, and the ``text`` of its chunks, without short ones, which mcpvectordb does not store.
 
     Raises :class:`SourceError`, or :class:`ConfigError` when the package lancedb is not installed.
     """
@@ -96,10 +83,10 @@ def read_documents(path: str, table: str) -> list[LanceDocument]:
             )
         selected = [*COLUMNS, *(name for name in OPTIONAL_COLUMNS if name in columns)]
         rows = opened.search().select(selected).limit(opened.count_rows() or 1).to_arrow()
-        newest: dict[tuple[str, str], LanceDocument] = {}
+        newest: dict[tuple[str, str], dict[str, str]] = {}
         for document in _documents(rows):
-            key = document.library, document.source
-            if key not in newest or newest[key].created_at <= document.created_at:
+            key = document["library"], document["source"]
+            if key not in newest or newest[key]["created_at"] <= document["created_at"]:
                 newest[key] = document
     except SourceError:
         raise
@@ -111,18 +98,13 @@ def read_documents(path: str, table: str) -> list[LanceDocument]:
     return [newest[key] for key in sorted(newest)]
 
 
-def _documents(rows: Any) -> Iterator[LanceDocument]:
+def _documents(rows: Any) -> Iterator[dict[str, str]]:
     order = [(name, "ascending") for name in ("library", "source", "doc_id", "chunk_index")]
     records = itertools.chain.from_iterable(batch.to_pylist() for batch in rows.sort_by(order).to_batches())
     for _, group in itertools.groupby(records, key=lambda row: (row["library"], row["source"], row["doc_id"])):
         chunks = list(group)
         first = {key: "" if value is None else value for key, value in chunks[0].items()}
-        metadata = json_object(first["metadata"] or "{}")
-        problem = None if metadata is not None else "Its metadata is no JSON object and was left out."
-        names = ("library", "source", "title", "file_type", "last_modified", "created_at")
-        text = joined([row["content"] or "" for row in chunks])
-        texts = {name: first.get(name, "") for name in names}
-        yield LanceDocument(text=text, metadata=metadata or {}, problem=problem, **texts)
+        yield {**first, "text": joined([row["content"] or "" for row in chunks])}
 
 
 def joined(chunks: list[str]) -> str:

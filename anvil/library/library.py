@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from anvil.build.row_updates import Indexer
 from anvil.embedding.provider import EmbeddingProvider
-from anvil.errors import AnvilError, ConfigError, DocumentRejected, DocumentTooLarge, ProviderError
+from anvil.errors import AnvilError, ConfigError, DocumentRejected, DocumentTooLarge, NotFound, ProviderError
 from anvil.formats.data_formats import timestamp
 from anvil.index_file.manifest_keys import settings
 from anvil.index_file.writer import DEFAULT_LIBRARY
@@ -26,8 +26,7 @@ from anvil.library.document_formats import BY_ENDING, file_name, format_of, look
 from anvil.library.ingestion import (
     DocumentInfo,
     described,
-    ensure_unchanged,
-    file_fingerprint,
+    described_text,
     path_of,
     prepared,
     text_parts,
@@ -40,7 +39,6 @@ from anvil.library.values import (
     Deleted,
     FileError,
     FolderReport,
-    Imported,
     Ingested,
     Libraries,
     LibraryDocument,
@@ -57,6 +55,7 @@ from anvil.search.pages import text_part
 from anvil.settings.config_file import load_config
 from anvil.settings.layers import configured
 from anvil.settings.schema import Config
+from anvil.system import safe_files
 from anvil.text.streaming_chunker import DocumentPart
 from anvil.values import Progress, silent
 from anvil.wording import counted, first_of
@@ -210,17 +209,25 @@ class Library(contextlib.AbstractContextManager["Library"]):
                     else f"{file} is neither a file nor a folder. Name one."
                 )
             format_of(kind, options)  # before the file is read
-            self._ensure_size(file.stat().st_size, f"{file} has")
-            fingerprint = file_fingerprint(file)
+            status = file.stat()  # before it is read: a change meanwhile is then noticed
+            self._ensure_size(status.st_size, f"{file} has")
+            digest = safe_files.sha256(file)
         except OSError as error:
             raise unreadable(file, error) from None
 
         def parts() -> Iterator[DocumentPart]:
             yield from self.converter.parts(file, kind, file_name(source))
-            ensure_unchanged(file, fingerprint)  # else the new text would be stored with the hash of the old one
+            try:
+                is_same = _state(file.stat()) == _state(status)
+            except OSError:
+                is_same = False
+            if not is_same:  # else the new text would be stored with the hash of the old one
+                raise DocumentRejected(f"{file} changed while it was read. Ingest it again.")
 
-        info = described(source, library, metadata, fingerprint, kind)
-        return self._ingest(parts(), replace(info, last_modified=last_modified or info.last_modified))
+        last_modified = last_modified or timestamp(status.st_mtime_ns // 10**9)
+        size = status.st_size
+        info = described(source, library, metadata, kind, content_hash=digest, size=size, last_modified=last_modified)
+        return self._ingest(parts(), info)
 
     def ingest_content(
         self, content: str, source: str, library: str = DEFAULT_LIBRARY, metadata: Mapping[str, Any] | None = None
@@ -232,7 +239,7 @@ class Library(contextlib.AbstractContextManager["Library"]):
         self._ensure_size(len(data), "The content has")
         format_ = BY_ENDING.get(type_of(source))
         is_text = format_ is not None and format_.is_text
-        info = described(source, library, metadata, data, type_of(source) if is_text else "md")
+        info = described_text(data, source, library, metadata, type_of(source) if is_text else "md")
         return self._ingest(text_parts(data), info)
 
     def ingest_url(
@@ -274,23 +281,22 @@ class Library(contextlib.AbstractContextManager["Library"]):
         # once for the folder: ingest_file would report them for each of its files
         metadata_filter.library_name(library), metadata_filter.checked_metadata(metadata)
         root = ingestion.existing_folder(folder)
-        files, left_out = ingestion.files_in(root, recursive, looked_for(self._options))
+        files, left_out, unread = ingestion.files_in(root, recursive, looked_for(self._options))
         if files:
             self.ensure_writable()  # one error for the library, and not one for each file
-        report = ingestion.ingest_files(
-            root,
+        results, errors = ingestion.ingest_files(
             files,
-            library,
             store=lambda path: self.ingest_file(path, library, metadata),
             halt=self.halt,
             max_concurrency=max_concurrency,
             progress=progress or self.progress,
         )
+        report = FolderReport.of(str(root), library, results, [*unread, *errors])
         return replace(report, left_out=dict(left_out.most_common()) or None)
 
     def import_lancedb(
         self, path: str, table: str = "documents", library: str | None = None, progress: Progress | None = None
-    ) -> Imported:
+    ) -> FolderReport:
         """Import the documents of the LanceDB at ``path``, which mcpvectordb filled, with their own sources, titles,
         times and metadata. A document whose source is in the library is skipped, even if its text differs: so an
         interrupted import can be repeated.
@@ -302,27 +308,24 @@ class Library(contextlib.AbstractContextManager["Library"]):
         if library is not None:
             metadata_filter.library_name(library)
         metadata_filter.source_name(path, "path")
-        documents, report = lancedb_import.read_documents(path, table), progress or self.progress
-        if documents:
+        rows, report = lancedb_import.read_documents(path, table), progress or self.progress
+        if rows:
             self.ensure_writable()  # one error for the library, and not one for each document
         results: list[Ingested] = []
         errors: list[FileError] = []
-        for done, document in enumerate(documents):
-            report("importing", done, len(documents))
+        for done, row in enumerate(rows):
+            report("importing", done, len(rows))
             try:
-                data, info = lancedb_import.text_and_info(document, library or document.library)
-                stored = self._stored(info)
-                result = self._ingest(text_parts(data), info) if stored is None else _skipped(stored, {})
+                data, info, notes = lancedb_import.text_and_info(row, library)
+                if (stored := self._stored(info)) is not None:
+                    results.append(_skipped(stored, {}))
+                    continue
+                result = self._ingest(text_parts(data), info)
+                results.append(replace(result, notes=(*result.notes, *notes)))
             except AnvilError as error:
-                errors.append(FileError(document.source, str(error)))
-                continue
-            if document.problem is not None and result.status != "skipped":
-                result = replace(result, notes=(*result.notes, document.problem))
-            results.append(result)
-        report("importing", len(documents), len(documents))
-        indexed = sum(result.status == "indexed" for result in results)
-        skipped = len(results) - indexed
-        return Imported(path, len(documents), indexed, skipped, len(errors), tuple(results), tuple(errors))
+                errors.append(FileError(row["source"], str(error)))
+        report("importing", len(rows), len(rows))
+        return FolderReport.of(path, library or "", results, errors)
 
     def _ensure_size(self, size: int, what: str) -> None:
         limit = self._options.max_file_bytes
@@ -484,18 +487,25 @@ class Library(contextlib.AbstractContextManager["Library"]):
             return writer.update(doc_id, changes)
 
     def prune(self, library: str | None = None, *, delete: bool = False) -> Pruned:
-        """The documents whose source is a file that no longer exists; with ``delete`` they are deleted.
+        """The documents whose source is a file that no longer exists, see :func:`ingestion.without_file`; with
+        ``delete`` they are deleted."""
 
-        See :func:`anvil.library.ingestion.prune`.
-        """
-
-        def documents() -> Iterator[LibraryDocument]:  # ingestion.prune deletes only after it has seen all
+        def documents() -> Iterator[LibraryDocument]:
             offset = 0
             while listed := self.list_documents(library, MAX_LISTED_DOCUMENTS, offset).documents:
                 yield from listed
                 offset += len(listed)
 
-        return ingestion.prune(documents(), self.delete_document if delete else None)
+        found = ingestion.without_file(documents())  # all of them, before one is deleted
+        if not delete:
+            return found
+        gone: list[LibraryDocument] = []
+        for document in found.documents:
+            if ingestion.without_file([document]).documents:  # it did not come back
+                with contextlib.suppress(NotFound):  # another process deleted it first
+                    self.delete_document(document.doc_id)
+                    gone.append(document)
+        return replace(found, status="deleted", documents=tuple(gone))
 
     # --- life --------------------------------------------------------------------------------------------
 
@@ -533,6 +543,10 @@ class Library(contextlib.AbstractContextManager["Library"]):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _state(status: os.stat_result) -> tuple[int, int]:
+    return status.st_size, status.st_mtime_ns
 
 
 def _skipped(stored: LibraryDocument, given: Mapping[str, Any]) -> Ingested:

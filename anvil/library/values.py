@@ -33,8 +33,9 @@ class FileError:
 
 @dataclass(frozen=True, slots=True)
 class FolderReport:
-    """The result of ingesting a folder: counts, and all results and failures by path. ``left_out``: the number of files
-    of each type that is not read, by its ending; None if there are none."""
+    """The result of ingesting a folder, or another program's database: counts, and all results and failures by path.
+    ``library``: empty if each document has its own. ``left_out``: the number of files of each type that is not read, by
+    its ending; None if there are none."""
 
     folder: str
     library: str
@@ -56,20 +57,6 @@ class FolderReport:
         indexed, replaced, skipped = map(statuses.count, get_args(Outcome))
         total, failed = len(results) + len(errors), len(errors)
         return cls(folder, library, total, indexed, replaced, skipped, failed, tuple(results), tuple(errors))
-
-
-@dataclass(frozen=True, slots=True)
-class Imported:
-    """The result of importing another program's database: counts, and all results and failures by library and source.
-    ``skipped``: documents whose source is in the library already."""
-
-    path: str
-    total_documents: int
-    indexed: int
-    skipped: int
-    failed: int
-    results: tuple[Ingested, ...]
-    errors: tuple[FileError, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,16 +146,6 @@ class Updated:
 
 
 @dataclass(frozen=True, slots=True)
-class Vanished:
-    """A document whose source file does not exist any more."""
-
-    doc_id: str
-    source: str
-    library: str
-    chunk_count: int
-
-
-@dataclass(frozen=True, slots=True)
 class Pruned:
     """Documents whose source files do not exist any more. ``status``: ``found`` (nothing is changed) or ``deleted``.
     ``looked_at``: number of documents whose source is a file. ``kept``: folders that cannot be read, whose documents
@@ -176,7 +153,7 @@ class Pruned:
 
     status: Literal["found", "deleted"]
     looked_at: int
-    documents: tuple[Vanished, ...]
+    documents: tuple[LibraryDocument, ...]
     kept: tuple[FileError, ...] = ()
 
 

@@ -7,7 +7,6 @@ content types are limited.
 from __future__ import annotations
 
 import contextlib
-import re
 import tempfile
 import urllib.parse
 from collections.abc import Iterator
@@ -17,8 +16,8 @@ from pathlib import Path
 from anvil.errors import DocumentRejected, DocumentTooLarge, FetchError, UnsupportedFormat
 from anvil.formats import characters
 from anvil.http.allowed_servers import Allowed, DocumentPolicy, anything, is_public
-from anvil.http.client import HttpClient, Limits, Reply, TimedOut, content_type, http_date
-from anvil.library.document_formats import BY_CONTENT_TYPE, BY_ENDING
+from anvil.http.client import HttpClient, Limits, Reply, TimedOut, attachment_name, content_type, http_date
+from anvil.library.document_formats import BY_CONTENT_TYPE, BY_ENDING, type_of
 from anvil.library.settings import LibraryOptions
 from anvil.settings import index_url
 
@@ -27,7 +26,6 @@ MAX_SHOWN_CHARS = 200
 VAGUE = ("", "text/plain", "application/octet-stream", "binary/octet-stream")
 """Content types of servers that do not know the type. Then the ending of the name decides."""
 _PDF = b"%PDF-"
-_ENDING = re.compile(r"\.([A-Za-z0-9]{1,8})$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +53,7 @@ def downloaded(url: str, options: LibraryOptions, allowed: Allowed | None = None
                 if reply.status != 200:
                     shown = _shown(reply.url)
                     raise DocumentRejected(f"{shown} has status {reply.status}. Open it in a browser to see why.")
-                download = _saved(reply, Path(folder, "document"), options.max_file_bytes)
+                download = _saved(reply, url, Path(folder, "document"), options.max_file_bytes)
         except TimedOut:
             raise DocumentTooLarge(
                 f"{_shown(url)} took longer than {seconds:g} s (library.download_seconds)."
@@ -65,9 +63,12 @@ def downloaded(url: str, options: LibraryOptions, allowed: Allowed | None = None
         yield download
 
 
-def _saved(reply: Reply, target: Path, max_bytes: int) -> Download:
+def _saved(reply: Reply, url: str, target: Path, max_bytes: int) -> Download:
     media_type, charset = content_type(reply.headers)
-    file_type = _type(media_type, urllib.parse.urlsplit(reply.url).path)
+    # A redirect often leads to a store of files, whose addresses have no names.
+    names = (attachment_name(reply.headers), *(urllib.parse.urlsplit(each).path for each in (reply.url, url)))
+    endings = [type_of(name) for name in names]
+    file_type = _type(media_type, next((each for each in endings if each in BY_ENDING), endings[1]))
     if (reply.length or 0) > max_bytes:
         raise DocumentTooLarge(
             f"{reply.host} sends {reply.length:,} bytes; the limit is {max_bytes:,} (library.max_file_bytes)."
@@ -87,14 +88,13 @@ def _saved(reply: Reply, target: Path, max_bytes: int) -> Download:
     return Download(target, file_type, http_date(reply.headers.get("last-modified")))
 
 
-def _type(media_type: str, path: str) -> str:
-    ending = _ENDING.search(path)
+def _type(media_type: str, ending: str) -> str:
     if media_type in VAGUE and ending:
-        return ending[1].lower()
+        return ending
     if media_type in BY_CONTENT_TYPE:
         return BY_CONTENT_TYPE[media_type]
-    if ending and ending[1].lower() in BY_ENDING:  # one of many names, such as text/x-rst or application/x-pdf
-        return ending[1].lower()
+    if ending in BY_ENDING:  # one of many names, such as text/x-rst or application/x-pdf
+        return ending
     raise UnsupportedFormat(
         f"Content of type {media_type or 'unknown'} is not supported. Supported are web pages, text and documents."
     )

@@ -33,8 +33,9 @@ from anvil.errors import (
     NotFound,
     ProviderError,
 )
+from anvil.formats.data_formats import timestamp
 from anvil.index_file.manifest_keys import settings
-from anvil.library.ingestion import DocumentInfo, Fingerprint, StagedDocument, prepared
+from anvil.library.ingestion import DocumentInfo, StagedDocument, prepared
 from anvil.library.library import Library
 from anvil.library.library_file import open_library as open_file
 from anvil.library.library_file import writing
@@ -707,7 +708,7 @@ def test_a_file_at_which_anvil_fails_stops_no_other(
     ],
 )
 def test_time_stamps_that_no_calendar_has(seconds: int, told: str) -> None:
-    assert Fingerprint("", 0, seconds * 10**9).last_modified == told
+    assert timestamp(seconds) == told
 
 
 def test_a_folder_that_is_none(library: Library, tmp_path: Path) -> None:
@@ -753,12 +754,13 @@ def test_a_library_that_this_user_may_only_read_is_left_alone(
 
 
 @pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="for root and on Windows nothing is locked")
-def test_a_folder_that_is_locked_stops_no_other(library: Library, tmp_path: Path) -> None:
+@pytest.mark.parametrize("mode", [0o400, 0o000])
+def test_a_folder_that_is_locked_stops_no_other(library: Library, tmp_path: Path, mode: int) -> None:
     locked = tmp_path / "in" / "locked"
     locked.mkdir(parents=True)
     (locked / "a.md").write_text("text")
     (tmp_path / "in" / "b.md").write_text("text")
-    locked.chmod(0o400)
+    locked.chmod(mode)
     try:
         report = library.ingest_folder(str(tmp_path / "in"))
     finally:

@@ -252,7 +252,7 @@ def test_a_lancedb_of_mcpvectordb_is_taken_in(tmp_path: Path) -> None:
     before = {each: each.read_bytes() for each in database.rglob("*") if each.is_file()}
     given = ("--index", tmp_path / "l.db", "--provider", "none")
     found = printed("library", "import", *given, database)
-    assert [found[key] for key in ("total_documents", "indexed", "skipped", "failed")] == [3, 3, 0, 0]
+    assert [found[key] for key in ("total_files", "indexed", "skipped", "failed")] == [3, 3, 0, 0]
     assert {each: each.read_bytes() for each in database.rglob("*") if each.is_file()} == before
     with anvil.open_library(tmp_path / "l.db", "none") as library:
         texts = {}

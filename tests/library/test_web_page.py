@@ -78,6 +78,12 @@ class Pages(http.server.BaseHTTPRequestHandler):
         elif step == "said":
             self.head(200, content_type=said[0])
             self.wfile.write(said[1])
+        elif step == "release":
+            self.head(302, location="/stored/5f1c" if self.path.endswith("pdf") else "/named")
+        elif step in ("stored", "named"):
+            named = {"content_disposition": "attachment; filename*=UTF-8''%C3%BCber.docx"} if step == "named" else {}
+            self.head(200, content_type="application/octet-stream", **named)
+            self.wfile.write(b"a file")
         elif step == "notes.md":
             self.head(200, content_type="application/octet-stream", last_modified="Wed, 21 Oct 2015 07:28:00 GMT")
             self.wfile.write(b"# Notes")
@@ -132,6 +138,9 @@ def test_a_page_and_what_is_known_of_it(site: str) -> None:
     assert [(path, host) for _, path, host in asked] == [("/near", site[7:]), ("/page", site[7:])]
     with downloaded(f"{site}/notes.md?x=1", OPTIONS, only_here) as found:
         assert (found.type, found.last_modified) == ("md", "2015-10-21T07:28:00Z")
+    for path, kind in (("release/v1/tides.pdf", "pdf"), ("release/5?x=1", "docx")):  # stores of files name no type
+        with downloaded(f"{site}/{path}", OPTIONS, only_here) as found:
+            assert found.type == kind
     with downloaded(f"{site}/latin", OPTIONS, only_here) as found:
         assert found.path.read_text(encoding="utf-8") == "<p>café</p>" and found.last_modified is None
 
