@@ -286,15 +286,9 @@ class AgentFiles:
         file = self.root / path
         try:
             file.unlink()
-            folder = file.parent
-            while (
-                path.endswith(f"/{SKILL}")
-                and folder != self.root
-                and not folder.is_symlink()
-                and not os.listdir(folder)
-            ):
-                folder.rmdir()
-                folder = folder.parent
+            if path.endswith(f"/{SKILL}"):
+                with suppress(OSError):  # it is not empty, or a link
+                    os.removedirs(file.parent)
         except OSError as error:
             raise ConfigError(f"{path} cannot be removed: {error.strerror}. Change its permissions.") from None
 

@@ -37,7 +37,7 @@ _USUAL: Mapping[Kind, str] = {
 @dataclass(frozen=True, slots=True)
 class Artifact:
     """A file of the context. ``updated``: ISO 8601, UTC, the time of its last commit; of the file if it is not as in
-    HEAD. ``content``: its whole text, if requested."""
+    HEAD. ``content``: its whole text, front matter included, if requested."""
 
     id: str
     path: str
@@ -46,13 +46,6 @@ class Artifact:
     updated: str
     tasks: TaskCounts
     content: str | None = field(default=None, metadata=OPTIONAL)
-
-
-@dataclass(frozen=True, slots=True)
-class ArtifactText(Artifact):
-    """An artifact with its whole text, front matter included."""
-
-    content: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING, Any
 from anvil.context.artifacts import (
     KINDS,
     Artifact,
-    ArtifactText,
     Inventory,
     StoredArtifacts,
     is_within,
@@ -130,11 +129,6 @@ class Context(AbstractContextManager["Context"]):
         self._stop = threading.Event()
         self._refresher: threading.Thread | None = None
 
-    @property
-    def root(self) -> Path:
-        """The repository's folder with symbolic links resolved, each time: a deployment may change them."""
-        return self._corpus.root
-
     # --- ingestion ---------------------------------------------------------------------------------------
 
     def ingest(
@@ -148,7 +142,7 @@ class Context(AbstractContextManager["Context"]):
 
     def get(self) -> RepositoryContext:
         """The repository's ``context.json`` unchanged, and the numbers of artifacts, chunks and tasks."""
-        context, notes = read(self.root)
+        context, notes = context_file(self._corpus.root)
         with self._query() as (contents, _):
             return RepositoryContext(context, contents.summary(), notes)
 
@@ -164,7 +158,7 @@ class Context(AbstractContextManager["Context"]):
         texts = ["" if isinstance(document, Skipped) else document.text for document in documents]
         return tuple(replace(artifact, content=text) for artifact, text in zip(artifacts, texts, strict=True))
 
-    def artifact(self, id: str | None = None, path: str | None = None) -> ArtifactText:
+    def artifact(self, id: str | None = None, path: str | None = None) -> Artifact:
         """An artifact and its text, by id or by path. Raises :class:`NotFound`, naming the closest."""
         if (id is None) == (path is None):
             raise ConfigError("Give either id or path, as in artifacts.list.")
@@ -173,8 +167,7 @@ class Context(AbstractContextManager["Context"]):
         document = self._corpus.source.plain(artifact.path)
         if isinstance(document, Skipped):
             raise NotFound(f"{artifact.path} cannot be read now: {document.reason}.")
-        values = {each.name: getattr(artifact, each.name) for each in fields(Artifact)}
-        return ArtifactText(**{**values, "content": document.text})
+        return replace(artifact, content=document.text)
 
     def search(self, query: str, top_k: int = 5, type: str | None = None) -> tuple[Match, ...]:
         """The chunks that match ``query`` best: by keywords, and by meaning if there are vectors.
@@ -296,7 +289,7 @@ class Context(AbstractContextManager["Context"]):
 
     def _relative(self, path: str) -> str:
         """A path relative to the repository, as in the index. It is compared and not opened."""
-        for root in (self.root, Path(os.path.abspath(self._corpus.given_root))):
+        for root in (self._corpus.root, Path(os.path.abspath(self._corpus.given_root))):
             if os.path.isabs(path) and Path(path).is_relative_to(root):
                 path = Path(path).relative_to(root).as_posix()
         return path.removeprefix("./").lstrip("/")
@@ -344,22 +337,20 @@ MAX_BYTES, MAX_LEVELS = 1_000_000, 64
 """Limits of a file that is returned, since other programs must be able to read it."""
 
 
-def read(root: Path) -> tuple[Any, tuple[str, ...]]:
-    """The file's value, or None and the reason. ``root`` is a path without symbolic links."""
+def context_file(root: Path) -> tuple[Any, tuple[str, ...]]:
+    """The value of ``context.json``, or None and the reason. ``root`` is a path without symbolic links."""
     path = root / NAME
-    if not path.exists():
-        return None, (f"There is no {NAME} in the repository.",)
     if not Path(os.path.realpath(path)).is_relative_to(root):
         return None, (f"{NAME} is a link to a place outside the repository and is not read.",)
     try:
-        if path.stat().st_size > MAX_BYTES:
-            return None, (f"{NAME} is larger than {MAX_BYTES:,} bytes and is not read.",)
         value = json.loads(safe_files.text(path, MAX_BYTES), parse_constant=no_constant)
         json.dumps(value, ensure_ascii=False).encode()  # raises for half a surrogate pair
         if is_deep(value, MAX_LEVELS):
-            return None, (f"{NAME} is nested deeper than {MAX_LEVELS} levels and is not read.",)
+            raise ValueError(f"it is nested deeper than {MAX_LEVELS} levels")
         return value, ()
+    except FileNotFoundError:
+        return None, (f"There is no {NAME} in the repository.",)
     except json.JSONDecodeError as error:
         return None, (f"{NAME} is not JSON: {error.msg} in line {error.lineno}, column {error.colno}.",)
     except (OSError, ValueError, RecursionError) as error:
-        return None, (f"{NAME} cannot be read: {str(error)[:200] or type(error).__name__}.",)
+        return None, (f"{NAME} cannot be read: {safe_files.reason(error)[:200]}.",)

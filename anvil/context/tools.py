@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from anvil.context.artifacts import KINDS, Artifact, ArtifactText
+from anvil.context.artifacts import KINDS, Artifact
 from anvil.context.repository_context import Context, Health, Match, RepositoryContext
 from anvil.context.settings import load_context
 from anvil.context.tasks import TaskItem
@@ -53,7 +53,7 @@ TOOLS: tuple[Tool, ...] = (
         "Read an artifact",
         "An artifact with its whole text. Give its id or its path, as in artifacts.list.",
         (Parameter("id", "Such as spec-001-login."), Parameter("path", "Such as specs/001-login/spec.md.")),
-        ArtifactText,
+        Artifact,
         lambda context, given: context.artifact(**given),
     ),
     Tool(

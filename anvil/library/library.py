@@ -31,7 +31,7 @@ from anvil.library.ingestion import (
     prepared,
     text_parts,
 )
-from anvil.library.library_file import default_path, guarded, reading, translated, writing
+from anvil.library.library_file import default_path, guarded, reading, writing
 from anvil.library.library_file import open_library as open_file
 from anvil.library.settings import LibraryOptions
 from anvil.library.stored_documents import LibraryReader, LibraryWriter, not_found
@@ -141,7 +141,7 @@ class Library(contextlib.AbstractContextManager["Library"]):
     @contextlib.contextmanager
     def _read(self) -> Iterator[LibraryReader]:
         """The reader, for this thread only, in one read transaction."""
-        with self._read_lock, translated(self.path):
+        with self._read_lock:
             still_wanted()
             if self._reader is None:
                 self._reader = LibraryReader(open_file(self.path, self._manifest()))
@@ -151,7 +151,7 @@ class Library(contextlib.AbstractContextManager["Library"]):
     @contextlib.contextmanager
     def _write(self) -> Iterator[LibraryWriter]:
         """The writer, for this thread only."""
-        with self._write_lock, translated(self.path):
+        with self._write_lock:
             if self._writer is None:
                 self._writer = LibraryWriter(open_file(self.path, self._manifest()))
             with guarded(self._writer.connection, self.path):
@@ -467,7 +467,7 @@ class Library(contextlib.AbstractContextManager["Library"]):
         """Where this runs and what it can read; ``check_path``: a path to test."""
         from anvil.library.server_info import library_info
 
-        return library_info(self.path, self.config, self.provider, self.transport, self.list_libraries, check_path)
+        return library_info(self, check_path)
 
     # --- changes -----------------------------------------------------------------------------------------
 

@@ -257,7 +257,7 @@ def test_a_box_that_is_ticked_is_done_at_once(root: Path) -> None:
         ('{"a": 1,\n "b"}', None, "line 2"),
         ("[" * 200_000, None, "cannot be read"),
         (None, None, "no context.json"),
-        ('"' + "x" * 1_100_000 + '"', None, "larger than"),
+        ('"' + "x" * 1_100_000 + '"', None, "it has more than 1,000,000 bytes"),
         ("\udce9", None, "cannot be read"),
         ("[NaN]", None, "NaN is not JSON"),
         (r'["\ud800"]', None, "cannot be read"),

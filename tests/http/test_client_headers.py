@@ -24,6 +24,21 @@ def test_the_type_of_a_body(said: str, kind: str, charset: str | None) -> None:
     assert client.content_type({"content-type": said}) == (kind, charset)
 
 
+@pytest.mark.parametrize(
+    ("said", "name"),
+    [
+        ("", ""),
+        ("inline", ""),
+        ('attachment; filename="tide tables.pdf"', "tide tables.pdf"),
+        ("attachment; filename*=UTF-8''%C3%BCber.pdf", "über.pdf"),
+        ("attachment; filename*=idna''%C3%BCber.pdf", ""),
+        ("attachment; filename*=no-such''a.pdf", "a.pdf"),
+    ],
+)
+def test_the_name_of_an_attachment(said: str, name: str) -> None:
+    assert client.attachment_name({"content-disposition": said}) == name
+
+
 def test_a_type_without_end_takes_no_time() -> None:
     started = time.process_time()
     client.content_type({"content-type": 'text/plain; "' + ";" * 100_000})

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from anvil.context.artifacts import Artifact, ArtifactText
+from anvil.context.artifacts import Artifact
 from anvil.context.repository_context import Health, Match, RepositoryContext
 from anvil.context.tasks import TaskItem
 from anvil.server.toolset import RunningToolset
@@ -25,7 +25,7 @@ from tests.support.mcp_servers import Process, Speaker
 TOOLS = {
     "context.get": RepositoryContext,
     "artifacts.list": Artifact,
-    "artifacts.get": ArtifactText,
+    "artifacts.get": Artifact,
     "search.query": Match,
     "tasks.open": TaskItem,
     "health.status": Health,
