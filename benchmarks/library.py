@@ -41,9 +41,10 @@ from anvil.embedding.factory import create_provider
 from anvil.formats.data_formats import timestamp
 from anvil.index_file.writer import quantized
 from anvil.library.converter import Converter
-from anvil.library.ingestion import DocumentInfo, StagedDocument
+from anvil.library.ingestion import StagedDocument
 from anvil.library.library import Library
 from anvil.library.settings import LibraryOptions
+from anvil.library.values import DocumentInfo
 from anvil.settings.schema import Config, EmbeddingSettings
 from anvil.values import Chunk, Window
 from tests.support import documents

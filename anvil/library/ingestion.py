@@ -20,7 +20,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +34,7 @@ from anvil.index_file import table_rows
 from anvil.index_file.writer import INSERT_CHUNK, Writer, chunk_values
 from anvil.library.document_formats import title_of, type_of
 from anvil.library.metadata_filter import checked_metadata, library_name, source_name
-from anvil.library.values import FileError, Ingested, LibraryDocument, Pruned
+from anvil.library.values import DocumentInfo, FileError, Ingested, LibraryDocument, Pruned
 from anvil.settings.schema import ChunkingOptions
 from anvil.text.streaming_chunker import DocumentPart, IncrementalChunker, sliced
 from anvil.values import Chunk, Progress
@@ -43,22 +43,6 @@ from anvil.wording import counted
 logger = logging.getLogger(__name__)
 MAX_PASSAGES = 1 << table_rows.CHUNK_BITS
 """Passages of one document."""
-
-
-@dataclass(frozen=True, slots=True)
-class DocumentInfo:
-    """What is known of a document before it is read. ``metadata`` is plain JSON; times are ISO 8601 in UTC.
-    ``created_at``: when another program stored it first; None for a document that is new."""
-
-    source: str
-    library: str
-    title: str
-    file_type: str
-    content_hash: str
-    size: int
-    last_modified: str
-    metadata: Mapping[str, Any]
-    created_at: str | None = None
 
 
 class StagedDocument:

@@ -24,7 +24,6 @@ from anvil.index_file.writer import DEFAULT_LIBRARY
 from anvil.library import ingestion, lancedb_import, metadata_filter
 from anvil.library.document_formats import BY_ENDING, file_name, format_of, looked_for, type_of
 from anvil.library.ingestion import (
-    DocumentInfo,
     described,
     described_text,
     path_of,
@@ -37,6 +36,7 @@ from anvil.library.settings import LibraryOptions
 from anvil.library.stored_documents import LibraryReader, LibraryWriter, not_found
 from anvil.library.values import (
     Deleted,
+    DocumentInfo,
     FileError,
     FolderReport,
     Ingested,
@@ -467,7 +467,7 @@ class Library(contextlib.AbstractContextManager["Library"]):
         """Where this runs and what it can read; ``check_path``: a path to test."""
         from anvil.library.server_info import library_info
 
-        return library_info(self, check_path)
+        return library_info(self.path, self.config, self.provider, self.transport, self.list_libraries, check_path)
 
     # --- changes -----------------------------------------------------------------------------------------
 

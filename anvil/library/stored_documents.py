@@ -22,10 +22,19 @@ from anvil.index_file.manifest_keys import SETTINGS
 from anvil.index_file.reader import Reader
 from anvil.index_file.table_rows import SearchedText
 from anvil.index_file.writer import Writer, copy_rows
-from anvil.library.ingestion import DocumentInfo, StagedDocument
+from anvil.library.ingestion import StagedDocument
 from anvil.library.library_file import Damage, metadata, typed, writing
 from anvil.library.metadata_filter import Filter, different_keys, labels_of, merged_metadata, valid_unicode
-from anvil.library.values import Deleted, Ingested, LibraryDocument, LibrarySummary, Passage, Updated, WholeDocument
+from anvil.library.values import (
+    Deleted,
+    DocumentInfo,
+    Ingested,
+    LibraryDocument,
+    LibrarySummary,
+    Passage,
+    Updated,
+    WholeDocument,
+)
 from anvil.text import visible_text
 
 if TYPE_CHECKING:

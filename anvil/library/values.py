@@ -87,6 +87,22 @@ class Passages:
 
 
 @dataclass(frozen=True, slots=True)
+class DocumentInfo:
+    """What is known of a document before it is read. ``metadata`` is plain JSON; times are ISO 8601 in UTC.
+    ``created_at``: when another program stored it first; None for a document that is new."""
+
+    source: str
+    library: str
+    title: str
+    file_type: str
+    content_hash: str
+    size: int
+    last_modified: str
+    metadata: Mapping[str, Any]
+    created_at: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class LibraryDocument:
     """A document of a library. ``content_hash``: SHA-256, hex, of its source before conversion."""
 

@@ -35,12 +35,13 @@ from anvil.errors import (
 )
 from anvil.formats.data_formats import timestamp
 from anvil.index_file.manifest_keys import settings
-from anvil.library.ingestion import DocumentInfo, StagedDocument, prepared
+from anvil.library.ingestion import StagedDocument, prepared
 from anvil.library.library import Library
 from anvil.library.library_file import open_library as open_file
 from anvil.library.library_file import writing
 from anvil.library.settings import LibraryOptions
 from anvil.library.stored_documents import LibraryWriter
+from anvil.library.values import DocumentInfo
 from anvil.settings.schema import Config, EmbeddingSettings
 from anvil.text.streaming_chunker import DocumentPart
 from tests.support import documents
