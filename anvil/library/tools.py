@@ -48,6 +48,8 @@ _METADATA = Parameter(
 _WITHIN = Parameter("library", "Only this library; none means all.")
 _DOC_ID = Parameter("doc_id", "As in search or list_documents.", required=True)
 
+MAX_REPORTED_FILES = 100
+"""Results, and errors, of a folder that an answer has: a model reads each of them."""
 _Writing = functools.partial(Tool, writes=True, destructive=True, idempotent=True)
 
 TOOLS: tuple[Tool, ...] = (
@@ -96,6 +98,7 @@ TOOLS: tuple[Tool, ...] = (
             Parameter("max_concurrency", "Files at once, 1 or more.", "integer", DEFAULT_CONCURRENCY),
         ),
         FolderReport,
+        lambda library, given: library.ingest_folder(**given).shortened(MAX_REPORTED_FILES),
     ),
     Tool(
         "search",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
 from anvil.values import OPTIONAL
@@ -35,7 +35,7 @@ class FileError:
 class FolderReport:
     """The result of ingesting a folder, or another program's database: counts, and all results and failures by path.
     ``library``: empty if each document has its own. ``left_out``: the number of files of each type that is not read, by
-    its ending; None if there are none."""
+    its ending; None if there are none. ``notes``: what is not in the lists."""
 
     folder: str
     library: str
@@ -47,6 +47,7 @@ class FolderReport:
     results: tuple[Ingested, ...]
     errors: tuple[FileError, ...]
     left_out: Mapping[str, int] | None = field(default=None, metadata=OPTIONAL)
+    notes: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -57,6 +58,18 @@ class FolderReport:
         indexed, replaced, skipped = map(statuses.count, get_args(Outcome))
         total, failed = len(results) + len(errors), len(errors)
         return cls(folder, library, total, indexed, replaced, skipped, failed, tuple(results), tuple(errors))
+
+    def shortened(self, limit: int) -> FolderReport:
+        """The report with at most ``limit`` results and as many errors, without those of skipped files; as it is if it
+        has no more. Its counts are those of all files."""
+        if max(len(self.results), len(self.errors)) <= limit:
+            return self
+        results = [result for result in self.results if result.status != "skipped" or result.notes]
+        note = (
+            f"Files that are unchanged are not listed, and of the others at most {limit} results and {limit} errors. "
+            "list_documents has all documents."
+        )
+        return replace(self, results=tuple(results[:limit]), errors=self.errors[:limit], notes=(note,))
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from anvil.library import lancedb_import
 from anvil.library.document_formats import Format
 from anvil.library.library import Library
 from anvil.library.settings import LibraryOptions
-from anvil.library.values import Ingested
+from anvil.library.values import FileError, FolderReport, Ingested
 from anvil.settings.schema import Config, EmbeddingSettings
 from tests.support.in_process import complaint, printed, program
 from tests.support.index_server import Answer, serving
@@ -147,6 +147,19 @@ def test_vanished_files_are_shown_and_then_taken_out(library: Library, tmp_path:
 
 
 # --- the command line --------------------------------------------------------------------------------------------
+
+
+def test_the_answer_on_a_large_folder_is_short_and_counts_all_files() -> None:
+    results = [
+        Ingested("skipped" if number < 300 else "indexed", f"{number}", f"/in/{number}.md", "default", 1)
+        for number in range(450)
+    ]
+    report = FolderReport.of("/in", "default", results, [FileError("/in/a.pdf", "It holds no text.")])
+    short = report.shortened(100)
+    assert [each.source for each in short.results] == [f"/in/{number}.md" for number in range(300, 400)]
+    assert (short.total_files, short.indexed, short.skipped, short.failed) == (451, 150, 300, 1)
+    assert short.errors == report.errors and "at most 100 results" in short.notes[0]
+    assert report.shortened(450) is report
 
 
 def test_the_library_from_the_command_line(tmp_path: Path) -> None:
