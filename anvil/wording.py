@@ -87,6 +87,6 @@ def closest_paths(typed: str, paths: Iterable[str], first: Sequence[str] = (), *
 MAX_SHOWN_CHARS = 500
 
 
-def shown(name: str) -> str:
-    """A name as an error repeats it: cut after :data:`MAX_SHOWN_CHARS` characters."""
-    return name if len(name) <= MAX_SHOWN_CHARS else name[:MAX_SHOWN_CHARS] + "…"
+def shown(name: str, most: int = MAX_SHOWN_CHARS) -> str:
+    """A name or text as a message repeats it: cut after so many characters."""
+    return name if len(name) <= most else name[:most] + "…"

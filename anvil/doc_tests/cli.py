@@ -153,7 +153,7 @@ def questions_command(given: OpenRequest, everything: bool, to_tests: bool, log:
     if to_tests and as_json:
         raise click.UsageError("--to-tests and --json cannot be combined. Give one of them.")
     with output.progress() as progress, options.open_index(given, progress) as opened:
-        file = opened.question_log if log is None else opened.question_log.at(Path(log))
+        file = opened.question_log if log is None else question_log.QuestionLog(Path(log), max_bytes=0)  # it is read
         if not file.path.is_file():
             raise ConfigError(
                 f"There is no log at {file.path}. Set question_log = true under [serve] in anvil.toml, and serve again."

@@ -194,10 +194,6 @@ class QuestionLog:
             return cls(docs_root / INDEX_FOLDER / FILE_NAME, max_bytes)
         return cls(user_folders.data() / f"questions-{blob_id(name.encode())[:12]}.jsonl", max_bytes)
 
-    def at(self, path: Path) -> QuestionLog:
-        """A log like this one, in another file."""
-        return QuestionLog(path, self._max_bytes)
-
     def append(self, entry: Mapping[str, Any]) -> None:
         """Add an entry. Raises :class:`OSError` when it cannot be written, as on a full disk, and :class:`AnvilError`
         when the file is a link."""

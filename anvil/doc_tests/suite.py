@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from anvil import wording
 from anvil.doc_tests.values import Expectation, Question, Suite, TestReport, expected_address
 from anvil.errors import ConfigError
 from anvil.formats import data_formats
@@ -212,8 +213,7 @@ def _refuse_duplicates(questions: Iterable[Question], origin: str) -> None:
 
 def shown(text: str) -> str:
     """A text of the file as a message repeats it: in quotes, on one line, cut."""
-    plain = " ".join(text.split())
-    return repr(plain if len(plain) <= SHOWN_CHARS else plain[: SHOWN_CHARS - 1] + "…")
+    return repr(wording.shown(" ".join(text.split()), SHOWN_CHARS))
 
 
 # --- writing ---------------------------------------------------------------------------------------------------------

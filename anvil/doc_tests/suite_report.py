@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from anvil.doc_tests.values import shown_confidence
 from anvil.values import at_line
-from anvil.wording import counted
+from anvil.wording import counted, shown
 
 if TYPE_CHECKING:
     from anvil.doc_tests.values import Comparison, Outcome, Question, TestReport
@@ -116,8 +116,7 @@ def _percent(share: float) -> str:
 
 def cut(text: str) -> str:
     """A question on one line."""
-    plain = " ".join(text.split())
-    return plain if len(plain) <= MAX_ASK_CHARS else plain[: MAX_ASK_CHARS - 1] + "…"
+    return shown(" ".join(text.split()), MAX_ASK_CHARS)
 
 
 def junit(report: TestReport, file: str) -> str:

@@ -22,6 +22,7 @@ from anvil.requests import still_wanted
 from anvil.results import Hit
 from anvil.text import query as lexicon
 from anvil.values import Section
+from anvil.wording import shown
 
 MAX_HOLDERS = 400
 """Passages with a phrase that are read. A phrase that more have says nothing."""
@@ -141,7 +142,9 @@ def collect(
     yield from _searched("title search", title, "answers the title of the change", search)
     for sentence in named.prose[:MAX_PROSE_SEARCHES]:
         still_wanted()
-        yield from _searched("prose", sentence, f'is about "{quoted(sentence)}", which the change adds', search)
+        yield from _searched(
+            "prose", sentence, f'is about "{shown(sentence, MAX_QUOTED_CHARS)}", which the change adds', search
+        )
 
 
 def _searched(feature: Feature, query: str, reason: str, search: Callable[[str], Sequence[Hit]]) -> Iterator[Evidence]:
@@ -309,13 +312,8 @@ def of_texts(texts: Iterable[Text], docs: IndexedPages) -> Iterator[Evidence]:
                 continue
             path, spot = passage.metadata.file_path, docs.spot(passage, match.start())
             strength = TEXT_STRENGTH[text.how] * common * length
-            reason = f'quotes "{quoted(text.text)}" ({text.path}:{text.line})'
+            reason = f'quotes "{shown(text.text, MAX_QUOTED_CHARS)}" ({text.path}:{text.line})'
             yield Evidence("text", path, spot.heading_path, strength, reason, spot.line, text.text)
-
-
-def quoted(text: str) -> str:
-    """A text of the change as a reason quotes it."""
-    return text if len(text) <= MAX_QUOTED_CHARS else f"{text[: MAX_QUOTED_CHARS - 3]}..."
 
 
 def of_paths(files: Sequence[str], docs: IndexedPages) -> Iterator[Evidence]:

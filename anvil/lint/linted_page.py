@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -82,14 +83,11 @@ class LintPage:
 
 
 class Silence(NamedTuple):
-    """Lines of a file, both inclusive, in which a rule is silent; ``last`` None: to the end of the page."""
+    """Lines of a file, both inclusive, in which a rule is silent; ``last`` infinite: to the end of the page."""
 
     first: int
-    last: int | None
+    last: float
     rule: str
-
-    def __contains__(self, line: object) -> bool:
-        return isinstance(line, int) and self.first <= line and (self.last is None or line <= self.last)
 
 
 def silences(page: LintPage) -> list[Silence]:
@@ -108,7 +106,7 @@ def silences(page: LintPage) -> list[Silence]:
                 spans.append(Silence(opened.pop(rule), line, rule))
             elif directive.action == "disable-next-line":
                 spans.append(Silence(line, line + 1, rule))
-    return spans + [Silence(line, None, rule) for rule, line in opened.items()]
+    return spans + [Silence(line, math.inf, rule) for rule, line in opened.items()]
 
 
 def unknown(page: LintPage) -> Iterator[tuple[int, str]]:

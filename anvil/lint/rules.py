@@ -21,7 +21,7 @@ from anvil.search.content_health import Pair
 from anvil.text.headings import UNTITLED, slug
 from anvil.text.references import Link
 from anvil.values import MIN_DUPLICATE_CHARS, PAGE_ENDINGS
-from anvil.wording import counted
+from anvil.wording import counted, shown
 
 MAX_QUOTED_CHARS = 120
 """Characters of a text that a message repeats."""
@@ -178,8 +178,8 @@ class Documentation:
 
     def is_silent(self, rule: str, issue: Issue) -> bool:
         """Whether a comment in the page silences an issue of a rule."""
-        silences = self.silences[issue.path]
-        return any(silence.rule == rule and (issue.whole or issue.line in silence) for silence in silences)
+        own = (silence for silence in self.silences[issue.path] if silence.rule == rule)
+        return any(issue.whole or silence.first <= issue.line <= silence.last for silence in own)
 
     @cached_property
     def unlinked(self) -> int:
@@ -572,7 +572,7 @@ def _at(page: LintPage, line: int, message: str) -> Iterator[Issue]:
 
 
 def _code(text: str) -> str:
-    return f"'{text if len(text) <= MAX_QUOTED_CHARS else text[:MAX_QUOTED_CHARS] + '…'}'"
+    return f"'{shown(text, MAX_QUOTED_CHARS)}'"
 
 
 RULES: dict[str, Rule] = {name: globals()[name.replace("-", "_")] for name in RULE_NAMES}
