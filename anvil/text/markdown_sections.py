@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import gc
 import re
-import threading
 from collections.abc import Container, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -194,28 +193,16 @@ def _tasks(structure: BlockStructure, lines: _Lines, sections: Sequence[Section]
 MIN_CHARACTERS = 50_000
 """Characters of a text from which on the collector pauses. Shorter ones are parsed before it runs."""
 
-_lock = threading.Lock()
-_pauses = 0  # threads inside :func:`paused`: the last one to leave switches the collector on again
-_enabled = True
-
 
 @contextmanager
 def paused(size: int) -> Iterator[None]:
-    """No garbage collection within the ``with`` block, in any thread, if ``size`` is at least
-    :data:`MIN_CHARACTERS`."""
-    global _pauses, _enabled
-    if size < MIN_CHARACTERS:
+    """No garbage collection within the ``with`` block if ``size`` is at least :data:`MIN_CHARACTERS`. It goes on when
+    the first of several threads leaves such a block: the others take longer then, and nothing else."""
+    if size < MIN_CHARACTERS or not gc.isenabled():
         yield
         return
-    with _lock:
-        if not _pauses:
-            _enabled = gc.isenabled()
-            gc.disable()
-        _pauses += 1
+    gc.disable()
     try:
         yield
     finally:
-        with _lock:
-            _pauses -= 1
-            if not _pauses and _enabled:
-                gc.enable()
+        gc.enable()
