@@ -26,10 +26,10 @@ from anvil.values import SEPARATOR
 
 LINK_SHARE = 0.5
 """Share of a list of links, in characters, that are links with their targets."""
-_LINK_ITEM = lazy_pattern(r"[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]+[*_`]*!?\[(?!#\d|`?[0-9a-f]{7,40}`?\])|[ \t]")
-"""A line of a list of links: an item that begins with one, or what goes on from the line before it. A link to an issue
-or a commit begins an entry of a changelog."""
-_LINK = lazy_pattern(r"!?\[[^\[\]]*\]\([^()\s]*\)")
+_LINK_ITEM = lazy_pattern(r"[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]+[*_`]*!?\[|[ \t]")
+"""A line of a list of links: an item that begins with one, or what goes on from the line before it."""
+_LINK = lazy_pattern(r"(?i)!?\[[^\[\]]*\]\((?!https?:)[^()\s]*\)")
+"""A link to a page of the documentation. One to another site, or to an issue of a changelog, may be the answer."""
 DIGITS = 6
 """Scores of sections are rounded before they are compared."""
 

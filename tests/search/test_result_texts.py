@@ -176,7 +176,8 @@ def test_a_list_of_links_stands_back_behind_a_section_of_its_page_that_is_nearly
     ("section", "expected"),
     [
         ("## See also\n\n- [The other](other.md)\n* **[The next](next.md)**, briefly\n  and more\n", True),
-        ("1. [The other](https://x.test)\n", True),
+        ("1. [The other](../other/)\n", True),
+        ("- [A plugin](https://x.test)\n", False),
         ("- [#12](https://x.test/pull/12) Fix it\n", False),
         ("- [`d98b0c1`](https://x.test/commit/d98b0c1) Fix\n", False),
         ("- [A](a.md) " + "is explained at length " * 5, False),
