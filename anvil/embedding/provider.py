@@ -42,13 +42,6 @@ class Embedded:
     """Rows that were not computed now: the user's cache had them."""
 
 
-def no_vectors(texts: Sequence[str], dimensions: int, reason: str) -> Embedded:
-    """The result when all texts failed for the same reason."""
-    import numpy as np
-
-    return Embedded(np.zeros((len(texts), dimensions), np.float32), dict.fromkeys(range(len(texts)), reason))
-
-
 def encodable(text: str) -> str:
     """A text with U+FFFD for lone surrogates, which UTF-8 cannot encode. Its length stays, so spans are right."""
     return text if text.isascii() else _LONE_SURROGATE.sub("\ufffd", text)
@@ -262,6 +255,8 @@ class LocalExecutor:
     def embed(self, batches: Iterable[Sequence[str]]) -> EmbeddedBatches:
         """The vectors of each batch, in order. When the provider fails for all texts after some were embedded (quota
         used up, key revoked), the vectors so far are kept, and the rest fails with that reason without a request."""
+        import numpy as np
+
         any_embedded = False
         for texts in batches:  # they are read to the end after a failure, too: that cuts the windows of the index
             embedded = None
@@ -273,7 +268,8 @@ class LocalExecutor:
                         raise
                     self.failure = str(error)
             if embedded is None:
-                embedded = no_vectors(texts, self._provider.dimensions, self.failure or "")
+                nothing = np.zeros((len(texts), self._provider.dimensions), np.float32)
+                embedded = Embedded(nothing, dict.fromkeys(range(len(texts)), self.failure or ""))
             elif self.never_raises and texts and len(embedded.failed) == len(texts):
                 self.failure = next(iter(embedded.failed.values()))
             any_embedded = any_embedded or len(embedded.failed) < len(texts)

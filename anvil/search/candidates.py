@@ -143,15 +143,10 @@ def nearest_pairs(
     ``rows``: int8 (n, dimensions), of any length. ``owners`` (n,): the chunk of each row. ``apart``: mappings chunk ->
     group; two chunks of the same group are not a pair.
     """
-    order = np.argsort(owners, kind="stable")
-    starts = _starts(owners[order])
-    names = owners[order][starts]
+    names, places = np.unique(owners, return_inverse=True)
     if len(names) < 2:
         return []
-    units = rows[order].astype(np.float32)
-    units /= np.maximum(np.linalg.norm(units, axis=1, keepdims=True), 1e-9)
-    means = np.add.reduceat(units, starts)
-    means /= np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1e-9)
+    _, means = VectorIndex(rows, places, names).centroids  # each chunk as a page of its own
     groups = [np.array([grouping[int(name)] for name in names]) for grouping in apart]
     pairs: list[tuple[float, int, int]] = []
     for first in range(0, len(names), BLOCK_ROWS):
