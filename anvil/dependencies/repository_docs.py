@@ -161,17 +161,17 @@ def _fetch_included(
 
 # --- which folder has the documentation ------------------------------------------------------------------------
 
-Generator = Literal["mkdocs", "sphinx", "docusaurus", "vitepress", "astro", "folder", "readme"]
+Generator = Literal["mkdocs", "sphinx", "docusaurus", "vitepress", "astro", "mdbook", "folder", "readme"]
 MAX_DEPTH = 4
 """Folders above a configuration file that is read."""
 MAX_CONFIGS = 40
 PLAIN_FOLDERS = ("docs", "doc", "documentation", "website/docs", "site/docs", "docs/docs", "www/docs", "content/docs")
 _CONFIGS = re.compile(
-    r"(?:mkdocs|zensical)[\w.-]*\.(?:ya?ml|toml)|conf\.py|docusaurus\.config\.[cm]?[jt]s|astro\.config\.[cm]?[jt]s"
+    r"(?:mkdocs|zensical)[\w.-]*\.(?:ya?ml|toml)|book\.toml|conf\.py|docusaurus\.config\.[cm]?[jt]s|astro\.config\.[cm]?[jt]s"
     r"|(?:.*/)?\.vitepress/config(?:/index)?\.[cm]?[jt]s"
 )
 # Of configurations of several generators, one of the first of these counts.
-_ORDER: tuple[Generator, ...] = ("mkdocs", "docusaurus", "vitepress", "astro", "sphinx")
+_ORDER: tuple[Generator, ...] = ("mkdocs", "docusaurus", "vitepress", "astro", "mdbook", "sphinx")
 # Folders whose configurations are those of samples, tests and other projects
 _UNWANTED = re.compile(r"(^|/)(node_modules|tests?|fixtures?|examples?|templates?|vendor|third_party|__\w+__|e2e)(/|$)")
 _LANGUAGE = re.compile(
@@ -179,6 +179,7 @@ _LANGUAGE = re.compile(
     r"|sq|sr|sv|ta|te|th|tr|uk|ur|uz|vi|zh)(?:[-_](?:[a-z]{2,4}|[A-Z]{2}|H[a-z]{3}))?"
 )
 _DOCS_DIR = re.compile(r"^docs_dir\s*[:=]\s*['\"]?([^'\"\n#]+)", re.MULTILINE)
+_BOOK_SRC = re.compile(r"^src\s*=\s*['\"]([^'\"\n]+)", re.MULTILINE)
 _SRC_DIR = re.compile(r"\bsrcDir\s*:\s*['\"]([^'\"\n]+)['\"]")
 _DOCUSAURUS_PATH = re.compile(r"\bpath\s*:\s*['\"]([^'\"\n]+)['\"]")
 # Extensions with which Sphinx reads Markdown
@@ -265,6 +266,9 @@ def _configured(path: str, text: str, pages: Collection[str]) -> DocsFolder | No
     if name.startswith(("mkdocs", "zensical")):
         match = _DOCS_DIR.search(text)
         return _made(at(match[1] if match else "docs"), "mkdocs", path, "mkdocs")
+    if name == "book.toml":
+        match = _BOOK_SRC.search(text)
+        return _made(at(match[1] if match else "src"), "mdbook", path, "github")
     if name == "conf.py":
         return _made(at("."), "sphinx", path, "github") if _MYST.search(text) else None
     if name.startswith("docusaurus"):

@@ -31,6 +31,8 @@ def found(files: dict[str, str], directory: str | None = None) -> tuple[str, str
         ({"docs/.vitepress/config.ts": "", "docs/guide/a.md": ""}, ("docs", "vitepress")),
         ({".vitepress/config.mts": "srcDir: 'pages'", "pages/a.md": ""}, ("pages", "vitepress")),
         ({"docs/astro.config.mjs": "", "docs/src/content/docs/a.mdx": ""}, ("docs/src/content/docs", "astro")),
+        ({"guide/book.toml": "[book]\ntitle = 'x'\n", "guide/src/a.md": ""}, ("guide/src", "mdbook")),
+        ({"book.toml": "[book]\nsrc = 'en'\n", "en/a.md": "", "README.md": ""}, ("en", "mdbook")),
         ({"docs/a.md": "", "README.md": ""}, ("docs", "folder")),
         ({"Doc/a.md": ""}, ("Doc", "folder")),
         ({"README.md": "", "src/x.py": ""}, (".", "readme")),
