@@ -33,7 +33,6 @@ from anvil.values import PAGE_ENDING, Progress, silent
 MANIFEST = "docs/anvil-bundle.json"
 FORMAT = 1
 MAX_MANIFEST_BYTES = 20_000_000
-MAX_FILE_BYTES = 2_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +91,8 @@ def write(out: Path, bundle: Bundle, progress: Progress = silent) -> Written:
         wanted = bundle.files.get(path)
         try:
             digest = _digest_of(out / path)
-        except BuildError as error:
-            kept[path] = str(error)
+        except (OSError, BuildError) as error:
+            kept[path] = safe_files.reason(error).rstrip(".")
             continue
         if digest == (None if wanted is None else _digest(wanted)):
             continue
@@ -103,31 +102,25 @@ def write(out: Path, bundle: Bundle, progress: Progress = silent) -> Written:
             gone.append(path)
         else:
             waiting[path] = wanted
-    final = manifest_text(bundle).encode()
-    try:
+    with safe_files.writing(out):
+        (out / MANIFEST).parent.mkdir(parents=True, exist_ok=True)
         # The manifest goes first, with the digests of the old files too: if this write is interrupted, the next one
         # still knows each file that is there as the bundle's own.
         if waiting or gone:
             changed = {
                 path: digest for path, digests in own.items() for digest in digests if path in waiting or path in gone
             }
-            _put(out / MANIFEST, manifest_text(bundle, changed).encode())
+            safe_files.write_file(out / MANIFEST, manifest_text(bundle, changed), flush=False)
         for done, (path, data) in enumerate(waiting.items()):
             progress("writing files", done, len(waiting))
-            _put(out / path, data)
+            safe_files.put_file(out / path, data, flush=False)
         for path in gone:
             (out / path).unlink()
             for folder in (out / path).parents:  # those that have nothing left in them
                 if folder == out or os.listdir(folder):
                     break
                 folder.rmdir()
-        if _content(out / MANIFEST) != final:
-            _put(out / MANIFEST, final)
-    except OSError as error:
-        raise BuildError(
-            f"{error.filename or out} cannot be written ({safe_files.reason(error)}). What is written so far stays. "
-            "Correct this, and run the command again."
-        ) from None
+        safe_files.update_file(out / MANIFEST, manifest_text(bundle).encode(), flush=False)
     unchanged = len(bundle.files) - len(waiting) - sum(path in bundle.files for path in kept)
     return Written(tuple(sorted(waiting)), unchanged, tuple(gone), dict(sorted(kept.items())))
 
@@ -178,33 +171,13 @@ def _ensure_plain_folders(out: Path, paths: set[str]) -> None:
 
 
 def _digest_of(path: Path) -> str | None:
-    """The digest of the file that is there; None without one. Raises :class:`BuildError` with the reason why what is
-    there stays."""
-    try:
-        mode = os.lstat(path).st_mode
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except OSError as error:
-        raise BuildError(f"it cannot be read: {safe_files.reason(error)}") from None
-    if not stat.S_ISREG(mode):
-        raise BuildError("it is a link" if stat.S_ISLNK(mode) else "it is no regular file")
-    data = _content(path)
-    return "" if data is None else _digest(data)  # one that cannot be read has no digest that is known
-
-
-def _content(path: Path) -> bytes | None:
-    with suppress(OSError):
-        return safe_files.data(path, MAX_FILE_BYTES)
-    return None
+    """The digest of the file that is there; None without one. Raises :class:`BuildError` for what is no regular file,
+    and :class:`OSError`."""
+    return None if safe_files.regular_file(path) is None else safe_files.sha256(path, safe_files.opener)
 
 
 def _digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
-
-
-def _put(path: Path, data: bytes) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    safe_files.write_file(path, data, flush=False)
 
 
 MAX_NAME_BYTES = 120
