@@ -11,7 +11,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import shutil
-import tempfile
 from collections.abc import Container, Iterable, Sequence
 from pathlib import Path
 
@@ -55,9 +54,8 @@ def copy(
             if path is None:
                 continue
             if find(target, entry) is None:
-                user_folders.make(target.folder)
-                with tempfile.TemporaryDirectory(prefix="new-", dir=target.folder) as folder:
-                    keep(target, Path(shutil.copyfile(path, Path(folder, "index.db"))), entry)
+                with target.workplace() as file:
+                    keep(target, Path(shutil.copyfile(path, file)), entry)
             for name in _attestations([entry], options, base):
                 note = source.held_by(name)
                 if note is not None and target.held_by(name) is None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
+import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -42,7 +43,7 @@ from anvil.http.client import HttpClient, Limits
 from anvil.index_file import published_manifest, verify
 from anvil.requests import BuildRequest
 from anvil.settings.schema import ChunkingOptions, Config, Slugs, SourceOptions
-from anvil.system import installation, safe_files, user_folders
+from anvil.system import installation, safe_files
 from anvil.text import front_matter
 from anvil.values import Document, Progress, Skipped, silent
 from anvil.wording import counted
@@ -191,7 +192,7 @@ class DocsFinder(contextlib.AbstractContextManager["DocsFinder"]):
         )
         self._doubts += examined.notes
         built_by = examined.attestation.repository if examined.attestation is not None else None
-        with self._workplace() as file:
+        with self.cache.workplace() as file:
             file.write_bytes(index)
             return self._kept(file, replace(docs, attested_by=built_by), f"carries {path}")
 
@@ -241,8 +242,8 @@ class DocsFinder(contextlib.AbstractContextManager["DocsFinder"]):
                 raise Unreachable(result.from_cache)
         self._doubts += [note for note in result.notes if note != UNPUBLISHED]
         built_by = result.attestation.repository if result.attestation is not None else None
-        with self._workplace() as file:
-            file.write_bytes(result.path.read_bytes())
+        with self.cache.workplace() as file:
+            shutil.copyfile(result.path, file)  # which newer ones replace
             return self._kept(file, replace(docs, commit=result.manifest.commit, attested_by=built_by), outcome)
 
     def _rule(self, builder: str | None) -> AttestationRule:
@@ -294,7 +295,7 @@ class DocsFinder(contextlib.AbstractContextManager["DocsFinder"]):
         return self._built(source, replace(docs, folder=chosen.path), outcome, chosen.slugs)
 
     def _built(self, source: DocumentSource, docs: LockedDocs, outcome: str, slugs: Slugs = "github") -> LockedDocs:
-        with self._workplace() as file:
+        with self.cache.workplace() as file:
             request = BuildRequest(version=docs.version, progress=self._progress)
             report = builder.build(source, file, self.provider, ChunkingOptions(slugs=slugs), request)
             if report.nothing_embedded:
@@ -387,13 +388,6 @@ class DocsFinder(contextlib.AbstractContextManager["DocsFinder"]):
         docs_cache.keep(self.cache, file, kept)
         self._log.tried(docs.source, docs.url, outcome, True)
         return kept
-
-    @contextmanager
-    def _workplace(self) -> Iterator[Path]:
-        """The path of a new file in the cache's folder, so that it can be renamed into place."""
-        user_folders.make(self.cache.folder)
-        with tempfile.TemporaryDirectory(prefix="new-", dir=self.cache.folder) as folder:
-            yield Path(folder, "index.db")
 
     def _stated_version(self, docs: LockedDocs) -> str | None:
         """The version that a cached index says it is of."""

@@ -18,6 +18,7 @@ import math
 import os
 import re
 import shutil
+import tempfile
 import time
 from collections.abc import Collection, Iterator
 from dataclasses import asdict, dataclass
@@ -101,6 +102,13 @@ class FetchedCache:
         user_folders.make(target.parent)
         os.replace(file, target)
         return target
+
+    @contextlib.contextmanager
+    def workplace(self) -> Iterator[Path]:
+        """The path of a new file in the cache's folder, so that it can be renamed into place."""
+        user_folders.make(self.folder)
+        with tempfile.TemporaryDirectory(prefix="new-", dir=self.folder) as folder:
+            yield Path(folder, "index.db")
 
     def held_by(self, name: str) -> str | None:
         """The SHA-256 of the index in an archive or an asset that was fetched before."""
