@@ -43,15 +43,17 @@ def client_of(scope: Scope, proxies: int = 0) -> str:
     ``proxies``: how many are in front of the server. Each adds the address that it sees to ``X-Forwarded-For``; what
     is before those can be the client's invention.
     """
-    address: str = (scope.get("client") or ("",))[0]
+    peer: str = (scope.get("client") or ("",))[0]
+    address = peer
     if proxies:
         added = [value.decode("latin-1") for name, value in scope["headers"] if name.lower() == b"x-forwarded-for"]
         seen = ",".join(added).split(",")
-        address = seen[-proxies].strip() if len(seen) >= proxies else address
+        if len(seen) >= proxies:
+            address = seen[-proxies].strip()
     ip = parsed_address(address) or parsed_address(host_name(address) or "")  # some proxies add the port
-    if ip is None or ip.version == 4:
-        return address if ip is None else str(ip)
-    return str(ip.ipv4_mapped or f"{int(ip) >> 64:x}/64")
+    if ip is None:  # any text would be kept
+        return peer
+    return str(ip if ip.version == 4 else ip.ipv4_mapped or f"{int(ip) >> 64:x}/64")
 
 
 class RateLimitMiddleware:

@@ -180,7 +180,7 @@ def test_a_client_over_the_rate_waits(public: dict[str, str]) -> None:
         (1, "[2001:db8::7]:443", "198.51.100.1", "20010db800000000/64"),
         (0, "", "2001:db8::1:2", "20010db800000000/64"),
         (0, "", "::ffff:198.51.100.1", "198.51.100.1"),
-        (1, "unknown", "198.51.100.1", "unknown"),
+        (1, "x" * 60_000, "198.51.100.1", "198.51.100.1"),
     ],
 )
 def test_a_client_is_the_one_that_the_proxies_saw(proxies: int, forwarded: str, peer: str, client: str) -> None:
