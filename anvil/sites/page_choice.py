@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -74,7 +75,7 @@ _LISTING = re.compile(
 ``Lamp-class-sidebar.html``."""
 
 
-READER_VERSION = 37
+READER_VERSION = 38
 """Raised when a page of HTML gives another Markdown or other facts than before: what is kept of it is read again then,
 as it is when :class:`PageFacts` gets another field."""
 
@@ -157,6 +158,10 @@ def choose(
     """The pages among the HTML files of a site. ``listed``: path -> address of those in the sitemap; None without a
     sitemap that names this site's pages."""
     canonical = {path: page.canonical for path, page in facts.items() if page.canonical and page.problem is None}
+    # An address in the template of all pages is that of the site, and says of none of them that another replaces it.
+    of_template = {
+        address for address, count in Counter(canonical.values()).items() if count > max(2, len(canonical) / 2)
+    }
     base = page_addresses.base_of(canonical) or page_addresses.base_of(listed or {})
     components = {path.partition("/")[0] for path, page in facts.items() if page.generator == "antora"}
     stated = {path: page.version for path, page in facts.items() if page.version}
@@ -169,7 +174,8 @@ def choose(
     taken: dict[str, SitePage] = {}
     for path in sorted(facts):
         page = facts[path]
-        address, moved = _address(path, page, listed, base, keys, folders)
+        own_canonical = None if page.canonical in of_template else page.canonical
+        address, moved = _address(path, own_canonical, listed, base, keys, folders)
         version = page_addresses.version_of(path, folders)
         language = page.language.strip() or None
         reason = (  # the first is what people read
@@ -206,7 +212,7 @@ def left_out(skipped: Sequence[Skipped]) -> list[str]:
 
 def _address(
     path: str,
-    page: PageFacts,
+    canonical: str | None,
     listed: Mapping[str, str] | None,
     base: str,
     keys: Mapping[str, str],
@@ -216,16 +222,16 @@ def _address(
     own = page_addresses.key(path)
     moved: str | None = None
     is_of_version = any(f"{own}/".startswith(f"{folder}/") for folder in folders)
-    for named in (page.canonical, (listed or {}).get(path)):
+    for named in (canonical, (listed or {}).get(path)):
         inside = page_addresses.within(named, base) if named and base else None
         if inside is None:
-            if named and base and named is page.canonical and page_addresses.split(named).netloc:
+            if named and base and named is canonical and page_addresses.split(named).netloc:
                 moved = named
             continue
         if page_addresses.key(inside) == own:
             return inside, None
         # Pages of older versions name that of the newest as their canonical address; they are no copies of it.
-        if named is page.canonical and page_addresses.key(inside) in keys and not is_of_version:
+        if named is canonical and page_addresses.key(inside) in keys and not is_of_version:
             moved = named
     return page_addresses.of_file(path), moved
 

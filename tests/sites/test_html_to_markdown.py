@@ -155,6 +155,10 @@ CASES = {
         "`length`\n\nMetres.",
     ),
     "admonition of docfx": ('<div class="NOTE"><h5>Note</h5><p>b</p></div>', "> [!NOTE] Note\n>\n> b"),
+    "heading above the table of contents of its part": (
+        '<h2 id="f">Functions</h2><ul id="markdown-toc"><li><a href="#a">a</a></li></ul><hr><h3 id="a">a</h3>',
+        "## Functions\n\n### a",
+    ),
     "list of contents of kramdown": (
         '<h2 id="t">Contents</h2><ol id="markdown-toc"><li><a href="#a">A</a></li></ol><h2 id="a">A</h2>',
         "## A",

@@ -58,6 +58,17 @@ def test_noindex_leaves_no_page_out_if_all_pages_of_a_site_have_it() -> None:
     assert [page.file for page in chosen.pages] == ["c.html"]
 
 
+@pytest.mark.parametrize(("count", "is_copy"), [(2, True), (3, False)])
+def test_a_canonical_address_of_most_pages_is_that_of_the_site(count: int, is_copy: bool) -> None:
+    """The template of a theme may have it, with the address of the start page."""
+    page = PageFacts("A", word_count=500, own_words=500, canonical="https://x.test/")
+    facts = {path: page for path in ("index.html", "a.html", "b.html")[:count]}
+    chosen = page_choice.choose(facts, None, SiteOptions())
+    assert [page.url for page in chosen.pages] == [
+        f"https://x.test/{path}" for path in (["a.html", "b.html", ""] if not is_copy else [""])
+    ]
+
+
 @pytest.mark.parametrize(("generator", "is_page"), [("writerside", True), ("dokka", False), ("unknown", False)])
 def test_noindex_leaves_no_page_out_if_all_pages_of_its_generator_have_it(generator: str, is_page: bool) -> None:
     """Writerside's pages have it, and those of Dokka in the same site do not."""
