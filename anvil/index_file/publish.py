@@ -107,7 +107,7 @@ def _is_current(path: Path, opened: os.stat_result) -> bool:
     """Whether the file at ``path`` is still the one that was opened."""
     try:
         return os.path.samestat(opened, path.stat())
-    except FileNotFoundError:
+    except OSError:  # it was removed, or a folder on the way is a file now, or may not be entered
         return False
 
 

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import _thread
 import contextlib
+import os
+import shutil
 import threading
 import time
 from pathlib import Path
@@ -9,7 +11,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from anvil.errors import BuildError, IndexBusy
+from anvil.errors import BuildError, FolderVanished, IndexBusy
 from anvil.index_file import publish
 from tests.conftest import linked
 
@@ -57,6 +59,14 @@ def test_a_lock_that_holds_something_is_not_opened(tmp_path: Path) -> None:
     with pytest.raises(BuildError, match="not a lock of Anvil's"), publish.exclusive(tmp_path / "index.db", 0.0):
         pass
     assert file.exists() and journal.exists()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="an open file cannot be removed there")
+def test_a_file_in_place_of_the_folder_is_told(tmp_path: Path) -> None:
+    with pytest.raises(FolderVanished, match="emptied or replaced"), publish.exclusive(tmp_path / "docs/index.db"):
+        shutil.rmtree(tmp_path / "docs")
+        (tmp_path / "docs").write_text("")
+        raise BuildError("docs/index.db cannot be written.")
 
 
 def test_an_interrupt_ends_the_wait_for_a_lock(tmp_path: Path) -> None:
