@@ -67,14 +67,21 @@ def refused(
 
 
 def built(root: Path, text: str = "") -> dict[str, bytes]:
-    """The index of the repository's docs at HEAD and its manifest, as an action uploads them."""
-    place = root.parent / f"built-{hashlib.sha256(text.encode()).hexdigest()[:8]}" / "index.db"
-    write(root / "docs/a.md", f"# A\n\n{text}\n")
-    with anvil.open(root / "docs", place, "none") as opened:
-        opened.index()
-    run(root, "checkout", "-q", "docs/a.md")
-    beside = published_manifest.write_manifest(place)
-    return {"index.db": place.read_bytes(), "index.json": beside.read_bytes()}
+    """The index of the repository's docs at HEAD and its manifest, as an action uploads them. Each is built once for
+    all tests: the same commit and text give the same bytes."""
+    key = (run(root, "rev-parse", "HEAD"), text)
+    if key not in _built:
+        place = root.parent / f"built-{hashlib.sha256(text.encode()).hexdigest()[:8]}" / "index.db"
+        write(root / "docs/a.md", f"# A\n\n{text}\n")
+        with anvil.open(root / "docs", place, "none") as opened:
+            opened.index()
+        run(root, "checkout", "-q", "docs/a.md")
+        beside = published_manifest.write_manifest(place)
+        _built[key] = {"index.db": place.read_bytes(), "index.json": beside.read_bytes()}
+    return {**_built[key]}
+
+
+_built: dict[tuple[str, str], dict[str, bytes]] = {}
 
 
 @pytest.fixture
