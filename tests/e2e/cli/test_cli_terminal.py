@@ -13,6 +13,7 @@ import pytest
 
 import anvil
 from tests.conftest import write
+from tests.support import html_sites, in_process
 from tests.support.programs import environment, program
 
 pty = pytest.importorskip("pty", reason="there are no pseudo terminals here")
@@ -88,12 +89,10 @@ def test_alone_on_a_terminal_it_helps(evil: Path) -> None:
 
 
 def test_results_print_their_address(tmp_path: Path) -> None:
-    from tests.support import mkdocs_sites
-
-    site = mkdocs_sites.make(tmp_path, {"index.md": "# Home\n\nWelcome.\n", "a.md": "# A\n\n## Zebra\n\nStripes.\n"})
-    mkdocs_sites.build(site)
-    said = program("search", "--index", "site/anvil/index.db", "zebra", cwd=site).stdout
-    assert re.search(r"^   https?://\S+/a/#zebra$", said, re.MULTILINE), said
+    site = html_sites.site(tmp_path / "site")
+    in_process.program("build", "--site", site, "--provider", "none", cwd=tmp_path)
+    said = in_process.program("search", "--index", site / "anvil/index.db", "--provider", "none", "crane").stdout
+    assert f"\n   {html_sites.BASE}guide/install/#on-windows\n" in said
 
 
 def test_all_that_commands_print_goes_through_one_door() -> None:
