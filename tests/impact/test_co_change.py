@@ -2,6 +2,8 @@ import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+import pytest
+
 from anvil.impact import co_change
 
 
@@ -75,6 +77,11 @@ def test_old_steps_and_large_steps_count_less() -> None:
     assert early < late
     large = {"a.py", "docs/a.md", *(f"x{number}.py" for number in range(60))}
     assert read(Past(large), "a.py").joint["a.md"][0].share < read(Past(both), "a.py").joint["a.md"][0].share
+
+
+def test_after_400_steps_a_step_counts_half() -> None:
+    history = read(Past({"a.py", "docs/new.md"}, *[{"a.py"}] * 399, {"a.py", "docs/old.md"}), "a.py")
+    assert history.often["new.md"] == pytest.approx(2 * history.often["old.md"])
 
 
 def test_steps_that_change_everything_say_nothing() -> None:
