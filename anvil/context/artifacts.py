@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Literal, get_args
 
 from anvil.context.settings import ArtifactTypes, TaskMarks
-from anvil.context.tasks import TASKS_KEY, TaskCounts, TaskItem, tasks_of
+from anvil.context.tasks import TaskCounts, TaskItem, tasks_of
 from anvil.formats import patterns
 from anvil.settings.schema import SourceOptions
 from anvil.values import OPTIONAL
@@ -145,8 +145,7 @@ def stored_artifacts(reader: Reader, types: ArtifactTypes, marks: TaskMarks) -> 
     for document in reader.documents():
         path = document.file_path
         kind = kind_of(path, types)
-        stored = [] if kind == "template" else document.metadata.get(TASKS_KEY, [])
-        tasks[path], unmarked[path] = tasks_of(path, stored, marks)
+        tasks[path], unmarked[path] = tasks_of(path, {} if kind == "template" else document.metadata, marks)
         done = sum(task.status == "done" for task in tasks[path])
         artifacts[path] = Artifact(
             id_of(path, kind),

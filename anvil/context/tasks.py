@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, NamedTuple
@@ -16,12 +16,16 @@ from anvil.values import Document, Skipped
 
 TASKS_KEY = "anvil.tasks"
 """The key of the tasks in a document's metadata."""
-METADATA_VERSION = 2
+LABELS_KEY = "anvil.labels"
+"""That of the labels in its front matter, which are those of all its tasks."""
+METADATA_VERSION = 3
 """Raised when the same files give other tasks or metadata. An index of an older version is built again."""
 
 _NUMBERED = re.compile(r"[\s>*+-]*(\d+)[.)]\s+\[")
 """The first line of a task in the source, with its number in an ordered list."""
-_MARK = re.compile(r"\s*(?:\[(?P<label>[A-Za-z][\w-]{0,15})\]|(?P<id>[A-Z]{1,6}-?\d+(?:\.\d+)*)(?=$|[\s:.)]))[:.)]?")
+_MARK = re.compile(
+    r"\s*(?:\[(?P<label>[A-Za-z][\w-]{0,15})\]|(?P<id>#\d+|[A-Z]{1,6}-?\d+(?:\.\d+)*)(?=$|[\s:.)]))[:.)]?"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +38,9 @@ class TaskCounts:
 
 @dataclass(frozen=True, slots=True)
 class TaskItem:
-    """A check box. ``id`` (``T012``) and ``labels`` (``P``, ``US1``) are read from the beginning of ``text``. Without
-    an id it is the number in an ordered list. ``mark``: the character in the box."""
+    """A check box. ``id`` (``T012``) and ``labels`` (``P``, ``US1``) are read from the beginning of ``text``; further
+    labels are those of its file's front matter. Without an id it is the number in an ordered list. ``mark``: the
+    character in the box."""
 
     artifactPath: str
     line: int
@@ -62,7 +67,9 @@ class TaskedDocuments(SourceWrapper):
         for task in page.tasks:
             number = _NUMBERED.match(lines[task.line - page.first_line]) if task.mark else None
             boxes.append([task.line, task.text, task.mark, task.heading_path, number and number[1], task.group])
-        return replace(document, page=page, metadata={**document.metadata, TASKS_KEY: boxes})
+        labels = page.metadata.get("labels") if boxes else None
+        labels = [label for label in labels if isinstance(label, str)] if isinstance(labels, list) else []
+        return replace(document, page=page, metadata={**document.metadata, TASKS_KEY: boxes, LABELS_KEY: labels})
 
     def plain(self, path: str) -> Document | Skipped:
         """The document without parsing it."""
@@ -81,15 +88,15 @@ class StoredTask(NamedTuple):
     group: int
 
 
-def tasks_of(path: str, stored: list[Any], known: TaskMarks) -> tuple[tuple[TaskItem, ...], tuple[int, ...]]:
-    """The tasks of a document by the metadata :data:`TASKS_KEY`; and the lines of items in the same lists that have no
-    known mark."""
-    boxes = [StoredTask(*box) for box in stored]
+def tasks_of(path: str, metadata: Mapping[str, Any], known: TaskMarks) -> tuple[tuple[TaskItem, ...], tuple[int, ...]]:
+    """The tasks of a document by its metadata; and the lines of items in the same lists that have no known mark."""
+    boxes = [StoredTask(*box) for box in metadata.get(TASKS_KEY, [])]
+    of_all = metadata.get(LABELS_KEY, [])
     tasks, groups = [], set()
     for line, text, mark, heading, number, group in boxes:
         if (status := known.status(mark)) is not None:
             id_, labels = marks(text)
-            tasks.append(TaskItem(path, line, text, status, id_ or number, labels, heading, mark))
+            tasks.append(TaskItem(path, line, text, status, id_ or number, (*labels, *of_all), heading, mark))
             groups.add(group)
     return tuple(tasks), tuple(box.line for box in boxes if box.group in groups and not known.status(box.mark))
 

@@ -113,37 +113,26 @@ class DocumentPolicy:
         shown = index_url.without_secrets(url)[:200]
         try:
             parts = urllib.parse.urlsplit(url)
-            host = parts.hostname
-        except ValueError:
-            raise ConfigError(f"{shown} is not a URL.") from None
+            host, port = parts.hostname, parts.port
+        except ValueError:  # also of a port that is no number, or too large
+            raise ConfigError(f"{shown} is not a URL with a valid host and port.") from None
         if parts.scheme not in ("http", "https"):
             raise ConfigError(f"{shown} is not an http or https URL.")
         if "@" in parts.netloc:
             raise ConfigError(
                 "The URL contains a user name or password, which would be stored with the document. Leave it out."
             )
-        if not host:
-            raise ConfigError(f"{shown} has no host.")
-        try:
-            valid_port = parts.port is None or parts.port > 0
-        except ValueError:
-            valid_port = False
-        if not valid_port:
-            raise ConfigError(f"{shown} has an invalid port.")
+        if not host or port == 0:
+            raise ConfigError(f"{shown} is not a URL with a valid host and port.")
 
     def redirect(self, before: str, target: str) -> str:
         self.check(target)
         return target
 
     def resolve(self, host: str, port: int, timeout_s: float) -> str | None:
-        try:
-            addresses = _look_up(host, port, timeout_s)
-        except (OSError, ValueError):
-            raise DocumentRejected(f"There is no host {host}. Check the URL.") from None
-        for address in addresses:
-            if not self._allowed(address):
-                raise DocumentRejected(f"{host} is on this machine or a private network, which is not allowed. {ALLOW}")
-        return str(addresses[0])
+        unknown = DocumentRejected(f"There is no host {host}. Check the URL.")
+        private = DocumentRejected(f"{host} is on this machine or a private network, which is not allowed. {ALLOW}")
+        return _looked_up(host, port, timeout_s, self._allowed, unknown, private)
 
 
 class DependencyPolicy(IndexPolicy):
@@ -173,13 +162,9 @@ class DependencyPolicy(IndexPolicy):
         is_trusted = not self._trusted.isdisjoint((named, f"{named}:{port}"))
         if self._allow_private or is_trusted or proxy_of(f"https://{named}"):
             return None
-        try:
-            addresses = _look_up(host, port, timeout_s)
-        except (OSError, ValueError):
-            raise Unreachable(f"There is no host {host}. Check the network.") from None
-        if not all(map(is_public, addresses)):
-            raise FetchError(f"{host} is in a private network, which a package may not name. {ALLOW_DEPENDENCIES}")
-        return str(addresses[0])
+        unknown = Unreachable(f"There is no host {host}. Check the network.")
+        private = FetchError(f"{host} is in a private network, which a package may not name. {ALLOW_DEPENDENCIES}")
+        return _looked_up(host, port, timeout_s, is_public, unknown, private)
 
 
 def proxy_of(url: str) -> str | None:
@@ -193,26 +178,28 @@ def proxy_of(url: str) -> str | None:
     return host_of(proxy if "://" in proxy else f"http://{proxy}")
 
 
-def _look_up(host: str, port: int, timeout_s: float) -> list[Address]:
-    """The addresses of a host name. Raises OSError without one, and after ``timeout_s``, ValueError for a bad name."""
-    answers: queue.SimpleQueue[list[str] | Exception] = queue.SimpleQueue()
+def _looked_up(host: str, port: int, timeout_s: float, allowed: Allowed, unknown: Exception, private: Exception) -> str:
+    """An address of a host name. Raises ``unknown`` without one, for a bad name and after ``timeout_s``; ``private`` if
+    one of its addresses is not allowed."""
+    answers: queue.SimpleQueue[list[str]] = queue.SimpleQueue()
 
     def resolve() -> None:
         try:
             answers.put([str(info[4][0]) for info in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)])
-        except Exception as error:
-            answers.put(error)
+        except (OSError, ValueError):
+            answers.put([])
 
     threading.Thread(target=resolve, name="name lookup", daemon=True).start()  # a lookup has no timeout of its own
     try:
-        answer = answers.get(timeout=max(timeout_s, 0.001))
-    except queue.Empty:
-        raise TimeoutError("the name server does not answer") from None
-    if isinstance(answer, Exception):
-        raise answer
-    if not answer:
-        raise OSError("the name has no address")
-    return [ipaddress.ip_address(name.partition("%")[0]) for name in answer]
+        names = answers.get(timeout=max(timeout_s, 0.001))
+        addresses = [ipaddress.ip_address(name.partition("%")[0]) for name in names]
+    except (queue.Empty, ValueError):
+        addresses = []
+    if not addresses:
+        raise unknown
+    if not all(map(allowed, addresses)):
+        raise private
+    return str(addresses[0])
 
 
 def is_public(address: Address) -> bool:

@@ -310,11 +310,9 @@ def ingest_command(
                 return OK
         with output.progress(quiet) as progress:
             name = str(folder)
-            if re.match(r"https?://", name, re.IGNORECASE):
-                ingested = opened.ingest_url(name, library)
-                report = FolderReport.of(ingested.source, ingested.library, [ingested])
-            elif os.path.lexists(name) and not os.path.isdir(name):
-                ingested = opened.ingest_file(name, library)
+            is_url = re.match(r"https?://", name, re.IGNORECASE)
+            if is_url or (os.path.lexists(name) and not os.path.isdir(name)):
+                ingested = (opened.ingest_url if is_url else opened.ingest_file)(name, library)
                 report = FolderReport.of(ingested.source, ingested.library, [ingested])
             else:
                 report = opened.ingest_folder(name, library, None, not no_recursive, max_concurrency, progress)

@@ -412,11 +412,6 @@ def available(options: LibraryOptions) -> tuple[str, ...]:
     return tuple(ending for ending, format_ in BY_ENDING.items() if format_.is_available(options))
 
 
-def unavailable(options: LibraryOptions) -> tuple[str, ...]:
-    """The endings that need something to be installed or allowed first."""
-    return tuple(ending for ending, format_ in BY_ENDING.items() if not format_.is_available(options))
-
-
 def looked_for(options: LibraryOptions) -> frozenset[str]:
     """The endings that a folder import looks for: those of documents, even if they cannot be read here; those of images
     and recordings only if they can."""

@@ -200,10 +200,12 @@ def ingest_files(
 ) -> tuple[list[Ingested], list[FileError]]:
     """Store the files of a folder, with ``store``; the results, and why the others failed. ``halt`` cancels those that
     are being read: an interrupt keeps every document that is finished, and nothing of the others."""
-    outcomes: dict[Path, Ingested | str] = {}
+    outcomes: dict[Path, Ingested | FileError] = {}
     threads_count = min(max_concurrency, MAX_CONCURRENCY)
     with ThreadPoolExecutor(threads_count, thread_name_prefix="anvil-ingest") as threads:
-        running: dict[Future[Ingested | str], Path] = {threads.submit(_outcome, store, file): file for file in files}
+        running: dict[Future[Ingested | FileError], Path] = {
+            threads.submit(_outcome, store, file): file for file in files
+        }
         try:
             while running:  # with a timeout, so that progress is reported also while one large file is read
                 progress("ingesting", len(outcomes), len(files))
@@ -215,9 +217,10 @@ def ingest_files(
                 halt()
             raise
     progress("ingesting", len(files), len(files))
-    results = [outcome for file in files if isinstance(outcome := outcomes[file], Ingested)]
-    errors = [FileError(plain_name(str(file)), outcome) for file in files if isinstance(outcome := outcomes[file], str)]
-    return results, errors
+    ordered = [outcomes[file] for file in files]
+    return [each for each in ordered if isinstance(each, Ingested)], [
+        each for each in ordered if isinstance(each, FileError)
+    ]
 
 
 def files_in(
@@ -268,16 +271,17 @@ def _is_inside(path: Path, folder: Path) -> bool:
         return True
 
 
-def _outcome(store: Callable[[str], Ingested], file: Path) -> Ingested | str:
+def _outcome(store: Callable[[str], Ingested], file: Path) -> Ingested | FileError:
     """The result for one file, or why it failed. No error of one file reaches the others."""
     try:
         return store(str(file))
     except AnvilError as error:
-        return str(error)
+        message = str(error)
     except Exception as error:
         logger.debug("%s could not be taken in", file, exc_info=True)
         reason = ": ".join([type(error).__name__, *str(error).strip().splitlines()[:1]])
-        return f"Anvil failed at it ({reason[:200]}). Please report it; ingest_file tries it alone."
+        message = f"Anvil failed at it ({reason[:200]}). Please report it; ingest_file tries it alone."
+    return FileError(plain_name(str(file)), message)
 
 
 def without_file(documents: Iterable[LibraryDocument]) -> Pruned:

@@ -28,7 +28,7 @@ def library_info(
 ) -> LibraryInfo:
     """All that is known of the process and the library file ``index``. It never fails: its notes say what is not
     known."""
-    options = config.table(LibraryOptions)
+    formats = document_formats.available(config.table(LibraryOptions))
     summaries: tuple[LibrarySummary, ...] = ()
     notes: tuple[str, ...] = ()
     try:
@@ -53,8 +53,8 @@ def library_info(
         note=_note(transport),
         version=__version__,
         user=user,
-        formats=document_formats.available(options),
-        missing_formats=document_formats.unavailable(options),
+        formats=formats,
+        missing_formats=tuple(ending for ending in document_formats.BY_ENDING if ending not in formats),
         documents=sum(summary.document_count for summary in summaries),
         chunks=sum(summary.chunk_count for summary in summaries),
         notes=notes,

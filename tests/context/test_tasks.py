@@ -25,6 +25,8 @@ TEXTS = {
     "FR-012 holds": ("FR-012", ()),
     "T1.2.3. A part": ("T1.2.3", ()),
     "T012": ("T012", ()),
+    "#3 The list is empty": ("#3", ()),
+    "# a heading": (None, ()),
     "Use [P] in the middle": (None, ()),
     "TODAY is no id": (None, ()),
     "T012a is none either": (None, ()),
@@ -45,7 +47,7 @@ def test_documents_bring_their_boxes_along(tmp_path: Path) -> None:
     path = "specs/001-booking/tasks.md"
     found = documents.read(path)
     assert isinstance(found, Document) and found.page is not None
-    tasks, _ = boxes.tasks_of(path, found.metadata[boxes.TASKS_KEY], TaskMarks())
+    tasks, _ = boxes.tasks_of(path, found.metadata, TaskMarks())
     assert [(task.line, task.status, task.id) for task in tasks] == [
         (5, "done", "T001"),
         (6, "open", "T002"),
@@ -60,6 +62,17 @@ def test_documents_bring_their_boxes_along(tmp_path: Path) -> None:
     assert tasks[1].text == "T002 [P] Lay out the booking table in db/schema.sql"
     assert isinstance(documents.read("specs/none.md"), Skipped)
     assert documents.scan() is documents.scan()  # the same object while nothing changed, as comparing relies on
+
+
+def test_labels_of_the_front_matter_are_those_of_all_tasks_of_a_file(tmp_path: Path) -> None:
+    listed = "---\nlabels:\n  - web-ui\n  - 7\n  - bug\n---\n- [ ] #1 It is saved\n- [x] [P] #2 It is shown\n"
+    root = write(tmp_path, {"specs/1.md": listed, "specs/2.md": "---\nlabels: bug\n---\n- [ ] labels are a list\n"})
+    with Context(Config(), root) as context:
+        assert [(each.id, each.labels) for each in context.tasks("all", label="Bug")] == [
+            ("#1", ("web-ui", "bug")),
+            ("#2", ("P", "web-ui", "bug")),
+        ]
+        assert [each.id for each in context.tasks(label="web-ui")] == ["#1"] and len(context.tasks()) == 2
 
 
 MARKED = """\
