@@ -274,18 +274,21 @@ def _html(element: Element, titles: set[str]) -> Iterator[str]:
     if name == "note":  # its paragraphs would end the one that it is in
         yield f" ({escape(' '.join(''.join(each.itertext()) for each in _elements(element, 'p')))})"
         return
-    tag = _HTML.get(name, "span")
+    tag = _HTML.get(name, "")
     if name == "h":
         tag = f"h{min(int(_attribute(element, 'outline-level') or 1), 6)}"
     elif name == "p" and _attribute(element, "style-name") in titles:
         tag = "h1"
-    link = f' href="{escape(_attribute(element, "href"))}"' if name == "a" else ""
-    tag = "a" if link else tag
-    yield f"<{tag}{link}>{' ' if name in ('s', 'tab') else ''}{escape(element.text or '')}"
+    elif name == "a":
+        tag = f'a href="{escape(_attribute(element, "href"))}"'
+    elif name in ("s", "tab"):
+        yield " "
+    yield f"{tag and f'<{tag}>'}{escape(element.text or '')}"
     for child in element:
         yield from _html(child, titles)
         yield escape(child.tail or "")
-    yield "" if tag == "br" else f"</{tag}>"
+    if tag not in ("", "br"):
+        yield f"</{tag.partition(' ')[0]}>"
 
 
 def _row(row: Element) -> list[str]:
