@@ -273,7 +273,7 @@ class Anvil(PageQueries):
             report: LintReport = registry.part("linter")(
                 documents, files, self.config, reader, repository, rules, built
             )
-        unread = None if source else folder_advice.other_formats_note(self.folder, report.pages)
+        unread = None if source or report.looked_up else folder_advice.other_formats_note(self.folder, report.pages)
         return replace(report, notes=(*report.notes, unread)) if unread else report
 
     def skills(self, name: str | None = None, collection: str | None = None) -> tuple[Skill, ...]:

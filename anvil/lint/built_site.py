@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, NamedTuple
 from urllib.parse import quote, unquote, urljoin, urlsplit
@@ -71,6 +71,21 @@ class BuiltSite:
         if not known or len(known) < len(lookups):  # one of them may be sound
             return None
         return next((lookup for lookup in known if lookup.verdict == "sound"), known[0])
+
+    @property
+    def pages(self) -> frozenset[str]:
+        """The documentation pages that the site has, whatever their format."""
+        return frozenset(self._sources)
+
+    def broken(self, page: str, verdict: str, source: str) -> Iterator[tuple[int, PageLink, str]]:
+        """(line, link, reason) of the links with this verdict in the content of a documentation page, each once. The
+        line: that of the page's ``source`` with the target or the text, else the first."""
+        file = self._sources[page]
+        for link in dict.fromkeys(link for link in self._pages[file].links if link.is_content):
+            lookup = self._followed(file, link.target)
+            if lookup is not None and lookup.verdict == verdict:
+                at = next((at for text in (link.target, link.text) if text and (at := source.find(text)) >= 0), 0)
+                yield source.count("\n", 0, at) + 1, link, lookup.reason
 
     def shows_label(self, page: str, label: str) -> bool:
         """Whether the page shows a reference link as text with its brackets, as one without a definition."""

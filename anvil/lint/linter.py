@@ -102,7 +102,7 @@ def lint(
     notes = [f"{page.path} was not examined: {page.reason}." for page in skipped[:MAX_NAMED_PAGES]]
     if len(skipped) > MAX_NAMED_PAGES:
         notes.append(f"{counted(len(skipped) - MAX_NAMED_PAGES, 'further page', 'were')} not examined.")
-    if not scan.entries:
+    if not scan.entries and built is None:
         notes.append(document_source.no_page("the documentation folder", config.source.include))
     if site.rules.inner and built is None:
         notes.append(_inner_site(files.docs, site.rules.inner, pages))

@@ -167,9 +167,16 @@ class Documentation:
         ignored = [patterns.glob(pattern, ignore_case=True) for pattern in self.options.ignore]
         return frozenset(
             path
-            for path in self.site.pages
+            for path in (*self.site.pages, *self.other_formats)
             if not any(glob.matches(path) for glob in ignored) and not self.site.is_excluded(path)
         )
+
+    @cached_property
+    def other_formats(self) -> tuple[str, ...]:
+        """The pages that are not Markdown, such as those of reStructuredText: what the built site shows is known."""
+        files, built = self.site.files, self.built.pages if self.built else ()
+        others = (path for path in built if files.kind(posixpath.join(files.docs, path)) == "file")
+        return tuple(sorted(path for path in others if path not in self.site.pages))
 
     @cached_property
     def silences(self) -> dict[str, list[linted_page.Silence]]:
@@ -178,7 +185,7 @@ class Documentation:
 
     def is_silent(self, rule: str, issue: Issue) -> bool:
         """Whether a comment in the page silences an issue of a rule."""
-        own = (silence for silence in self.silences[issue.path] if silence.rule == rule)
+        own = (silence for silence in self.silences.get(issue.path, ()) if silence.rule == rule)
         return any(issue.whole or silence.first <= issue.line <= silence.last for silence in own)
 
     @cached_property
@@ -232,7 +239,7 @@ def run(documentation: Documentation, names: Sequence[str] | None = None, notes:
     ordered = sorted(findings, key=lambda finding: (finding.path, finding.line, finding.rule, finding.message))
     return LintReport(
         tuple(ordered),
-        len(site.pages),
+        len(site.pages) + len(documentation.other_formats),
         suppressed,
         site.rules.generator,
         site.files.docs,
@@ -263,6 +270,17 @@ def broken_link(documentation: Documentation) -> Iterator[Issue]:
         reason, hint = seen or use.target.reason, hints[file]
         message = f"Broken {kind} {_code(use.link.target)}: {reason}.{hint}"
         yield Issue(use.page.path, use.line, message, seen=bool(seen))
+    for path, line, kind, target, reason in _shown_broken(documentation, "no address"):
+        yield Issue(path, line, f"Broken {kind} {_code(target)}: {reason}.", seen=True)
+
+
+def _shown_broken(documentation: Documentation, verdict: str) -> Iterator[tuple[str, int, str, str, str]]:
+    """(page, line, image or link, target, reason) of what is broken in pages of other formats, by the built site."""
+    files = documentation.site.files
+    for path in documentation.other_formats:
+        source = files.read(posixpath.join(files.docs, path)) or ""
+        for line, link, reason in documentation.built.broken(path, verdict, source) if documentation.built else ():
+            yield path, line, "image" if link.is_image else "link", link.target, reason
 
 
 def _is_built(file: str, site: Site) -> bool:
@@ -331,6 +349,8 @@ def broken_anchor(documentation: Documentation) -> Iterator[Issue]:
         where = "this page" if target.page == use.page.path else target.page
         hint = _closest_anchor(fragment, anchors, pages_by_anchor.get(fragment, []))
         yield Issue(use.page.path, use.line, f"{where} has no anchor {_code('#' + fragment)}.{hint}")
+    for path, line, _, written, reason in _shown_broken(documentation, "no anchor"):
+        yield Issue(path, line, f"{_code('#' + written.partition('#')[2])}: {reason}.", seen=True)
 
 
 def _anchors(site: Site, page: LintPage) -> frozenset[str] | None:

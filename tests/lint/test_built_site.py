@@ -57,6 +57,28 @@ def test_the_site_decides_where_it_shows_a_link(tmp_path: Path) -> None:
     ]
 
 
+def test_links_of_pages_that_are_not_markdown_are_looked_up_too(tmp_path: Path) -> None:
+    docs = {
+        "index.rst": "Start\n=====\n\n`Install <install.html#gone>`_\n\n:doc:`Lost`\n\n.. image:: map.png\n",
+        "install.rst": "Install\n=======\n\n`Start <index.html#start>`_\n",
+        "a.md": "# A\n\nText.\n",
+    }
+    links = "<a href='install.html#gone'>Install</a> <a href='lost.html'>Lost</a> <img src='_images/map.png'>"
+    site = {
+        "index.html": html("Start", f"<p id=start>{links} {links}</p>"),
+        "install.html": html("Install", "<a href='index.html#start'>Start</a>"),
+        "api.html": html("No source", "<a href='nowhere.html'>x</a>"),
+        "a.html": html("A", ""),
+    }
+    report = linted(tmp_path, docs, site)
+    assert report.pages == 3 and not [note for note in report.notes if "not read" in note]
+    assert [message for message in messages(report) if "rst:" in message or "api" in message] == [
+        "index.rst:1 error Broken image '_images/map.png': the site has nothing at /_images/map.png.",
+        "index.rst:4 error '#gone': install.html of the site has no element with this id.",
+        "index.rst:6 error Broken link 'lost.html': the site has nothing at /lost.html.",
+    ]
+
+
 def test_generators_write_targets_their_own_way(tmp_path: Path) -> None:
     pages = {
         "index.md": "# Start\n\n[The A](./OwnSlug.md#x) "
