@@ -74,6 +74,14 @@ def test_the_nearest_window_says_where_to_read_a_text_without_words_of_the_quest
     assert not german <= set(first)
 
 
+def test_the_nearest_window_counts_more_than_one_word_of_the_question_and_less_than_two(scorer: PassageScorer) -> None:
+    far, near = f"{FILLER}A zebra has stripes. {FILLER}", "Tulips are planted in autumn. " * 60
+    passage = HeadedText("", far + near, (len(far), len(far) + len(near)))
+    tulips = set(scorer.tokens("x", [HeadedText("", "Tulips are planted in autumn.")])[1][0])
+    read = {question: set(scorer.tokens(question, [passage])[1][0]) for question in ("zebra", "zebra stripes")}
+    assert tulips <= read["zebra"] and not tulips <= read["zebra stripes"]
+
+
 def test_of_a_very_long_text_the_part_around_the_nearest_window_is_read(scorer: PassageScorer) -> None:
     text = FILLER * 10 + RIGHT.text + FILLER * 10
     span = len(FILLER) * 10, len(FILLER) * 10 + len(RIGHT.text)

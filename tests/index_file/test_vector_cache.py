@@ -110,6 +110,13 @@ def test_what_was_used_least_recently_leaves_first(path: Path, monkeypatch: pyte
     assert path.stat().st_size < 400_000
 
 
+def test_an_eighth_leaves_when_there_is_too_much(path: Path) -> None:
+    cache = VectorCache("model", DIMENSIONS, path, max_bytes=1)
+    keys = [text_key(str(number)) for number in range(800)]
+    cache.put(dict.fromkeys(keys, row(1)))
+    assert len(cache.get(keys)) == 800 - 101
+
+
 def test_many_processes_write_at_once(path: Path) -> None:
     script = (
         "import sys; from pathlib import Path; from anvil.index_file import vector_cache\n"

@@ -306,6 +306,15 @@ def test_a_small_folder_is_built_before_the_answer(docs: Path, held: Held) -> No
         assert not found.provisional and found.index_path.exists()
 
 
+@pytest.mark.parametrize(("count", "is_built"), [(64, True), (65, False)])
+def test_a_folder_of_64_passages_is_built_before_the_answer(
+    tmp_path: Path, held: Held, count: int, is_built: bool
+) -> None:
+    with anvil.open(write(tmp_path / "docs", many(count)), build_first=False) as found:
+        assert found.search("zebra").results
+        assert found.index_path.exists() == is_built == (not found.provisional)
+
+
 def test_a_page_that_changes_while_it_is_embedded_keeps_its_new_text(
     serving: anvil.Anvil, built: Path, held: Held
 ) -> None:

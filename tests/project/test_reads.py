@@ -30,11 +30,9 @@ ARGUMENTS = {"mode", "buffering", "encoding", "errors", "newline", "opener"}
 ELSEWHERE = {
     "anvil/ci/program_key.py": "the source of the action",
     "anvil/context/cli.py": "a file of the installed package; a library",
-    "anvil/dependencies/finder.py": "an index that was just fetched",
     "anvil/dependencies/python_ecosystem.py": "metadata of an installed package",
     "anvil/doc_tests/question_log.py": "its log, regular files only, line by line",
     "anvil/doctor/project_state.py": "files of the kernel",
-    "anvil/doctor/installed_parts.py": "metadata of an installed package",
     "anvil/documents/repository_files.py": "pages, regular files only, without links, and within their limit",
     "anvil/embedding/local.py": "files of the model",
     "anvil/embedding/passages.py": "files of the model",
