@@ -94,8 +94,10 @@ def _has_spaces(page: Any) -> bool:
 # --- words that are cut at the end of a line -----------------------------------------------------------------------
 
 _LETTERS = r"[^\W\d_]"
-_CUT = re.compile(rf"({_LETTERS}{{2,}})[-\xad\u2010][ \t]*\n[ \t]*({_LETTERS}+)")
-_CUT_IN_PDFIUM = re.compile(rf"{_LETTERS}+(?:[-\xad\u2010]\s+|[\x02\ufffe]\s*){_LETTERS}+")
+_WORD_START = rf"(?<!{_LETTERS})"
+"""Without it, a word of n letters is tried from each of them, which takes the time of n²."""
+_CUT = re.compile(rf"{_WORD_START}({_LETTERS}{{2,}})[-\xad\u2010][ \t]*\n[ \t]*({_LETTERS}+)")
+_CUT_IN_PDFIUM = re.compile(rf"{_WORD_START}{_LETTERS}+(?:[-\xad\u2010]\s+|[\x02\ufffe]\s*){_LETTERS}+")
 """The same, with the characters that PDFium writes for such a hyphen."""
 _COMPOUND = re.compile(rf"{_LETTERS}+(?:-{_LETTERS}+)*")
 
