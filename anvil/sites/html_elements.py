@@ -88,11 +88,11 @@ def _is_first(element: Element) -> bool:
 
 
 def is_list_of_sections(element: Element, entries: Container[int]) -> bool:
-    """Whether each item of a list is a section of the page, as in the pages of Javadoc and in numbered steps: it begins
-    with a section, a heading or one of the ``entries`` of an API."""
+    """Whether each item or term of a list is a section of the page, as in the pages of Javadoc and in numbered steps:
+    it begins with a section, a heading or one of the ``entries`` of an API."""
     count = 0
     for item in element.iter():
-        if item.tag == "li":
+        if item.tag in ("li", "dt"):
             count += 1
             if not _begins_section(item, entries):
                 return False

@@ -453,7 +453,7 @@ class _Converter:
     # --- definitions ---------------------------------------------------------------------------------------
 
     def _definitions(self, node: Element) -> bool:
-        if self.writer.in_line:
+        if self.writer.in_line or (not self._lists and is_list_of_sections(node, self._entries)):
             return self._block(node)
         self.writer.end()
         is_api = self.writer.at_top and html_tree.first(node, "dt.sig") is not None  # as Sphinx's autodoc writes it

@@ -34,6 +34,7 @@ CASES = {
         "z\n\n[A](/x)\n\nb\n\nc",
     ),
     "code of docutils": ('<pre class="code literal-block"><code>a</code></pre>', "```\na\n```"),
+    "terms with headings": ('<dl><dt><h4 id="f">f(a)</h4><p>b</p></dt><dd>c</dd></dl>', "#### f(a)\n\nb\n\nc"),
     "numbered steps with headings": ('<ol><li><h3 id="a">a</h3><p>b</p></li></ol>', "### a\n\nb"),
     "tabs of VuePress": (
         '<div role="tablist"><button role="tab">A</button></div><div role="tabpanel"><div class="vp-tab-title">A</div>a</div>',
