@@ -245,10 +245,9 @@ class _Links:
         if count := len(self._pictures):
             notes.append(f"{counted(count, 'image', 'are')} not copied. Links to the site are in their place.")
         if count := len(self._dropped):
-            notes.append(
-                f"{counted(count, 'image', 'are')} not copied, and nothing says where the site is: the alternative "
-                "text stays. Give --site-url."
-            )
+            no_url = "and nothing says where the site is: the alternative text stays. Give --site-url."
+            reason = "because the site has none at these paths: the alternative text stays."
+            notes.append(f"{counted(count, 'image', 'are')} not copied, {reason if self._targets.url else no_url}")
         return notes
 
 
@@ -313,7 +312,7 @@ class SourceTargets:
         # the pages, and no other files
         tree = FileTree("", repository_files.folders_of(site.pages).get, lambda path: None)
         self._lenient = Site(site.pages, SiteRules("vitepress", "vitepress"), tree)
-        self._url = options.url.rstrip("/") + "/" if options.url else None
+        self.url = options.url.rstrip("/") + "/" if options.url else None
 
     def destination(self, path: str, target: str) -> PageOrAddress:
         """Where ``target`` leads in the page at ``path``; both parts are None where that is not known, and for what is
@@ -325,17 +324,17 @@ class SourceTargets:
             resolved = lenient if lenient.kind == "page" else resolved
         if resolved.kind == "page":
             return PageOrAddress(page=resolved.page)
-        if resolved.kind == "external" or self._url is None or target.startswith("#"):
+        if resolved.kind == "external" or self.url is None or target.startswith("#"):
             return PageOrAddress()
         if target.startswith("/"):
             base, inside = self._site.rules.base, target[1:]
             inside = inside[len(base) :].lstrip("/") if _is_in(inside, base) else inside
-            return PageOrAddress(url=urljoin(self._url, inside))
+            return PageOrAddress(url=urljoin(self.url, inside))
         docs, content = self._site.files.docs, self._site.rules.content
         file = posixpath.normpath(posixpath.join(docs, posixpath.dirname(path), unquote(target.partition("#")[0])))
         if resolved.kind != "file" or not _is_in(file, content):
             return PageOrAddress()
-        return PageOrAddress(url=urljoin(self._url, quote(file[len(content) :].lstrip("/"), safe=_SAFE)))
+        return PageOrAddress(url=urljoin(self.url, quote(file[len(content) :].lstrip("/"), safe=_SAFE)))
 
 
 class SiteTargets:
@@ -345,7 +344,7 @@ class SiteTargets:
     def __init__(self, places: Mapping[str, SitePlace], url: str, texts: Iterable[str]) -> None:
         self._places = places
         self._paths = {place.html: path for path, place in places.items()}
-        self._url = url
+        self.url = url
         base_path = "/" if url else twins.base_path(texts, places.values())
         self._links = SiteLinks(places.values(), url, base_path)
 
@@ -356,7 +355,7 @@ class SiteTargets:
         if html is not None:
             return PageOrAddress(page=self._paths[html])
         is_of_host = target.startswith("/") or inside is not None
-        return PageOrAddress(url=page_addresses.joined(self._url + base, target) if self._url and is_of_host else None)
+        return PageOrAddress(url=page_addresses.joined(self.url + base, target) if self.url and is_of_host else None)
 
 
 def _is_in(path: str, folder: str) -> bool:

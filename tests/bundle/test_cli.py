@@ -49,6 +49,8 @@ def test_a_documentation_folder(project: Path) -> None:
     again = program("bundle", "out", cwd=project)
     assert "(0 files written, 3 unchanged)" in again.stdout
     assert tree(project / "out") == files
+    published = program("bundle", "other", "--site-url", "https://beacon.example/", cwd=project)
+    assert "1 image is not copied, because the site has none at these paths" in published.stderr
 
 
 def test_a_built_site(tmp_path: Path) -> None:
