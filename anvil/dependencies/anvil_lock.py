@@ -139,11 +139,8 @@ def read_lock(base: Path) -> list[LockedDocs]:
     return [] if text is None else parse(text, str(path))
 
 
-def write_lock(base: Path, entries: list[LockedDocs]) -> bool:
-    """Write ``anvil.lock``, unless it says this already; whether it was written. Raises :class:`AnvilError`."""
-    path = base / LOCK_NAME
-    text = render(entries)
-    if project_text(path) == text:
-        return False
-    safe_files.put_file(path, text)
-    return True
+def write_lock(base: Path, entries: list[LockedDocs]) -> None:
+    """Write ``anvil.lock``, unless it says this already. Raises :class:`AnvilError`."""
+    path, text = base / LOCK_NAME, render(entries)
+    if project_text(path) != text:
+        safe_files.put_file(path, text)
