@@ -574,7 +574,7 @@ def test_no_folder_is_an_error(tmp_path: Path, keywords: EmbeddingProvider) -> N
 
 def test_a_target_that_cannot_be_written_is_an_error(docs: Path, tmp_path: Path, keywords: EmbeddingProvider) -> None:
     (tmp_path / "taken").write_text("a file where a folder is wanted")
-    with pytest.raises(BuildError, match="--index"):
+    with pytest.raises(BuildError, match="Choose another place for the index"):
         make(docs, tmp_path / "taken" / "i.db", keywords)
 
 
