@@ -37,7 +37,7 @@ _DEFINITION = lazy_pattern(
     r"[ \t>]*\[(?!\^)(?:[^\[\]\\\r\n]|\\.)+\]:[ \t]*(?:(?:\r\n?|\n)[ \t]*)?(?:<[^<>\r\n]*>|[^\s<]\S*)"
     rf"(?:[ \t]+{_TITLE}|[ \t]*(?:\r\n?|\n)[ \t]*{_TITLE})?[ \t]*(?=[\r\n]|\Z)"
 )
-_INLINE = lazy_pattern(r"\\.|`+|<!--|</?[A-Za-z]|\{\{?/\*|[\r\n]")
+_INLINE = lazy_pattern(r"\\.|`+|<!--|(?<!\{\{)</?[A-Za-z]|\{\{?/\*|[\r\n]")
 _ITEM = r"""(?:[.#][\w:.-]+|[\w:-]+=(?:"[^"{}\r\n]*"|'[^'{}\r\n]*'|[^\s"'{}]+))"""
 _ATTRIBUTES = rf"\{{:?[ \t]*{_ITEM}(?:[ \t]+{_ITEM})*[ \t]*\}}"
 _ICON = r":(?:fontawesome|material|octicons|simple)-[a-z0-9-]+:"

@@ -37,6 +37,7 @@ def seen(text: str) -> str:
         ("text\n*[HTML]: Hyper Text", "text\n"),
         ("- a\n\n    <b>c</b>\n\n    [d]: e", "- a\n\n    c\n\n"),
         ("!!! note\n\n    <b>c</b>", "!!! note\n\n    c"),
+        ("{{<table>}} <b>a</b> {{</table >}}", "{{<table>}} a {{</table >}}"),  # shortcodes of Hugo
         ("| `a | b |\n| <b>c</b> | `d` |\n", "| `a | b |\n| c | `d` |\n"),
         ("`a\n<b>c</b>`", "`a\n<b>c</b>`"),
     ],
