@@ -12,7 +12,7 @@ import os
 import posixpath
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -334,14 +334,16 @@ def publish(
         of_site = frozenset(description for description, count in counts.items() if count > 1)
         base_path = "/"
         if not url:
-            base_path = twins.base_path((text for _, text in _texts(reader, stored)), places.values())
+            base_path = twins.base_path((document.text for document in _documents(reader, stored)), places.values())
 
         def placed_pages() -> Iterator[PlacedPage]:
-            for document, text in _texts(reader, stored):
-                place = places[document.file_path]
+            for document in _documents(reader, stored):
+                place, images = places[document.path], pages[document.path].facts.images
+                metadata = {"version": version, **document.metadata}
+                if metadata.get("description") in of_site:
+                    del metadata["description"]
                 for path in layout.files[place.html][:1]:  # none where another page has both files
-                    images = pages[document.file_path].facts.images
-                    yield PlacedPage(place, page_of(_document(document, text, version, of_site), path, images=images))
+                    yield PlacedPage(place, page_of(replace(document, metadata=metadata), path, images=images))
 
         return write(
             site.folder,
@@ -359,24 +361,8 @@ def _order(page: SitePage) -> list[tuple[bool, str]]:
     return [*((True, folder) for folder in folders), (False, "" if name.startswith("index.") else name)]
 
 
-def _texts(reader: Reader, stored: list[StoredDocument]) -> Iterator[tuple[StoredDocument, str]]:
-    chunks = reader.chunks_of_pages(document.id for document in stored)
-    return ((document, page_text(own)) for document, own in zip(stored, chunks, strict=True))
-
-
-def _document(stored: StoredDocument, text: str, version: str | None, of_site: Collection[object]) -> Document:
-    """The page as a document, without a description of ``of_site``. ``version``: of all pages without one of their
-    own."""
-    metadata = {"version": version, **stored.metadata}
-    if metadata.get("description") in of_site:
-        del metadata["description"]
-    return Document(
-        stored.file_path,
-        stored.blob_id,
-        text,
-        stored.size,
-        stored.last_modified,
-        title=stored.title,
-        url=stored.url,
-        metadata=metadata,
-    )
+def _documents(reader: Reader, stored: Sequence[StoredDocument]) -> Iterator[Document]:
+    for page, chunks in zip(stored, reader.chunks_of_pages(page.id for page in stored), strict=True):
+        text = page_text(chunks)
+        document = Document(page.file_path, page.blob_id, text, page.size, page.last_modified)
+        yield replace(document, title=page.title, url=page.url, metadata=page.metadata)
