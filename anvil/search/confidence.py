@@ -26,8 +26,8 @@ NOT_COVERED = 0.03
 """Below this, nothing is taken to answer, and a default reply has no texts. Of 329 questions with an answer, one stays
 below this line; of 720 that other documentation answers, two in three do."""
 MAX_NAME_WORDS = 3
-"""A question of no more different words (``es2023`` has three: itself and its parts) may be a name, which vectors do
-not know: of 480 names in backquotes, one in fifty has less than :data:`NOT_COVERED` where it stands."""
+"""A question of no more words may be a name, which vectors do not know: a text that has all of them is taken to answer,
+however low its confidence is."""
 MAX_COUNTED_WORDS = 20
 """Words of a question that make its match stronger evidence: as many as the longest question of the fit had."""
 FILE = "confidence.json"
@@ -111,21 +111,21 @@ def logistic(log_odds: float) -> float:
     return 1 / (1 + math.exp(-max(min(log_odds, 500.0), -500.0)))
 
 
-def is_covered(confidences: Iterable[float], evidence: MatchEvidence) -> bool:
-    """Whether one of some results may answer. ``evidence``: of one of them."""
-    is_name = evidence.length <= MAX_NAME_WORDS and not evidence.unknown
-    return is_name or max(confidences) >= NOT_COVERED
+def is_covered(confidences: Iterable[float], is_named: bool) -> bool:
+    """Whether one of some results may answer. ``is_named``: one has the name that the question is."""
+    return is_named or max(confidences) >= NOT_COVERED
 
 
-def note(confidences: Iterable[float], minimum: float = 0.0) -> str | None:
+def note(confidences: Iterable[float], minimum: float = 0.0, *, is_named: bool = False) -> str | None:
     """A sentence for the reader where no result is likely to answer, or none reaches ``minimum``; None otherwise.
 
-    ``confidences``: of all candidates, also of those that ``minimum`` leaves out.
+    ``confidences``: of all candidates, also of those that ``minimum`` leaves out. ``is_named``: a result has the name
+    that the question is.
     """
     best = max(confidences, default=None)
     if best is None:
         return None
-    if best < UNLIKELY:
+    if best < UNLIKELY and not is_named:
         return f"Probably nothing here answers this: the highest confidence of a result is {best:.2f}."
     if best < minimum:
         return f"No result has the confidence of {minimum:g} that was asked for; the highest is {best:.2f}."

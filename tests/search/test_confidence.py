@@ -78,8 +78,10 @@ def test_what_is_said_when_nothing_is_likely(confidences: list[float], minimum: 
     assert confidence.note(confidences, minimum) == said
 
 
-def test_a_name_is_covered_where_it_stands() -> None:
-    short, long = MatchEvidence(0.2, 0.0, 3, 0.1, 0.1), MatchEvidence(0.2, 0.0, 4, 0.1, 0.1)
-    assert confidence.is_covered([0.0, 0.01], short) and not confidence.is_covered([0.0, 0.01], long)
-    assert not confidence.is_covered([0.01], short._replace(unknown=0.5))
-    assert confidence.is_covered([0.01, confidence.NOT_COVERED], long)
+def test_what_has_the_name_that_was_asked_for_is_taken_to_answer() -> None:
+    assert confidence.is_covered([0.0, 0.01], is_named=True) and not confidence.is_covered([0.0, 0.01], is_named=False)
+    assert confidence.is_covered([0.01, 0.03], is_named=False)
+    assert confidence.note([0.02], is_named=True) is None
+    assert confidence.note([0.02], 0.5, is_named=True) == (
+        "No result has the confidence of 0.5 that was asked for; the highest is 0.02."
+    )

@@ -716,6 +716,20 @@ def test_a_question_that_nothing_answers_names_the_nearest_page_and_has_no_texts
     assert asked_for.notes == found.notes and sum(map(chars, asked_for.hits)) > 1000, "texts are there when asked for"
 
 
+def test_a_short_question_for_a_name_that_a_text_has_is_not_called_unanswered(
+    opened: Opener, local: EmbeddingProvider
+) -> None:
+    steps = "Open the console, choose a region and a size, and wait until the disk is there. " * 16
+    page = f"# Buckets\n\n{steps}\n\nThe error `SecondLevelDomainForbidden` means that the address has the old style.\n"
+    searcher = opened({"buckets.md": page, **PAGES}, local)
+    (named,) = ask(searcher, "`SecondLevelDomainForbidden`?", top_k=1).hits
+    assert named.confidence is not None and named.confidence < UNLIKELY, "vectors do not know the name"
+    assert ask(searcher, "SecondLevelDomainForbidden error").notes == ()
+    assert "SecondLevelDomainForbidden" in ask(searcher, "secondleveldomainforbidden").hits[0].content
+    for other in ("forbidden-domain", "domain forbidden level two", "SecondLevelDomain"):
+        assert "Probably nothing here answers this" in ask(searcher, other).notes[0]
+
+
 def test_confidence_does_not_depend_on_the_other_results(lighthouse: Searcher) -> None:
     """The score of the only candidate is the highest there is; its confidence is what it was."""
     query = "how do I silence alerts at night?"
