@@ -190,11 +190,12 @@ class LibrarySearcher:
         weights = ranking.weights(self.index, query)
         results = ranking.rank(self.index, weights, vector, selection, max(top_k, CANDIDATES))[:top_k]
         confidences = [self._fits.confidence(result.evidence) for result in results]
-        if unlikely := confidence.note(confidences):
-            notes.append(unlikely)
         passages = self.index.reader.passages([result.row for result in results])
         if len(passages) < len(results):
             raise Damage("a passage belongs to no document")
+        is_named = confidence.has_name(query, (passage.content for passage in passages.values()))
+        if unlikely := confidence.note(confidences, is_named=is_named):
+            notes.append(unlikely)
         ranked = zip(results, confidences, strict=True)
         return Passages(
             tuple(replace(passages[result.row], score=result.score, confidence=likely) for result, likely in ranked),

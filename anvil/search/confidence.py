@@ -12,10 +12,13 @@ import importlib.resources
 import json
 import math
 import operator
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
+
+from anvil.text.query import bounded
 
 DIGITS = 2
 """Confidence is rounded: more digits would claim a precision that no fit has."""
@@ -109,6 +112,16 @@ def log_odds(fit: Fit, evidence: MatchEvidence) -> float:
 def logistic(log_odds: float) -> float:
     """The probability of log-odds."""
     return 1 / (1 + math.exp(-max(min(log_odds, 500.0), -500.0)))
+
+
+def has_name(query: str, texts: Iterable[str]) -> bool:
+    """Whether the question is of so few words that it may be a name, and one of the texts has each of them as it is
+    written, but for capitals: ``block-spacing`` is not "block" and "spacing"."""
+    names = [word.strip("`'\"?!.,:;()") for word in bounded(query).casefold().split()]
+    if not 0 < len(names) <= MAX_NAME_WORDS or not all(names):
+        return False
+    whole = [re.compile(rf"(?<!\w){re.escape(name)}(?!\w)") for name in names]
+    return any(all(name.search(text) for name in whole) for text in map(str.casefold, texts))
 
 
 def is_covered(confidences: Iterable[float], is_named: bool) -> bool:

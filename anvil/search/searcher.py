@@ -7,9 +7,8 @@ searches several indexes.
 
 from __future__ import annotations
 
-import re
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, NamedTuple, Protocol
@@ -447,7 +446,7 @@ def answer(
         notes += _notes_on_none(searchers, request)
     texts = _hits(searchers, [*shown, *_further(shown, likely)], request.query, candidates)
     own, further = texts[: len(shown)], texts[len(shown) :]
-    is_named = _has_name(request.query, (hit.content for hit, _ in own))
+    is_named = confidence.has_name(request.query, (hit.content for hit, _ in own))
     warning = confidence.note(map(confidence_of, shown or results), least, is_named=is_named)
     is_covered = not shown or confidence.is_covered(map(confidence_of, shown), is_named)
     if is_covered or request.max_chars is not None:
@@ -464,16 +463,6 @@ def answer(
         for each, (hit, span) in zip(shown, own, strict=True)
     )
     return RankedHits(tuple(ranked), total, tuple(notes))
-
-
-def _has_name(query: str, texts: Iterable[str]) -> bool:
-    """Whether the question is of so few words that it may be a name, and one of the texts has each of them as it is
-    written, but for capitals: ``block-spacing`` is not "block" and "spacing"."""
-    names = [word.strip("`'\"?!.,:;()") for word in lexicon.bounded(query).casefold().split()]
-    if not 0 < len(names) <= confidence.MAX_NAME_WORDS or not all(names):
-        return False
-    whole = [re.compile(rf"(?<!\w){re.escape(name)}(?!\w)") for name in names]
-    return any(all(name.search(text) for name in whole) for text in map(str.casefold, texts))
 
 
 def _notes_on_none(searchers: Sequence[Searcher], request: SearchRequest) -> list[str]:
