@@ -216,14 +216,14 @@ def command_line(name: str) -> list[str]:
 
 @functools.cache
 def _client() -> list[str]:
-    """The client of a fork server: compiled where there is a C compiler, as hundreds are started."""
+    """The client of a fork server: compiled where a C compiler can do it, as hundreds are started."""
     source, compiler = Path(__file__).with_name("fork_client.c"), shutil.which("cc")
-    if compiler is None:
-        return [sys.executable, "-I", "-S", str(source.with_suffix(".py"))]
     folder = tempfile.TemporaryDirectory()
     _kept.append(folder)
-    subprocess.run([compiler, "-O1", "-o", f"{folder.name}/client", str(source)], check=True)
-    return [f"{folder.name}/client"]
+    command = [compiler or "", "-O1", "-o", f"{folder.name}/client", str(source)]
+    if compiler and subprocess.run(command, capture_output=True, check=False).returncode == 0:
+        return [f"{folder.name}/client"]
+    return [sys.executable, "-I", "-S", str(source.with_suffix(".py"))]
 
 
 class _ForkingPopen(subprocess.Popen[Any]):
