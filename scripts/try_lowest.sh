@@ -14,7 +14,7 @@ tests=(
   tests/embedding/test_{local,openai}.py
   tests/library/test_web_page.py
   tests/git/test_{repository,repository_merge}.py
-  tests/documents/test_file_changes_watcher.py
+  tests/documents/test_file_watcher.py
   tests/index_file/test_{publish,publish_lock,verify}.py
   tests/text/test_{front_matter,markdown_sections}.py
   tests/sites/test_html_page_fragment.py

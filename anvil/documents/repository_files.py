@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Literal
 
 from anvil.documents.document_source import DocumentSource, decoded, refusal, too_large
-from anvil.documents.file_changes import Signature, StatCache, is_stable, signature
+from anvil.documents.stat_cache import Signature, StatCache, is_stable, signature
 from anvil.errors import GitError
 from anvil.git.objects import LINK_ABSOLUTE, LINK_NOWHERE, LINK_OUT, blob_id, landing, start_of
 from anvil.git.repository import Repository

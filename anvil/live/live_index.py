@@ -135,7 +135,7 @@ class LiveIndex:
         self._starter: threading.Thread | None = None
         self._watcher = None
         if request.background and request.watch and (watched := corpus.watched) is not None:
-            from anvil.documents.file_changes import Watcher
+            from anvil.documents.file_watcher import Watcher
 
             folder, deep = watched
             self._watcher = Watcher(folder, self.refresh, deep=deep)

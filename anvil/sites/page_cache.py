@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from anvil._version import __version__
-from anvil.documents.file_changes import Signature
+from anvil.documents.stat_cache import Signature
 from anvil.settings.schema import SiteOptions
 from anvil.sites.page_choice import READER_VERSION, PageFacts
 from anvil.system import safe_files, user_folders

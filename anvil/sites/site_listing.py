@@ -16,7 +16,7 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 
 from anvil.documents.document_source import BAD_NAME
-from anvil.documents.file_changes import Signature, is_stable, signature, written_back
+from anvil.documents.stat_cache import Signature, is_stable, signature, written_back
 from anvil.errors import SourceError
 from anvil.formats.characters import is_plain_name, plain_name
 from anvil.settings.schema import SITE_SEARCH

@@ -130,7 +130,7 @@ DOORS = {
     "milvus_lite": ("anvil.milvus.milvus_client",),
     "platformdirs": ("anvil.system.user_folders",),
     "httpx2": ("anvil.http.client",),
-    "watchfiles": ("anvil.documents.file_changes",),
+    "watchfiles": ("anvil.documents.file_watcher",),
     "mcp": SERVER,
     "starlette": SERVER,
     "uvicorn": SERVER,

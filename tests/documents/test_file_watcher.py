@@ -9,17 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from anvil.documents import file_changes
-from anvil.documents.file_changes import Watcher
+from anvil.documents import file_watcher
+from anvil.documents.file_watcher import Watcher
 from tests.conftest import write
 
 
 @pytest.fixture(autouse=True)
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     """Events and the folder are looked at more often than in a server."""
-    monkeypatch.setattr(file_changes, "DEBOUNCE_MS", 60)
-    monkeypatch.setattr(file_changes, "LOOK_MS", 200)
-    monkeypatch.setattr(file_changes, "WATCH_RETRY_S", 0.1)
+    monkeypatch.setattr(file_watcher, "DEBOUNCE_MS", 60)
+    monkeypatch.setattr(file_watcher, "LOOK_MS", 200)
+    monkeypatch.setattr(file_watcher, "WATCH_RETRY_S", 0.1)
 
 
 class Told:

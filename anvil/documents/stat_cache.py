@@ -1,31 +1,17 @@
-"""How changes of files are noticed: by the stat cache of a walk, and sooner by events of the file system.
+"""The stat cache of a walk over a folder, and the signatures of files, by which a change is noticed.
 
-A stat cache has what a walk over a folder found, so that the next one needs one ``stat`` for each folder and file. A
-folder whose signature did not change has the same names, so it is not listed again. Only signatures that can be trusted
-are stored (see ``working_tree``). Other files are read, and other folders listed, each time.
-
-Events are a hint, so that the index is updated before the next query. Each query compares the documents too, because
-events are late (they are collected for a moment), can get lost (full queues, network folders) and end when the folder
-is replaced.
+The cache has what a walk found, so that the next one needs one ``stat`` for each folder and file. A folder whose
+signature did not change has the same names, so it is not listed again. Only signatures that can be trusted are stored
+(see ``working_tree``). Other files are read, and other folders listed, each time.
 """
 
 from __future__ import annotations
 
-import logging
 import os
-import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
 
 from anvil.values import Skipped
-
-DEBOUNCE_MS = 300
-LOOK_MS = 1000
-"""Time without events until the watched folder itself is looked at: there is no event when it is replaced."""
-WATCH_RETRY_S = 5.0
-"""Time until a folder that could not be watched is tried again."""
-logger = logging.getLogger(__name__)
 
 Signature = tuple[int, int, int, int, int]
 
@@ -156,65 +142,3 @@ class StatCache:
 
 def _names(items: Iterable[os.DirEntry[str]]) -> frozenset[tuple[str, bool]]:
     return frozenset((item.name, item.is_dir(follow_symlinks=False)) for item in items)
-
-
-class Watcher:
-    """Calls ``moved`` from its own thread soon after a change in ``folder``; with ``deep`` also in subfolders."""
-
-    def __init__(self, folder: Path, moved: Callable[[], None], *, deep: bool = True) -> None:
-        self._folder = folder
-        self._moved = moved
-        self._deep = deep
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="anvil-watcher", daemon=True)
-        self.problem: str | None = None
-        """Why there are no events now; None without a problem."""
-
-    def start(self) -> None:
-        self._thread.start()
-
-    def close(self) -> None:
-        """Stop the thread. A second call does nothing."""
-        self._stop.set()
-        if self._thread.ident is not None and self._thread is not threading.current_thread():
-            self._thread.join(10)
-
-    def _run(self) -> None:
-        while not self._stop.is_set():
-            try:
-                self._listen()
-            except Exception as error:  # watchfiles' errors have no common base class
-                if self.problem is None:
-                    logger.warning("No file events for now (%s). Each query still compares the files.", error)
-                self.problem = str(error)
-            self._stop.wait(WATCH_RETRY_S)
-
-    def _listen(self) -> None:
-        """Pass events on until the watcher is closed. Raises when watching fails."""
-        import watchfiles
-
-        if not self._folder.is_dir():
-            raise FileNotFoundError(f"{self._folder} is gone")
-        identity = self._identity()
-        for changes in watchfiles.watch(
-            self._folder,
-            watch_filter=None,  # its own leaves out names that may be pages here
-            debounce=DEBOUNCE_MS,
-            step=50,
-            stop_event=self._stop,
-            rust_timeout=LOOK_MS,
-            yield_on_timeout=True,
-            recursive=self._deep,
-            raise_interrupt=False,  # Ctrl-C is the main thread's
-        ):
-            if self._stop.is_set():
-                return
-            if self._identity() != identity:  # the watched folder was renamed or replaced
-                raise FileNotFoundError(f"{self._folder} was moved or replaced")
-            missed, self.problem = self.problem is not None, None  # after a failure, there may have been changes
-            if changes or missed:
-                self._moved()
-
-    def _identity(self) -> tuple[int, int]:
-        state = self._folder.stat()
-        return state.st_dev, state.st_ino
