@@ -286,9 +286,9 @@ class AgentFiles:
         file = self.root / path
         try:
             file.unlink()
-            if path.endswith(f"/{SKILL}"):
+            for folder in Path(path).parents[:-1] if path.endswith(f"/{SKILL}") else ():  # never the root itself
                 with suppress(OSError):  # it is not empty, or a link
-                    os.removedirs(file.parent)
+                    (self.root / folder).rmdir()
         except OSError as error:
             raise ConfigError(f"{path} cannot be removed: {error.strerror}. Change its permissions.") from None
 

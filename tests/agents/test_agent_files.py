@@ -101,6 +101,17 @@ def test_skills_are_valid_by_the_published_format(root: Path) -> None:
     assert [file.path for file in update(root).files] == ["AGENTS.md"], "skills that were removed are not written again"
 
 
+def test_a_project_that_has_nothing_but_the_pointer_keeps_its_folder(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    write(project / "index.md", "# Guide\n")
+    with anvil.open(project) as opened:
+        assert opened.tree is not None
+        AgentFiles(project, project).write(opened.tree, skill_wanted=True)
+    (project / "index.md").unlink()
+    AgentFiles(project, project).remove()
+    assert project.is_dir() and not list(project.iterdir())
+
+
 def test_removing_the_pointer_keeps_folders_with_something_else(root: Path) -> None:
     write(root / ".claude/skills/own/SKILL.md", "# Own\n")
     write(root / ".agents/note.txt", "a note")
