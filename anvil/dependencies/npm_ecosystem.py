@@ -28,8 +28,8 @@ from anvil.http.client import HttpClient
 from anvil.system import safe_files
 
 # NAME@RANGE, or NAME@npm:REAL@RANGE for a package that is called REAL in the registry; others may follow
-_YARN_HEAD = re.compile(r'"?(@?[^@"\s,]+)@(?:npm:(@?[^@"\s,]+)@?)?([^"\n,]*)[^\n]*:\s*')
-_BERRY = re.compile(r"(@?[^@]+)@([a-z+]+)[:@]([^\s:]*).*")
+_YARN_HEAD = re.compile(r'"?(@?[^@"\s,]+)@(?:npm:(@?[^@"\s,]+)@?)?([^",]*)')
+_BERRY = re.compile(r"(@?[^@]+)@([a-z+]+)[:@]([^\s:]*)")
 """``name@npm:1.2.0``, ``name@workspace:folder``, ``name@git@host:path``; in npm with ``::``, what was downloaded."""
 _BERRY_INSIDE = ("workspace", "portal", "link", "file")
 _YARN_VERSION = re.compile(r'  version "([^"\n]*)"\s*')
@@ -115,7 +115,7 @@ def _yarn(text: str) -> NamedPackages:
     if "__metadata:" in text:  # yarn 2 and later write YAML, yarn 1 a format of its own
         for row in _mapping(data_formats.read_yaml(text, strings=True)).values():
             resolution = _mapping(row, "one of its entries").get("resolution")
-            match = _BERRY.fullmatch(resolution) if isinstance(resolution, str) else None
+            match = _BERRY.match(resolution) if isinstance(resolution, str) else None
             if match and match[2] != "patch":  # the package that is patched has an entry too
                 address = None if match[2] in _BERRY_INSIDE else ELSEWHERE
                 packages.append((match[1], match[3] if match[2] == "npm" else address))
@@ -123,7 +123,8 @@ def _yarn(text: str) -> NamedPackages:
     head = None
     for line in text.splitlines():
         if line and not line.startswith((" ", "#", "\t")):
-            head = _YARN_HEAD.fullmatch(line)
+            names, colon, rest = line.rpartition(":")
+            head = _YARN_HEAD.match(names) if colon and not rest.strip() else None
             if head is None:
                 raise ValueError(f"the line {line[:80]!r} names no package")
         elif head is not None and (version := _YARN_VERSION.fullmatch(line)):

@@ -121,8 +121,9 @@ def _of_ecosystem(base: Path, ecosystem: Ecosystem) -> set[Dependency]:
     for name, text in projects.items():
         origins = dict.fromkeys(direct_names(ecosystem, name, text, str(base / name)), name) | origins
     direct = {*origins}
-    matches = (fnmatch.filter(files, pattern) for pattern in module.LOCKFILES)
-    lockfiles = [base / name for name in next(filter(None, matches), ())]
+    # On Windows fnmatch.filter() would find names in other letters, which have no reader.
+    matches = ([base / name for name in files if fnmatch.fnmatchcase(name, pattern)] for pattern in module.LOCKFILES)
+    lockfiles = next(filter(None, matches), [])
     if not lockfiles and projects:  # that of its workspace
         above = (folder / name for folder in ecosystems.project_folders(base)[1:] for name in module.LOCKFILES)
         lockfiles = [path for path in above if path.is_file()][:1]

@@ -100,8 +100,9 @@ def _pipfile_lock(text: str) -> NamedPackages:
         if not isinstance(rows, dict) or not all(isinstance(row, dict) for row in rows.values()):
             raise ValueError(f"{group!r} is not a mapping of packages")
         for name, row in rows.items():
-            is_local, version = {"path", "file"} & {*row}, str(row.get("version")).removeprefix("==")
-            packages.append((name, ELSEWHERE if "git" in row else None if is_local else version))
+            version = None if {"path", "file"} & {*row} else str(row.get("version", "")).removeprefix("==")
+            # a repository has no version, whether it is one of Git or of Mercurial
+            packages.append((name, ELSEWHERE if "git" in row or version == "" else version))
     return packages, {}
 
 

@@ -312,16 +312,18 @@ def test_several_files_of_a_project_name_its_packages(tmp_path: Path) -> None:
     """Pipenv has a file of its own, beside the ``pyproject.toml`` of other tools."""
     rows = {
         "default": {"ms": {"version": "==1.2"}, "beside": {"path": ".", "editable": True}, "idna": {"version": "==3"}},
-        "develop": {"ours": {"git": "https://example.org/ours.git", "ref": "00"}},
+        "develop": {"ours": {"git": "https://example.org/ours.git", "ref": "00"}, "hgs": {"hg": "https://x.org/hgs"}},
     }
     pipfile = (
         '[packages]\nMs = "*"\n[dev-packages]\nours = {git = "https://example.org/ours.git"}\nbeside = {path = "."}\n'
+        'hgs = {hg = "https://x.org/hgs"}\n'
     )
     project = '[project]\nname = "x"\ndependencies = ["idna", "ms"]\n'
     write(tmp_path, {"Pipfile.lock": json.dumps(rows), "Pipfile": pipfile, "pyproject.toml": project})
     assert [
         (each.shown, each.direct, each.elsewhere, each.origin) for each in project_dependencies.dependencies(tmp_path)
     ] == [
+        ("hgs", True, True, "Pipfile"),
         ("idna 3", True, False, "Pipfile.lock"),
         ("ms 1.2", True, False, "Pipfile.lock"),
         ("ours", True, True, "Pipfile"),
@@ -380,6 +382,10 @@ NESTED = "[" * 100_000
         ("pnpm-lock.yaml", "a: [", "is not YAML"),
         ("bun.lock", '{"packages": {', "is not JSON"),
         ("yarn.lock", "nothing at all\n", "the line 'nothing at all' names no package"),
+        # these take quadratic time, or more, where each end of a range is tried
+        ("yarn.lock", f"a@npm:{'x' * 50_000}\n", "names no package"),
+        ("yarn.lock", f"a@{':' * 50_000}x\n", "names no package"),
+        ("yarn.lock", f'__metadata: {{}}\na: {{resolution: "a@npm:{"1" * 50_000}\\n"}}\n', "is not the version"),
         ("yarn.lock", "__metadata:\n  version: 8\nx: 1\n", "one of its entries is not a mapping"),
     ],
 )
