@@ -480,6 +480,8 @@ ABOUT_RECORDS = lazy_pattern(
     r"(?i)\d\.\d|change ?log|releas|version|upgrad|migrat|deprecat|what'?s new|announce|propos|\brfc"
 )
 """Words of a question about versions, changes or proposals."""
+_NOT_DECLARED = frozenset({"", "none", "null", "no", "false", "off", "0", "[]", "{}"})
+"""Values of ``deprecated`` by which a page is not: as SQLite gives them, or as people quote them."""
 _DEPRECATED_TITLE = lazy_pattern(
     r"(?i)[(\[]deprecated\b[^()\[\]]*[)\]]\W*$|^\W*deprecated:|[-\u2013\u2014:] ?deprecated$"
 )
@@ -527,7 +529,8 @@ def is_record(path: str) -> bool:
 def is_deprecated(declared: Any, title: str, opening: str) -> bool:
     """Whether a page is deprecated: by the value of ``deprecated`` in its front matter, by its title, or by the first
     characters of its text."""
-    return bool(declared or _DEPRECATED_TITLE.search(title) or _DEPRECATED_OPENING.search(opening))
+    is_declared = str(declared).strip().lower() not in _NOT_DECLARED
+    return is_declared or bool(_DEPRECATED_TITLE.search(title) or _DEPRECATED_OPENING.search(opening))
 
 
 def asks_for_records(question: str) -> bool:

@@ -47,6 +47,7 @@ def test_own_weights_go_before_the_rule_and_records_count_where_they_are_asked_f
     [
         "---\ndeprecated: true\n---\n# Job queue\n\n",
         "---\ndeprecated: since 2.0\n---\n# Job queue\n\n",
+        "---\ndeprecated: {since: 2}\n---\n# Job queue\n\n",
         "# Job queue (deprecated since 2.0)\n\n",
         "# Deprecated: job queue\n\n",
         '# Job queue\n\n!!! warning "Deprecated"\n    Use queues.\n\n',
@@ -66,7 +67,10 @@ def test_a_page_that_says_that_it_is_deprecated_ranks_below_a_living_one(tmp_pat
 @pytest.mark.parametrize(
     "signs",
     [
-        (False, "", ""),
+        (0, "", ""),
+        ("False", "", ""),
+        (" no", "", ""),
+        ("[]", "", ""),
         (None, "Deprecated features", ""),
         (None, "Migrating from deprecated APIs", ""),
         (None, "", "This parameter is deprecated."),
