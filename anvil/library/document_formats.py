@@ -328,8 +328,13 @@ def _mail(source: OpenFile) -> Iterator[Piece]:
         text, note = (data.decode(codec, "replace"), "") if codec else decoded(data)
         text = _page_text(text) if body.get_content_subtype() == "html" else _tidy(text)
     yield Piece("\n\n".join([f"# {mail['Subject'] or source.name}", "  \n".join(lines), f"{text}\n\n"]), note=note)
-    files = ((part.get_filename() or f"{part.get_content_subtype()}.eml", part) for part in mail.iter_attachments())
+    files = ((part.get_filename() or _usual_name(part), part) for part in mail.iter_attachments())
     yield from _contained(source, ((name, partial(_payload, part)) for name, part in files))
+
+
+def _usual_name(part: MIMEPart) -> str:
+    """The name of a part that has none, such as the text below a mail of a list; without an ending it is not read."""
+    return f"{part.get_content_subtype()}.{BY_CONTENT_TYPE.get(part.get_content_type(), '')}"
 
 
 def _payload(part: MIMEPart) -> bytes:

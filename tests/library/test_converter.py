@@ -85,6 +85,15 @@ Content-Disposition: attachment; filename=tides.csv
 port,time
 Kiel,12
 --x
+Content-Type: text/plain
+Content-Disposition: attachment
+
+Note: written at *sea*
+--x
+Content-Type: application/octet-stream
+
+no text
+--x
 Content-Type: message/rfc822
 
 Subject: The mail before
@@ -117,7 +126,8 @@ def test_a_mail_is_read_with_the_files_in_it(converter: Converter, tmp_path: Pat
     text = converted(converter, tmp_path / "a.eml")
     assert text.startswith("# High water über all\n\nFrom: Ada <ada@harbour.example>  \nTo: Eve ")
     assert "At nöon." in text and "## tides.csv\n\n| port | time |" in text
-    assert "# The mail before" in text and "At dawn?" in text
+    assert "## plain.txt\n\nNote: written at *sea*\n" in text and "no text" not in text
+    assert "## rfc822.eml\n\n# The mail before" in text and "At dawn?" in text
 
 
 def test_office_files_with_macros_are_read_as_those_without(converter: Converter, tmp_path: Path) -> None:
