@@ -82,8 +82,10 @@ def command(
     Links are resolved as the site's generator does it. Exit code 0: nothing at or above the fail level, 1: something,
     2: an error.
     """
-    if as_json and sarif == "-":
-        raise click.UsageError("--json and --sarif - both print to standard output. Give one of them, or name a file.")
+    if as_json + (sarif == "-") + (form != "text") > 1:
+        raise click.UsageError(
+            "--json, --format and --sarif - all print to standard output. Give one of them, or name a file for --sarif."
+        )
     lowest = level or ("note" if names or as_json or sarif or form == "gitlab" else "warning")
 
     def examine(opened: Anvil) -> Examined:

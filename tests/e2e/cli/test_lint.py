@@ -119,7 +119,12 @@ def test_what_cannot_be_done_is_one_message(root: Path) -> None:
     assert "Did you mean 'broken-link'?" in complaint("lint", "docs", "--rule", "broken-links", cwd=root)
     assert "There is no folder" in complaint("lint", "nothing", cwd=root)
     assert "cannot be written" in complaint("lint", "docs", "--sarif", "no/such/folder.sarif", cwd=root)
-    assert "--sarif -" in complaint("lint", "docs", "--sarif", "-", "--json", cwd=root)
+    for printed in (
+        ("--sarif", "-", "--json"),
+        ("--sarif", "-", "--format", "gitlab"),
+        ("--json", "--format", "github"),
+    ):
+        assert "--sarif -" in complaint("lint", "docs", *printed, cwd=root)
     write(root / "anvil.toml", '[lint.levels]\nbroken-lin = "off"\n')
     assert "Did you mean lint.levels.broken_link?" in complaint("lint", "docs", cwd=root)
 
