@@ -34,11 +34,12 @@ def test_one_and_many(said: str, expected: str) -> None:
 
 
 def test_bytes_are_written_in_several_ways() -> None:
-    assert [bytes_of(text) for text in ("812", "9.4 kB", "2MB", " 1g ", "much", "2 TB")] == [
+    assert [bytes_of(text) for text in ("812", "9.4 kB", "2MB", " 1g ", "much", "2 TB", "9" * 400)] == [
         812,
         9_400,
         2_000_000,
         1_000_000_000,
+        None,
         None,
         None,
     ]
