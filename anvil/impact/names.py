@@ -98,7 +98,7 @@ _PLACEHOLDER = lazy_pattern(r"\{[^{}]*\}|\$\{[^{}]*\}|%[-+#0-9.]*[a-zA-Z]|\\[nrt
 _FLAG_DEFINITION = lazy_pattern(
     r"add_argument|option\(|Option\(|argument\(|Flags?\(\)|flag\.\w+\(|\.\w+VarP?\(|addOption|\.option\(|"
     r"long\s*[=(]|#\[(?:arg|clap|structopt)|Flag\(|flags?:|new Option|DEFINE_\w+\(|parser\.on|add_flag|"
-    r"add_option|\.arg\(|\bnames?\s*=\s*[\[{]?\s*\"-|^\s*(?:-\w\s*\|\s*)?--[\w-]+(?:=\*)?(?:\s*\|[^()]*)?\)(?:\s|$)"
+    r"add_option|\.arg\(|\bnames?\s*=\s*(?:[\[{]\s*)?\"-|^\s*(?:-\w\s*\|\s*)?--[\w-]+(?:=\*)?(?:\s*\|[^()]*)?\)(?:\s|$)"
 )
 # clap: long = "name"; Symfony: new InputOption('name'; .NET: [Option('n', "name"
 _LONG = lazy_pattern(

@@ -112,10 +112,8 @@ class Resources:
                     content = self._target.get_section(path, heading, **collection).content
                 else:
                     content = "".join(chunk.content for chunk in self._target.get_page(path, **collection).chunks)
-            except (
-                NotFound,
-                ConfigError,
-            ) as error:  # revisions before 2026-07-28 had a code of their own, see SEP-2164
+            except (NotFound, ConfigError) as error:
+                # Revisions before 2026-07-28 had a code of their own for this, see SEP-2164.
                 raise ProtocolError(INVALID_PARAMS, str(error), {"uri": uri}) from None
         return _cacheable(contents=[{"uri": uri, "mimeType": "text/markdown", "text": content}])
 
