@@ -49,7 +49,7 @@ _TERM = re.compile(r"[ \t>|*+-]*[^\r\n]*?(?=[ \t]{2}|\||: | - |[\r\n]|\Z)")
 _EMPTY_CELL = re.compile(r"[ \t>]*\|[ \t]*\|")
 _PADDING = re.compile(r"[ \t]{2,}|(?<=-{3})-+")
 _NAME = re.compile(r"(?<!\w)--?[A-Za-z][\w.-]*|\b\w*[a-z0-9](?:[A-Z]|[_.]\w)[\w.]*")
-_SENTENCE = re.compile(r"[\u3002\uff01\uff1f]|[.!?;]\s[\s>]*(?![a-z])|:[ \t]*[\r\n][\s>]*")
+_SENTENCE = re.compile(r"[\u3002\uff01\uff1f]|[.!?;]\s[\s>]*(?![a-z\s>])|:[ \t]*[\r\n][\s>]*")
 """The end of a sentence, with the space behind it."""
 MIN_FULL_LINE = 50
 """Characters of a line of a paragraph from which on the next one goes on with its sentence. A shorter line may be a

@@ -162,6 +162,14 @@ def test_a_paragraph_with_line_ends_is_cut_at_its_sentences() -> None:
     assert shown(f"{verse}the zebra\n{verse}", "zebra", 30).startswith("the zebra\n")
 
 
+def test_an_abbreviation_at_the_end_of_a_line_ends_no_sentence() -> None:
+    """Also in an item of a list or a quote, whose lines begin with spaces or with ``>``."""
+    other = "Nothing of interest is said in this sentence. " * 3
+    for start, goes_on in (("- ", "\n  "), ("> ", "\n> "), ("", "  ")):
+        text = f"{start}{other}It runs over the plain with other animals, e.g.{goes_on}the zebra. {other}\n"
+        assert shown(text, "zebra", 90).startswith("It runs over the plain")
+
+
 def test_a_short_line_that_introduces_what_matches_is_part_of_the_excerpt() -> None:
     """Without it an agent does not know what a list or a table is a list of."""
     items = "".join(f"- the kind number {number} of stripes\n" for number in range(8))
