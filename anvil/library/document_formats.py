@@ -321,15 +321,25 @@ def _mail(source: OpenFile) -> Iterator[Piece]:
 
     mail = email.message_from_binary_file(source.file, policy=email.policy.default)
     assert not isinstance(mail, str)
-    lines = [f"{name}: {mail[name]}" for name in ("From", "To", "Cc", "Date") if mail[name]]
+    lines = [f"{name}: {text}" for name in ("From", "To", "Cc", "Date") if (text := _header(mail, name))]
     body, text, note = mail.get_body(("plain", "html")), "", ""
     if body is not None:
         data, codec = _payload(body), characters.known_encoding(body.get_content_charset() or "")
         text, note = (data.decode(codec, "replace"), "") if codec else decoded(data)
         text = _page_text(text) if body.get_content_subtype() == "html" else _tidy(text)
-    yield Piece("\n\n".join([f"# {mail['Subject'] or source.name}", "  \n".join(lines), f"{text}\n\n"]), note=note)
+    title = _header(mail, "Subject") or source.name
+    yield Piece("\n\n".join([f"# {title}", "  \n".join(lines), f"{text}\n\n"]), note=note)
     files = ((part.get_filename() or _usual_name(part), part) for part in mail.iter_attachments())
     yield from _contained(source, ((name, partial(_payload, part)) for name, part in files))
+
+
+def _header(mail: MIMEPart, name: str) -> str:
+    """A header, decoded; as it is written where Python's parser fails at it, as at some wrong addresses."""
+    try:
+        return str(mail[name] or "")
+    except Exception:
+        written = {key.lower(): value for key, value in mail.raw_items()}
+        return " ".join(str(written[name.lower()]).split())
 
 
 def _usual_name(part: MIMEPart) -> str:
