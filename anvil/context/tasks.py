@@ -18,7 +18,9 @@ TASKS_KEY = "anvil.tasks"
 """The key of the tasks in a document's metadata."""
 LABELS_KEY = "anvil.labels"
 """That of the labels in its front matter, which are those of all its tasks."""
-METADATA_VERSION = 3
+MAX_LABELS = 50
+"""Labels of a file that are kept: each of its tasks has them all."""
+METADATA_VERSION = 4
 """Raised when the same files give other tasks or metadata. An index of an older version is built again."""
 
 _NUMBERED = re.compile(r"[\s>*+-]*(\d+)[.)]\s+\[")
@@ -68,8 +70,9 @@ class TaskedDocuments(SourceWrapper):
             number = _NUMBERED.match(lines[task.line - page.first_line]) if task.mark else None
             boxes.append([task.line, task.text, task.mark, task.heading_path, number and number[1], task.group])
         labels = page.metadata.get("labels") if boxes else None
-        labels = [label for label in labels if isinstance(label, str)] if isinstance(labels, list) else []
-        return replace(document, page=page, metadata={**document.metadata, TASKS_KEY: boxes, LABELS_KEY: labels})
+        named = [label for label in labels if isinstance(label, str)] if isinstance(labels, list) else []
+        own = {TASKS_KEY: boxes, LABELS_KEY: named[:MAX_LABELS]}
+        return replace(document, page=page, metadata={**document.metadata, **own})
 
     def plain(self, path: str) -> Document | Skipped:
         """The document without parsing it."""

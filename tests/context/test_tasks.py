@@ -75,6 +75,14 @@ def test_labels_of_the_front_matter_are_those_of_all_tasks_of_a_file(tmp_path: P
         assert [each.id for each in context.tasks(label="web-ui")] == ["#1"] and len(context.tasks()) == 2
 
 
+def test_a_file_has_50_labels_at_most(tmp_path: Path) -> None:
+    """Each task has them all: many labels and many tasks in one file would fill the memory."""
+    many = "".join(f"  - l{number}\n" for number in range(60))
+    with Context(Config(), write(tmp_path, {"specs/1.md": f"---\nlabels:\n{many}---\n- [ ] it\n"})) as context:
+        (task,) = context.tasks()
+        assert len(task.labels) == 50 and task.labels[-1] == "l49"
+
+
 MARKED = """\
 # Tasks
 
