@@ -126,6 +126,8 @@ def chosen(
     if status not in ("open", "done", "all"):
         raise ConfigError(f"Unknown status {status!r}. Use open, done or all.")
     wanted = None if label is None else label.strip(" []").casefold()  # "[US1]", as it is in the text, too
+    if wanted == "":
+        raise ConfigError("The label is empty. Name one such as US1, or none for all tasks.")
     fitting = (
         task
         for task in tasks

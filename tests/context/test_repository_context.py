@@ -234,6 +234,8 @@ def test_tasks_by_status_and_place(root: Path) -> None:
         assert [each.id for each in context.tasks("all", label="us1")] == ["T012", "T013"]
         assert [each.id for each in context.tasks(label="[US1]")] == ["T012"]
         assert context.tasks("all", label="US") == ()
+        with pytest.raises(ConfigError, match="label is empty"):
+            context.tasks(label="[]")
 
 
 def test_a_box_that_is_ticked_is_done_at_once(root: Path) -> None:
