@@ -322,7 +322,7 @@ class OpenedIndex:
         reasons = [*report.reasons, *self._site_source.notes]
         if report.outcome == "built" or not kept.exists():
             try:
-                publish.copy(index, kept)
+                publish.place(index, kept)
             except (BuildError, OSError) as error:
                 reasons.append(f"No copy of the index is kept for a site that is emptied: {error}")
         return replace(report, reasons=tuple(reasons))

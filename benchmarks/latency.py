@@ -116,9 +116,10 @@ def synthesised(index: Path, base: Path, pages: list[RealPage], count: int) -> N
                     break
                 made += put_copy(writer, real, copy, random_, noise)
         writer.seal()
-        publication = publish.Publication(writer, index)
-        publication.write_text()
-        publication.finish()
+        with publish.exclusive(index) as lock:
+            publication = publish.Publication(writer, lock)
+            publication.write_text()
+            publication.finish()
     provider.close()
 
 

@@ -93,9 +93,10 @@ def generate(index: Path, count: int) -> float:
             for number in range(-(-count // SECTIONS)):
                 write(writer, author, number, min(SECTIONS, count - number * SECTIONS), provider.dimensions)
         writer.seal()
-        publication = publish.Publication(writer, index)
-        publication.write_text()
-        publication.finish()
+        with publish.exclusive(index) as lock:
+            publication = publish.Publication(writer, lock)
+            publication.write_text()
+            publication.finish()
     scratch.unlink(missing_ok=True)
     provider.close()
     return time.perf_counter() - began

@@ -99,16 +99,16 @@ def build(
         if report is None:
             # the default folder is in that of the documents, which may have been renamed meanwhile
             parents = index.parent.name != INDEX_FOLDER
-            opened.enter_context(publish.exclusive(index, request.lock_timeout_s, parents=parents))
+            lock = opened.enter_context(publish.exclusive(index, request.lock_timeout_s, parents=parents))
             if signature(index) != unlocked:  # another process has built it meanwhile
                 report = _compare(plan, readers)
-        report = report or _copy_of_older(plan, readers)
+            report = report or _copy_of_older(plan, lock, readers)
         if report is not None:
             return report
         opened.enter_context(connection.temporary())
         writer = Writer(connection.open_scratch())
         opened.callback(writer.close)
-        return _publish(plan, _update(plan, writer, opened), readers)
+        return _publish(plan, _update(plan, writer, opened), lock, readers)
 
 
 def _compare(plan: _Plan, readers: contextlib.ExitStack) -> BuildReport | None:
@@ -130,7 +130,7 @@ def _up_to_date(plan: _Plan, standing: Reader | None, path: Path) -> BuildReport
     return replace(report, reasons=plan.about_source(is_written=False))
 
 
-def _copy_of_older(plan: _Plan, readers: contextlib.ExitStack) -> BuildReport | None:
+def _copy_of_older(plan: _Plan, lock: publish.Lock, readers: contextlib.ExitStack) -> BuildReport | None:
     """Open the previous indexes. Where there is no index, start from the first of them; if it is up to date, copy it,
     and report."""
     if plan.request.force:
@@ -143,7 +143,7 @@ def _copy_of_older(plan: _Plan, readers: contextlib.ExitStack) -> BuildReport | 
     if report is None:
         return None
     readers.close()
-    publish.copy(path, plan.index)
+    publish.copy(path, lock)
     reasons = (*report.reasons, *plan.reasons)
     return replace(report, outcome="built", index_path=str(plan.index), reused=report.windows, reasons=reasons)
 
@@ -183,10 +183,10 @@ def _update(plan: _Plan, writer: Writer, opened: contextlib.ExitStack) -> Indexe
     return indexer
 
 
-def _publish(plan: _Plan, indexer: Indexer, readers: contextlib.ExitStack) -> BuildReport:
+def _publish(plan: _Plan, indexer: Indexer, lock: publish.Lock, readers: contextlib.ExitStack) -> BuildReport:
     """Make the vectors, and put the new file in place."""
     request, reasons = plan.request, plan.reasons
-    publication = publish.Publication(indexer.writer, plan.index)
+    publication = publish.Publication(indexer.writer, lock)
     publication.write_text()  # before the vectors: the model loads meanwhile, in the thread of _warming
     indexer.embed()
     reasons += request.executor.notes if request.executor else ()

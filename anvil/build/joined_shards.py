@@ -37,7 +37,7 @@ def join(
         readers = [(path, opened.enter_context(verify.open_checked(path))) for path in shards]
         meta = _agreed(readers)
         entries = {path: identity for _, reader in readers for path, identity in reader.identities().items()}
-        opened.enter_context(publish.exclusive(out, lock_timeout_s))
+        lock = opened.enter_context(publish.exclusive(out, lock_timeout_s))
         report = _standing(out, meta, entries, started)
         if report:
             return report
@@ -49,7 +49,7 @@ def join(
             for done, (_, reader) in enumerate(readers):
                 progress("joining", done, len(readers))
                 transfer.take_over(writer, reader)
-        publication = publish.Publication(writer, out)
+        publication = publish.Publication(writer, lock)
         publication.write_text()
         digest = writer.seal()
         publication.finish()

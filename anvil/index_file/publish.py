@@ -33,14 +33,33 @@ NEW_SUFFIX = ".new"
 _POLL_INTERVAL_S = 0.05
 
 
+class Lock:
+    """The lock of the index at ``path``, held by this process. ``fresh``: the file to which a new index is written."""
+
+    def __init__(self, path: Path, state: os.stat_result) -> None:
+        self.path, self.fresh = path, path.with_name(path.name + NEW_SUFFIX)
+        self._file, self._state = _lock_file(path), state
+
+    def ensure_held(self, cause: Exception | None = None) -> None:
+        """Raise :class:`FolderVanished` where the folder was emptied or replaced since: the files in it now are those
+        of another process, and its index was built from other documents."""
+        if not _is_current(self._file, self._state):
+            problem = f"{self.path.parent} was emptied or replaced while the index was written. Build the index again."
+            raise FolderVanished(problem) from cause
+
+
+def _lock_file(path: Path) -> Path:
+    return path.with_name(path.name + LOCK_SUFFIX)
+
+
 @contextlib.contextmanager
-def exclusive(path: Path, timeout_s: float = LOCK_TIMEOUT_S, *, parents: bool = True) -> Iterator[None]:
+def exclusive(path: Path, timeout_s: float = LOCK_TIMEOUT_S, *, parents: bool = True) -> Iterator[Lock]:
     """Hold the lock of the index at ``path``. The folder is made if needed, with ``parents`` also those above it.
 
     Raises :class:`IndexBusy` when another process still holds the lock after ``timeout_s`` seconds,
     :class:`BuildError` when the lock cannot be made, and :class:`FolderVanished` in place of an error that comes of it.
     """
-    lock = path.with_name(path.name + LOCK_SUFFIX)
+    lock = _lock_file(path)
     try:
         path.parent.mkdir(parents=parents, exist_ok=True)
     except OSError as error:
@@ -48,18 +67,17 @@ def exclusive(path: Path, timeout_s: float = LOCK_TIMEOUT_S, *, parents: bool = 
             f"{path.parent} cannot be made ({error.strerror}). Choose another place for the index."
         ) from error
     with connection.translated(path):
-        handle, held = _acquire(lock, time.monotonic() + timeout_s)
+        handle, state = _acquire(lock, time.monotonic() + timeout_s)
+    held = Lock(path, state)
     try:
-        yield
+        yield held
     except (ArtifactMissing, BuildError, OSError) as error:
-        if _is_current(lock, held):
-            raise
-        problem = f"{path.parent} was emptied or replaced while the index was written. Build the index again."
-        raise FolderVanished(problem) from error
+        held.ensure_held(error)
+        raise
     finally:
         removed = True
-        if _is_current(lock, held):  # else these are the files of the process that writes in the new folder
-            _remove(path.with_name(path.name + NEW_SUFFIX))
+        if _is_current(lock, state):  # else these are the files of the process that writes in the new folder
+            _remove(held.fresh)
             removed = _remove(lock)
         handle.close()
         if not removed:  # Windows removes no open file. Elsewhere this could remove the lock of the next process.
@@ -158,14 +176,15 @@ def place(file: Path, path: Path, sha256: str | None = None) -> None:
     ``sha256`` (hex): that of the file that was examined; another program may have replaced it since. Raises
     :class:`ArtifactError` when the copy fails its check, :class:`BuildError` when it cannot be written.
     """
-    with exclusive(path):
-        copy(file, path, sha256)
+    with exclusive(path) as lock:
+        copy(file, lock, sha256)
 
 
-def copy(file: Path, path: Path, sha256: str | None = None) -> None:
-    """As :func:`place`, for a caller that holds the lock of ``path``."""
+def copy(file: Path, lock: Lock, sha256: str | None = None) -> None:
+    """As :func:`place`, for a caller that holds the lock."""
+    fresh, path = lock.fresh, lock.path
     ensure_overwritable(path)
-    fresh = path.with_name(path.name + NEW_SUFFIX)
+    lock.ensure_held()
     try:
         safe_files.clear(fresh)
         shutil.copyfile(file, fresh)
@@ -175,6 +194,7 @@ def copy(file: Path, path: Path, sha256: str | None = None) -> None:
         _flush(fresh)
     except OSError as error:
         raise BuildError(safe_files.unwritable(path, error)) from error
+    lock.ensure_held()
     replace(fresh, path)
 
 
@@ -192,15 +212,14 @@ def replace(fresh: Path, path: Path) -> None:
 
 
 class Publication:
-    """Writing a working copy to ``path`` in two steps: first the text, then the vectors.
+    """Writing a working copy to the index of a lock in two steps: first the text, then the vectors.
 
     The text needs no vectors, so it is written while the model loads.
     """
 
-    def __init__(self, writer: Writer, path: Path) -> None:
+    def __init__(self, writer: Writer, lock: Lock) -> None:
         self.writer = writer
-        self.path = path
-        self.fresh = path.with_name(path.name + NEW_SUFFIX)
+        self.lock, self.path, self.fresh = lock, lock.path, lock.fresh
         self.dimensions = int(writer.reader.meta()["embedding_dimensions"])
 
     def write_text(self) -> None:
@@ -208,6 +227,7 @@ class Publication:
 
         Raises :class:`BuildError`, as :meth:`finish` does. Then the file at ``path`` is unchanged.
         """
+        self.lock.ensure_held()
         with connection.translated(self.path):
             safe_files.clear(self.fresh)
             page_size, self._vector_group = connection.layout(self.writer.reader.characters())
@@ -234,7 +254,7 @@ class Publication:
             self._text_check = verify.begin_text_check(self.fresh)
 
     def finish(self) -> None:
-        """Write windows, vectors and manifest, check the file, flush it, and rename it to ``path``."""
+        """Write windows, vectors and manifest, check the file, flush it, and rename it to the index's path."""
         with connection.translated(self.path):
             source = self.writer.connection
             with source:
@@ -295,6 +315,7 @@ class Publication:
             raise BuildError(f"The new index did not pass its check and was not put in place: {error}") from error
         except OSError as error:
             raise BuildError(safe_files.unwritable(path, error)) from error
+        self.lock.ensure_held()
         replace(self.fresh, path)
         if hasattr(os, "O_DIRECTORY"):  # the rename itself reaches the disk
             folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)

@@ -42,8 +42,8 @@ def published(path: Path, vectors: dict[int, bytes], gone: list[int]) -> None:
     for window in gone:
         writer.connection.execute("DELETE FROM vectors WHERE id = ?", (window,))
         writer.connection.execute("DELETE FROM windows WHERE id = ?", (window,))
-    with contextlib.closing(writer):
-        publication = Publication(writer, path)
+    with contextlib.closing(writer), publish.exclusive(path) as lock:
+        publication = Publication(writer, lock)
         publication.write_text()
         writer.seal()
         publication.finish()
@@ -143,15 +143,20 @@ def test_a_documentation_folder_that_was_renamed_is_not_made_again(tmp_path: Pat
     assert not (tmp_path / "docs").exists()
 
 
-def test_a_folder_that_is_replaced_while_an_index_is_written_is_told_and_left_alone(tmp_path: Path) -> None:
-    """As by a deployment, which changes a link on the path."""
+@pytest.mark.parametrize("stage", ["reading", "writing"])
+def test_a_folder_that_is_replaced_while_an_index_is_written_is_told_and_left_alone(tmp_path: Path, stage: str) -> None:
+    """As by a deployment, which changes a link on the path. The new folder has what another process writes."""
     write(tmp_path / "old/docs", {"a.md": "# A\n\nText.\n"})
     linked(tmp_path / "current", tmp_path / "old")
     lock = tmp_path / "new/index.db.lock"
+    write(tmp_path / "new", {"docs/a.md": "# B\n"})
+    with anvil.open(tmp_path / "new/docs", tmp_path / "new/index.db.new", "none") as opened:
+        opened.index()
+    theirs = (tmp_path / "new/index.db.new").read_bytes()
 
     def deploy(now: str, done: int, total: int) -> None:
-        if now == "writing" and not lock.exists():
-            write(tmp_path / "new", {"docs/a.md": "# B\n", "index.db.lock": "", "index.db.new": "of another process"})
+        if now == stage and not lock.exists():
+            write(tmp_path / "new", {"index.db.lock": ""})
             (tmp_path / "link").symlink_to("new")
             os.replace(tmp_path / "link", tmp_path / "current")
 
@@ -161,7 +166,8 @@ def test_a_folder_that_is_replaced_while_an_index_is_written_is_told_and_left_al
         pytest.raises(FolderVanished, match="current was emptied or replaced while the index was written"),
     ):
         opened.index()
-    assert lock.exists() and (tmp_path / "new/index.db.new").read_text() == "of another process"
+    assert lock.exists() and (tmp_path / "new/index.db.new").read_bytes() == theirs
+    assert not (tmp_path / "new/index.db").exists()
 
 
 def test_a_file_that_was_replaced_after_its_examination_is_not_placed(tmp_path: Path) -> None:
