@@ -10,7 +10,7 @@ from mkdocs.config import base
 from mkdocs.config import config_options as options
 
 from anvil.settings.schema import Config
-from mkdocs_anvil.options import AnvilConfig, Sources
+from mkdocs_anvil.plugin import AnvilConfig, Sources
 from scripts.config_reference import KINDS
 from scripts.tables import meanings, table
 

@@ -9,8 +9,7 @@ from typing import Any
 
 from anvil.registry import TOOLSETS
 from anvil.server.docs_toolset import COLLECTION_PARAMETERS
-from anvil.server.result_schema import ARRAY_KEY, output_schema
-from anvil.server.toolset import Parameter, Tool, Toolset
+from anvil.server.toolset import ARRAY_KEY, Parameter, Tool, Toolset, output_schema
 
 OPENING = """\
 # MCP tools

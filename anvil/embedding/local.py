@@ -20,8 +20,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from anvil.embedding.passages import PassageScorer, Tokens, has_scorer
-from anvil.embedding.provider import BUNDLED_MODEL, Embedded, Vector, encodable
+from anvil.embedding.provider import BUNDLED_MODEL, Embedded, Vector
 from anvil.errors import ModelError
+from anvil.formats.characters import encodable
 from anvil.settings.schema import EmbeddingSettings
 from anvil.system import safe_files
 from anvil.text.query import known_scripts

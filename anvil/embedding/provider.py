@@ -7,7 +7,6 @@ Importing it costs nothing. A provider loads numpy, onnxruntime or a network lib
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
@@ -27,7 +26,6 @@ Vector: TypeAlias = "NDArray[np.float32]"
 
 BUNDLED_MODEL = "all-MiniLM-L6-v2"
 """The name of the model in Anvil's package, which an empty ``embedding.model`` selects."""
-_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +38,6 @@ class Embedded:
     """Row to reason. A failure never loses the other rows."""
     cached: frozenset[int] = frozenset()
     """Rows that were not computed now: the user's cache had them."""
-
-
-def encodable(text: str) -> str:
-    """A text with U+FFFD for lone surrogates, which UTF-8 cannot encode. Its length stays, so spans are right."""
-    return text if text.isascii() else _LONE_SURROGATE.sub("\ufffd", text)
 
 
 class EmbeddingProvider(Protocol):

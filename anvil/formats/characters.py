@@ -26,6 +26,7 @@ LINE_END = re.compile(r"\r\n|\r|\n")
 LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
 """A line with its end; the last one may have none."""
 _BACKTICKS = lazy_pattern("`+")
+_LONE_SURROGATE = lazy_pattern("[\ud800-\udfff]")
 
 
 _AS_BROWSERS = {
@@ -135,3 +136,8 @@ def line_starts(text: str) -> list[int]:
     if len(starts) > 1 and starts[-1] == len(text):
         starts.pop()
     return starts
+
+
+def encodable(text: str) -> str:
+    """A text with U+FFFD for lone surrogates, which UTF-8 cannot encode. Its length stays, so spans are right."""
+    return text if text.isascii() else _LONE_SURROGATE.sub("\ufffd", text)

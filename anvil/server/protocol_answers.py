@@ -25,8 +25,7 @@ from anvil.server.protocol_errors import (
     member,
     unexpected,
 )
-from anvil.server.result_schema import ARRAY_KEY, output_schema
-from anvil.server.toolset import InvalidArguments, RunningToolset, Tool, Toolset
+from anvil.server.toolset import ARRAY_KEY, InvalidArguments, RunningToolset, Tool, Toolset, output_schema
 
 NAME = "anvil"
 WEBSITE_URL = "https://anvil-docs.github.io/anvil/"

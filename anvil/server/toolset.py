@@ -7,14 +7,18 @@ in the background, and ``close``; tools call it from any thread. One process can
 
 from __future__ import annotations
 
+import dataclasses
 import math
+import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from types import FunctionType
+from functools import cache
+from types import FunctionType, UnionType
 from typing import TYPE_CHECKING, Any, Literal
 
 from anvil.errors import ConfigError
+from anvil.formats.data_formats import LEFT_OUT
 from anvil.formats.patterns import lazy_pattern
 from anvil.registry import TOOLSETS, load
 from anvil.requests import OpenRequest
@@ -37,6 +41,9 @@ _NAMES: dict[type, str] = {
     list: "an array",
     dict: "an object",
 }
+_SCHEMA_TYPES: dict[Any, str] = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
+ARRAY_KEY = "result"
+"""The key of an array in structured content, which must be an object. The official SDK uses the same key."""
 
 
 class InvalidArguments(Exception):
@@ -167,6 +174,55 @@ class Tool:
         values = validated(self.name, self.parameters, given)
         call = self.call or (lambda target, values: getattr(target, self.name)(**values))
         return lambda target: call(target, values)
+
+
+@cache
+def output_schema(kind: Any, *, whole: bool = False) -> dict[str, Any]:
+    """The JSON Schema of a result: a dataclass ``D``, or ``tuple[D, ...]``, which is wrapped in an object.
+
+    It is short on purpose: it is in the context of each agent, in each session. Nested schemas are written in place,
+    since clients differ on ``$ref``. Only the outermost has ``required``.
+    ``whole``: with the fields inside of opaque ones, for the reference.
+    """
+    if typing.get_origin(kind) is tuple:
+        return {"type": "object", "properties": {ARRAY_KEY: _schema(kind, whole)}, "required": [ARRAY_KEY]}
+    required = [field.name for field in dataclasses.fields(kind) if not field.metadata.keys() & LEFT_OUT]
+    return {**_object(kind, whole), "required": required}
+
+
+def _object(kind: Any, whole: bool) -> dict[str, Any]:
+    hints = typing.get_type_hints(kind)
+    properties = {}
+    for field in dataclasses.fields(kind):
+        if (field.metadata.get("several") and not whole) or field.metadata.get("unsent"):
+            continue
+        schema = properties[field.name] = _schema(hints[field.name], whole)
+        if field.metadata.get("optional") or field.metadata.get("usual", ...) is None:
+            schema["type"] = schema["type"][0]  # omitted, never null
+        elif "usual" in field.metadata:
+            schema["default"] = field.metadata["usual"]
+        if field.metadata.get("opaque") and not whole:
+            del schema.get("items", schema)["properties"]
+    return {"type": "object", "properties": properties}
+
+
+def _schema(kind: Any, whole: bool) -> dict[str, Any]:
+    if dataclasses.is_dataclass(kind):
+        return _object(kind, whole)
+    if kind is Any:
+        return {}
+    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+    if origin is tuple:
+        return {"type": "array", "items": _schema(arguments[0], whole)}
+    if origin is Mapping:
+        return {"type": "object"}
+    if origin is typing.Literal:
+        return {"type": "string", "enum": list(arguments)}
+    if origin in (typing.Union, UnionType):
+        (other,) = [argument for argument in arguments if argument is not type(None)]
+        schema = _schema(other, whole)
+        return {**schema, "type": [schema["type"], "null"]}
+    return {"type": _SCHEMA_TYPES[kind]}
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("mkdocs")
 from anvil.sites.html_page import read_fragment
-from mkdocs_anvil import options, pages
+from mkdocs_anvil import pages, plugin
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_html_is_indexed_where_it_is_asked_for_or_there_is_no_markdown(
 def test_the_kept_index_is_named_for_its_documents(tmp_path: Path, docs: str, name: str) -> None:
     folder = tmp_path / "project"
     documents = Path(str(folder / docs)) if ".." not in docs else tmp_path / "elsewhere/pages"
-    assert options.kept_index(folder, documents, "site") == folder / ".anvil" / name
+    assert plugin.kept_index(folder, documents, "site") == folder / ".anvil" / name
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ pytest.importorskip("mkdocs")
 from mkdocs.config.config_options import SubConfig
 
 from anvil.errors import ConfigError
-from mkdocs_anvil.options import AnvilConfig, settings
+from mkdocs_anvil.plugin import AnvilConfig, configuration
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "mkdocs.md"
 
@@ -48,6 +48,6 @@ def test_the_site_says_who_is_sent_the_key_and_a_file_beside_it_does_not(tmp_pat
         told.validate()
         if refused:
             with pytest.raises(ConfigError, match="OPENAI_API_KEY and the text would be sent there"):
-                settings(told, tmp_path, tmp_path / "docs", "site")
+                configuration(told, tmp_path, tmp_path / "docs", "site")
         else:
-            assert settings(told, tmp_path, tmp_path / "docs", "site").embedding.base_url == url
+            assert configuration(told, tmp_path, tmp_path / "docs", "site").embedding.base_url == url
