@@ -19,8 +19,7 @@ from anvil.opened_index import OpenedIndex
 from anvil.page_queries import PageQueries
 from anvil.requests import BuildRequest, OpenRequest, checked, checks_arguments
 from anvil.settings import index_url
-from anvil.settings.config_file import load_config
-from anvil.settings.layers import configured, of_collection
+from anvil.settings.configuration import configured, load_config, of_collection
 from anvil.settings.schema import Collection, Config
 from anvil.values import Changes, Progress, silent
 
@@ -485,9 +484,9 @@ def open_project(request: OpenRequest) -> Anvil:
 
 
 def _chosen(config: Config, base: Path, names: Iterable[str] | None) -> tuple[Collection, ...]:
-    from anvil.settings import collection_choice
+    from anvil import project_collections
 
-    return collection_choice.chosen(collection_choice.project_collections(config, base), names)
+    return project_collections.chosen(project_collections.of_project(config, base), names)
 
 
 def _own(config: Config, base: Path) -> Collection:

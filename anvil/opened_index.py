@@ -27,7 +27,7 @@ from anvil.index_file.manifest_keys import recorded
 from anvil.live.index_location import CLOSED, IndexLocation
 from anvil.requests import BuildRequest, OpenRequest
 from anvil.settings import index_url
-from anvil.settings.config_file import index_file
+from anvil.settings.configuration import index_file
 from anvil.settings.schema import Collection, Config
 from anvil.system import safe_files
 from anvil.values import MAX_PATH_CHARS

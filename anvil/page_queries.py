@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from anvil import collection_notes, registry
+from anvil import project_collections, registry
 from anvil.errors import AnvilError, ArtifactError, ArtifactMissing, ConfigError, NotFound
 from anvil.opened_index import OpenedIndex
 from anvil.requests import TOP_K, GrepRequest, SearchRequest, checks_arguments
@@ -67,10 +67,8 @@ class PageQueries:
             if member.collection is not None:
                 by_name.setdefault(member.collection.name, []).append(member.collection)
         self._default: dict[str, Collection] = {}
-        if by_name:
-            from anvil.settings import collection_choice
-
-            self._default = {name: collection_choice.answering_version(versions) for name, versions in by_name.items()}
+        for name, versions in by_name.items():
+            self._default[name] = project_collections.answering_version(versions)
 
     # --- the choice ----------------------------------------------------------------------------------------
 
@@ -94,10 +92,8 @@ class PageQueries:
             if collection is not None or version is not None:
                 raise ConfigError("There is one collection. Leave out its name.")
             return self.members
-        from anvil.settings import collection_choice
-
         collections = [member.collection for member in self.members if member.collection is not None]
-        chosen = collection_choice.chosen(collections, collection and [collection])
+        chosen = project_collections.chosen(collections, collection and [collection])
         if version is None:
             by_label = [each for each in chosen if each.label == collection]
             wanted = by_label or [each for each in chosen if self._default[each.name] is each]
@@ -226,13 +222,13 @@ class PageQueries:
             opened, problems = _call_each(members, lambda member: stack.enter_context(member.live.query(request)))
             from anvil.search import several_collections
 
-            obstacles = collection_notes.obstacles(opened) if request.mode != "keyword" else []
+            obstacles = project_collections.obstacles(opened) if request.mode != "keyword" else []
             if obstacles and request.mode == "semantic":
                 raise ConfigError(" ".join(obstacles))
             ranked = several_collections.search([copy.searcher for _, copy in opened], request, question)
-            not_by_meaning = [*obstacles, *collection_notes.without_meaning(opened, request.mode)]
-            notes = [*collection_notes.cannot_answer(problems), *not_by_meaning, *ranked.notes]
-            freshness = collection_notes.freshness(opened, frozenset(each.place for each in ranked.ranked), notes)
+            not_by_meaning = [*obstacles, *project_collections.without_meaning(opened, request.mode)]
+            notes = [*project_collections.cannot_answer(problems), *not_by_meaning, *ranked.notes]
+            freshness = project_collections.freshness(opened, frozenset(each.place for each in ranked.ranked), notes)
         labelled = (each._replace(hit=self._labelled(each.hit, opened[each.place][0])) for each in ranked.ranked)
         return replace(ranked, ranked=tuple(labelled)).explained(freshness, started_at)
 
@@ -280,7 +276,7 @@ class PageQueries:
             total,
             sum(result.total_pages for _, result in results),
             end if shown and end < total else None,
-            tuple([*collection_notes.cannot_answer(reasons), *notes]) or None,
+            tuple([*project_collections.cannot_answer(reasons), *notes]) or None,
         )
 
     def get_page(
@@ -367,7 +363,7 @@ class PageQueries:
         listings, problems = _call_each(self.selected(collection, version), of)
         listed = tuple(self._labelled(page, member) for member, listing in listings for page in listing.pages)
         notes = [note for member, listing in listings for note in self._notes(member, listing.notes)]
-        whole = PageList(listed, len(listed), tuple([*collection_notes.cannot_answer(problems), *notes]) or None)
+        whole = PageList(listed, len(listed), tuple([*project_collections.cannot_answer(problems), *notes]) or None)
         return pages.bounded_list(whole, limit, offset, max_chars)
 
     def topics(self, wait: bool = True) -> str:
@@ -438,7 +434,7 @@ class PageQueries:
             raise NotFound(
                 f"{counted(len(holders), 'collection', 'have')} a page {file_path}: {labels}. Name one with collection."
             )
-        raise NotFound(collection_notes.no_page(file_path, paths, problems))
+        raise NotFound(project_collections.no_page(file_path, paths, problems))
 
     @contextmanager
     def _holding(
@@ -463,10 +459,10 @@ def answer(opened: PageQueries, request: SearchRequest) -> Explained:
 
 def _call_each(
     members: Iterable[OpenedIndex], call: Callable[[OpenedIndex], T]
-) -> tuple[list[tuple[OpenedIndex, T]], collection_notes.Problems]:
+) -> tuple[list[tuple[OpenedIndex, T]], project_collections.Problems]:
     """(member, result) of each call that succeeds, and (member, error) of the others. Raises if all fail."""
     results: list[tuple[OpenedIndex, T]] = []
-    problems: collection_notes.Problems = []
+    problems: project_collections.Problems = []
     for member in members:
         try:
             results.append((member, call(member)))

@@ -105,7 +105,7 @@ def build_index(app: Sphinx, exception: Exception | None) -> None:
 def _built(app: Sphinx) -> BuildReport:
     from anvil import api
     from anvil.requests import OpenRequest
-    from anvil.settings.config_file import nearest_config
+    from anvil.settings.configuration import nearest_config
 
     chosen, file = app.config, nearest_config(Path(app.confdir))
     request = OpenRequest(

@@ -38,7 +38,7 @@ import measuring
 from sites import MARKDOWN, MARKUP
 
 import anvil
-from anvil.settings.config_file import load_config
+from anvil.settings.configuration import load_config
 from anvil.sites import html_tree
 from anvil.sites.content_words import of_markdown, spaced_text, words
 from anvil.sites.generators import generator_of

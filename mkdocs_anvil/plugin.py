@@ -40,8 +40,7 @@ from anvil.markdown.page_file import page_of
 from anvil.markdown.site_files import PlacedPage
 from anvil.search_page import publishing
 from anvil.settings import index_url
-from anvil.settings.config_file import load_config
-from anvil.settings.layers import keys, plain_type
+from anvil.settings.configuration import keys, load_config, plain_type
 from anvil.settings.schema import INDEX_FOLDER, ChunkingOptions, Config, EmbeddingSettings
 from anvil.sites import page_addresses
 from anvil.sites.html_page import Fragment, read_fragment

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from anvil import registry
-from anvil.settings.layers import keys
+from anvil.settings.configuration import keys
 from anvil.settings.schema import Collection, Config
 from scripts.tables import meanings, prose, table
 

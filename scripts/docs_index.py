@@ -23,7 +23,7 @@ SITE = {"url": URLS["Homepage"], "rule": "directory"}
 
 def write(target: Path = INDEX, provider: str | None = None) -> Path:
     """Build the index in a temporary folder, with the addresses of the site, and move it to ``target``; its path."""
-    from anvil.settings.layers import configure
+    from anvil.settings.configuration import configure
 
     with tempfile.TemporaryDirectory() as folder:
         index = Path(folder, "index.db")

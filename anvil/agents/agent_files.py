@@ -18,7 +18,7 @@ from anvil.bundle.project_metadata import find_project
 from anvil.documents import repository_files
 from anvil.documents.document_source import DocumentSource
 from anvil.errors import AnvilError, BuildError, ConfigError
-from anvil.settings.config_file import load_config, nearest_config
+from anvil.settings.configuration import load_config, nearest_config
 from anvil.system import safe_files
 
 FIRST = "AGENTS.md"

@@ -256,7 +256,7 @@ def deps(options: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
     Returns whether all of it is there, and numbers. Raises :class:`ConfigError` without ``anvil.lock``.
     """
     from anvil.dependencies import anvil_lock_changes, docs_cache
-    from anvil.settings.config_file import load_config
+    from anvil.settings.configuration import load_config
     from anvil.settings.schema import LOCK_NAME
 
     config, base = load_config(options.config)
@@ -297,7 +297,7 @@ def _opened(options: CiOptions, runner: Runner) -> Anvil:
 
 def _name_other_folders(opened: Anvil, options: CiOptions, runner: Runner) -> None:
     """Warn where the project has other collections with a folder: a job that is green says nothing about them."""
-    from anvil.settings.config_file import load_config
+    from anvil.settings.configuration import load_config
 
     if options.names_index or opened.folder is None:
         return

@@ -18,8 +18,7 @@ from anvil.cli.program import DEFAULT_DOCS, OLDER_CONFIG, older_config_file
 from anvil.errors import ConfigError
 from anvil.formats.data_formats import toml_string
 from anvil.settings import index_url
-from anvil.settings.config_file import CONFIG_NAME, index_file, load_config, nearest_config
-from anvil.settings.layers import configure
+from anvil.settings.configuration import CONFIG_NAME, configure, index_file, load_config, nearest_config
 from anvil.settings.schema import INDEX_FOLDER, Config, SourceOptions
 from anvil.system import safe_files
 

@@ -204,7 +204,7 @@ def _warn_of_older_config(words: Sequence[str]) -> None:
         return
     from pathlib import Path
 
-    from anvil.settings.config_file import nearest_config
+    from anvil.settings.configuration import nearest_config
 
     if nearest_config(Path.cwd()) is None:
         output.warn(f"{file} is from an older Anvil and is not read. Run 'anvil init' to convert it to anvil.toml.")

@@ -26,7 +26,7 @@ from anvil.clients.known_clients import CLIENTS, FORM, McpClient, Scope
 from anvil.errors import ConfigError
 from anvil.formats.data_formats import compact
 from anvil.settings import index_url
-from anvil.settings.config_file import nearest_config
+from anvil.settings.configuration import nearest_config
 from anvil.system import installation, safe_files
 from anvil.wording import counted
 

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from anvil.errors import ConfigError
-from anvil.settings.config_file import CONFIG_NAME, load_beneath
-from anvil.settings.layers import key_of, keys
+from anvil.settings.configuration import CONFIG_NAME, key_of, keys, load_beneath
 from anvil.settings.schema import MAX_INTERVAL_S, Config, FixedChunks, within
 from anvil.system import safe_files
 

@@ -131,7 +131,7 @@ def sync(config: str | None, explain: bool, as_json: bool, quiet: bool) -> int:
     Exit code 0: all is here, 1: something is refused, or cannot be fetched or built, 2: an error.
     """
     from anvil.dependencies import anvil_lock_changes, docs_cache
-    from anvil.settings.config_file import load_config
+    from anvil.settings.configuration import load_config
 
     settings, base = load_config(config)
     with output.progress(quiet) as progress:
@@ -190,7 +190,7 @@ def outdated(config: str | None, as_json: bool) -> int:
 
 def _base(config: str | None) -> Path:
     """The project's folder: that of the configuration, else the working folder."""
-    from anvil.settings.config_file import load_config
+    from anvil.settings.configuration import load_config
 
     return load_config(config)[1]
 
@@ -199,7 +199,7 @@ def _base(config: str | None) -> Path:
 def _finder(config: str | None, quiet: bool) -> Iterator[tuple[DocsFinder, Path]]:
     from anvil.dependencies import docs_cache
     from anvil.dependencies.finder import DocsFinder
-    from anvil.settings.config_file import load_config
+    from anvil.settings.configuration import load_config
 
     settings, base = load_config(config)
     with output.progress(quiet) as progress, DocsFinder(settings, base, docs_cache.cache(), progress) as finder:

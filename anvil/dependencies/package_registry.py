@@ -22,7 +22,7 @@ from anvil.formats.data_formats import json_object
 from anvil.http.allowed_servers import DependencyPolicy, host_of
 from anvil.http.client import HttpClient, Limits, origin
 from anvil.settings import index_url
-from anvil.settings.layers import variable
+from anvil.settings.configuration import variable
 
 LIMITS = Limits(answer=20, whole=120, small=64_000_000)
 """For metadata. The list of the files of a package with thousands of releases has 30 MB."""

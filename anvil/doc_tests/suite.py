@@ -20,7 +20,7 @@ from anvil.formats import data_formats
 from anvil.formats.data_formats import toml_string
 from anvil.index_file.reader import IndexReader
 from anvil.results import Mode
-from anvil.settings.layers import merged
+from anvil.settings.configuration import merged
 from anvil.settings.schema import one_of, within
 from anvil.system import safe_files
 from anvil.values import Section

@@ -13,8 +13,7 @@ from anvil.cli.output import relative
 from anvil.errors import ConfigError
 from anvil.formats import data_formats
 from anvil.settings import index_url
-from anvil.settings.config_file import index_file, load_config
-from anvil.settings.layers import configured
+from anvil.settings.configuration import configured, index_file, load_config
 from anvil.settings.schema import Config
 from anvil.system import installation, safe_files
 

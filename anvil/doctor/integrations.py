@@ -22,7 +22,7 @@ from anvil.doctor import examined_project
 from anvil.doctor.examined_project import ExaminedProject, Finding
 from anvil.errors import ConfigError, GitError, SourceError
 from anvil.formats.data_formats import objects
-from anvil.settings.config_file import CONFIG_NAME
+from anvil.settings.configuration import CONFIG_NAME
 from anvil.settings.schema import INDEX_FOLDER
 from anvil.system import installation, safe_files
 from anvil.wording import listed

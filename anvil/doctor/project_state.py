@@ -32,8 +32,7 @@ from anvil.errors import (
 )
 from anvil.library.settings import LibraryOptions
 from anvil.settings import index_url
-from anvil.settings.config_file import nearest_config
-from anvil.settings.layers import variables
+from anvil.settings.configuration import nearest_config, variables
 from anvil.system import installation
 from anvil.wording import counted, listed
 

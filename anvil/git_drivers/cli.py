@@ -152,7 +152,7 @@ def _provider(meta: Mapping[str, str]) -> EmbeddingProvider:
     from dataclasses import replace
 
     from anvil.embedding.factory import create_cached_provider
-    from anvil.settings.config_file import load_config
+    from anvil.settings.configuration import load_config
     from anvil.settings.schema import EmbeddingSettings
 
     name = meta["embedding_provider"]

@@ -52,8 +52,7 @@ from anvil.library.values import (
 from anvil.requests import checked, checks_arguments, still_wanted
 from anvil.search import searcher
 from anvil.search.pages import text_part
-from anvil.settings.config_file import load_config
-from anvil.settings.layers import configured
+from anvil.settings.configuration import configured, load_config
 from anvil.settings.schema import Config
 from anvil.system import safe_files
 from anvil.text.streaming_chunker import DocumentPart

@@ -1,7 +1,7 @@
 """The typed configuration: the tables of the engine, and the checks that all tables share.
 
 A capability has its own table in its folder, under its name in ``SETTINGS`` of :mod:`anvil.registry`. The layers are
-merged by :mod:`anvil.settings.layers`.
+merged by :mod:`anvil.settings.configuration`.
 
 Metadata of a field: ``path``: a path, which starts from the working folder if an option or a variable names it.
 ``instead``: the key turns off a protection, and this is how the user does it without a file. ``keys``: the keys that

@@ -53,7 +53,6 @@ PURE_NAMES = (
     "anvil.search.ranking",
     "anvil.search.result_texts",
     "anvil.settings.index_url",
-    "anvil.settings.layers",
     "anvil.settings.schema",
     "anvil.markdown.llms",
     "anvil.markdown.page_file",

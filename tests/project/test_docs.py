@@ -24,7 +24,7 @@ from anvil.cli import init
 from anvil.cli.program import group
 from anvil.index_file import connection, verify
 from anvil.registry import COMMANDS
-from anvil.settings.layers import configure
+from anvil.settings.configuration import configure
 from anvil.settings.schema import Config
 from anvil.text import markdown_sections
 from scripts import reference

@@ -15,7 +15,7 @@ import pytest
 
 from anvil import registry
 from anvil.errors import ConfigError
-from anvil.settings.layers import configure, of_collection
+from anvil.settings.configuration import configure, of_collection
 from anvil.settings.schema import (
     Collection,
     Config,
@@ -213,7 +213,7 @@ def leaves(kind: type = Config, prefix: str = "") -> Iterator[tuple[str, object]
 
 
 def test_the_table_of_a_capability_is_loaded_only_where_a_layer_sets_it() -> None:
-    script = "import sys\nfrom anvil.settings.layers import configure\n"
+    script = "import sys\nfrom anvil.settings.configuration import configure\n"
     script += "configure({'docs': 'd'}, {'ANVIL_LINT': 'x', 'ANVIL_DOCS': 'e'}, {'index': 'i.db'})\n"
     script += "assert not [name for name in sys.modules if name.count('.') == 2 and name.endswith('.settings')]\n"
     script += "configure({}, {'ANVIL_LINT_FAIL_LEVEL': 'note'})\n"

@@ -8,8 +8,8 @@ import pytest
 
 from anvil.dependencies import docs_cache
 from anvil.errors import ConfigError
-from anvil.settings.collection_choice import answering_version, chosen, project_collections
-from anvil.settings.layers import configure
+from anvil.project_collections import answering_version, chosen, of_project
+from anvil.settings.configuration import configure
 from anvil.settings.schema import Collection
 
 FASTAPI = Collection("fastapi", index="https://example.org/", version="0.139")
@@ -19,15 +19,13 @@ FOR_FASTAPI = {"fastapi": {"index": "https://example.org/", "version": "0.139"}}
 
 
 def labels(tmp_path: Path, **table: object) -> list[str]:
-    return [collection.label for collection in project_collections(configure(table), tmp_path)]
+    return [collection.label for collection in of_project(configure(table), tmp_path)]
 
 
 def test_a_project_without_the_table_has_its_own_docs(tmp_path: Path) -> None:
-    assert project_collections(configure({}), tmp_path) == (OWN,)
+    assert of_project(configure({}), tmp_path) == (OWN,)
     published = configure({"index": "https://example.org/"})
-    assert project_collections(published, tmp_path) == (
-        Collection("docs", index="https://example.org/", of_project=True),
-    )
+    assert of_project(published, tmp_path) == (Collection("docs", index="https://example.org/", of_project=True),)
 
 
 def test_its_own_docs_come_before_the_collections(tmp_path: Path) -> None:
@@ -49,7 +47,7 @@ def test_the_configuration_goes_over_the_lock_file(tmp_path: Path, monkeypatch: 
     locked = (Collection("fastapi", index="/cache/1.db", version="0.139"), Collection("uv", index="/cache/2.db"))
     (tmp_path / "anvil.lock").touch()
     monkeypatch.setattr(docs_cache, "locked_collections", lambda base, options, taken: locked)
-    found = project_collections(configure({"collections": FOR_FASTAPI}), tmp_path)
+    found = of_project(configure({"collections": FOR_FASTAPI}), tmp_path)
     assert [(each.label, each.index) for each in found] == [
         ("fastapi@0.139", "https://example.org/"),
         ("uv", "/cache/2.db"),

@@ -10,7 +10,7 @@ import pytest
 from anvil.context.settings import load_context
 from anvil.errors import ConfigError
 from anvil.library.settings import LibraryOptions
-from anvil.settings.config_file import load_config
+from anvil.settings.configuration import load_config
 from anvil.settings.schema import Config
 
 
