@@ -70,6 +70,7 @@ _OLDER_COLUMNS = {"chunks": {"chunk_id", "heading_path", "content_hash", "ordina
 _OLDER_LOG = "-wal"
 REBUILD = "Build it again with 'anvil build --force', or fetch it again."
 REBUILD_SITE = "Build its site again with 'mkdocs build', or fetch it again."
+FREE_TEMPORARY = "Free some space, or name another folder with TMPDIR."
 MANIFEST_TABLE = "table", "anvil_meta"
 
 NAME_ANOTHER = "Name another, or build one in another place with 'anvil build --index'."
@@ -95,7 +96,7 @@ def translated(path: str | os.PathLike[str], kind: Kind = INDEX) -> Iterator[Non
     except (apsw.NotADBError, apsw.CorruptError, apsw.FormatError) as error:
         raise ArtifactRejected(f"{path} is damaged or not {kind.name} ({error}).", kind.restore) from error
     except (apsw.FullError, apsw.SQLError) as error:
-        if not _is_full(error):
+        if not is_full(error):
             raise
         raise BuildError(f"The disk is full while writing {path}. Free some space and try again.") from error
     except (apsw.BusyError, apsw.LockedError) as error:
@@ -112,14 +113,12 @@ def temporary() -> Iterator[None]:
     try:
         yield
     except (apsw.FullError, apsw.SQLError) as error:
-        if not _is_full(error):
+        if not is_full(error):
             raise
-        raise BuildError(
-            "The disk for temporary files is full. Free some space, or name another folder with TMPDIR."
-        ) from error
+        raise BuildError(f"The disk for temporary files is full. {FREE_TEMPORARY}") from error
 
 
-def _is_full(error: apsw.Error) -> bool:
+def is_full(error: apsw.Error) -> bool:
     """Whether a disk is full. That ends a transaction, and then ending it again is the error that is raised."""
     return isinstance(error, apsw.FullError) or isinstance(error.__context__, apsw.FullError)
 

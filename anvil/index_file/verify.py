@@ -106,6 +106,9 @@ def _damage(path: Path) -> Iterator[None]:
     except AnvilError:
         raise
     except Exception as error:  # a crafted file can make SQLite, json, numpy or the digests fail in any way
+        if isinstance(error, apsw.Error) and connections.is_full(error):  # the check copies the file to compare it
+            problem = f"{path} could not be checked: the disk for temporary files is full."
+            raise ArtifactRejected(problem, connections.FREE_TEMPORARY) from error
         reason = str(error) or type(error).__name__
         raise ArtifactRejected(f"{path} is damaged ({reason}).", connections.rebuild_advice(path)) from error
 

@@ -22,7 +22,7 @@ from anvil.build.report import BuildReport
 from anvil.documents import document_source
 from anvil.documents.working_tree import WorkingTree
 from anvil.embedding.provider import Embedded, EmbeddingProvider, Vector
-from anvil.errors import BuildError, FormatTooNew, SourceError
+from anvil.errors import ArtifactRejected, BuildError, FormatTooNew, SourceError
 from anvil.index_file import connection as connections
 from anvil.index_file import publish, table_rows, verify
 from anvil.index_file.manifest_keys import SETTINGS
@@ -605,10 +605,14 @@ def test_a_full_disk_of_temporary_files_is_named_as_such(
 ) -> None:
     make(docs, tmp_path / "i.db", keywords)
     write(docs, {f"more/{i}.md": f"# Page {i}\n\n" + f"word{i} " * 800 for i in range(80)})
+    make(docs, tmp_path / "large.db", keywords)
     (small_disk / "other").write_bytes(bytes(390_000))
     monkeypatch.setenv("SQLITE_TMPDIR", str(small_disk))
     with pytest.raises(BuildError, match="The disk for temporary files is full"):
         make(docs, tmp_path / "i.db", keywords)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))  # as on a machine that has not checked it
+    with pytest.raises(ArtifactRejected, match=r"large\.db could not be checked: the disk for temporary files is full"):
+        verify.check(tmp_path / "large.db")
 
 
 def test_windows_of_a_long_chunk_share_32_tokens(tmp_path: Path) -> None:
