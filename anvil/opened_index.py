@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from anvil.documents.document_source import DocumentSource
     from anvil.embedding.provider import EmbeddingProvider
     from anvil.live.live_index import LiveIndex
-    from anvil.live.working_copy import WorkingCopy
+    from anvil.live.memory_copy import MemoryCopy
     from anvil.sites.site_folder import SiteFolder
     from anvil.status import CollectionStatus, Status
 
@@ -86,7 +86,7 @@ class OpenedIndex:
         self.chunking = config.chunking
         self.configured = recorded(config)
         self.lock = threading.RLock()
-        """Guards the working copy of :attr:`live`; a build outside of a server holds it too."""
+        """Guards the memory copy of :attr:`live`; a build outside of a server holds it too."""
         self.closed = False
         self._index_only = index_only
         self._provider = provider
@@ -355,7 +355,7 @@ class OpenedIndex:
         except NotFound:
             return None
 
-    def status(self, copy: WorkingCopy) -> Status:
+    def status(self, copy: MemoryCopy) -> Status:
         """The server, the index, the embedding and the repository."""
         from anvil.git import repository
         from anvil.status import ArtifactStatus, EmbeddingStatus, IndexStatus, ServerStatus, StaleCounts, Status

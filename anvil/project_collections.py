@@ -14,11 +14,11 @@ from anvil.settings.schema import LOCK_NAME, Collection, Config
 from anvil.wording import counted, first_of
 
 if TYPE_CHECKING:
-    from anvil.live.working_copy import WorkingCopy
+    from anvil.live.memory_copy import MemoryCopy
     from anvil.opened_index import OpenedIndex
     from anvil.results import Freshness, Mode
 
-    Opened = list[tuple[OpenedIndex, WorkingCopy]]
+    Opened = list[tuple[OpenedIndex, MemoryCopy]]
     Problems = list[tuple[OpenedIndex, AnvilError]]
 
 OWN_NAME = "docs"

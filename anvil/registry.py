@@ -73,7 +73,7 @@ SETTINGS = {
 PARTS = {
     # what builds, check and status do besides
     "agent files": "anvil.agents.cli",
-    "MCP clients": "anvil.clients.client_files",
+    "MCP clients": "anvil.clients.server_entries",
     "unrun plugin": "anvil.doctor.integrations:unrun_plugin",
     # what one capability uses of another that uses it
     "notes of a CI job": "anvil.ci.runners:lint_notes",

@@ -1,6 +1,6 @@
 """Updating the rows of an index: changed documents are read, cut and embedded; other rows stay.
 
-A build and a server's working copy use the same :class:`Indexer`, so they give the same rows for the same text.
+A build and a server's copy in memory use the same :class:`Indexer`, so they give the same rows for the same text.
 """
 
 from __future__ import annotations

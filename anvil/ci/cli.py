@@ -94,11 +94,11 @@ def command(
     probably makes wrong. Exit code 0: done, 1: stale, questions are not answered, findings reach the fail level, or
     documentation of dependencies is missing, 2: an error.
     """
-    from anvil.ci import modes, runners
+    from anvil.ci import job_modes, runners
     from anvil.ci.summary import artifact, failure
 
     chosen: dict[str, Any] = {name: None if value == "" else value for name, value in given.items()}
-    ci_options = modes.CiOptions(**chosen)
+    ci_options = job_modes.CiOptions(**chosen)
     say = functools.partial(output.say, err=as_json)  # with --json, standard output has the JSON only
     runner = runners.runner(os.environ, say, summary or None)
     if mode == "artifact":
@@ -107,7 +107,7 @@ def command(
         runner.summarize(artifact(artifact_name, artifact_url, os.environ.get("GITHUB_REPOSITORY")))
         return OK
     try:
-        is_good, values = modes.MODES[mode](ci_options, runner)
+        is_good, values = job_modes.MODES[mode](ci_options, runner)
     except AnvilError as error:
         runner.annotate("error", str(error))
         runner.summarize(failure(str(error)))

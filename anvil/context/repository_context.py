@@ -42,7 +42,7 @@ from anvil.values import Progress, Skipped, silent
 from anvil.wording import first_of
 
 if TYPE_CHECKING:
-    from anvil.live.working_copy import WorkingCopy
+    from anvil.live.memory_copy import MemoryCopy
     from anvil.search.result_texts import SectionSpan
 
 
@@ -261,7 +261,7 @@ class Context(AbstractContextManager["Context"]):
             )
 
     @contextmanager
-    def _query(self, search: SearchRequest | None = None) -> Iterator[tuple[StoredArtifacts, WorkingCopy]]:
+    def _query(self, search: SearchRequest | None = None) -> Iterator[tuple[StoredArtifacts, MemoryCopy]]:
         """The contents of the index by artifact, cached until the index changes; and the index."""
         with self._live.query(search) as copy:
             if self._contents_of is None or self._contents_of[0] is not copy.indexed:  # replaced when pages change

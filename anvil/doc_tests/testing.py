@@ -25,7 +25,7 @@ from anvil.git.tracked_file import TrackedIndex
 from anvil.index_file import verify
 from anvil.index_file.manifest_keys import SETTINGS
 from anvil.index_file.reader import Reader
-from anvil.live.working_copy import WorkingCopy
+from anvil.live.memory_copy import MemoryCopy
 from anvil.search.moved_pages import moved_pages
 from anvil.search.searcher import Searcher
 from anvil.settings import index_url
@@ -38,7 +38,7 @@ RECORDING_ADVICE = "'anvil test --update' shows today's answers and records them
 
 
 def run(
-    copy: WorkingCopy,
+    copy: MemoryCopy,
     suite: Suite,
     folder: Path | None,
     *,
@@ -163,7 +163,7 @@ class Baseline:
 @contextmanager
 def opened(
     named: str,
-    current: WorkingCopy,
+    current: MemoryCopy,
     folder: Path | None,
     options: SourceOptions,
     fetch: Callable[[str], Path],
@@ -185,7 +185,7 @@ def opened(
         is_remote = index_url.is_remote(named)
         path = fetch(named) if is_remote else Path(named)
         shown = index_url.without_secrets(named) if is_remote else named
-        with closing(WorkingCopy(path, None, current.provider)) as copy:
+        with closing(MemoryCopy(path, None, current.provider)) as copy:
             copy.refresh()
             yield Baseline(f"the index {shown}", copy.reader, copy.searcher)
         return
@@ -197,7 +197,7 @@ def opened(
         start = stack.enter_context(_committed(current, folder, commit)) or current.index
         tree = CommitTree(folder, commit, options)
         copy = stack.enter_context(
-            closing(WorkingCopy(start, tree, current.provider, progress, caches=[current.reader]))
+            closing(MemoryCopy(start, tree, current.provider, progress, caches=[current.reader]))
         )
         copy.refresh()
         notes = (f"Vectors of {name} are missing: {copy.failure}",) if copy.failure else ()
@@ -219,7 +219,7 @@ def _commit(named: str, folder: Path) -> tuple[str, str]:
 
 
 @contextmanager
-def _committed(current: WorkingCopy, folder: Path, commit: str) -> Iterator[Path | None]:
+def _committed(current: MemoryCopy, folder: Path, commit: str) -> Iterator[Path | None]:
     """The index in the commit, if it has the settings of the current one; else None."""
     with ExitStack() as stack:
         path = None

@@ -14,7 +14,7 @@ import click
 
 from anvil.cli import options, output
 from anvil.cli.output import ERROR, NO, OK
-from anvil.doctor import examined_project, installed_parts, integrations, project_state
+from anvil.doctor import documents_and_index, examined_project, installed_parts, integrations
 from anvil.doctor.examined_project import ExaminedProject, Finding, Verdict, worst
 from anvil.errors import AnvilError
 from anvil.requests import OpenRequest
@@ -34,18 +34,18 @@ EXAMINATIONS: dict[str, Examination] = {
     "sqlite": installed_parts.sqlite,
     "sqlite-vec": installed_parts.sqlite_vec,
     "model": installed_parts.embedding_model,
-    "configuration": project_state.configuration,
-    "documents": project_state.documents,
-    "git": project_state.git,
-    "index": project_state.index,
-    "index in git": project_state.index_in_git,
-    "folders": project_state.writable,
-    "file events": project_state.events,
+    "configuration": documents_and_index.configuration,
+    "documents": documents_and_index.documents,
+    "git": documents_and_index.git,
+    "index": documents_and_index.index,
+    "index in git": documents_and_index.index_in_git,
+    "folders": documents_and_index.writable,
+    "file events": documents_and_index.events,
     "clients": integrations.clients,
     "pre-commit": integrations.pre_commit,
     "mkdocs": integrations.mkdocs,
-    "context": project_state.context,
-    "library": project_state.library,
+    "context": documents_and_index.context,
+    "library": documents_and_index.library,
 }
 """Subject -> examination, in the order of the report: what a check depends on is checked before it."""
 

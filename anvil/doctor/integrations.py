@@ -28,7 +28,7 @@ from anvil.system import installation, safe_files
 from anvil.wording import listed
 
 if TYPE_CHECKING:
-    from anvil.clients.client_files import ClientFile
+    from anvil.clients.server_entries import ClientFile
     from anvil.git.repository import Repository
     from anvil.git.tracked_file import TrackedIndex
 
@@ -46,7 +46,7 @@ def clients(project: ExaminedProject) -> Iterator[Finding]:
 
 
 def _existing(project: ExaminedProject) -> Iterator[tuple[str, ClientFile]]:
-    from anvil.clients.client_files import client_files
+    from anvil.clients.server_entries import client_files
 
     with suppress(RuntimeError):  # there is no home folder
         yield from client_files(project.base)
@@ -59,7 +59,7 @@ def _init(project: ExaminedProject, name: str, *more: str) -> str:
 
 
 def _client_file(project: ExaminedProject, name: str, file: ClientFile) -> Iterator[Finding]:
-    from anvil.clients.client_files import default_name, is_ours, listed, other_project
+    from anvil.clients.server_entries import default_name, is_ours, listed, other_project
 
     client, shown = file.client, relative(file.path)
     scope = () if file.scope == client.scopes[0] else ("--scope", file.scope)
@@ -100,8 +100,8 @@ def _client_file(project: ExaminedProject, name: str, file: ClientFile) -> Itera
 
 def _entry_problem(project: ExaminedProject, file: ClientFile, server: Mapping[str, Any]) -> str | None:
     """Why an entry cannot be started; None when it can."""
-    from anvil.clients.client_files import paths_of
     from anvil.clients.known_clients import FOLDER, words
+    from anvil.clients.server_entries import paths_of
 
     started = words(file.client, server)
     command = started[0].replace(FOLDER, f"{project.base}/") if started else ""

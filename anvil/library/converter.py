@@ -17,10 +17,10 @@ from typing import NoReturn
 
 from anvil.embedding.local import QUIET
 from anvil.errors import DocumentRejected, DocumentTooLarge
+from anvil.library.document_chunker import DocumentPart, sliced
 from anvil.library.document_formats import Format, decoded, format_of
 from anvil.library.settings import LibraryOptions
 from anvil.system.child_process import ChildProcess, Watchdog
-from anvil.text.streaming_chunker import DocumentPart, sliced
 
 
 class Converter:

@@ -32,11 +32,11 @@ from anvil.formats.data_formats import timestamp
 from anvil.index_file import connection as connections
 from anvil.index_file import table_rows
 from anvil.index_file.writer import INSERT_CHUNK, Writer, chunk_values
+from anvil.library.document_chunker import DocumentChunker, DocumentPart, sliced
 from anvil.library.document_formats import title_of, type_of
 from anvil.library.metadata_filter import checked_metadata, library_name, source_name
 from anvil.library.values import DocumentInfo, FileError, Ingested, LibraryDocument, Pruned
 from anvil.settings.schema import ChunkingOptions
-from anvil.text.streaming_chunker import DocumentPart, IncrementalChunker, sliced
 from anvil.values import Chunk, Progress
 from anvil.wording import counted
 
@@ -160,7 +160,7 @@ def prepared(
             raise DocumentRejected("It was cancelled, and nothing was stored. Ingest it again.")
 
     with connections.temporary(), closing(StagedDocument(settings, info)) as staged:
-        chunker, notes = IncrementalChunker(chunking), dict[str, None]()
+        chunker, notes = DocumentChunker(chunking), dict[str, None]()
         for number, part in enumerate(parts):
             check()
             chunks = chunker.cut(part.text)

@@ -22,6 +22,7 @@ from anvil.formats.data_formats import timestamp
 from anvil.index_file.manifest_keys import settings
 from anvil.index_file.writer import DEFAULT_LIBRARY
 from anvil.library import ingestion, lancedb_import, metadata_filter
+from anvil.library.document_chunker import DocumentPart
 from anvil.library.document_formats import BY_ENDING, file_name, format_of, looked_for, type_of
 from anvil.library.ingestion import (
     described,
@@ -55,7 +56,6 @@ from anvil.search.pages import text_part
 from anvil.settings.configuration import configured, load_config
 from anvil.settings.schema import Config
 from anvil.system import safe_files
-from anvil.text.streaming_chunker import DocumentPart
 from anvil.values import Progress, silent
 from anvil.wording import counted, first_of
 

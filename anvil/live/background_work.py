@@ -1,6 +1,6 @@
 """The threads of a server that work while queries are answered: the first build, missing vectors, and saving the index.
 
-None of them holds the lock of the working copy while a model runs, so no answer waits for one.
+None of them holds the lock of the memory copy while a model runs, so no answer waits for one.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from anvil.values import LOCK_TIMEOUT_S, RETRY_S, Progress
 
 if TYPE_CHECKING:
     from anvil.index_file.table_rows import ChunkText
-    from anvil.live.working_copy import ChunkVectors, WorkingCopy
+    from anvil.live.memory_copy import ChunkVectors, MemoryCopy
 
 LOCK_POLL_S = 1.0
 """Wait for another process's build between two checks whether to stop."""
@@ -43,7 +43,7 @@ class _Cancelled(Exception):
 class InitialBuild:
     """The first build of an index: one attempt, which does not repeat itself.
 
-    First the pages are read into the working copy, which gives partial answers at once. Then the artifact is built, by
+    First the pages are read into the memory copy, which gives partial answers at once. Then the artifact is built, by
     this process or by another one that began earlier.
 
     ``read_pages`` reads some pages and returns (done, total). ``build`` makes the artifact, waiting up to the given
@@ -160,15 +160,15 @@ class Worker:
 
 
 class VectorWorker(Worker):
-    """Makes the missing vectors of a working copy, a few chunks at a time, from :meth:`wake` on until there are none.
+    """Makes the missing vectors of a memory copy, a few chunks at a time, from :meth:`wake` on until there are none.
 
     The lock is held to take a few chunks and to save their vectors. The model runs without it.
-    ``lock`` guards the working copy that ``copy`` returns (None: none is open). While ``build_running`` returns True,
+    ``lock`` guards the memory copy that ``copy`` returns (None: none is open). While ``build_running`` returns True,
     a build makes the vectors, and only chunks of :meth:`embed_first` are embedded here.
     """
 
     def __init__(
-        self, lock: threading.RLock, copy: Callable[[], WorkingCopy | None], build_running: Callable[[], bool]
+        self, lock: threading.RLock, copy: Callable[[], MemoryCopy | None], build_running: Callable[[], bool]
     ) -> None:
         super().__init__("anvil-vectors", self._run, lock)
         self._copy = copy
@@ -198,7 +198,7 @@ class VectorWorker(Worker):
         self._start()
         self._changed.wait_for(lambda: self._closed or not (self._first or self._embedding_first), timeout_s)
 
-    def embed_now(self, copy: WorkingCopy, chunks: list[ChunkText]) -> None:
+    def embed_now(self, copy: MemoryCopy, chunks: list[ChunkText]) -> None:
         """Embed these chunks in this thread. The lock is held all the while."""
         vectors, self.failure = self._embed(copy, chunks)
         copy.save_vectors(vectors)
@@ -254,7 +254,7 @@ class VectorWorker(Worker):
             self._pause_until = time.monotonic() + RETRY_S
             self._changed.notify_all()
 
-    def _take(self) -> tuple[WorkingCopy, list[ChunkText]] | None:
+    def _take(self) -> tuple[MemoryCopy, list[ChunkText]] | None:
         """The next few chunks without vectors, waiting until there are some; None when it is time to stop."""
         with self._changed:
             while not self._closed:
@@ -272,7 +272,7 @@ class VectorWorker(Worker):
                 self._changed.wait(max(self._pause_until - time.monotonic(), 0.01) if self._pause_until else None)
         return None
 
-    def _next_rows(self, copy: WorkingCopy) -> list[ChunkText]:
+    def _next_rows(self, copy: MemoryCopy) -> list[ChunkText]:
         """The next chunks; none when no vector is missing, or when a round over all of them made none."""
         for _ in range(2):  # the rest of this round, then the next one from the start
             if self._last_row == -1:
@@ -291,12 +291,12 @@ class VectorWorker(Worker):
         self._changed.notify_all()
         return []
 
-    def _embed(self, copy: WorkingCopy, rows: list[ChunkText]) -> tuple[list[ChunkVectors], str | None]:
+    def _embed(self, copy: MemoryCopy, rows: list[ChunkText]) -> tuple[list[ChunkVectors], str | None]:
         """The windows and vectors of each chunk, and the reason of a failure."""
         from anvil.build.row_updates import cut
         from anvil.index_file.table_rows import window_key
         from anvil.index_file.writer import quantized
-        from anvil.live.working_copy import ChunkVectors
+        from anvil.live.memory_copy import ChunkVectors
 
         windows_of_rows = cut(rows, copy.provider)
         texts = {window_key(window.text): window.text for windows in windows_of_rows for window in windows}

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from anvil.documents.document_source import DocumentSource
     from anvil.embedding.provider import EmbeddingProvider
     from anvil.index_file.reader import IndexReader
-    from anvil.live.working_copy import WorkingCopy
+    from anvil.live.memory_copy import MemoryCopy
 
 CLOSED = "This index is closed. Open it again, as with anvil.open()."
 
@@ -70,13 +70,13 @@ class IndexLocation:
             verify.refuse_part(reader, self.path)
             return site_view.compared(reader, source)
 
-    def working_copy(
+    def memory_copy(
         self, source: DocumentSource | None, provider: EmbeddingProvider, progress: Progress, *, defer_vectors: bool
-    ) -> WorkingCopy:
-        """The copy of this index for queries; see :class:`anvil.live.working_copy.WorkingCopy`."""
-        from anvil.live.working_copy import WorkingCopy
+    ) -> MemoryCopy:
+        """The copy of this index for queries; see :class:`anvil.live.memory_copy.MemoryCopy`."""
+        from anvil.live.memory_copy import MemoryCopy
 
-        return WorkingCopy(
+        return MemoryCopy(
             self.path, source, provider, progress, defer_vectors=defer_vectors, built_here=self._built_here
         )
 
@@ -84,4 +84,4 @@ class IndexLocation:
         """End the thread; queries still work. A second call does nothing."""
 
     def close(self) -> None:
-        """Close the connection, once no working copy uses it."""
+        """Close the connection, once no memory copy uses it."""

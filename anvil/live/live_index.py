@@ -27,7 +27,7 @@ from anvil.wording import counted
 
 if TYPE_CHECKING:
     from anvil.embedding.provider import EmbeddingProvider
-    from anvil.live.working_copy import WorkingCopy
+    from anvil.live.memory_copy import MemoryCopy
     from anvil.results import Freshness
     from anvil.search.searcher import Explained, QueryVector
 
@@ -94,7 +94,7 @@ class Corpus(Protocol):
 
 
 class LiveIndex:
-    """One working copy of an index, kept in line with its corpus.
+    """One memory copy of an index, kept in line with its corpus.
 
     ``request``: of its opening, see :func:`anvil.open`. ``lock`` guards the copy; in a server no model runs while it is
     held. ``first_reading_s``: how long a server reads pages before its first answer when there is no index.
@@ -115,7 +115,7 @@ class LiveIndex:
         self._build_first = request.build_first
         self._progress = request.progress
         self._first_reading_s = FIRST_READING_S if first_reading_s is None else first_reading_s
-        self._copy: WorkingCopy | None = None
+        self._copy: MemoryCopy | None = None
         self._compared_at = 0.0
         """When the last comparison began (monotonic)."""
         self._all_read = False
@@ -158,8 +158,8 @@ class LiveIndex:
     @contextmanager
     def query(
         self, search: SearchRequest | None = None, page: str | None = None, *, by_meaning: bool = False
-    ) -> Iterator[WorkingCopy]:
-        """The working copy, compared with the documents after this call began, and locked inside the ``with`` block.
+    ) -> Iterator[MemoryCopy]:
+        """The memory copy, compared with the documents after this call began, and locked inside the ``with`` block.
 
         ``search``: the request of a search, which waits for a few missing vectors; ``by_meaning``: several searches
         follow, which need them too. ``page``: a path that is to be current even while the other pages are read for the
@@ -202,7 +202,7 @@ class LiveIndex:
 
         return embed_query(request.query, self._corpus.provider)
 
-    def freshness(self, copy: WorkingCopy, search_notes: Sequence[str] = ()) -> Freshness:
+    def freshness(self, copy: MemoryCopy, search_notes: Sequence[str] = ()) -> Freshness:
         """How the answer of a search compares with the documents. Inside :meth:`query`."""
         from anvil.results import WORKING_TREE, Freshness
 
@@ -214,11 +214,11 @@ class LiveIndex:
             (*self._corpus.location.notes(), *self.notes(copy), *search_notes),
         )
 
-    def will_embed_again(self, copy: WorkingCopy) -> bool:
+    def will_embed_again(self, copy: MemoryCopy) -> bool:
         """Whether all vectors are made soon with the present model, without an edit. Inside :meth:`query`."""
         return self._saver.is_due and copy.has_another_model
 
-    def obstacle(self, copy: WorkingCopy) -> str | None:
+    def obstacle(self, copy: MemoryCopy) -> str | None:
         """Why queries cannot be compared with the vectors here, and what ends that; None where they can. Inside
         :meth:`query`."""
         if not self.will_embed_again(copy):
@@ -230,7 +230,7 @@ class LiveIndex:
             "again when no page has changed for a minute; until then, search is by words."
         )
 
-    def notes(self, copy: WorkingCopy) -> list[str]:
+    def notes(self, copy: MemoryCopy) -> list[str]:
         """Sentences on work that is not done yet, with reasons. Inside :meth:`query`."""
         problems = (copy.source and copy.source.problem, copy.refused, *self._build_reasons)
         self._build_reasons = ()
@@ -249,7 +249,7 @@ class LiveIndex:
             notes.append(f"{missing} still being made; the text and search by words are complete.")
         return notes
 
-    def missing_pages(self, copy: WorkingCopy) -> list[str]:
+    def missing_pages(self, copy: MemoryCopy) -> list[str]:
         """Sentences on pages that are not in the index, with reasons. Inside :meth:`query`."""
         build = self._initial_build
         is_reading = build is not None and build.reading
@@ -269,7 +269,7 @@ class LiveIndex:
 
         return stop
 
-    def _await_vectors(self, copy: WorkingCopy, search: SearchRequest | None) -> None:
+    def _await_vectors(self, copy: MemoryCopy, search: SearchRequest | None) -> None:
         """Wait for missing vectors: all when they are few, else those of the search's candidates by words."""
         if not copy.pending:
             return
@@ -314,12 +314,12 @@ class LiveIndex:
         finally:
             self._notify_listeners()
 
-    def _refreshed(self, asked_at: float) -> WorkingCopy:
-        """The working copy, compared with the documents after ``asked_at`` (monotonic). The lock is held."""
+    def _refreshed(self, asked_at: float) -> MemoryCopy:
+        """The memory copy, compared with the documents after ``asked_at`` (monotonic). The lock is held."""
         self._ensure_usable()
         corpus = self._corpus
         if self._copy is None:
-            self._copy = corpus.location.working_copy(
+            self._copy = corpus.location.memory_copy(
                 corpus.source, corpus.provider, self._progress, defer_vectors=self._background
             )
         copy = self._copy
@@ -359,7 +359,7 @@ class LiveIndex:
             self._start_build()
         return copy
 
-    def _compare(self, copy: WorkingCopy) -> None:
+    def _compare(self, copy: MemoryCopy) -> None:
         indexed_before, opened_before = copy.indexed, copy.opened
         copy.refresh()
         if copy.indexed is not indexed_before:
@@ -371,14 +371,14 @@ class LiveIndex:
             if self._background and is_behind and not copy.would_lose_vectors and self._corpus.is_private:
                 self._saver.wake()
 
-    def _begin_empty(self, copy: WorkingCopy, read_until: float) -> None:
+    def _begin_empty(self, copy: MemoryCopy, read_until: float) -> None:
         copy.begin_empty(self._corpus.chunking, self._corpus.configured)
         self._all_read = False
         while time.monotonic() < read_until and not self._all_read:
             done, total = copy.read_some(PAGES_PER_STEP)
             self._all_read = done >= total
 
-    def _read_ahead(self, copy: WorkingCopy) -> bool:
+    def _read_ahead(self, copy: MemoryCopy) -> bool:
         """Read all pages into the copy, to answer from it before there is an index; False when a build is quick."""
         copy.defer_vectors = True
         copy.begin_empty(self._corpus.chunking, self._corpus.configured)
@@ -387,7 +387,7 @@ class LiveIndex:
         copy.defer_vectors = copy.pending > MAX_AWAITED_VECTORS
         return copy.defer_vectors
 
-    def _answer_from_documents(self, copy: WorkingCopy, reason: AnvilError) -> None:
+    def _answer_from_documents(self, copy: MemoryCopy, reason: AnvilError) -> None:
         """Read all pages into the copy, which answers although ``reason`` leaves no index file to use."""
         self._read_ahead(copy)
         copy.refused = f"{reason} This answer is from the documents."
@@ -465,7 +465,7 @@ class LiveIndex:
         self._corpus.build(BuildRequest(progress=progress, lock_timeout_s=lock_timeout_s))
 
     def _read_pages(self) -> tuple[int, int]:
-        """Read some more pages into the working copy. Returns (pages read, all pages)."""
+        """Read some more pages into the memory copy. Returns (pages read, all pages)."""
         try:
             with self.lock:
                 assert self._copy is not None
@@ -491,7 +491,7 @@ class LiveIndex:
         self._build(lambda *_: self.ensure_open(), 0.0)
         self.refresh()
 
-    def _open_copy(self) -> WorkingCopy | None:
+    def _open_copy(self) -> MemoryCopy | None:
         return None if self._copy is None or not self._copy.opened else self._copy
 
     @property
@@ -521,6 +521,6 @@ class LiveIndex:
                 self._copy.close()
 
 
-def _shard_notes(copy: WorkingCopy) -> list[str]:
+def _shard_notes(copy: MemoryCopy) -> list[str]:
     shard = (copy.artifact_meta or {}).get("shard")
     return [NOT_WHOLE.format(copy.index, shard)] if shard else []

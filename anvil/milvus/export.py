@@ -18,10 +18,10 @@ from anvil.index_file import table_rows, verify
 from anvil.index_file.fts_table import tokenizer
 from anvil.index_file.reader import Reader
 from anvil.index_file.table_rows import SearchedText, StoredChunk, StoredDocument, edition
-from anvil.milvus import generation_reader as reading
-from anvil.milvus import generations
-from anvil.milvus.generations import Generation
+from anvil.milvus import milvus_collections
+from anvil.milvus import milvus_reader as reading
 from anvil.milvus.milvus_client import WRITE_TIMEOUT_S, Client
+from anvil.milvus.milvus_collections import Generation
 from anvil.search.candidates import VectorIndex
 from anvil.text.page_links import links_of
 from anvil.text.query import Stemmer, path_words
@@ -61,19 +61,19 @@ def export(index: Path, client: Client, progress: Progress = silent, grace: floa
     with verify.open_checked(index) as reader:
         verify.refuse_part(reader, index)
         meta, counts = reader.meta(), reader.counts()
-        name = generations.generation_name(client.address.collection, meta["digest"], meta["checksum"])
-        is_exported = generations.pointed(client) == name
+        name = milvus_collections.generation_name(client.address.collection, meta["digest"], meta["checksum"])
+        is_exported = milvus_collections.pointed(client) == name
         if is_exported and not reading.whole(client, name):
             # A server drops no collection that an alias points at.
             client.ask("drop_alias", client.address.collection, timeout=WRITE_TIMEOUT_S)
             is_exported = False
         if not is_exported:
-            generations.without_others(client, None)  # the rest of an interrupted export
+            milvus_collections.without_others(client, None)  # the rest of an interrupted export
             _Export(reader, Generation(client, name, int(meta["embedding_dimensions"])), progress).run()
             reading.MilvusReader(client, name)  # raises where it cannot be read, before queries move to it
-            if generations.point(client, name) is not None:
+            if milvus_collections.point(client, name) is not None:
                 time.sleep(grace)
-        generations.without_others(client, name)
+        milvus_collections.without_others(client, name)
     return Exported(
         "unchanged" if is_exported else "exported",
         client.shown,
@@ -121,20 +121,20 @@ class _Export:
             blob, size = blobs.get(document.file_path, ""), sizes.get(document.id, (0, 0))
             listed = document.file_path, document.id, blob, document.last_modified, *size, *edition(document.metadata)
             catalogue.append(listed)
-        self._target.put_json(generations.CATALOGUE, 0, catalogue)
+        self._target.put_json(milvus_collections.CATALOGUE, 0, catalogue)
 
     def _chunk(
         self, document: StoredDocument, chunk: StoredChunk, text: SearchedText, hidden: str, windows: int
     ) -> None:
         # Without the words of the path, which the reader puts behind the terms: the keyword index of a file has none.
         derived = text.terms[: len(text.terms) - len(path_words(document.file_path))]
-        words = generations.COLUMN_SEPARATOR.join(
+        words = milvus_collections.COLUMN_SEPARATOR.join(
             " ".join(self._stem(column)) for column in (text.title, text.heading_path, text.content, derived)
         )
         texts = text.content, hidden, text.terms
-        long = any(len(column.encode("utf-8", "replace")) > generations.MAX_TEXT_BYTES for column in texts)
+        long = any(len(column.encode("utf-8", "replace")) > milvus_collections.MAX_TEXT_BYTES for column in texts)
         if long:
-            self._target.put_json(generations.TEXT, chunk.row, texts)
+            self._target.put_json(milvus_collections.TEXT, chunk.row, texts)
         place = chunk.metadata
         self._target.put(
             "chunks",
@@ -169,15 +169,15 @@ class _Export:
             "slots": [row - first for row in rows],
             "headings": self._reader.top_headings([document.id]).get(document.id, ()),
         }
-        self._target.put_json(generations.PAGE, document.id, record)
-        self._target.put_json(generations.SECTIONS, document.id, self._reader.sections(document.id))
+        self._target.put_json(milvus_collections.PAGE, document.id, record)
+        self._target.put_json(milvus_collections.SECTIONS, document.id, self._reader.sections(document.id))
 
     def _links(self) -> None:
         """Write the links in all pages, unresolved: a page of an overlay can change where they lead."""
         pages = self._reader.addresses()
         links = links_of(pages, self._reader.page_texts())
         rows = [[page.id, page.url, links.get(page.id, ())] for page in pages]
-        self._target.put_json(generations.LINKS, 0, rows)
+        self._target.put_json(milvus_collections.LINKS, 0, rows)
 
     def _vectors(self) -> tuple[dict[int, int], VectorIndex | None]:
         """Write windows and pages' means. Returns chunk row -> its number of windows."""
@@ -210,9 +210,9 @@ class _Export:
         frequencies = list(self._reader.vocabulary())
         buckets: list[dict[str, int]] = [{} for _ in range(max(len(frequencies) // BUCKET_TOKENS, 1))]
         for token, frequency in frequencies:
-            buckets[generations.bucket(token, len(buckets))][token] = frequency
+            buckets[milvus_collections.bucket(token, len(buckets))][token] = frequency
         for number, bucket in enumerate(buckets):
-            self._target.put_json(generations.WORDS, number, bucket)
+            self._target.put_json(milvus_collections.WORDS, number, bucket)
         about = reading.About(
             self._meta,
             self._counts,
@@ -221,10 +221,10 @@ class _Export:
             len(buckets),
             *(((), 0.0, (), 0.0) if table is None else self._mean(table)),
         )
-        self._target.put_json(generations.ABOUT, 0, {"layout": generations.LAYOUT, **asdict(about)})
+        self._target.put_json(milvus_collections.ABOUT, 0, {"layout": milvus_collections.LAYOUT, **asdict(about)})
 
     def _mean(self, table: VectorIndex) -> tuple[tuple[float, ...], float, tuple[int, ...], float]:
-        """The data for the mean cosine of a query to all chunks; see :class:`anvil.milvus.generation_reader.About`."""
+        """The data for the mean cosine of a query to all chunks; see :class:`anvil.milvus.milvus_reader.About`."""
         rows, several = self._rows, table.several()
         sample = several[np.linspace(0, len(several) - 1, min(SAMPLE_CHUNKS, len(several))).astype(np.int64)]
         return (
@@ -237,7 +237,7 @@ class _Export:
 
 def _fitting(words: str) -> str:
     """The words, cut to the size of a field. They only select candidates."""
-    if len(words) <= generations.MAX_TEXT_BYTES // 4:  # UTF-8 has four bytes for a character at most
+    if len(words) <= milvus_collections.MAX_TEXT_BYTES // 4:  # UTF-8 has four bytes for a character at most
         return words
-    cut = words.encode("utf-8", "replace")[: generations.MAX_TEXT_BYTES].decode("utf-8", "ignore")
+    cut = words.encode("utf-8", "replace")[: milvus_collections.MAX_TEXT_BYTES].decode("utf-8", "ignore")
     return cut if len(cut) == len(words) else cut.rpartition(" ")[0]  # the last word may be cut, too

@@ -16,7 +16,7 @@ from anvil.index_file.manifest_keys import SETTINGS
 from anvil.index_file.reader import Reader
 from anvil.index_file.table_rows import SearchedText, SectionPlace, StoredChunk, StoredDocument
 from anvil.index_file.writer import Writer
-from anvil.milvus.generation_reader import BATCH_PAGES, MilvusReader
+from anvil.milvus.milvus_reader import BATCH_PAGES, MilvusReader
 from anvil.text.page_links import PageLinks, links_of
 from anvil.values import PageChunk, Section
 

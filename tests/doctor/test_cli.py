@@ -17,10 +17,10 @@ import apsw
 import pytest
 
 import anvil
-from anvil.clients import client_files
-from anvil.clients.client_files import client_file, default_name
+from anvil.clients import server_entries
 from anvil.clients.known_clients import CLIENTS
-from anvil.doctor import cli, examined_project, project_state
+from anvil.clients.server_entries import client_file, default_name
+from anvil.doctor import cli, documents_and_index, examined_project
 from anvil.doctor.examined_project import Finding
 from anvil.embedding.factory import PROVIDERS
 from anvil.embedding.provider import NoProvider
@@ -403,12 +403,12 @@ def system(folder: Path, mounts: str, watches: int) -> Path:
 def test_folders_that_cannot_be_watched(project: Path, tmp_path: Path) -> None:
     where = examined_project.find(OpenRequest())
     local = "/dev/sda / ext4 rw 0 0\n"
-    (few,) = project_state.events(where, system(tmp_path / "few", local, 2))
+    (few,) = documents_and_index.events(where, system(tmp_path / "few", local, 2))
     assert few.verdict == "note" and few.fix == "sudo sysctl fs.inotify.max_user_watches=6"
     shell("sysctl -n fs.inotify.max_user_watches")  # the key is one
-    assert next(project_state.events(where, system(tmp_path / "many", local, 3))).verdict == "ok"
+    assert next(documents_and_index.events(where, system(tmp_path / "many", local, 3))).verdict == "ok"
     mounts = f"{local}host:/x {project.parent} nfs4 rw 0 0\n/dev/sdb {str(project)[:-1]} ext4 rw 0 0\n"
-    (far,) = project_state.events(where, system(tmp_path / "far", mounts, 9))
+    (far,) = documents_and_index.events(where, system(tmp_path / "far", mounts, 9))
     assert far.verdict == "note" and "(nfs4)" in far.text
 
 
@@ -429,13 +429,13 @@ def listed(name: str) -> tuple[Path, dict[str, Any]]:
     """A client's file, and the entry in it."""
     place = client_file(CLIENTS[name], Path.cwd())
     file, title = place.path, default_name(place, Path.cwd())
-    return file, client_files.listed(file.read_text(), CLIENTS[name])[title]
+    return file, server_entries.listed(file.read_text(), CLIENTS[name])[title]
 
 
 def rewritten(name: str, title: str | None = None, **changes: Any) -> None:
     file, server = listed(name)
     own = title or default_name(client_file(CLIENTS[name], Path.cwd()), Path.cwd())
-    file.write_text(client_files.snippet(CLIENTS[name], own, server | changes))
+    file.write_text(server_entries.snippet(CLIENTS[name], own, server | changes))
 
 
 posix = pytest.mark.skipif(os.name == "nt", reason="a program of the shell stands in")

@@ -35,6 +35,7 @@ from anvil.errors import (
 )
 from anvil.formats.data_formats import timestamp
 from anvil.index_file.manifest_keys import settings
+from anvil.library.document_chunker import DocumentPart
 from anvil.library.ingestion import StagedDocument, prepared
 from anvil.library.library import Library
 from anvil.library.library_file import open_library as open_file
@@ -43,7 +44,6 @@ from anvil.library.settings import LibraryOptions
 from anvil.library.stored_documents import LibraryWriter
 from anvil.library.values import DocumentInfo
 from anvil.settings.schema import Config, EmbeddingSettings
-from anvil.text.streaming_chunker import DocumentPart
 from tests.support import documents
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -23,7 +23,7 @@ from anvil.index_file import publish
 from anvil.index_file.table_rows import ChunkText
 from anvil.live.background_work import VectorWorker
 from anvil.live.live_index import MAX_CANDIDATES
-from anvil.live.working_copy import WorkingCopy
+from anvil.live.memory_copy import MemoryCopy
 from anvil.results import Mode
 from anvil.settings.schema import Config, EmbeddingSettings
 from anvil.values import Changes
@@ -360,14 +360,14 @@ def test_the_thread_of_vectors_outlives_an_error_of_the_index(
 ) -> None:
     monkeypatch.setattr("anvil.live.background_work.RETRY_S", 0.1)
     errors = [OSError("The disk is gone")]
-    pending_chunks = WorkingCopy.pending_chunks
+    pending_chunks = MemoryCopy.pending_chunks
 
-    def failing_once(copy: WorkingCopy, after: int, limit: int) -> list[ChunkText]:
+    def failing_once(copy: MemoryCopy, after: int, limit: int) -> list[ChunkText]:
         if errors:
             raise errors.pop()
         return pending_chunks(copy, after, limit)
 
-    monkeypatch.setattr(WorkingCopy, "pending_chunks", failing_once)
+    monkeypatch.setattr(MemoryCopy, "pending_chunks", failing_once)
     write(built, {"new.md": "# Quagga\n"})
     assert serving.search("quagga").results[0].metadata.file_path == "new.md"
     until(lambda: serving.get_status().index.pending_vectors == 0)

@@ -18,7 +18,7 @@ from anvil.errors import ArtifactMissing, ConfigError, NotFound, ProviderError, 
 from anvil.index_file.reader import Reader
 from anvil.index_file.writer import quantized
 from anvil.live import site_view
-from anvil.live.working_copy import ChunkVectors, WorkingCopy
+from anvil.live.memory_copy import ChunkVectors, MemoryCopy
 from anvil.milvus import export as exporting
 from anvil.milvus.milvus_client import Client
 from anvil.milvus.milvus_index import MilvusCollection
@@ -55,23 +55,23 @@ def export(folder: Path, index: Path, source: str = LITE) -> None:
 
 
 @pytest.fixture
-def copies(exported: Path) -> Iterator[tuple[WorkingCopy, WorkingCopy]]:
+def copies(exported: Path) -> Iterator[tuple[MemoryCopy, MemoryCopy]]:
     """What answers from the file, and what answers from Milvus; both beside the folder."""
     remote = MilvusCollection(LITE, exported)
-    there = remote.working_copy(WorkingTree(exported / "docs"), Words(), lambda *_: None, defer_vectors=False)
-    file = WorkingCopy(exported / "index.db", WorkingTree(exported / "docs"), Words())
+    there = remote.memory_copy(WorkingTree(exported / "docs"), Words(), lambda *_: None, defer_vectors=False)
+    file = MemoryCopy(exported / "index.db", WorkingTree(exported / "docs"), Words())
     yield file, there
     file.close()
     there.close()
     remote.close()
 
 
-def search(copy: WorkingCopy, query: str, mode: Mode = "hybrid", glob: str | None = None) -> Any:
+def search(copy: MemoryCopy, query: str, mode: Mode = "hybrid", glob: str | None = None) -> Any:
     copy.refresh()
     return copy.searcher.search(SearchRequest(query, 5, glob, 12_000, mode))
 
 
-def same(copies: tuple[WorkingCopy, WorkingCopy]) -> None:
+def same(copies: tuple[MemoryCopy, MemoryCopy]) -> None:
     """Both say the same of every page, and find the same places."""
     file, there = copies
     assert there.refresh() == file.refresh()
@@ -100,7 +100,7 @@ def place(hit: Any) -> tuple[str, str, str]:
 
 
 def test_an_edit_an_addition_and_a_deletion_are_answered_from_the_files(
-    exported: Path, copies: tuple[WorkingCopy, WorkingCopy]
+    exported: Path, copies: tuple[MemoryCopy, MemoryCopy]
 ) -> None:
     docs = exported / "docs"
     same(copies)
@@ -120,7 +120,7 @@ def test_an_edit_an_addition_and_a_deletion_are_answered_from_the_files(
 
 
 def test_links_of_edited_pages_come_and_those_of_masked_ones_go(
-    exported: Path, copies: tuple[WorkingCopy, WorkingCopy]
+    exported: Path, copies: tuple[MemoryCopy, MemoryCopy]
 ) -> None:
     def links() -> dict[str, tuple[float, float]]:
         """Page -> how popular it is, and how much of "walrus" links say of it, where both indexes agree."""
@@ -160,7 +160,7 @@ def test_a_model_that_fails_keeps_no_text_back(exported: Path) -> None:
             raise ProviderError("The service is down.")
 
     docs, remote = exported / "docs", MilvusCollection(LITE, exported)
-    copy = remote.working_copy(WorkingTree(docs), Failing(), lambda *_: None, defer_vectors=False)
+    copy = remote.memory_copy(WorkingTree(docs), Failing(), lambda *_: None, defer_vectors=False)
     copy.refresh()
     assert copy.reader.document("quokka.md") is None
     write(docs, {"quokka.md": "# Quokka\n\nThe quokka smiles.\n", "index.md": "# Second\n"})
@@ -176,7 +176,7 @@ def test_a_model_that_fails_keeps_no_text_back(exported: Path) -> None:
     remote.close()
 
 
-def test_a_page_that_comes_has_no_id_of_another(exported: Path, copies: tuple[WorkingCopy, WorkingCopy]) -> None:
+def test_a_page_that_comes_has_no_id_of_another(exported: Path, copies: tuple[MemoryCopy, MemoryCopy]) -> None:
     """Ids are hashes of few bits: what comes must not answer for what stands."""
     write(exported / "docs", {f"new/{n}.md": f"# New {n}\n\nThe number {n} page.\n" for n in range(40)})
     same(copies)
@@ -184,13 +184,13 @@ def test_a_page_that_comes_has_no_id_of_another(exported: Path, copies: tuple[Wo
     assert len(set(ids)) == len(ids)
 
 
-def overlay(copy: WorkingCopy) -> Reader:
+def overlay(copy: MemoryCopy) -> Reader:
     """What is in memory above the export."""
     assert isinstance(copy.reader, LayeredReader)
     return copy.reader.above
 
 
-def test_only_what_moved_on_is_in_memory(exported: Path, copies: tuple[WorkingCopy, WorkingCopy]) -> None:
+def test_only_what_moved_on_is_in_memory(exported: Path, copies: tuple[MemoryCopy, MemoryCopy]) -> None:
     copy = copies[1]
     copy.refresh()
     assert not [*overlay(copy).documents()]
@@ -204,7 +204,7 @@ def test_only_what_moved_on_is_in_memory(exported: Path, copies: tuple[WorkingCo
 
 def test_a_server_makes_the_vectors_behind_the_answers(exported: Path) -> None:
     remote = MilvusCollection(LITE, exported)
-    copy = remote.working_copy(WorkingTree(exported / "docs"), Words(), lambda *_: None, defer_vectors=True)
+    copy = remote.memory_copy(WorkingTree(exported / "docs"), Words(), lambda *_: None, defer_vectors=True)
     write(exported / "docs", {"quokka.md": "# Quokka\n\nThe quokka smiles at the walrus.\n"})
     copy.refresh()
     assert copy.pending == 1
@@ -222,7 +222,7 @@ def test_a_server_makes_the_vectors_behind_the_answers(exported: Path) -> None:
 
 def test_a_generation_that_is_exchanged_is_noticed_by_the_next_answer(exported: Path, keywords: Any) -> None:
     remote = MilvusCollection(LITE, exported)
-    copy = remote.working_copy(None, Words(), lambda *_: None, defer_vectors=False)
+    copy = remote.memory_copy(None, Words(), lambda *_: None, defer_vectors=False)
     assert search(copy, "dugong", "keyword").hits == ()
     before = copy.artifact_meta
     export(exported, built(exported, {"dugong.md": "# Dugong\n\nThe dugong grazes.\n"}))
@@ -259,7 +259,7 @@ def test_a_server_that_goes_away_is_said_to_be_and_asked_again(tmp_path: Path) -
         source = f"milvus://127.0.0.1:{port}/docs"
         export(tmp_path, index, source)
         remote = MilvusCollection(source, tmp_path)
-        copy = remote.working_copy(None, Words(), lambda *_: None, defer_vectors=False)
+        copy = remote.memory_copy(None, Words(), lambda *_: None, defer_vectors=False)
         assert search(copy, "certificates expire").hits
     began = time.monotonic()
     with pytest.raises(Unreachable, match="does not respond"):
@@ -281,7 +281,7 @@ def test_a_server_that_goes_away_is_said_to_be_and_asked_again(tmp_path: Path) -
 
 def test_a_collection_that_is_gone_is_named(exported: Path) -> None:
     remote = MilvusCollection(LITE, exported)
-    copy = remote.working_copy(None, Words(), lambda *_: None, defer_vectors=False)
+    copy = remote.memory_copy(None, Words(), lambda *_: None, defer_vectors=False)
     copy.refresh()
     remote.client.ask("drop_alias", "docs")
     with pytest.raises(ArtifactMissing, match="There is no index"):

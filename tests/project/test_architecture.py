@@ -23,7 +23,7 @@ PURE_NAMES = (
     "anvil.agents.pointer_text",
     "anvil.agents.topics",
     "anvil.bundle.agents_md",
-    "anvil.clients.file_formats",
+    "anvil.clients.jsonc_toml_yaml",
     "anvil.clients.known_clients",
     "anvil.dependencies.package_names",
     "anvil.dependencies.project_urls",
@@ -39,6 +39,7 @@ PURE_NAMES = (
     "anvil.impact.names",
     "anvil.impact.ranking",
     "anvil.impact.values",
+    "anvil.library.document_chunker",
     "anvil.library.values",
     "anvil.lint.built_site",
     "anvil.lint.generator_settings",
@@ -96,7 +97,7 @@ DOORS = {
     "ray": ("anvil.ray.ray_process",),
     "pydantic": ("anvil.server.mcp_app",),  # whose errors the SDK raises; mcp brings it
     "openai": ("anvil.embedding.openai",),
-    "yaml": ("anvil.formats.data_formats", "anvil.clients.file_formats"),
+    "yaml": ("anvil.formats.data_formats", "anvil.clients.jsonc_toml_yaml"),
     "click": ("anvil.cli", *COMMANDS),
     "numpy": (
         "anvil.search",

@@ -32,7 +32,7 @@ ELSEWHERE = {
     "anvil/context/cli.py": "a file of the installed package; a library",
     "anvil/dependencies/python_ecosystem.py": "metadata of an installed package",
     "anvil/doc_tests/question_log.py": "its log, regular files only, line by line",
-    "anvil/doctor/project_state.py": "files of the kernel",
+    "anvil/doctor/documents_and_index.py": "files of the kernel",
     "anvil/documents/repository_files.py": "pages, regular files only, without links, and within their limit",
     "anvil/embedding/local.py": "files of the model",
     "anvil/embedding/passages.py": "files of the model",

@@ -14,7 +14,7 @@ from anvil.build import builder
 from anvil.documents.working_tree import WorkingTree
 from anvil.embedding.provider import EmbeddingProvider
 from anvil.index_file import verify
-from anvil.live.working_copy import WorkingCopy
+from anvil.live.memory_copy import MemoryCopy
 from anvil.requests import BuildRequest
 from anvil.search import content_health
 from anvil.search.candidates import nearest_pairs
@@ -46,7 +46,7 @@ def test_good_pages_have_nothing_to_mend(docs: Path, local: EmbeddingProvider) -
 def test_vectors_that_are_still_to_be_made_are_counted(docs: Path, local: EmbeddingProvider) -> None:
     """Of a chunk that is not yet cut into windows one is, as an answer says it, too."""
     tree = WorkingTree(docs, SourceOptions())
-    with contextlib.closing(WorkingCopy(docs.parent / "none.db", tree, local, defer_vectors=True)) as copy:
+    with contextlib.closing(MemoryCopy(docs.parent / "none.db", tree, local, defer_vectors=True)) as copy:
         copy.begin_empty(ChunkingOptions())
         copy.read_some(99)
         found = content_health.examine(copy.reader)

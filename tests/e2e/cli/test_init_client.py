@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from anvil.clients.client_files import client_file, default_name, listed
 from anvil.clients.known_clients import CLIENTS, words
+from anvil.clients.server_entries import client_file, default_name, listed
 from tests.conftest import linked, write
 from tests.support.in_process import complaint, program
 

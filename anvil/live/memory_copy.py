@@ -42,7 +42,7 @@ class ChunkVectors(NamedTuple):
     vectors: Sequence[bytes | None]
 
 
-class WorkingCopy:
+class MemoryCopy:
     """One index that is updated from ``source`` (None: there are no documents to compare with).
 
     ``defer_vectors``: vectors of changed text are made later, by way of :meth:`pending_chunks` and

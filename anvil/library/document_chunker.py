@@ -70,7 +70,7 @@ def _cut(text: str, at: int, end: int) -> int:
     return cut
 
 
-class IncrementalChunker:
+class DocumentChunker:
     """Chunks one document, a part at a time, in order."""
 
     def __init__(self, options: ChunkingOptions) -> None:

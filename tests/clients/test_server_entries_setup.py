@@ -6,7 +6,7 @@ import base64
 import json
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from anvil.clients.client_files import install_links
+from anvil.clients.server_entries import install_links
 
 WORDS = ["uvx", "anvil-docs", "serve", "--index", "https://docs.example.org/?a=1&b=é"]
 

@@ -12,8 +12,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anvil.clients.client_files import ClientFile, client_file, default_name, difference, entry, listed, located, merged
 from anvil.clients.known_clients import CLIENTS, McpClient
+from anvil.clients.server_entries import (
+    ClientFile,
+    client_file,
+    default_name,
+    difference,
+    entry,
+    listed,
+    located,
+    merged,
+)
 from anvil.errors import ConfigError
 
 ZED, VSCODE = CLIENTS["zed"], CLIENTS["vscode"]

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from anvil.errors import ArtifactMissing, ArtifactRejected, FormatTooNew
 from anvil.index_file import table_rows
 from anvil.index_file.table_rows import Edition, SearchedText, SectionPlace, StoredChunk, StoredDocument
-from anvil.milvus import generations
+from anvil.milvus import milvus_collections
 from anvil.milvus.milvus_client import READ_TIMEOUT_S, WRITE_TIMEOUT_S, Client, Gone, Released
 from anvil.text import visible_text
 from anvil.text.page_links import LinkablePage, PossibleLink
@@ -34,7 +34,7 @@ BATCH_PAGES = 100
 """Pages whose chunks are read together."""
 MAX_CACHED_CHUNKS = 2048
 """Entries of each cache."""
-_FIELDS = [*generations.INTEGER_FIELDS, *generations.TEXT_FIELDS]
+_FIELDS = [*milvus_collections.INTEGER_FIELDS, *milvus_collections.TEXT_FIELDS]
 _WORDS = ["words", "length"]
 
 
@@ -115,32 +115,32 @@ class MilvusReader:
     def _texts(self, kind: int, numbers: Iterable[int]) -> dict[int, str]:
         """Number -> text; missing texts are left out."""
         # The first piece of a text says how many pieces there are: two requests are enough for any texts.
-        firsts = {generations.part(kind, number): number for number in numbers}
+        firsts = {milvus_collections.part(kind, number): number for number in numbers}
         begun, more = {}, []
         for row, fields in self._rows("parts", firsts, ["text"]).items():
             count, _, text = fields["text"].partition("\n")
             begun[firsts[row]] = [text] + [""] * (int(count) - 1)
             more += [(firsts[row], piece) for piece in range(1, int(count))]
-        rest = self._rows("parts", (generations.part(kind, number, piece) for number, piece in more), ["text"])
+        rest = self._rows("parts", (milvus_collections.part(kind, number, piece) for number, piece in more), ["text"])
         for number, piece in more:
-            begun[number][piece] = rest[generations.part(kind, number, piece)]["text"]
+            begun[number][piece] = rest[milvus_collections.part(kind, number, piece)]["text"]
         return {number: "".join(texts) for number, texts in begun.items()}
 
     def _about(self) -> About:
         shown = self.client.shown
         try:
-            about = json.loads(self._texts(generations.ABOUT, [0])[0])
-            if about["layout"] > generations.LAYOUT:
+            about = json.loads(self._texts(milvus_collections.ABOUT, [0])[0])
+            if about["layout"] > milvus_collections.LAYOUT:
                 raise FormatTooNew(
                     f"{shown} was exported by a newer Anvil (layout {about['layout']}). Upgrade with "
                     "'pip install -U anvil-docs'."
                 )
-            if about["layout"] != generations.LAYOUT:
+            if about["layout"] != milvus_collections.LAYOUT:
                 raise ArtifactRejected(f"{shown} has the old layout {about['layout']}. Export it again.")
             return About(
                 meta={str(key): str(value) for key, value in about["meta"].items()},
                 counts={str(key): int(value) for key, value in about["counts"].items()},
-                rows={str(kind): int(about["rows"][kind]) for kind in generations.KINDS},
+                rows={str(kind): int(about["rows"][kind]) for kind in milvus_collections.KINDS},
                 average=float(about["average"]),
                 buckets=int(about["buckets"]),
                 mean=tuple(map(float, about["mean"])),
@@ -168,11 +168,13 @@ class MilvusReader:
 
     def whole(self) -> bool:
         """Whether all rows exist, by Milvus' own count."""
-        counted_parts = f"id >= {generations.part(generations.ABOUT + 1, 0)}"
+        counted_parts = f"id >= {milvus_collections.part(milvus_collections.ABOUT + 1, 0)}"
         try:
             row_counts = {
-                kind: generations.count(partial(self._ask, "query", kind), counted_parts if kind == "parts" else "")
-                for kind in generations.KINDS
+                kind: milvus_collections.count(
+                    partial(self._ask, "query", kind), counted_parts if kind == "parts" else ""
+                )
+                for kind in milvus_collections.KINDS
             }
         except Gone:
             return False
@@ -183,7 +185,7 @@ class MilvusReader:
     @cached_property
     def pages(self) -> Mapping[str, PageEntry]:
         """Path -> page, by path."""
-        rows = json.loads(self._texts(generations.CATALOGUE, [0])[0])
+        rows = json.loads(self._texts(milvus_collections.CATALOGUE, [0])[0])
         return {
             path: PageEntry(id_, blob, modified, chunks, characters, Edition(*edition))
             for path, id_, blob, modified, chunks, characters, *edition in rows
@@ -200,7 +202,7 @@ class MilvusReader:
     @cached_property
     def _links(self) -> str:
         """Kept as text, which is smaller: it is read at each change of the overlay only."""
-        return self._texts(generations.LINKS, [0])[0]
+        return self._texts(milvus_collections.LINKS, [0])[0]
 
     def links(self) -> dict[LinkablePage, tuple[PossibleLink, ...]]:
         """The pages, without digests, and the links in each."""
@@ -221,7 +223,7 @@ class MilvusReader:
         return {path: (entry.blob_id, entry.last_modified) for path, entry in self.pages.items()}
 
     def _records(self, documents: Iterable[int]) -> dict[int, dict[str, Any]]:
-        return {id_: json.loads(text) for id_, text in self._texts(generations.PAGE, documents).items()}
+        return {id_: json.loads(text) for id_, text in self._texts(milvus_collections.PAGE, documents).items()}
 
     def documents(self, prefix: str = "") -> Iterator[StoredDocument]:
         folder = f"{prefix}/"
@@ -247,14 +249,16 @@ class MilvusReader:
                 yield tuple(_page_chunk(chunks[row]) for row in rows_by_page[id_])
 
     def sections(self, document_id: int) -> tuple[Section, ...]:
-        return tuple(Section(*row) for row in json.loads(self._texts(generations.SECTIONS, [document_id])[document_id]))
+        return tuple(
+            Section(*row) for row in json.loads(self._texts(milvus_collections.SECTIONS, [document_id])[document_id])
+        )
 
     def sections_in(self, spans: Iterable[tuple[int, int, int]]) -> list[tuple[SectionPlace, ...]]:
         span_list = list(spans)
         documents = {document for document, _, _ in span_list}
         if len(self._sections) + len(documents) > BATCH_ROWS:
             self._sections.clear()
-        for id_, text in self._texts(generations.SECTIONS, documents - self._sections.keys()).items():
+        for id_, text in self._texts(milvus_collections.SECTIONS, documents - self._sections.keys()).items():
             sections = (Section(*row) for row in json.loads(text))
             self._sections[id_] = [
                 SectionPlace(*(getattr(section, name) for name in SectionPlace._fields)) for section in sections
@@ -285,11 +289,11 @@ class MilvusReader:
 
     def frequencies(self, tokens: Iterable[str]) -> dict[str, int]:
         """Token -> number of chunks with it."""
-        buckets = {token: generations.bucket(token, self.about.buckets) for token in tokens}
+        buckets = {token: milvus_collections.bucket(token, self.about.buckets) for token in tokens}
         if len(self._frequencies) > MAX_CACHED_CHUNKS:
             self._frequencies.clear()
         unknown = set(buckets.values()) - self._frequencies.keys()
-        for number, text in self._texts(generations.WORDS, unknown).items():
+        for number, text in self._texts(milvus_collections.WORDS, unknown).items():
             self._frequencies[number] = json.loads(text)
         return {token: self._frequencies.get(number, {}).get(token, 0) for token, number in buckets.items()}
 
@@ -362,7 +366,7 @@ class MilvusReader:
         fields_of = {row: self._chunks[row] for row in row_list if row in self._chunks}
         new = self._rows("chunks", (row for row in row_list if row not in fields_of), _FIELDS)
         long = [row for row, fields in new.items() if fields["long"]]
-        for row, text in self._texts(generations.TEXT, long).items():
+        for row, text in self._texts(milvus_collections.TEXT, long).items():
             new[row]["content"], new[row]["hidden"], new[row]["terms"] = json.loads(text)
         _add_to_cache(self._chunks, new)
         fields_of |= new
@@ -397,7 +401,7 @@ class MilvusReader:
 
 
 def _words(fields: Mapping[str, Any]) -> Words:
-    columns = f"{fields['words']} ".split(generations.COLUMN_SEPARATOR)
+    columns = f"{fields['words']} ".split(milvus_collections.COLUMN_SEPARATOR)
     return Words(tuple(f" {column.strip()} " for column in columns), int(fields["length"]))
 
 
@@ -418,7 +422,7 @@ def whole(client: Client, generation: str) -> bool:
 
 def opened(client: Client) -> MilvusReader:
     """A reader of the current generation. Raises :class:`ArtifactMissing` without one."""
-    generation = generations.pointed(client)
+    generation = milvus_collections.pointed(client)
     if generation is None:
         raise ArtifactMissing(f"There is no index {client.shown}. Write it with 'anvil export --to {client.shown}'.")
     return MilvusReader(client, generation)

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from anvil.library.document_chunker import DocumentChunker, packed, sliced
 from anvil.settings.schema import ChunkingOptions
-from anvil.text.streaming_chunker import IncrementalChunker, packed, sliced
 from anvil.values import Chunk
 
 LINES = st.lists(
@@ -31,8 +31,8 @@ LINES = st.lists(
 ).map("\n".join)
 
 
-def cut(text: str, size: int) -> tuple[IncrementalChunker, list[Chunk]]:
-    cutter = IncrementalChunker(ChunkingOptions(max_chunk_size=400, min_chunk_size=50))
+def cut(text: str, size: int) -> tuple[DocumentChunker, list[Chunk]]:
+    cutter = DocumentChunker(ChunkingOptions(max_chunk_size=400, min_chunk_size=50))
     return cutter, [chunk for piece in sliced(text, size) for chunk in cutter.cut(piece)]
 
 
@@ -78,7 +78,7 @@ def test_no_fence_is_torn_that_fits() -> None:
 
 
 def test_long_documents_are_packed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("anvil.text.streaming_chunker.PACK_FROM_CHARACTERS", 1000)
+    monkeypatch.setattr("anvil.library.document_chunker.PACK_FROM_CHARACTERS", 1000)
     text = "".join(f"## H{n}\n\n{'w ' * 30}\n\n" for n in range(100))
     loose, tight = cut(text, 100_000)[1], cut(text, 2000)[1]
     assert len(tight) < len(loose)
