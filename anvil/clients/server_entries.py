@@ -21,7 +21,7 @@ from urllib.parse import quote
 
 from anvil.cli import options, output
 from anvil.clients import known_clients
-from anvil.clients.jsonc_toml_yaml import EDITORS
+from anvil.clients.file_editing import EDITORS
 from anvil.clients.known_clients import CLIENTS, FORM, McpClient, Scope
 from anvil.errors import ConfigError
 from anvil.formats.data_formats import compact

@@ -23,7 +23,7 @@ PURE_NAMES = (
     "anvil.agents.pointer_text",
     "anvil.agents.topics",
     "anvil.bundle.agents_md",
-    "anvil.clients.jsonc_toml_yaml",
+    "anvil.clients.file_editing",
     "anvil.clients.known_clients",
     "anvil.dependencies.package_names",
     "anvil.dependencies.project_urls",
@@ -97,7 +97,7 @@ DOORS = {
     "ray": ("anvil.ray.ray_process",),
     "pydantic": ("anvil.server.mcp_app",),  # whose errors the SDK raises; mcp brings it
     "openai": ("anvil.embedding.openai",),
-    "yaml": ("anvil.formats.data_formats", "anvil.clients.jsonc_toml_yaml"),
+    "yaml": ("anvil.formats.data_formats", "anvil.clients.file_editing"),
     "click": ("anvil.cli", *COMMANDS),
     "numpy": (
         "anvil.search",

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anvil.clients.jsonc_toml_yaml import EDITORS
+from anvil.clients.file_editing import EDITORS
 
 loads, dumps, put = EDITORS["yaml"]
 
