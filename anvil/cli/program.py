@@ -29,7 +29,13 @@ OLDER_CONFIG = "anvil.config.json"
 
 
 class SuggestingGroup(click.Group):
-    """A group of commands that suggests the closest names for one that does not exist."""
+    """A group of commands that suggests the closest names for one that does not exist. Its help has the whole first
+    sentence of each command: click cuts it after 45 characters."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            shown = {name: own for name, own in self.commands.items() if not own.hidden}
+            formatter.write_dl([(name, own.get_short_help_str(MAX_SUMMARY_CHARS)) for name, own in shown.items()])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -46,6 +52,8 @@ class SuggestingGroup(click.Group):
         raise click.UsageError(f"There is no command {name!r}.{hint}", ctx)
 
 
+MAX_SUMMARY_CHARS = 150
+"""Characters of a command's summary in the help of its group."""
 COMPLETION = "_ANVIL_COMPLETE"
 """The variable with which a shell asks for completions."""
 PATHS = ("FOLDER", "FILE", "FOLDER|FILE|URL", "[FILE]", "PATH", "SOURCE", "DOCUMENT", "A", "B")

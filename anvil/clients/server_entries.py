@@ -313,21 +313,21 @@ class Setup:
         """Put ``anvil serve`` into the file of a client, or of all. Raises :class:`ConfigError` if one failed."""
         if self.name is not None and not self.name.strip():
             raise ConfigError("--name is empty. Give the server a name, such as --name my-docs.")
-        if chosen != ALL:
-            self._set_up(chosen)
-            return
-        names = [
-            name for name in present_clients(self._project) if self.scope is None or self.scope in CLIENTS[name].scopes
-        ]
+        present = present_clients(self._project) if chosen == ALL else [chosen]
+        names = [name for name in present if chosen != ALL or self.scope in (None, *CLIENTS[name].scopes)]
         if not names:
             raise ConfigError("No MCP client was found in this project or for this user. Name one, such as codex.")
-        failed = []
+        failed, needs = [], []
         for name in names:
             try:
-                self._set_up(name)
+                needs.append(self._set_up(name))
             except ConfigError as error:
+                if chosen != ALL:
+                    raise
                 output.warn(str(error))
                 failed.append(CLIENTS[name].title)
+        for need in dict.fromkeys(filter(None, needs)):  # most clients need the same
+            output.warn(need)
         if failed:
             raise ConfigError(
                 f"{counted(len(failed), 'client')} of {len(names)} could not be set up: {', '.join(failed)}."
@@ -354,8 +354,9 @@ class Setup:
     def _project(self) -> Path:
         return self._config.parent if self._config else Path.cwd()
 
-    def _set_up(self, chosen: str) -> None:
-        """Put ``anvil serve`` into a client's file, next to the entries that are there."""
+    def _set_up(self, chosen: str) -> str | None:
+        """Put ``anvil serve`` into a client's file, next to the entries that are there. Returns what the new entry
+        needs on each machine."""
         client, project = CLIENTS[chosen], self._project
         file = client_file(client, project, self.scope)
         name = self.name or default_name(file, project)
@@ -363,7 +364,7 @@ class Setup:
         if client.settings:
             output.say(f"{client.title} has no file for this. Paste this into {client.settings}:", err=True)
             output.say(snippet(client, name, server), nl=False)
-            return
+            return None
         path = file.path
         inside = path.is_relative_to(project)
         if inside and not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(project)):
@@ -376,10 +377,10 @@ class Setup:
             new = merged(old, file, name, server, project)
             if new == old:
                 output.say(f"{client.title} has the server already: {shown} is not changed.")
-                return
+                return None
             output.say(difference(old, new, Path(shown).as_posix()), nl=False)
             if self.only_print:
-                return
+                return None
             _replace(file, new)
         except UnicodeDecodeError as error:
             raise ConfigError(f"{shown} is not UTF-8 text. Save it as UTF-8, and try again.") from error
@@ -390,10 +391,9 @@ class Setup:
         except ConfigError as error:
             again = f" Choose another name: {self._again(chosen, name)}" if isinstance(error, NameTaken) else ""
             raise ConfigError(f"{shown}: {error}{again}") from error
-        if needs := requirement_of(file, server):
-            output.warn(needs)
         condition = f" {client.condition}" if client.condition and file.is_shared else ""
         output.say(f"Wrote {shown}. Restart {client.title}, or let it reload its MCP servers.{condition}")
+        return requirement_of(file, server)
 
     @property
     def _options(self) -> dict[str, Path | str]:

@@ -40,7 +40,6 @@ EXAMINATIONS: dict[str, Examination] = {
     "index": documents_and_index.index,
     "index in git": documents_and_index.index_in_git,
     "folders": documents_and_index.writable,
-    "file events": documents_and_index.events,
     "clients": integrations.clients,
     "pre-commit": integrations.pre_commit,
     "mkdocs": integrations.mkdocs,

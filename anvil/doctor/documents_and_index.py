@@ -8,7 +8,6 @@ import errno
 import os
 import shlex
 import shutil
-import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
@@ -41,8 +40,6 @@ if TYPE_CHECKING:
     from anvil.index_file.reader import Reader
 
 
-NETWORK_FILE_SYSTEMS = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "fuse.sshfs", "9p", "afs"})
-"""File systems of other machines, by the names that Linux gives them."""
 MAX_CACHES_NAMED = 4
 """Caches that a finding names."""
 MAX_SKIPPED_NAMED = 3
@@ -143,41 +140,6 @@ def _permit(folder: Path, number: int | None) -> str | None:
         return None
     quoted = shlex.quote(str(folder))
     return f"chmod u+rwx {quoted}" if folder.stat().st_uid == os.geteuid() else f'sudo chown -R "$(id -u)" {quoted}'
-
-
-def events(project: ExaminedProject, system: Path = Path("/proc")) -> Iterator[Finding]:
-    """Whether Linux can report file changes. Without it answers are right too: each query checks the files.
-
-    ``system``: the folder of Linux's own tables.
-    """
-    if not sys.platform.startswith("linux") or not project.folder.is_dir():
-        return
-    kind = _file_system(Path(os.path.realpath(project.folder)), (system / "self/mounts").read_text("utf-8"))
-    if kind in NETWORK_FILE_SYSTEMS:
-        text = f"{relative(project.folder)} is on another machine ({kind})"
-        yield Finding("note", f"{text}: changes are seen at the next query only.")
-        return
-    limit = int((system / "sys/fs/inotify/max_user_watches").read_text("utf-8"))
-    below = sum(len(names) for _, names, _ in os.walk(project.folder)) + 1
-    if below > limit:
-        text = (
-            f"{relative(project.folder)} has {below:,} folders, more than the {limit:,} that a user may watch "
-            "here: changes are seen at the next query only."
-        )
-        yield Finding("note", text, f"sudo sysctl fs.inotify.max_user_watches={2 * below}")
-    else:
-        yield Finding("ok", f"{below:,} of the {limit:,} folders that may be watched here.")
-
-
-def _file_system(folder: Path, mounts: str) -> str:
-    """The kind of file system that a folder is on, by Linux's table of mounts."""
-    best, kind = -1, ""
-    for line in mounts.splitlines():
-        _, point, mount_kind = line.split(" ")[:3]
-        where = Path(point.encode().decode("unicode_escape"))  # the table has a blank as \040
-        if folder.is_relative_to(where) and len(where.parts) >= best:  # of equals, the last mount counts
-            best, kind = len(where.parts), mount_kind
-    return kind
 
 
 def git(project: ExaminedProject) -> Iterator[Finding]:

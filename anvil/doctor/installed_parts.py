@@ -27,17 +27,8 @@ if TYPE_CHECKING:
 
 NATIVE = ("apsw", "numpy", "onnxruntime", "pygit2", "tokenizers")
 """Packages with compiled code. They can be installed and still fail to load, so each is imported."""
-EXTRAS = {
-    "attest": "to verify who built an index",
-    "lancedb": "to import a library of mcpvectordb",
-    "library": "to take PDF and Office files into a library",
-    "milvus": "to serve from Milvus",
-    "mkdocs": "for the MkDocs plugin",
-    "openai": "for vectors by OpenAI's API",
-    "ray": "to build on a Ray cluster",
-    "sphinx": "for the Sphinx extension",
-}
-"""Optional parts -> what each is for."""
+EXTRAS = ("attest", "lancedb", "library", "milvus", "mkdocs", "openai", "ray", "sphinx")
+"""Optional parts that users install."""
 
 
 def python(project: ExaminedProject) -> Iterator[Finding]:
@@ -109,13 +100,9 @@ def extras(project: ExaminedProject) -> Iterator[Finding]:
     required = {name: _required(name) for name in EXTRAS}
     there = [name for name, parts in required.items() if parts and all(_version(part.name) for part in parts)]
     missing = [name for name in EXTRAS if name not in there]
-    text = f"{listed(there)} {'is' if len(there) == 1 else 'are'} installed." if there else "None is installed."
-    if not missing:
-        yield Finding("ok", text)
-        return
-    for name in missing:
-        text += f" {name} is not; it is {EXTRAS[name]}."
-    yield Finding("ok", f"{text} To add one: {installation.install_extras('NAME')}")
+    text = f"Installed: {listed(there) or 'none'}."
+    more = f" To add {listed(missing, 'or')}: {installation.install_extras('NAME')}" if missing else ""
+    yield Finding("ok", f"{text}{more}")
 
 
 def sqlite(project: ExaminedProject) -> Iterator[Finding]:

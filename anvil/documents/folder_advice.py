@@ -39,7 +39,8 @@ def folder_advice(folder: Path) -> str:
     pages = (entry.name for entry in _entries(around) if entry.name.lower().endswith(PAGE_ENDINGS))
     own = sorted(pages, key=lambda name: (not name.lower().startswith("readme."), name))
     if own:
-        hold.append(f"{repr('.') if around == Path.cwd() else around} has {own[0]}")
+        has = f"{own[0]} and {counted(len(own) - 1, 'more Markdown file')}" if own[1:] else own[0]
+        hold.append(f"{repr('.') if around == Path.cwd() else around} has {has}")
     return f"Name the documentation folder with --docs{': ' if hold else ''}{', and '.join(hold)}."
 
 

@@ -12,6 +12,7 @@ import click
 
 from anvil.cli import options, output
 from anvil.cli.output import NO, OK
+from anvil.cli.program import SuggestingGroup
 from anvil.formats.data_formats import json_object
 from anvil.library.metadata_filter import FIELDS, OPERATORS
 from anvil.library.values import FolderReport
@@ -46,7 +47,7 @@ _index = click.option("--index", metavar="FILE", help="The library's file (defau
 file = options.given(_index, options.config, options.provider, kind=LibraryFileOptions)
 
 
-@click.group("library", epilog='Example: anvil library search "when is high water?"')
+@click.group("library", cls=SuggestingGroup, epilog='Example: anvil library search "when is high water?"')
 def command() -> None:
     """Search and keep the document library that 'anvil ingest' and agents fill."""
 

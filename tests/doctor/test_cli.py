@@ -20,7 +20,7 @@ import anvil
 from anvil.clients import server_entries
 from anvil.clients.known_clients import CLIENTS
 from anvil.clients.server_entries import client_file, default_name
-from anvil.doctor import cli, documents_and_index, examined_project
+from anvil.doctor import cli, examined_project
 from anvil.doctor.examined_project import Finding
 from anvil.embedding.factory import PROVIDERS
 from anvil.embedding.provider import NoProvider
@@ -391,25 +391,6 @@ def test_a_cache_that_is_a_file(project: Path, tmp_path: Path, monkeypatch: pyte
     if sys.platform.startswith("linux"):
         found = finding("folders")
         assert found.verdict == "note" and "checked again" in found.text and found.fix is None
-
-
-def system(folder: Path, mounts: str, watches: int) -> Path:
-    """A ``/proc`` that says so."""
-    write(folder, {"self/mounts": mounts, "sys/fs/inotify/max_user_watches": f"{watches}\n"})
-    return folder
-
-
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="of Linux")
-def test_folders_that_cannot_be_watched(project: Path, tmp_path: Path) -> None:
-    where = examined_project.find(OpenRequest())
-    local = "/dev/sda / ext4 rw 0 0\n"
-    (few,) = documents_and_index.events(where, system(tmp_path / "few", local, 2))
-    assert few.verdict == "note" and few.fix == "sudo sysctl fs.inotify.max_user_watches=6"
-    shell("sysctl -n fs.inotify.max_user_watches")  # the key is one
-    assert next(documents_and_index.events(where, system(tmp_path / "many", local, 3))).verdict == "ok"
-    mounts = f"{local}host:/x {project.parent} nfs4 rw 0 0\n/dev/sdb {str(project)[:-1]} ext4 rw 0 0\n"
-    (far,) = documents_and_index.events(where, system(tmp_path / "far", mounts, 9))
-    assert far.verdict == "note" and "(nfs4)" in far.text
 
 
 # --- clients, pre-commit, MkDocs -------------------------------------------------------------------------------

@@ -135,7 +135,7 @@ def test_a_folder_that_is_not_there_names_those_with_markdown(tmp_path: Path) ->
         assert told.endswith("manual and notes hold Markdown.") and "src" not in told and ".hidden" not in told, told
     write(tmp_path, {"README.md": "# A\n", "CHANGELOG.md": "# B\n"})
     told = complaint("build", cwd=tmp_path, by=in_process.program)
-    assert told.endswith("manual and notes hold Markdown, and '.' has README.md."), told
+    assert told.endswith("manual and notes hold Markdown, and '.' has README.md and 1 more Markdown file."), told
 
 
 def test_a_folder_without_a_page_names_those_with_markdown(tmp_path: Path) -> None:

@@ -178,13 +178,13 @@ def test_optional_parts(installed: Installation, project: Path) -> None:
     installed.offer({*directly("mkdocs"), *directly("openai")}, client)
     openai = {"ANVIL_EMBEDDING_PROVIDER": "openai"}
     before, without = healed(installed, project, "mkdocs", "names the plugin, but mkdocs is not installed", **openai)
-    assert "library is not" in of(before, "extras")[0]["text"]
+    assert "To add attest, lancedb, library" in of(before, "extras")[0]["text"]
     (keyless,) = of(without, "model")
     assert keyless["verdict"] == "wrong" and "needs a key" in keyless["text"]
     (missing,) = of(asked(installed, project, keyless["fix"], **openai), "model")
     assert missing["verdict"] == "wrong" and "not installed" in missing["text"]
     after = asked(installed, project, missing["fix"], OPENAI_API_KEY="sk-very-secret", **openai)
-    assert of(after, "extras")[0]["text"].startswith("mkdocs and openai are installed.")
+    assert of(after, "extras")[0]["text"].startswith("Installed: mkdocs and openai.")
     (model,) = of(after, "model")
     assert model["verdict"] == "ok" and "A key is set" in model["text"] and "sk-very" not in json.dumps(after)
 

@@ -216,6 +216,14 @@ def test_all_clients_of_the_project_and_the_user(project: Path) -> None:
     assert done.count("has the server already") == 3 and "Wrote .cursor" in done
 
 
+def test_what_all_new_entries_need_is_said_once(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    for folder in (".cursor", ".codex", ".roo"):
+        (project / folder).mkdir()
+    done = program("init", "--client", "all", "--command", "anvil", cwd=project)
+    assert done.stdout.count("Wrote ") == 3 and done.stderr.count("The entry starts 'anvil' from the PATH") == 1
+
+
 def test_the_file_for_all_projects_of_a_user(project: Path) -> None:
     assert "trust" not in program("init", "--client", "codex", "--scope", "user", cwd=project).stdout
     text = (Path.home() / ".codex/config.toml").read_text()
