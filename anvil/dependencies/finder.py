@@ -235,7 +235,12 @@ class DocsFinder(contextlib.AbstractContextManager["DocsFinder"]):
     def _fetched(self, url: str, docs: LockedDocs, outcome: str, attested: AttestationRule | None) -> LockedDocs:
         with self._log.host(url):
             request = FetchRequest(
-                self._fetch, self.cache, progress=self._progress, policy=self._policy, attested=attested
+                self._fetch,
+                self.cache,
+                progress=self._progress,
+                policy=self._policy,
+                attested=attested,
+                is_named_by_user=False,
             )
             result = fetch_index.fetch(url, request)
             if result.from_cache:  # an older file than is published now will not do for a lock

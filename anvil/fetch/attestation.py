@@ -29,7 +29,7 @@ from anvil.formats.patterns import OBJECT_ID
 from anvil.http.client import HttpClient
 from anvil.settings import index_url
 from anvil.settings.index_url import OWNER, Address, GitHubAddress, WebAddress, is_builder
-from anvil.system import installation
+from anvil.system import installation, safe_files
 
 if TYPE_CHECKING:
     from sigstore.models import TrustedRoot
@@ -415,11 +415,12 @@ def beside(http: HttpClient, url: str) -> list[str]:
 def of_file(path: Path) -> list[str]:
     """The bundles in the file beside an index on this machine. Raises :class:`NotAttested`."""
     attestation_path = path.with_name(path.name + SUFFIX)
-    if not attestation_path.is_file():
+    try:
+        return of_bytes(safe_files.data(attestation_path, MAX_BYTES), str(attestation_path))
+    except FileNotFoundError:
         return []
-    with attestation_path.open("rb") as file:
-        data = file.read(MAX_BYTES + 1)
-    return of_bytes(data, str(attestation_path))
+    except OSError as error:
+        raise NotAttested(f"{attestation_path} cannot be read, because {safe_files.reason(error)}") from None
 
 
 def of_bytes(data: bytes, shown: str) -> list[str]:

@@ -44,13 +44,21 @@ class AutoUpdater(IndexLocation):
     """The cached file of one published index, and its updates.
 
     ``head``: a folder in the repository whose HEAD decides which artifact is taken. ``attested``: which attestation an
-    index must have; without one that is required, nobody asks for attestations.
+    index must have; without one that is required, nobody asks for attestations. ``is_named_by_user``: as in
+    :class:`FetchRequest`.
     """
 
-    def __init__(self, source: str, options: FetchOptions, head: Path, attested: AttestationRule | None = None) -> None:
+    def __init__(
+        self,
+        source: str,
+        options: FetchOptions,
+        head: Path,
+        attested: AttestationRule | None = None,
+        is_named_by_user: bool = True,
+    ) -> None:
         address = index_url.parse(source)
         attested = attested if attested is not None and attested.required else None
-        self._request = FetchRequest(options, head=head, attested=attested)
+        self._request = FetchRequest(options, head=head, attested=attested, is_named_by_user=is_named_by_user)
         super().__init__(self._request.entry(address).index)
         self.origin = address.shown
         self._source = source
@@ -194,5 +202,5 @@ def _confirmed(fetched: FetchResult) -> str:
 def configured_updater(config: Config, base: Path, head: Path) -> AutoUpdater:
     """The index that ``index`` of a configuration names. ``base``: the start of the configuration's paths. ``head``: a
     folder in the repository."""
-    options = config.table(FetchOptions)
-    return AutoUpdater(config.index or "", options, head, rule_of(options, base))
+    options, source = config.table(FetchOptions), config.index or ""
+    return AutoUpdater(source, options, head, rule_of(options, base), source not in config.found_indexes)

@@ -90,6 +90,7 @@ class FetchRequest:
     repository; the artifact nearest to its HEAD is taken. ``offline``: a reason to use the cache only. ``progress``
     gets ("fetching kB", done, total). ``policy``: which servers are allowed; None for those that a user may name.
     ``attested``: what is done about its attestation; None for nothing. ``limits``: instead of the usual ones.
+    ``is_named_by_user``: else the password that ``.netrc`` has for the host is not sent.
     """
 
     options: FetchOptions = field(default_factory=FetchOptions)
@@ -100,6 +101,7 @@ class FetchRequest:
     policy: HttpPolicy | None = None
     attested: AttestationRule | None = None
     limits: Limits | None = None
+    is_named_by_user: bool = True
 
     def entry(self, address: Address) -> CacheEntry:
         """The place of a source in the cache."""
@@ -133,7 +135,10 @@ def fetch_as_configured(source: str, config: Config, base: Path, *, head: Path |
     paths."""
     options = config.table(FetchOptions)
     rule = attestation.rule_of(options, base)
-    return fetch(source, FetchRequest(options, head=head, attested=rule if rule.required else None))
+    is_named = source not in config.found_indexes
+    return fetch(
+        source, FetchRequest(options, head=head, attested=rule if rule.required else None, is_named_by_user=is_named)
+    )
 
 
 # --- a server --------------------------------------------------------------------------------------------
@@ -183,7 +188,7 @@ class _Server:
         because a new index can be published between two requests."""
         request = self.request
         limits = request.limits or Limits(size=request.options.max_bytes)
-        authorization = credentials.authorization(self.address, request.policy is None)
+        authorization = credentials.authorization(self.address, request.is_named_by_user)
         for last in (False, True):
             with HttpClient(limits, authorization, request.policy) as http:
                 for candidate in candidates(http, self.address, state, request.head):

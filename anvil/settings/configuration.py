@@ -84,6 +84,10 @@ def _configured(
     config = configure(_table(file), settings.environment, settings.flags, origin=origin, beneath=beneath)
     if file and not named:
         _refuse_untrusted(config, file, settings)
+        indexes = {config.index, *(each.index for each in config.collections)}
+        by_user = config.index if "index" in settings else None
+        found = frozenset(index for index in indexes if index and index != by_user)
+        config = replace(config, found_indexes=found)
     return config, file
 
 

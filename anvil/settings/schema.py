@@ -306,6 +306,8 @@ class Config:
     """Name -> the table of a capability, of those that a layer sets."""
     collections: tuple[Collection, ...] = ()
     """Indexes that answer together, by name; see below."""
+    found_indexes: frozenset[str] = field(default=frozenset(), compare=False, metadata={"keys": {}})
+    # addresses in a file that the user did not name: what the user keeps for their hosts is not sent there
 
     def table(self, kind: type[T]) -> T:
         """The table of a capability, by its class, such as ``LintOptions``. The defaults where no layer sets it."""

@@ -424,5 +424,8 @@ def test_a_path_has_its_attestation_beside_it(
     beside.write_text(json.dumps(sigstore.bundle(index.read_bytes())), encoding="utf-8")
     assert get(str(index.parent), "acme/docs").attestation is not None
     beside.write_bytes(b"{" + b" " * MAX_BYTES)
-    with pytest.raises(NotAttested, match="is longer than"):
+    with pytest.raises(NotAttested, match="has more than 1,000,000 bytes"):
         get(str(index), "acme/docs")
+    beside.unlink()
+    beside.mkdir()
+    assert "index.db.sigstore.json cannot be read, because" in get(str(index)).notes[0]

@@ -537,8 +537,30 @@ def test_credentials_of_netrc_are_sent_to_a_server_that_the_user_named(
     get(server.url)
     assert {each.headers["Authorization"] for each in server.requests} == {"Basic cmVhZGVyOnMzY3JldA=="}
     server.requests.clear()
-    get(server.url, policy=DependencyPolicy(allow_private=True))  # a package named it
+    get(server.url, policy=DependencyPolicy(allow_private=True), is_named_by_user=False)  # a package named it
     assert {each.headers["Authorization"] for each in server.requests} == {None}
+
+
+@pytest.mark.parametrize("place", ["", "[collections.docs]\n"])
+def test_an_address_in_a_file_that_nobody_named_gets_no_credentials_of_netrc(
+    place: str, server: Server, index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A checkout could name any port of a host whose password the user keeps."""
+    server.publish(index)
+    (tmp_path / "netrc").write_text("machine 127.0.0.1 login reader password s3cret\n", encoding="utf-8")
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "anvil.toml").write_text(f'{place}index = "{server.url}/"\n', encoding="utf-8")
+    for config, index_option, expected in (
+        (None, None, None),
+        ("anvil.toml", None, "Basic cmVhZGVyOnMzY3JldA=="),
+        (None, f"{server.url}/", "Basic cmVhZGVyOnMzY3JldA=="),
+    ):
+        server.requests.clear()
+        collections = None if index_option else "all"
+        with anvil.open(index=index_option, config=config, provider="none", collections=collections) as opened:
+            assert opened.search("lamp")
+        assert {each.headers["Authorization"] for each in server.requests} == {expected}, (config, index_option)
 
 
 def test_redirects_are_followed_a_few_times_and_lose_the_credentials_at_another_origin(
