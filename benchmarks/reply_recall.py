@@ -30,7 +30,7 @@ from anvil.formats.data_formats import compact
 from anvil.requests import SearchRequest
 from anvil.results import Hit
 from anvil.server.docs_toolset import MORE_IN_MARKDOWN
-from anvil.server.markdown_text import render, rendered_hit
+from anvil.server.markdown_results import render, rendered_hit
 from anvil.server.protocol_answers import called
 from anvil.text.headings import attributes, plain
 

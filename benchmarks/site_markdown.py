@@ -42,7 +42,7 @@ from anvil.settings.configuration import load_config
 from anvil.sites import html_tree
 from anvil.sites.content_words import of_markdown, spaced_text, words
 from anvil.sites.generators import generator_of
-from anvil.sites.page_choice import SitePage
+from anvil.sites.indexed_pages import SitePage
 from anvil.sites.page_content import content_of
 from anvil.text import front_matter, references
 

@@ -21,7 +21,7 @@ from anvil.index_file.reader import Reader
 from anvil.index_file.table_rows import ChunkText, most_chunks, window_key
 from anvil.index_file.writer import Writer, quantized
 from anvil.settings.schema import Chunking, SiteOptions
-from anvil.text import chunker, page_urls
+from anvil.text import chunker, generator_urls
 from anvil.text.embedding_windows import OVERLAP_TOKENS, cut_windows, window_header, window_text
 from anvil.text.includes import source_line
 from anvil.text.query import readable
@@ -121,11 +121,11 @@ class Indexer:
 
         # In this order: anchors need all sections, then text is taken out, then it is cut, and lines come last, for
         # only chunks say which text is to be found in the source.
-        slugs = page_urls.SLUGS.get(self._site.rule, self.options.slugs) if self._site.url else self.options.slugs
+        slugs = generator_urls.SLUGS.get(self._site.rule, self.options.slugs) if self._site.url else self.options.slugs
         page = document.page or markdown_sections.parse(document.text, replace(self.options, slugs=slugs))
         if document.url is None and self._site.url:
             document = replace(
-                document, url=page_urls.address(self._site, path, {**page.metadata, **document.metadata})
+                document, url=generator_urls.address(self._site, path, {**page.metadata, **document.metadata})
             )
         if document.headings is not None:
             page = rendered_sections.with_anchors(page, document.headings)

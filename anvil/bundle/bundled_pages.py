@@ -32,9 +32,9 @@ from anvil.markdown.twins import SiteLinks, SitePlace
 from anvil.requests import BuildRequest
 from anvil.settings.schema import Config, SiteOptions
 from anvil.sites import page_addresses
-from anvil.sites.page_choice import PageImage
+from anvil.sites.indexed_pages import PageImage
 from anvil.system import safe_files
-from anvil.text import front_matter, page_urls, references
+from anvil.text import front_matter, generator_urls, references
 from anvil.text.references import Link
 from anvil.values import UNKNOWN_TIME, Document, Progress, Skipped, silent
 from anvil.wording import counted
@@ -167,7 +167,7 @@ def _documents(source: DocumentSource, config: Config, progress: Progress) -> tu
         if not start and front_matter.end(document.text):
             invalid.append(f"{path} has front matter that is not valid. It is in the text of the page.")
         metadata = {**declared, **document.metadata}
-        url = document.url or page_urls.address(config.site, path, metadata)
+        url = document.url or generator_urls.address(config.site, path, metadata)
         # Outside of git the time is that of the file, which a copy of the folder changes.
         documents[path] = replace(document, url=url, last_modified=times.get(path, ""))
     return documents, [*_first(f"{item.path} is left out: {item.reason}." for item in skipped), *_first(invalid)]

@@ -16,7 +16,7 @@ from anvil.documents.repository_files import FileTree
 from anvil.formats import patterns
 from anvil.lint.linted_page import LintPage
 from anvil.settings.schema import Rule, SiteOptions, Slugs
-from anvil.text import page_urls
+from anvil.text import generator_urls
 from anvil.text.references import Link
 from anvil.values import PAGE_ENDINGS
 
@@ -136,7 +136,7 @@ class Site:
         inside = _inside(posixpath.join(self.files.docs, path), self.rules.content)
         if inside is None:
             return None
-        address = page_urls.address(SiteOptions(_BASE, self.rules.rule), inside, page.metadata)
+        address = generator_urls.address(SiteOptions(_BASE, self.rules.rule), inside, page.metadata)
         return None if address is None else unquote(address.removeprefix(_BASE))
 
     def _canonical(self, address: str) -> str:

@@ -30,7 +30,7 @@ from anvil.markdown.page_file import MarkdownPage, page_of, render
 from anvil.markdown.twins import SiteLinks, SitePlace, TwinLinks, relative
 from anvil.search.pages import page_text
 from anvil.sites import page_addresses
-from anvil.sites.page_choice import SitePage
+from anvil.sites.indexed_pages import SitePage
 from anvil.sites.site_listing import RECORD, Record, read_record
 from anvil.system import safe_files
 from anvil.text import references

@@ -215,7 +215,7 @@ def _described(opened: Anvil, name: str) -> str:
 
 def in_markdown(toolset: Toolset) -> Toolset:
     """A toolset whose answers are Markdown alone, and bounded without being asked."""
-    from anvil.server.markdown_text import render
+    from anvil.server.markdown_results import render
 
     def bounded(tool: Tool) -> Tool:
         if tool.call is not None and tool.name == "search_docs":

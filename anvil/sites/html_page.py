@@ -15,11 +15,11 @@ from urllib.parse import quote, unquote, urljoin, urlsplit
 from anvil.formats.data_formats import canonical
 from anvil.sites import content_words as word_lists
 from anvil.sites import html_to_markdown as markdown
-from anvil.sites import html_tree, page_addresses, page_choice
+from anvil.sites import html_tree, indexed_pages, page_addresses
 from anvil.sites.generators import GENERIC, Generator, generator_of
 from anvil.sites.html_elements import headings_of
 from anvil.sites.html_tree import Element, Tree
-from anvil.sites.page_choice import PageFacts
+from anvil.sites.indexed_pages import PageFacts
 from anvil.sites.page_content import INERT, NO_RULES, Content, PageRules, content_of
 from anvil.text import front_matter
 from anvil.text.headings import says_nothing
@@ -243,7 +243,7 @@ def read_with_twin(data: bytes, twin: bytes | None, rules: PageRules) -> PageCon
         markdown, facts = same, facts._replace(images=())  # it has its images in the text
     values = [markdown, headings, facts.title, facts.description, facts.language]
     digest = hashlib.sha256(canonical(values).encode("utf-8", "surrogatepass")).hexdigest()
-    heading_digests = " ".join(page_choice.short_digest(heading.text) for heading in headings)
+    heading_digests = " ".join(indexed_pages.short_digest(heading.text) for heading in headings)
     facts = facts._replace(digest=digest, passages=_passages(markdown), heading_digests=heading_digests)
     return PageContent(markdown if facts.word_count else "", headings, facts)
 
@@ -254,7 +254,7 @@ def _passages(markdown: str) -> str:
     bodies = [word_lists.of_markdown(body) for body in _HEADING_LINE.split(markdown)]
     whole = [word for body in bodies for word in body]
     passages = (whole, *(body for body in bodies if len(body) >= MIN_PASSAGE_WORDS))
-    return " ".join(f"{page_choice.short_digest(' '.join(passage))}{len(passage)}" for passage in passages)
+    return " ".join(f"{indexed_pages.short_digest(' '.join(passage))}{len(passage)}" for passage in passages)
 
 
 def _said_by(twin: bytes, markdown: str) -> str | None:

@@ -33,8 +33,8 @@ from anvil.sites.html_elements import (
     template_title,
 )
 from anvil.sites.html_tree import Element, classes
+from anvil.sites.indexed_pages import PageImage
 from anvil.sites.markdown_writer import MarkdownWriter, Table, is_layout
-from anvil.sites.page_choice import PageImage
 from anvil.sites.page_content import Content, around, is_note_reference
 from anvil.text.rendered_sections import Heading
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from anvil._version import __version__
 from anvil.documents.stat_cache import Signature
 from anvil.settings.schema import SiteOptions
-from anvil.sites.page_choice import READER_VERSION, PageFacts
+from anvil.sites.indexed_pages import READER_VERSION, PageFacts
 from anvil.system import safe_files, user_folders
 
 

@@ -21,7 +21,6 @@ MODULES = {
 PURE_NAMES = (
     "anvil.agents.marked_blocks",
     "anvil.agents.pointer_text",
-    "anvil.agents.topics",
     "anvil.bundle.agents_md",
     "anvil.clients.file_editing",
     "anvil.clients.known_clients",
@@ -66,7 +65,7 @@ PURE_NAMES = (
     "anvil.sites.html_tree",
     "anvil.sites.markdown_writer",
     "anvil.sites.page_addresses",
-    "anvil.sites.page_choice",
+    "anvil.sites.indexed_pages",
     "anvil.sites.page_content",
     "anvil.sites.source_files",
     "anvil.status",

@@ -11,7 +11,7 @@ from urllib.parse import quote
 import pytest
 
 from anvil.sites import reader_processes
-from anvil.sites.page_choice import PageFacts
+from anvil.sites.indexed_pages import PageFacts
 from anvil.sites.page_content import PageRules
 from anvil.system.child_process import ChildProcess
 from tests.support.html_sites import page, write

@@ -15,8 +15,8 @@ import anvil
 from anvil.errors import ConfigError
 from anvil.settings.schema import ChunkingOptions, Config, Rule, SiteOptions
 from anvil.text import markdown_sections
+from anvil.text.generator_urls import address
 from anvil.text.headings import slug
-from anvil.text.page_urls import address
 from tests.conftest import write
 
 BASE = "https://example.org/docs/"
