@@ -129,7 +129,7 @@ def leaves(value: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
                 yield from leaves(registry.load(place)(), f"{name}.")
         elif dataclasses.is_dataclass(found):
             yield from leaves(found, f"{prefix}{each.name}.")
-        elif each.name != "collections":  # tables of any name
+        elif each.name != "collections" and each.metadata.get("keys") != {}:  # tables of any name; what is no key
             yield f"{prefix}{each.name}", found
 
 
