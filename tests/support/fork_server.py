@@ -3,9 +3,9 @@
 ``python -m anvil`` and ``python -m mkdocs`` spend most of a short run on imports. On Linux, :func:`install` replaces
 ``subprocess.Popen`` by a class that asks a *fork server* for such a process. The fork server is a child of the test
 process that has imported what the program needs, and forks for each start. The forked program gets the file
-descriptors, the folder, the environment and the arguments of the call. The test process adopts it (it is a
-"subreaper", see ``prctl(2)``), so waiting, signals and exit codes work as for any child. What git or a shell starts
-reaches the fork server through :func:`command_line`.
+descriptors, the folder, the environment and the arguments of the call. It is a child of the test process, by a flag of
+``clone(2)``, so waiting, signals and exit codes work as for any child. What git or a shell starts reaches the fork
+server through :func:`command_line`.
 
 A forked program ends without taking the interpreter apart, which would copy most of the memory that it shares: see
 :func:`_leave`.
@@ -29,6 +29,7 @@ import importlib
 import json
 import marshal
 import os
+import platform
 import re
 import runpy
 import select
@@ -157,8 +158,11 @@ PYTHON_VARIABLES = {
     *("PYTHONDONTWRITEBYTECODE", "PYTHONHASHSEED"),
 }
 """``PYTHON*`` variables that a forked program obeys or need not obey; with any other one a program starts cold."""
-PR_SET_CHILD_SUBREAPER = 36
 MADV_COLLAPSE = 25
+PR_GET_TID_ADDRESS = 40
+SYS_CLONE = {"x86_64": 56, "aarch64": 220}
+"""Machine -> the number of clone(2), whose last two arguments are in another order on each: both are the same here."""
+CLONE_PARENT, CLONE_CHILD_CLEARTID, CLONE_CHILD_SETTID = 0x8000, 0x200000, 0x1000000
 MAX_MESSAGE_BYTES = 1 << 20
 
 _is_cold = False
@@ -198,9 +202,8 @@ def install(tests: Sequence[str]) -> None:
     """
     global _tests
     os.fsync = _not_waiting
-    if sys.platform == "linux" and "ANVIL_TESTS_COLD" not in os.environ:
+    if sys.platform == "linux" and platform.machine() in SYS_CLONE and "ANVIL_TESTS_COLD" not in os.environ:
         _tests = tuple(str(Path(each.partition("::")[0]).resolve()) for each in tests)
-        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         subprocess.Popen = _ForkingPopen  # type: ignore[misc]
 
 
@@ -435,56 +438,59 @@ def _serve(connection: socket.socket, listener: socket.socket) -> dict[str, Any]
     ``connection`` leads to the test process; clients that git or a shell started (fork_client) come to ``listener``.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    clients: dict[Any, tuple[int, socket.socket]] = {}  # descriptor of a client's program -> its pid, the connection
     while True:
-        ready, _, _ = select.select([connection, listener], [], [])
-        if listener in ready:
-            client, _ = listener.accept()
-            if os.fork() == 0:
-                connection.close()
-                listener.close()
-                return _started_for(client)
-            client.close()
-            with contextlib.suppress(ChildProcessError):
-                while os.waitpid(-1, os.WNOHANG)[0]:
-                    pass
+        ready, _, _ = select.select([connection, listener, *clients], [], [])
+        for ended in clients.keys() & set(ready):
+            pid, client = clients.pop(ended)
+            _, status = os.waitpid(pid, 0)
+            with contextlib.suppress(BrokenPipeError), client:  # a test has killed the client
+                client.sendall(os.waitstatus_to_exitcode(status).to_bytes(4, "big", signed=True))
+            os.close(ended)
+        asking = listener.accept()[0] if listener in ready else connection if connection in ready else None
+        if asking is None:
             continue
-        received = _received(connection)
-        if received is None:
+        received = _received(asking)
+        if received is None and asking is connection:
             return None
+        if received is None:
+            asking.close()
+            continue
         request, streams = received
         reading, writing = os.pipe()
-        if (between := os.fork()) == 0:
-            if os.fork():
-                os._exit(0)
+        pid = _fork_sibling() if asking is connection else os.fork()
+        if pid == 0:
             if request["session"]:
                 os.setsid()  # before its pid is known: a process that has it may kill the session
-            os.write(writing, os.getpid().to_bytes(4, "big"))
-            connection.close()
-            listener.close()
-            _close(reading, writing)
+            _close(reading, writing, *clients)
+            for each in (connection, listener, asking, *(client for _, client in clients.values())):
+                each.close()
             _take(streams)
             return request
-        os.waitpid(between, 0)
-        connection.sendall(os.read(reading, 4))
-        _close(reading, writing, *streams)
+        _close(writing, *streams)
+        os.read(reading, 1)
+        os.close(reading)
+        if asking is connection:
+            connection.sendall(pid.to_bytes(4, "big"))
+        else:
+            clients[os.pidfd_open(pid)] = pid, asking
 
 
-def _started_for(client: socket.socket) -> dict[str, Any]:
-    """Fork the program of a client and send its exit code; returns in the forked process only."""
-    received = _received(client)
-    if received is None:
-        os._exit(0)
-    request, streams = received
-    pid = os.fork()
+def _fork_sibling() -> int:
+    """``os.fork`` of a process whose parent is that of this one, the test process: see clone(2)."""
+    libc, python = ctypes.PyDLL(None, use_errno=True), ctypes.pythonapi  # neither lets another thread run meanwhile
+    thread_id = ctypes.c_void_p()  # where glibc keeps that of a thread; the kernel writes the new one there
+    libc.prctl(PR_GET_TID_ADDRESS, ctypes.byref(thread_id), 0, 0, 0)
+    flags = CLONE_PARENT | CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID | signal.SIGCHLD
+    python.PyOS_BeforeFork()
+    pid: int = libc.syscall(SYS_CLONE[platform.machine()], flags, None, None, thread_id, thread_id)
     if pid == 0:
-        client.close()
-        _take(streams)
-        return request
-    _close(*streams)
-    _, status = os.waitpid(pid, 0)
-    with contextlib.suppress(BrokenPipeError):  # a test has killed the client
-        client.sendall(os.waitstatus_to_exitcode(status).to_bytes(4, "big", signed=True))
-    os._exit(0)
+        python.PyOS_AfterFork_Child()
+    else:
+        python.PyOS_AfterFork_Parent()
+    if pid < 0:
+        raise OSError(ctypes.get_errno(), "clone(2) cannot fork for the tests: set ANVIL_TESTS_COLD=1")
+    return pid
 
 
 def _received(connection: socket.socket) -> tuple[dict[str, Any], array.array[int]] | None:
@@ -494,7 +500,11 @@ def _received(connection: socket.socket) -> tuple[dict[str, Any], array.array[in
     if len(head) < 4:
         return None
     streams.frombytes(ancillary[0][2])
-    request: dict[str, Any] = marshal.loads(connection.recv(int.from_bytes(head, "big"), socket.MSG_WAITALL))
+    body = connection.recv(int.from_bytes(head, "big"), socket.MSG_WAITALL)
+    if len(body) < int.from_bytes(head, "big"):
+        _close(*streams)
+        return None
+    request: dict[str, Any] = marshal.loads(body)
     name, arguments, filters = request["program"]  # those of a client are bytes
     request["program"] = (os.fsdecode(name), [os.fsdecode(each) for each in arguments], filters)
     request["cwd"] = os.fsdecode(request["cwd"])
