@@ -281,14 +281,6 @@ def test_links_lead_somewhere(page: Path) -> None:
         assert not anchor or anchor in anchors(file), target
 
 
-def test_old_addresses_of_measurements_lead_to_the_page_of_method() -> None:
-    page = (DOCS / "performance.md").read_text(encoding="utf-8")
-    moved = re.findall(r'<a id="([\w-]+)"></a>\[[^]]+\]\(performance-method\.md#([\w-]+)\)', page)
-    assert {"method", "embedding", "hostile-pages", "links-between-pages", "false-alarms"} <= {old for old, _ in moved}
-    assert not {old for old, _ in moved} & anchors(DOCS / "performance.md")
-    assert {new for _, new in moved} <= anchors(DOCS / "performance-method.md")
-
-
 def test_every_page_is_reached_from_the_first() -> None:
     linked = set(_LINK.findall((DOCS / "index.md").read_text(encoding="utf-8")))
     assert {page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md")} - {"index.md"} <= linked
