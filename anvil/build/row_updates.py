@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import chain
 
 from anvil.documents import document_source
 from anvil.documents.document_source import DocumentSource
@@ -22,7 +21,7 @@ from anvil.index_file.table_rows import ChunkText, most_chunks, window_key
 from anvil.index_file.writer import Writer, quantized
 from anvil.settings.schema import Chunking, SiteOptions
 from anvil.text import chunker, generator_urls
-from anvil.text.embedding_windows import OVERLAP_TOKENS, cut_windows, window_header, window_text
+from anvil.text.embedding_windows import OVERLAP_TOKENS, cut_windows, window_header
 from anvil.text.includes import source_line
 from anvil.text.query import readable
 from anvil.values import Changes, Chunk, ParsedPage, Progress, Skipped, Window, silent
@@ -151,10 +150,12 @@ class Indexer:
         """Make the missing windows and vectors. If a cache has the vector of a text, it is reused."""
         if not self.provider.dimensions:
             return
+        waiting: deque[tuple[int, dict[str, list[int]]]] = deque()
+        with self.writer.atomic():
+            self.writer.drop_bare_windows()
         total = self.writer.reader.count_without_windows()
         if total:
             self.progress("embedding", 0, total)
-        waiting: deque[tuple[int, dict[str, list[int]]]] = deque()
         with self.writer.atomic(), closing(self._executor.embed(self._missing(waiting, total))) as answers:
             for embedded in answers:
                 done, missing = waiting.popleft()
@@ -164,7 +165,7 @@ class Indexer:
     def _missing(self, waiting: deque[tuple[int, dict[str, list[int]]]], total: int) -> Iterator[list[str]]:
         """Batches of texts to embed. Each batch is appended to ``waiting``, with the number of chunks that it completes
         and text -> windows. Vectors of caches are stored at once."""
-        for done, batch in chain(self._retries(), self._new_windows()):
+        for done, batch in self._new_windows():
             reused: list[tuple[int, bytes]] = []
             missing: dict[str, list[int]] = {}
             for window, text in batch:
@@ -180,19 +181,6 @@ class Indexer:
                 yield list(missing)
             else:
                 self.progress("embedding", done, total)
-
-    def _retries(self) -> Iterator[tuple[int, list[tuple[int, str]]]]:
-        """Batches of windows without a vector, which an earlier run could not embed."""
-        spans = self.writer.windows_without_vectors()
-        for first in range(0, len(spans), self._executor.batch):
-            part = spans[first : first + self._executor.batch]
-            chunks = self.writer.reader.chunks({window.chunk_row for window in part})
-            batch = []
-            for window in part:
-                chunk = chunks[window.chunk_row]
-                header, content = _embedded(self.provider, chunk.title, chunk.metadata.heading_path, chunk.content)
-                batch.append((window.id, window_text(header, content[window.start : window.end])))
-            yield 0, batch
 
     def _new_windows(self) -> Iterator[tuple[int, list[tuple[int, str]]]]:
         """Batches of (window id, text) of chunks without windows, with the number of chunks that are cut so far."""
@@ -262,7 +250,7 @@ def without(unfit: Mapping[str, str], entries: Mapping[str, str]) -> Mapping[str
 
 def cut(chunks: Sequence[ChunkText], provider: EmbeddingProvider) -> list[tuple[Window, ...]]:
     """The windows of each chunk: the texts that the model embeds."""
-    texts = [_embedded(provider, chunk.title, chunk.heading_path, chunk.content) for chunk in chunks]
+    texts = [_embedded(provider, chunk) for chunk in chunks]
     header_spans = provider.token_spans([header for header, _ in texts])
     spans = provider.token_spans([content for _, content in texts])
     return [
@@ -271,10 +259,10 @@ def cut(chunks: Sequence[ChunkText], provider: EmbeddingProvider) -> list[tuple[
     ]
 
 
-def _embedded(provider: EmbeddingProvider, title: str, heading_path: str, content: str) -> tuple[str, str]:
+def _embedded(provider: EmbeddingProvider, chunk: ChunkText) -> tuple[str, str]:
     """The header of a chunk's windows, and its text as the model reads it. The tokens of a script that the model does
     not know are single letters: they say nothing, and a Korean page would have five times as many windows."""
-    header = window_header(title, heading_path)
+    header, content = window_header(chunk.title, chunk.heading_path), chunk.content
     if header.isascii() and content.isascii():  # which scripts a model reads takes a look at its whole vocabulary
         return header, content
     return readable(header, provider.scripts), readable(content, provider.scripts)

@@ -79,15 +79,17 @@ def _chunk(row: Sequence[Any]) -> StoredChunk:
 MAX_ROW = (1 << 63) - 1
 """The largest row id of SQLite."""
 # Ids of windows continue those of their chunks (table_rows.py), so each of these is a range in a primary key.
-OWN_WINDOWS = (
+_OWN_WINDOWS = (
     f"SELECT 1 FROM windows w WHERE w.id BETWEEN c.id << {table_rows.WINDOW_BITS} "
     f"AND (c.id << {table_rows.WINDOW_BITS}) + {(1 << table_rows.WINDOW_BITS) - 1}"
 )
 """A subquery for the windows of a chunk ``c``; conditions can be added."""
-UNCUT = f"NOT EXISTS ({OWN_WINDOWS})"
+UNCUT = f"NOT EXISTS ({_OWN_WINDOWS})"
 """A condition: the chunk ``c`` has no window."""
 BARE_WINDOW = "NOT EXISTS (SELECT 1 FROM vectors_rowids v WHERE v.rowid = w.id)"
 """A condition: the window ``w`` has no vector."""
+LACKING = f"({UNCUT} OR EXISTS ({_OWN_WINDOWS} AND {BARE_WINDOW}))"
+"""A condition: the chunk ``c`` lacks windows, or its windows lack vectors."""
 
 
 class IndexReader(Protocol):

@@ -41,23 +41,33 @@ def _slots(text: str, fewest: int, most: int) -> Iterator[int]:
         yield number >> (64 - bits)
 
 
-def document_id(library: str, file_path: str, taken: Container[int], beyond: dict[int, int]) -> int:
-    """A document's id: its first slot that is not in ``taken``, or the next id after the last of them.
+def _free_slot(text: str, fewest: int, most: int, taken: Container[int], beyond: dict[int, int]) -> int | None:
+    """The first slot of a text that is not in ``taken``, or the next free one after the last of them; None without any.
 
-    ``beyond``: a cache for calls with the same ``taken``, which may only grow: a taken id -> a later one, and all
-    between are taken.
+    ``beyond``: a cache for calls with the same ``taken``, which may only grow: a taken slot -> a later one, and all
+    between are taken. Each search shortens these paths, as the "find" of a union-find, so that a thousand equal texts,
+    which have the same slots, take hardly longer than different ones.
     """
-    slot, count = 0, 1 << DOCUMENT_BITS
-    for slot in _slots(f"{library}\0{file_path}", DOCUMENT_SLOT_BITS, DOCUMENT_BITS):
+    slot, count = 0, 1 << most
+    for slot in _slots(text, fewest, most):
         if slot not in taken:
             return slot
     for _ in range(count):
         following = beyond.get(slot, (slot + 1) % count)
         if following not in taken:
             return following
-        beyond[slot] = beyond.get(following, following)  # as in ChunkRows, each search shortens the paths
+        beyond[slot] = beyond.get(following, following)
         slot = following
-    raise BuildError(f"An index holds {count:,} documents at most. Make several, one for each part of them.")
+    return None
+
+
+def document_id(library: str, file_path: str, taken: Container[int], beyond: dict[int, int]) -> int:
+    """A free id for a document. ``taken`` and ``beyond``: see :func:`_free_slot`. Raises :class:`BuildError`."""
+    slot = _free_slot(f"{library}\0{file_path}", DOCUMENT_SLOT_BITS, DOCUMENT_BITS, taken, beyond)
+    if slot is None:
+        count = 1 << DOCUMENT_BITS
+        raise BuildError(f"An index holds {count:,} documents at most. Make several, one for each part of them.")
+    return slot
 
 
 def most_chunks() -> int:
@@ -65,28 +75,20 @@ def most_chunks() -> int:
 
 
 class ChunkRows:
-    """The row ids of one document's chunks. Each chunk gets its first slot that is free, or the next free place after
-    the last of them."""
+    """The row ids of one document's chunks."""
 
     def __init__(self, document: int) -> None:
         self._first = document << CHUNK_BITS
+        self._taken: set[int] = set()
         self._beyond: dict[int, int] = {}
-        """Used place -> a later place; all places between are used. Each search shortens these paths, so that a
-        thousand equal headings, which have the same slot, take hardly longer than different ones."""
 
     def take(self, heading_path: str) -> int:
         """The row id of the next chunk. Raises :class:`BuildError` for more than :func:`most_chunks`."""
-        count, beyond = most_chunks(), self._beyond
-        if len(beyond) == count:
+        slot = _free_slot(heading_path, CHUNK_SLOT_BITS, CHUNK_BITS, self._taken, self._beyond)
+        if slot is None:
+            count = most_chunks()
             raise BuildError(f"A document holds {count:,} chunks at most. Split it, or raise chunking.max_chunk_size.")
-        slot = 0
-        for slot in _slots(heading_path, CHUNK_SLOT_BITS, CHUNK_BITS):
-            if slot not in beyond:
-                break
-        while slot in beyond:  # as the "find" of a union-find, with path halving
-            beyond[slot] = beyond.get(beyond[slot], beyond[slot])
-            slot = beyond[slot]
-        beyond[slot] = (slot + 1) % count
+        self._taken.add(slot)
         return self._first + slot
 
 
@@ -161,15 +163,6 @@ class ChunkText(NamedTuple):
     title: str
     heading_path: str
     content: str
-
-
-class BareWindow(NamedTuple):
-    """A window without a vector. ``start`` and ``end``: its span in the content of the chunk, in characters."""
-
-    id: int
-    chunk_row: int
-    start: int
-    end: int
 
 
 class SectionPlace(NamedTuple):

@@ -19,8 +19,8 @@ import apsw
 from anvil.formats.data_formats import canonical
 from anvil.index_file import connection as connections
 from anvil.index_file import manifest_keys, table_rows
-from anvil.index_file.reader import BARE_WINDOW, OWN_WINDOWS, UNCUT, Reader
-from anvil.index_file.table_rows import BareWindow, ChunkText, StoredDocument
+from anvil.index_file.reader import BARE_WINDOW, LACKING, UNCUT, Reader
+from anvil.index_file.table_rows import ChunkText, StoredDocument
 from anvil.text import front_matter, visible_text
 from anvil.text.headings import page_title
 from anvil.text.query import derived_terms
@@ -206,6 +206,13 @@ class Writer:
         """Up to ``limit`` chunks after row ``after`` that have no window, by row."""
         return self._chunk_texts(UNCUT, after, limit)
 
+    def drop_bare_windows(self) -> None:
+        """Remove the windows of chunks of which one lacks a vector, which an earlier run could not embed."""
+        sql = f"SELECT DISTINCT id >> {table_rows.WINDOW_BITS} FROM windows w WHERE {BARE_WINDOW}"
+        rows: list[Any] = self.connection.execute(sql).fetchall()
+        for (row,) in rows:
+            self._drop_windows(*table_rows.window_range(row, row))
+
     def put_windows(self, chunk: int, windows: Sequence[Window]) -> list[int]:
         """Store a chunk's windows; their ids."""
         rows = [
@@ -219,21 +226,14 @@ class Writer:
         """Store int8 vectors by window id."""
         self.connection.executemany("INSERT INTO vectors (id, embedding) VALUES (?, vec_int8(?))", vectors)
 
-    def windows_without_vectors(self) -> list[BareWindow]:
-        """Windows that have no vector, by id."""
-        rows = self.connection.execute(
-            f'SELECT id, id >> {table_rows.WINDOW_BITS}, start, "end" FROM windows w WHERE {BARE_WINDOW} ORDER BY id'
-        )
-        return [BareWindow(*row) for row in rows]
-
     def chunks_without_vectors(self, after: int, limit: int) -> list[ChunkText]:
         """Up to ``limit`` chunks after row ``after`` that lack windows, or whose windows lack vectors, by row."""
-        return self._chunk_texts(f"({UNCUT} OR EXISTS ({OWN_WINDOWS} AND {BARE_WINDOW}))", after, limit)
+        return self._chunk_texts(LACKING, after, limit)
 
     def chunks_lacking_vectors(self, rows: Collection[int]) -> list[ChunkText]:
         """The chunks of these rows that lack windows, or whose windows lack vectors, by row."""
         chosen = f"id IN ({', '.join(str(int(row)) for row in rows)})"
-        return self._chunk_texts(f"{chosen} AND ({UNCUT} OR EXISTS ({OWN_WINDOWS} AND {BARE_WINDOW}))", -1, len(rows))
+        return self._chunk_texts(f"{chosen} AND {LACKING}", -1, len(rows))
 
     def _chunk_texts(self, condition: str, after: int, limit: int) -> list[ChunkText]:
         rows = self.connection.execute(
