@@ -5,16 +5,14 @@ from __future__ import annotations
 import functools
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from anvil import registry
-from anvil._version import __version__
 from anvil.errors import (
-    AnvilError,
     ArtifactError,
     ArtifactMissing,
     BuildError,
@@ -31,21 +29,16 @@ from anvil.settings.configuration import index_file
 from anvil.settings.schema import Collection, Config
 from anvil.system import safe_files
 from anvil.values import MAX_PATH_CHARS
-from anvil.wording import counted, first_of
 
 if TYPE_CHECKING:
     from anvil.build.report import BuildReport
     from anvil.documents.document_source import DocumentSource
     from anvil.embedding.provider import EmbeddingProvider
     from anvil.live.live_index import LiveIndex
-    from anvil.live.memory_copy import MemoryCopy
     from anvil.sites.site_folder import SiteFolder
-    from anvil.status import CollectionStatus, Status
 
 MAX_SITE_ROUNDS = 3
 """Attempts to build the index of a site that is emptied meanwhile."""
-MAX_NAMED_PAGES = 20
-"""Pages with newer text than the index file that the status names."""
 
 
 class OpenedIndex:
@@ -355,79 +348,6 @@ class OpenedIndex:
         except NotFound:
             return None
 
-    def status(self, copy: MemoryCopy) -> Status:
-        """The server, the index, the embedding and the repository."""
-        from anvil.git import repository
-        from anvil.status import ArtifactStatus, EmbeddingStatus, IndexStatus, ServerStatus, StaleCounts, Status
-
-        location, docs_root = self.location, self.docs_root
-        meta, artifact_meta = copy.reader.meta(), copy.artifact_meta
-        counts, stale = copy.reader.counts(), copy.stale
-        repository_path = docs_root or copy.index.parent
-        # A file that was fetched has the time of its last use.
-        made_at = location.published_at if location.origin else copy.made_at
-        artifact = None
-        if artifact_meta is not None:
-            commit, notes = artifact_meta.get("commit"), location.notes()
-            if newer := copy.beyond_artifact:
-                pages = f"{counted(len(newer), 'page', 'are')} newer than in this index, and refreshed"
-                notes = [*notes, f"{pages}: {first_of(newer.paths, MAX_NAMED_PAGES)}."]
-            artifact = ArtifactStatus(
-                origin=location.origin or copy.where,
-                digest=artifact_meta["digest"],
-                commit=commit,
-                built_at=made_at,
-                distance=repository.distance(repository_path, commit) if commit else None,
-                note=" ".join(notes) or None,
-            )
-        return Status(
-            ServerStatus(
-                version=__version__,
-                uptime_seconds=round(time.monotonic() - self.started_at, 3),
-                docs_root=str(docs_root) if docs_root else None,
-            ),
-            IndexStatus(
-                total_pages=counts["documents"],
-                total_chunks=counts["chunks"],
-                last_indexed=made_at,
-                db_path=copy.where,
-                db_size_bytes=copy.size,
-                artifact=artifact,
-                stale=StaleCounts(len(stale.changed), len(stale.added), len(stale.removed)),
-                pending_vectors=copy.pending,
-                newest_document=meta["last_index_timestamp"] or None,
-            ),
-            EmbeddingStatus(
-                meta["embedding_model"],
-                int(meta["embedding_dimensions"]),
-                meta["embedding_provider"],
-                _scripts(meta, copy.provider),
-            ),
-            repository.status(repository_path),
-        )
-
-    def collection_status(self, status: Status | None, reason: str | None, is_default: bool) -> CollectionStatus:
-        """This collection in the status of several. ``reason``: why it cannot answer."""
-        from anvil.status import CollectionStatus
-
-        collection = self.collection
-        assert collection is not None
-        common = CollectionStatus(collection.name, collection.version, collection.title or collection.name, is_default)
-        if status is None:
-            return replace(common, note=reason)
-        artifact, is_fetched = status.index.artifact, collection.docs is None
-        return replace(
-            common,
-            docs_root=status.server.docs_root,
-            origin=artifact.origin if artifact and is_fetched else None,
-            total_pages=status.index.total_pages,
-            total_chunks=status.index.total_chunks,
-            stale=status.index.stale,
-            pending_vectors=status.index.pending_vectors,
-            model=status.embedding.model if status.embedding.provider != "none" else None,
-            note=artifact.note if artifact else None,
-        )
-
     # --- open and close ------------------------------------------------------------------------------------
 
     def ensure_open(self) -> None:
@@ -461,16 +381,3 @@ def _location(config: Config, base: Path, folder: Path | None, *, has_folder: bo
         updater: IndexLocation = registry.part("published index")(config, base, folder or base)
         return updater
     return IndexLocation(index_file(config, base), built_here=has_folder or config.site.folder is not None)
-
-
-def _scripts(meta: Mapping[str, str], provider: EmbeddingProvider) -> str | None:
-    """The scripts that the index's model reads; the configured provider can tell if its model is the same."""
-    try:
-        scripts = provider.scripts if provider.digest == meta["embedding_model_digest"] else None
-    except AnvilError:  # a model that cannot be read is what "anvil doctor" is for
-        return None
-    if scripts is None:
-        return None
-    from anvil.text import query as lexicon
-
-    return lexicon.script_names(scripts)

@@ -391,19 +391,20 @@ class PageQueries:
     def get_status(self) -> Status:
         """The state of the server, the index, the embedding and the repository, and of each collection where there are
         several; those that cannot answer have a note. Errors of git do not make it fail."""
+        from anvil import status
 
         def of(member: OpenedIndex) -> Status:
             with member.live.query() as copy:
-                return member.status(copy)
+                return status.of_index(member, copy)
 
         statuses, problems = _call_each(self.members, of)
         first = statuses[0][1]
         if not self.is_several:
             return first
         reasons = {id(member): str(error) for member, error in problems}
-        by_member = {id(member): status for member, status in statuses}
+        by_member = {id(member): own for member, own in statuses}
         listed = (
-            member.collection_status(by_member.get(id(member)), reasons.get(id(member)), self.is_default(member))
+            status.of_collection(member, by_member.get(id(member)), reasons.get(id(member)), self.is_default(member))
             for member in self.members
         )
         return replace(first, collections=tuple(listed))

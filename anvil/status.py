@@ -1,11 +1,27 @@
-"""The status of an index and its server, for diagnosis. The fields are those of the tool contract. How fresh an answer
-is, :class:`anvil.results.Freshness` says, with the notes of :class:`anvil.live.live_index.LiveIndex`."""
+"""The status of an index and its server, for diagnosis: its fields, which are those of the tool contract, and where they
+come from. How fresh an answer is, :class:`anvil.results.Freshness` says, with the notes of
+:class:`anvil.live.live_index.LiveIndex`."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
 
+from anvil._version import __version__
+from anvil.errors import AnvilError, GitError, SourceError
 from anvil.values import OPAQUE, OPTIONAL, SEVERAL
+from anvil.wording import counted, first_of
+
+if TYPE_CHECKING:
+    from anvil.embedding.provider import EmbeddingProvider
+    from anvil.live.memory_copy import MemoryCopy
+    from anvil.opened_index import OpenedIndex
+
+MAX_NAMED_PAGES = 20
+"""Pages with newer text than the index file that the status names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,3 +130,106 @@ class Status:
     embedding: EmbeddingStatus = field(metadata=OPAQUE)
     git: GitStatus | None = field(metadata=OPAQUE)
     collections: tuple[CollectionStatus, ...] | None = field(default=None, metadata=SEVERAL)
+
+
+def of_index(index: OpenedIndex, copy: MemoryCopy) -> Status:
+    """The server, the index, the embedding and the repository."""
+    from anvil.git import repository
+
+    location, docs_root = index.location, index.docs_root
+    meta, artifact_meta = copy.reader.meta(), copy.artifact_meta
+    counts, stale = copy.reader.counts(), copy.stale
+    repository_path = docs_root or copy.index.parent
+    # A file that was fetched has the time of its last use.
+    made_at = location.published_at if location.origin else copy.made_at
+    artifact = None
+    if artifact_meta is not None:
+        commit, notes = artifact_meta.get("commit"), location.notes()
+        if newer := copy.beyond_artifact:
+            pages = f"{counted(len(newer), 'page', 'are')} newer than in this index, and refreshed"
+            notes = [*notes, f"{pages}: {first_of(newer.paths, MAX_NAMED_PAGES)}."]
+        artifact = ArtifactStatus(
+            origin=location.origin or copy.where,
+            digest=artifact_meta["digest"],
+            commit=commit,
+            built_at=made_at,
+            distance=repository.distance(repository_path, commit) if commit else None,
+            note=" ".join(notes) or None,
+        )
+    return Status(
+        ServerStatus(
+            version=__version__,
+            uptime_seconds=round(time.monotonic() - index.started_at, 3),
+            docs_root=str(docs_root) if docs_root else None,
+        ),
+        IndexStatus(
+            total_pages=counts["documents"],
+            total_chunks=counts["chunks"],
+            last_indexed=made_at,
+            db_path=copy.where,
+            db_size_bytes=copy.size,
+            artifact=artifact,
+            stale=StaleCounts(len(stale.changed), len(stale.added), len(stale.removed)),
+            pending_vectors=copy.pending,
+            newest_document=meta["last_index_timestamp"] or None,
+        ),
+        EmbeddingStatus(
+            meta["embedding_model"],
+            int(meta["embedding_dimensions"]),
+            meta["embedding_provider"],
+            _scripts(meta, copy.provider),
+        ),
+        of_repository(repository_path),
+    )
+
+
+def of_collection(index: OpenedIndex, status: Status | None, reason: str | None, is_default: bool) -> CollectionStatus:
+    """One collection in the status of several. ``reason``: why it cannot answer."""
+    collection = index.collection
+    assert collection is not None
+    common = CollectionStatus(collection.name, collection.version, collection.title or collection.name, is_default)
+    if status is None:
+        return replace(common, note=reason)
+    artifact, is_fetched = status.index.artifact, collection.docs is None
+    return replace(
+        common,
+        docs_root=status.server.docs_root,
+        origin=artifact.origin if artifact and is_fetched else None,
+        total_pages=status.index.total_pages,
+        total_chunks=status.index.total_chunks,
+        stale=status.index.stale,
+        pending_vectors=status.index.pending_vectors,
+        model=status.embedding.model if status.embedding.provider != "none" else None,
+        note=artifact.note if artifact else None,
+    )
+
+
+def _scripts(meta: Mapping[str, str], provider: EmbeddingProvider) -> str | None:
+    """The scripts that the index's model reads; the configured provider can tell if its model is the same."""
+    try:
+        scripts = provider.scripts if provider.digest == meta["embedding_model_digest"] else None
+    except AnvilError:  # a model that cannot be read is what "anvil doctor" is for
+        return None
+    if scripts is None:
+        return None
+    from anvil.text import query as lexicon
+
+    return lexicon.script_names(scripts)
+
+
+def of_repository(path: Path) -> GitStatus | None:
+    """The status of the repository of a folder; None outside a repository, and when it cannot be read."""
+    from anvil.git.repository import Repository
+
+    try:
+        repository = Repository.discover(path)
+        if repository is None:
+            return None
+        head, remote = repository.head(), repository.default_branch()
+        return GitStatus(
+            head_commit=repository.short(head) if head else None,
+            origin_main=repository.short(remote) if remote else None,
+            dirty=repository.dirty(repository.relative(path)),
+        )
+    except (GitError, SourceError):
+        return None  # the status never fails; builds and checks report the error

@@ -27,29 +27,9 @@ if TYPE_CHECKING:
     import pygit2
     from pygit2.enums import DiffFind
 
-    from anvil.status import GitStatus
-
 
 _IDENT = re.compile(rb"\$Id:[^$\n]*\$")
 _FIRST_IDENT = re.compile(rb"\$Id[^$]*\$")
-
-
-def status(path: Path) -> GitStatus | None:
-    """The status of the repository of a folder; None outside a repository, and when it cannot be read."""
-    from anvil.status import GitStatus
-
-    try:
-        repository = Repository.discover(path)
-        if repository is None:
-            return None
-        head, remote = repository.head(), repository.default_branch()
-        return GitStatus(
-            head_commit=repository.short(head) if head else None,
-            origin_main=repository.short(remote) if remote else None,
-            dirty=repository.dirty(repository.relative(path)),
-        )
-    except (GitError, SourceError):
-        return None  # the status never fails; builds and checks report the error
 
 
 def distance(folder: Path, commit: str) -> int | None:

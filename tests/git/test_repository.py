@@ -14,6 +14,7 @@ from anvil.errors import GitError, SourceError
 from anvil.git import repository as git
 from anvil.git.objects import Commit, Commits, blob_id
 from anvil.git.repository import Repository
+from anvil.status import of_repository
 from tests.support.repositories import commit, isolated, root, run, write
 
 __all__ = ["isolated", "root"]  # fixtures: pytest finds them by name
@@ -40,7 +41,7 @@ def test_blob_id_is_gits(root: Path, data: bytes) -> None:
 def test_outside_a_repository_there_is_none(tmp_path: Path) -> None:
     (tmp_path / "plain").mkdir()
     assert Repository.discover(tmp_path / "plain") is None
-    assert git.status(tmp_path / "plain") is None
+    assert of_repository(tmp_path / "plain") is None
 
 
 def test_found_from_below_and_for_folders_that_do_not_exist(root: Path) -> None:
@@ -79,14 +80,14 @@ def test_a_git_file_that_leads_nowhere_is_a_git_error(tmp_path: Path) -> None:
     (tmp_path / "repo/docs").mkdir()
     with pytest.raises(GitError, match="cannot be opened"):
         Repository.discover(tmp_path / "repo/docs")
-    assert git.status(tmp_path / "repo/docs") is None
+    assert of_repository(tmp_path / "repo/docs") is None
 
 
 def test_a_repository_without_head_is_a_git_error(root: Path) -> None:
     (root / ".git/HEAD").unlink()
     with pytest.raises(GitError, match="no HEAD"):
         Repository.discover(root / "docs")
-    assert git.status(root) is None
+    assert of_repository(root) is None
 
 
 def test_an_empty_git_folder_is_passed_by_as_git_does(root: Path) -> None:
@@ -123,7 +124,7 @@ def test_anothers_repository_is_refused_with_the_way_out(root: Path) -> None:
         os.chown(folder, 4321, 4321)
     with pytest.raises(GitError, match=r"safe\.directory"):
         Repository.discover(root / "docs")
-    assert git.status(root / "docs") is None
+    assert of_repository(root / "docs") is None
     run(root, "config", "--global", "--add", "safe.directory", str(root))
     assert found(root / "docs").head() is not None
 
@@ -191,7 +192,7 @@ def test_default_branch_as_last_fetched(root: Path, tmp_path: Path) -> None:
 
 
 def test_status_speaks_of_the_docs_folder_only(root: Path) -> None:
-    status = git.status(root / "docs")
+    status = of_repository(root / "docs")
     assert status is not None
     assert (status.head_commit, status.origin_main, status.dirty) == (
         run(root, "rev-parse", "--short", "HEAD"),
@@ -203,7 +204,7 @@ def test_status_speaks_of_the_docs_folder_only(root: Path) -> None:
     write(root / "docs/.anvil/index.db", "our own index is no change of the docs")
 
     def dirty() -> bool:
-        now = git.status(root / "docs")
+        now = of_repository(root / "docs")
         assert now is not None
         return now.dirty
 
@@ -222,7 +223,7 @@ def test_status_speaks_of_the_docs_folder_only(root: Path) -> None:
 
 def test_status_before_the_first_commit(tmp_path: Path) -> None:
     run(tmp_path, "init", "-q", "empty")
-    status = git.status(tmp_path / "empty")
+    status = of_repository(tmp_path / "empty")
     assert status is not None
     assert (status.head_commit, status.origin_main, status.dirty) == (None, None, False)
 
@@ -384,7 +385,7 @@ def test_a_rule_that_libgit2_reads_without_end_is_read(root: Path, rule: bytes, 
     (root / place).write_bytes(rule + b"\nb.md\n")
     assert found(root).is_ignored("docs/b.md")
     assert not found(root).is_ignored("docs/part/")
-    assert git.status(root / "docs") is None  # this one libgit2 reads
+    assert of_repository(root / "docs") is None  # this one libgit2 reads
 
 
 @pytest.mark.parametrize("setting", ["autocrlf", "attributes", "ident", "off"])

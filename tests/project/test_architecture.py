@@ -68,7 +68,6 @@ PURE_NAMES = (
     "anvil.sites.indexed_pages",
     "anvil.sites.page_content",
     "anvil.sites.source_files",
-    "anvil.status",
     "anvil.text",
     "anvil.values",
     "anvil.wording",
