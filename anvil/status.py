@@ -1,5 +1,5 @@
-"""The status of an index and its server, for diagnosis: its fields, which are those of the tool contract, and where they
-come from. How fresh an answer is, :class:`anvil.results.Freshness` says, with the notes of
+"""The status of an index and its server, for diagnosis: its fields, which are those of the tool contract, and where
+they come from. How fresh an answer is, :class:`anvil.results.Freshness` says, with the notes of
 :class:`anvil.live.live_index.LiveIndex`."""
 
 from __future__ import annotations

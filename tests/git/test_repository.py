@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from anvil.errors import GitError, SourceError
-from anvil.git import repository as git
 from anvil.git.objects import Commit, Commits, blob_id
 from anvil.git.repository import Repository
 from anvil.status import of_repository
