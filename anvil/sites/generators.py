@@ -52,7 +52,9 @@ GENERIC = Generator(
     ignore="""
         nav, [role=navigation], [role=search], [role=banner], [role=contentinfo], [hidden]:not([role=tabpanel]),
         [aria-hidden=true]:not([role=tabpanel], .starlight-aside__title, .rp-tabs__content__item),
-        [style='display:none']:not([role=tabpanel]), [style='display: none']:not([role=tabpanel]), .sr-only,
+        [style='display:none']:not([role=tabpanel]), .sr-only,
+        [style='display: none']:not([role=tabpanel], .codeSnippetContainerCode), [role=dialog],
+        a:is([data-toggle=modal], [data-bs-toggle=modal]):not(:has(img)),
         .visually-hidden, .skip-link, .breadcrumb, .breadcrumbs, .pagination-nav, .prev-next, .page-nav,
         a:is([rel~=prev], [rel~=next]), .edit-page-link,
         :is(a, button, span, i, svg):is(.headerlink, .header-anchor, .anchor-link, .hash-link, .heading-anchor,
@@ -297,7 +299,12 @@ GENERATORS = (
     Generator(
         "docbook", meta=("docbook", "gtk-doc"), ignore=".navigation, .navheader, .navfooter, .footer, td.listing_lines"
     ),
-    Generator("gitbook", meta=("honkit", "gitbook", "bookdown"), content=(".page-inner section.normal",)),
+    Generator(
+        "gitbook",
+        meta=("honkit", "gitbook", "bookdown"),
+        content=(".page-inner section.normal",),
+        ignore=".chapter-nav",
+    ),
     Generator(
         "retype", meta="retype", content=("#docs-content", "main"), ignore="doc-anchor-trigger, doc-page-actions"
     ),
@@ -332,6 +339,18 @@ GENERATORS = (
         entries=".documentableElement > .documentableElement-expander",
     ),
     Generator(
+        "scaladoc-2",
+        markup="#definition ~ #signature",
+        content=("#content-container", "body"),
+        ignore="""
+            #subpackage-spacer, #mbrsel, #inheritedMembers, #groupedMembers, .toggle,
+            #definition :is(#owner, .big-circle, .morelinks),
+            .permalink, .modifier_kind, .shortcomment:has(+ .fullcomment), li[name^='scala.Any'],
+            .attributes > :is(dt:lexbor-contains("Definition Classes"), dt:lexbor-contains("Definition Classes") + dd)
+        """,
+        entries="#signature, #template li > :is(.symbol, .signature)",
+    ),
+    Generator(
         "crystal",
         meta="crystal",
         content=(".main-content",),
@@ -353,7 +372,7 @@ GENERATORS = (
     Generator("mandoc", markup="table.head .head-ltitle", title=".head-ltitle"),
     Generator(
         "docfx",
-        meta="docfx",
+        markup="meta[name=generator i][content^=docfx i], meta[property='docfx:navrel'], meta[name='docfx:navrel']",
         content=("article",),
         ignore=".pull-right.mobile-hide, .contribution, .actionbar, .header-action, .next-article",
         edit=(".contribution a", ".contribution-link"),
@@ -380,6 +399,25 @@ GENERATORS = (
         content=(".phpdocumentor-content",),
         ignore=".phpdocumentor-breadcrumbs, .phpdocumentor-element__package, .phpdocumentor-search-results",
         title=".phpdocumentor-content__title",
+    ),
+    Generator(
+        "sandcastle",
+        markup="#TopicContent",
+        content=("#TopicContent",),
+        ignore=".codeSnippetToolBar, .logoColumn, a.button, [href='#PageHeader']",
+    ),
+    Generator("maven", markup="#bodyColumn", content=("#contentBox", "#bodyColumn")),
+    Generator(
+        "ford",
+        markup="footer a[href$='/ford' i]",
+        content=("body",),
+        ignore="#sidebar, section.visible-xs, footer",
+    ),
+    Generator(
+        "esdoc",
+        markup="footer > a[href*='esdoc.org']",
+        content=(".content",),
+        ignore=".right-info, .header-notice [data-ice=source]",
     ),
     Generator("nodejs", markup="#apicontent", content=("#apicontent",)),
     Generator(

@@ -87,20 +87,22 @@ def _is_first(element: Element) -> bool:
     return before is None
 
 
-def is_list_of_sections(element: Element, entries: Container[int]) -> bool:
+def is_list_of_sections(element: Element, entries: Container[int], skipped: Container[int]) -> bool:
     """Whether each item or term of a list is a section of the page, as in the pages of Javadoc and in numbered steps:
     it begins with a section, a heading or one of the ``entries`` of an API."""
     count = 0
     for item in element.iter():
-        if item.tag in ("li", "dt"):
+        if item.tag in ("li", "dt") and item.mem_id not in skipped:
             count += 1
-            if not _begins_section(item, entries):
+            if not _begins_section(item, entries, skipped):
                 return False
     return count > 0
 
 
-def _begins_section(item: Element, entries: Container[int]) -> bool:
+def _begins_section(item: Element, entries: Container[int], skipped: Container[int]) -> bool:
     for child in item.iter(include_text=True):
+        if child.mem_id in skipped or (child.tag == "a" and child.child is None):  # an anchor
+            continue
         if child.is_element_node:
             is_section = child.tag in ("section", "article") and html_tree.first(child, HEADINGS) is not None
             return is_section or child.tag in LEVELS or child.mem_id in entries
@@ -140,12 +142,17 @@ _ENTRY_NAME = (
 _TITLE_TEMPLATE = '<template #title="">'
 
 
-def entry_of(node: Element, skipped: Container[int]) -> tuple[str, str]:
-    """The name and the id of an entry of an API that begins with an element, in pages of pdoc, RDoc and Documenter."""
-    named = html_tree.first(node, _ENTRY_NAME)
-    with_id = (node, html_tree.first(node, "[id], a[name]"), node.parent)
+def entry_of(node: Element, skipped: Container[int]) -> tuple[str, str, str]:
+    """The name, the id and the signature of an entry of an API that begins with an element, in pages of pdoc, RDoc and
+    Documenter."""
+    named, signature, above = html_tree.first(node, _ENTRY_NAME), _text(node, skipped), node.parent
+    with_id = [node, html_tree.first(node, "[id], a[name]"), above]
+    kind = html_tree.first(above, ".modifier_kind") if above is not None else None
+    if above is not None and kind is not None:  # of Scaladoc 2, where the ids in a signature are those of types
+        signature = f"{_plain(kind.text())} {signature}"
+        with_id = [html_tree.first(above, "a[id]")] if above.tag == "li" else []
     ids = [_id(each) for each in with_id if each is not None]
-    return _text(named if named is not None else node, skipped), next(filter(None, ids), "")
+    return _text(named if named is not None else node, skipped), next(filter(None, ids), ""), signature
 
 
 def template_title(node: Element) -> str:

@@ -134,6 +134,7 @@ def _title(tree: Tree, headings: tuple[Heading, ...], generator: Generator) -> s
             return _TITLE_SEPARATOR.split(given)[0] if element.tag == "title" else given
     title = _text(html_tree.first(tree, "head > title") or html_tree.first(tree, "title"))
     parts = [part for part in _TITLE_SEPARATOR.split(title) if part] or [title]
+    parts = parts[::-1] if generator.name == "maven" else parts  # the name of the project is the first
     top = [heading.text for heading in headings if heading.level == 1 and heading.text]
     top = [text for text in top if text != "Home"] or top  # above the README of a project, in pages of JSDoc
     first = next((text for text in top if text == parts[0]), top[0] if top else "")

@@ -41,9 +41,11 @@ from anvil.text.rendered_sections import Heading
 _MARKS = {"strong": "**", "b": "**", "em": "*", "i": "*", "del": "~~", "s": "~~", "strike": "~~"}
 _BLOCKS = EDGES | {"colgroup", "optgroup", "search"}
 _ANCHORED = ", ".join(f"{tag}[id]" for tag in LEVELS)
-_TAB_LISTS = frozenset({"tablist", "tabbed-labels", "rp-tabs__label"})
-_TAB_PANELS = frozenset({"tabpanel", "tabbed-block", "rp-tabs__content__item", "tabs__content"})
-"""Classes of the tabs of Asciidoctor, pymdownx, Rspress and Writerside, whose label is an attribute."""
+_TAB_LISTS = frozenset({"tablist", "tabbed-labels", "rp-tabs__label", "codeSnippetContainerTabs"})
+_TAB_PANELS = frozenset(
+    {"tabpanel", "tabbed-block", "rp-tabs__content__item", "tabs__content", "codeSnippetContainerCode"}
+)
+"""Classes of the tabs of Asciidoctor, pymdownx, Rspress, Sandcastle and Writerside, whose label is an attribute."""
 _NUMBER = re.compile(r"[\[\]()^\s]+")
 """What is around the number of a note: [1], (1), ^1."""
 _NO_ADDRESS = ("javascript:", "data:", "blob:")
@@ -154,7 +156,7 @@ class _Converter:
         if names and ("katex" in names or "katex-display" in names or "arithmatex" in names or "math" in names):
             is_block = "katex-display" in names or html_tree.first(node, "math[display=block]") is not None
             return not self._math(node, display=is_block)
-        return True
+        return self._heading(node) if "collapsibleRegionTitle" in names else True  # of Sandcastle
 
     def _code(self, node: Element) -> bool:
         self.writer.code(self._text_in_code(node))
@@ -307,7 +309,7 @@ class _Converter:
             self.writer.end()
 
     def _heading(self, node: Element) -> bool:
-        level = max(LEVELS[node.tag or "h6"], min(6, self._entry_level + 1))
+        level = max(LEVELS.get(node.tag or "", 2), min(6, self._entry_level + 1))
         if self.writer.in_line:  # in a cell or a term there is no line for it
             return self._block(node)
         self.writer.end()
@@ -390,7 +392,7 @@ class _Converter:
             self.writer.end()
             self._tab_labels(node)
             return False
-        if self.writer.in_line or is_list_of_sections(node, self._entries):
+        if self.writer.in_line or is_list_of_sections(node, self._entries, self._skipped):
             return self._block(node)
         self.writer.end()
         notes = node.tag == "ol" and is_in_footnotes(node)
@@ -453,7 +455,7 @@ class _Converter:
     # --- definitions ---------------------------------------------------------------------------------------
 
     def _definitions(self, node: Element) -> bool:
-        if self.writer.in_line or (not self._lists and is_list_of_sections(node, self._entries)):
+        if self.writer.in_line or (not self._lists and is_list_of_sections(node, self._entries, self._skipped)):
             return self._block(node)
         self.writer.end()
         is_api = self.writer.at_top and html_tree.first(node, "dt.sig") is not None  # as Sphinx's autodoc writes it
@@ -497,9 +499,10 @@ class _Converter:
     def _entry(self, node: Element) -> None:
         """What begins an entry of an API: its name is a heading, one level below those around the entry."""
         self.writer.end()
-        text, around_it = self._text(node), node.parent
-        name, anchor = entry_of(node, self._skipped)
-        if name and around_it is not None:
+        around_it = node.parent
+        name, anchor, text = entry_of(node, self._skipped)
+        is_title = [heading.text for heading in self.headings] == [name]  # what it is, below the title of the page
+        if name and around_it is not None and not is_title:
             level, outer = self._entry_levels.setdefault(around_it.mem_id, self._level), self._entry_level
 
             def end() -> None:
@@ -508,7 +511,7 @@ class _Converter:
             self._at_end(around_it, end)
             self._level = self._entry_level = min(6, max(1, level) + 1)
             self._add_heading(self._level, anchor, name, self._code_line(name))
-        if text != name:
+        if text != name or is_title:
             self.writer.raw(self._code_line(text))
             self.writer.end()
 

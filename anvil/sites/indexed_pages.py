@@ -55,6 +55,7 @@ _OF_GENERATOR = {
         (re.compile(r"(?:.*/)?all\.html"), "it is a list of names"),
         (re.compile(r"(?:help|settings)\.html"), "it is a file of the theme"),
     ),
+    "esdoc": ((re.compile(r"(?:file/.*|source)\.html"), "it shows source code"),),
     "doxygen": (
         (
             re.compile(
@@ -75,7 +76,7 @@ _LISTING = re.compile(
 ``Lamp-class-sidebar.html``."""
 
 
-READER_VERSION = 39
+READER_VERSION = 40
 """Raised when a page of HTML gives another Markdown or other facts than before: what is kept of it is read again then,
 as it is when :class:`PageFacts` gets another field."""
 
@@ -162,7 +163,10 @@ def choose(
     of_template = {
         address for address, count in Counter(canonical.values()).items() if count > max(2, len(canonical) / 2)
     }
-    base = page_addresses.base_of(canonical) or page_addresses.base_of(listed or {})
+    base = page_addresses.base_of(canonical)
+    if 2 * sum(page_addresses.within(address, base) is None for address in canonical.values()) > len(canonical):
+        base, of_template = "", set(canonical.values())  # an address that is joined wrongly, as by Paradox
+    base = base or page_addresses.base_of(listed or {})
     components = {path.partition("/")[0] for path, page in facts.items() if page.generator == "antora"}
     stated = {path: page.version for path, page in facts.items() if page.version}
     folders = page_addresses.version_folders(facts, declared_versions, components)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterable, Sequence
+from html import unescape
 from typing import Literal, NamedTuple
 
 from anvil.sites import html_tree
@@ -32,6 +33,8 @@ _LINKED_NAMES = ":is(h1, h2, h3, h4, h5, h6, dt, code) > a[href^='#']:only-child
 readers."""
 _ANCHOR_SIGN = re.compile(r"[\W_]*", re.S)
 """All the text of a link of a heading to itself, such as "#", "¶" or a picture."""
+_LANGUAGE_TEXT = re.compile(r"AddLanguageSpecificTextSet.*?[?|](?:cs|nu(?!.*[?|]cs=))=([^|\"]*)")
+"""What a script of Sandcastle writes in its place for C#, such as the dot of a name."""
 _IN_REPOSITORY = "a[href*='/edit/'], a[href*='/blob/'], a[href*='/tree/']"
 _EDIT = re.compile(r"\W*edit\b", re.I)
 _EDITED_FILE = re.compile(r"/(?:edit|blob|tree)/[^/]+/.*\.\w+$")
@@ -47,9 +50,9 @@ _TURN = re.compile(r"\b(?:prev|next)")
 _AROUND_A_LINK = frozenset({"span", "li", "td", "th", "b", "p", "div"})
 """Elements that may have nothing but a link in a row of links."""
 _NAVIGATION = """
-    :is(div, ul, ol, aside, table, td, p, span, header):is([class^=nav i], [class*=' nav' i], [id^=nav i],
-    [class^=sidebar i], [class*=' sidebar' i], [id^=sidebar i], [class*=breadcrumb i], [class~=menu i], #path,
-    #page-header)
+    :is(div, ul, ol, aside, table, td, p, span, header):is([class^=nav i], [class*=' nav' i], [class$=nav i],
+    [id^=nav i], [class^=sidebar i], [class*=' sidebar' i], [id^=sidebar i], [class*=breadcrumb i], [class~=menu i],
+    #path, #page-header)
 """
 """What is navigation in pages of an unknown generator if at least half of its text are links."""
 
@@ -95,11 +98,14 @@ def content_of(tree: Tree, rules: PageRules = NO_RULES, generator: Generator | N
         roots = _outermost(html_tree.select(tree, generator.landing)) or roots
     for element in html_tree.select(tree, generator.blocks) if generator.blocks else ():
         element.insert_after(" ")
+    for script in html_tree.select(tree, "#TopicContent script"):
+        if text := _LANGUAGE_TEXT.search(script.text()):
+            script.insert_after(unescape(text[1]))
     ignored = _ignored(rules.ignore, generator)
     left_out = [element for root in roots for element in html_tree.select(root, ignored)]
     linked = [each for root in roots for each in html_tree.select(root, _LINKED_NAMES)]
-    all_of_name = [link for link in linked if link.prev is None and link.next is None]
-    with_content = around([*roots, *all_of_name])  # never left out
+    all_of_name = html_tree.ids([link for link in linked if link.prev is None and link.next is None])
+    with_content = around(roots) | all_of_name  # never left out
     skipped = html_tree.ids([element for element in left_out if element.mem_id not in with_content])
     begun = [each for root in roots for each in html_tree.select(root, generator.entries)] if generator.entries else []
     tops = html_tree.ids(roots)

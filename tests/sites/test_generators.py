@@ -251,6 +251,60 @@ from anvil.sites.page_content import PageRules
             <h3>1 Lamps</h3>""",
             "### 1 Lamps\n",
         ),
+        (
+            "docfx",
+            """<meta property="docfx:navrel" content="toc.html"><div role="main"><a href="#s">Show / Hide Table of
+            Contents</a><article><h1>Lamps</h1></article></div>""",
+            "# Lamps\n",
+        ),
+        (
+            "scaladoc-2",
+            """<body><div id="search">Back</div><div id="content-container"><div id="subpackage-spacer"><h1>Packages
+            </h1></div><div id="content"><div id="definition"><p id="owner">hall</p><h1>Lamp<span
+            class="permalink">i</span> </h1><h3><span class="morelinks">Companion</span></h3></div><h4
+            id="signature"><span class="modifier_kind"> class</span> <span class="symbol"><span
+            class="name">Lamp</span> extends <a id="hall.A">A</a></span></h4> <p>Burns.</p><div
+            class="toggle">Linear Supertypes</div><div id="template"><div id="mbrsel">Ordering</div> <h3>Value
+            Members</h3><ol><li name="hall.Lamp#trim"><a id="trim:Unit"></a> <span class="permalink">i</span> <span
+            class="modifier_kind">def</span> <span class="symbol"><span class="name">trim</span>: <a id="Unit">
+            Unit</a></span><p class="shortcomment">Trims.</p><div class="fullcomment"><p>Trims.</p><dl class=
+            "attributes"><dt>Definition Classes</dt><dd>Lamp</dd></dl></div><li name="scala.AnyRef#=="><a
+            id="==">=</a></ol></div> <div id="inheritedMembers"><h3>Inherited from AnyRef</h3></div></div>""",
+            "# Lamp\n\n`class Lamp extends A`\n\nBurns.\n\n### Value Members\n\n#### `trim`\n\n`def trim: Unit`\n\n"
+            "Trims.\n",
+        ),
+        (
+            "sandcastle",
+            """<div class="pageHeader">Help</div><div id="TopicContent"><h1>Lamp<script>
+            AddLanguageSpecificTextSet("L1?cpp=::|nu=.");</script>Trim<script>
+            AddLanguageSpecificTextSet("L2?cs=&lt;T&gt;|vb=(OfT)|nu=(T)");</script></h1><span
+            class="collapsibleRegionTitle">Syntax</span><div class= "codeSnippetContainerTabs"><div><a
+            href="#">C#</a></div><div><a href="#">VB</a></div></div><div
+            class="codeSnippetToolBar"><a>Copy</a></div> <div class="codeSnippetContainerCode" style="display:
+            block"><pre>void</pre></div><div class="codeSnippetContainerCode" style="display:
+            none"><pre>Sub</pre></div></div>""",
+            "# Lamp.Trim\\<T>\n\n## Syntax\n\n**C#**\n\n```\nvoid\n```\n\n**VB**\n\n```\nSub\n```\n",
+        ),
+        (
+            "ford",
+            """<body><div id="sidebar"><h3><a href="#all">All Procedures</a></h3></div><h1>trim</h1><a
+            data-toggle="modal" href="#help">Help</a><div role="dialog" id="help">Graph Key</div><section
+            class="visible-xs"><a href="a"> a</a></section><footer>by <a
+            href="https://github.com/x/ford">FORD</a></footer>""",
+            "# trim\n",
+        ),
+        (
+            "esdoc",
+            """<header><a href="./">Home</a></header><div class="content"><h3>trim() <span class="right-info"><a
+            href="x">source</a></span></h3></div><footer>by <a href="https://esdoc.org">ESDoc</a></footer>""",
+            "### trim()\n",
+        ),
+        (
+            "maven",
+            """<div id="banner">Lamps</div><div id="breadcrumbs">Last Published</div><div id="leftColumn"></div><div
+            id="bodyColumn"><div id="contentBox"><h2>Wicks</h2></div></div>""",
+            "## Wicks\n",
+        ),
     ],
 )
 def test_a_page_without_what_surrounds_its_text(generator: str, html: str, expected: str) -> None:
@@ -340,6 +394,7 @@ def test_an_operator_in_code_of_a_heading_is_its_name() -> None:
         ("<title>Lamps</title><body><h1>1. Oil</h1>", "Lamps"),
         ("<title>Lamps -- Oil</title><body><h1>1 Oil</h1>", "1 Oil"),
         ("<title>Lamps - Manual</title><body><h3>About</h3>", "Lamps"),
+        ('<title>Manual - Lamps</title><div id="bodyColumn"><h2>About</h2></div>', "Lamps"),
         ("<title>Lamps :: Manual</title><body><h3>About</h3>", "Lamps"),
         ('<title>Site : Lamp</title><div id="main-header"><i id="title-text">Site : Lamp</i></div>', "Site : Lamp"),
         (
@@ -411,6 +466,8 @@ def test_a_selector_of_articles_by_the_user_is_followed() -> None:
     ("html", "expected"),
     [
         ('<div id="sidebar"><h1>Site</h1><a href="a">All lamps</a></div><p>Text.</p>', "Text.\n"),
+        ('<div id="sidebar"><h3><a href="#a">All</a></h3><a href="a">Lamps</a></div><p>Text.</p>', "Text.\n"),
+        ('<div class="topNav"><a href="a">Overview</a></div><h2>Lamp</h2>', "## Lamp\n"),
         ('<ul class="site navbar"><li><a href="a">Lamps</a> <li>News</ul><p>Text.</p>', "Text.\n"),
         ('<div class="navigation"><a href="a">Lamps</a> burn oil.</div>', "[Lamps](a) burn oil.\n"),
         ('<div class="with-sidebar"><div class="sidebar"><a href="a">Lamps</a></div><p>Text.</p></div>', "Text.\n"),

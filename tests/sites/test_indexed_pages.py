@@ -69,6 +69,15 @@ def test_a_canonical_address_of_most_pages_is_that_of_the_site(count: int, is_co
     ]
 
 
+def test_canonical_addresses_that_fit_no_page_are_not_believed() -> None:
+    """Paradox joins the address of a site without a slash at its end with the path of the page."""
+    names = ("index.html", "oil.html", "wick.html")
+    page = PageFacts("A", word_count=500, own_words=500)
+    facts = {name: page._replace(canonical=f"https://x.test/lamp{name}") for name in names}
+    chosen = indexed_pages.choose(facts, None, SiteOptions())
+    assert [(each.file, each.url) for each in chosen.pages] == [(name, None) for name in names]
+
+
 @pytest.mark.parametrize(("generator", "is_page"), [("writerside", True), ("dokka", False), ("unknown", False)])
 def test_noindex_leaves_no_page_out_if_all_pages_of_its_generator_have_it(generator: str, is_page: bool) -> None:
     """Writerside's pages have it, and those of Dokka in the same site do not."""
@@ -87,6 +96,8 @@ def test_noindex_leaves_no_page_out_if_all_pages_of_its_generator_have_it(genera
         ("lamp/all.html", "sphinx", True),
         ("settings.html", "rustdoc", False),
         ("lamp/settings.html", "rustdoc", True),
+        ("file/src/lamp.js.html", "esdoc", False),
+        ("file/src/lamp.js.html", "unknown", True),
         ("docs/docsets/Lamp.docset/Contents/a.html", "jazzy", False),
     ],
 )
