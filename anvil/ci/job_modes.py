@@ -14,7 +14,7 @@ from urllib.parse import quote
 from anvil.build.report import BuildReport
 from anvil.ci import previous_indexes, pull_request, summary
 from anvil.ci.runners import Runner, impact_notes, in_checkout, lint_notes, question_notes, stale_notes
-from anvil.cli.options import option_words
+from anvil.cli.options import option_words, other_folders
 from anvil.cli.output import ProgressLines, relative
 from anvil.errors import BuildError, ConfigError
 from anvil.fetch.settings import FetchOptions
@@ -297,18 +297,11 @@ def _opened(options: CiOptions, runner: Runner) -> Anvil:
 
 def _name_other_folders(opened: Anvil, options: CiOptions, runner: Runner) -> None:
     """Warn where the project has other collections with a folder: a job that is green says nothing about them."""
-    from anvil.settings.configuration import load_config
-
-    if options.names_index or opened.folder is None:
-        return
-    config, base = load_config(options.config)
-    own = opened.folder.resolve()
-    others = [each.docs for each in config.collections if each.docs and (base / each.docs).resolve() != own]
-    if others:
+    if others := other_folders(opened, options):
         runner.annotate(
             "warning",
-            f"This step is for {relative(opened.folder)} alone. The project has other collections: add a step for each "
-            f"folder, with the input docs or --docs: {', '.join(others)}.",
+            f"This step is for {relative(str(opened.folder))} alone. The project has other collections: add a step for "
+            f"each folder, with the input docs or --docs: {others}.",
         )
 
 

@@ -62,7 +62,11 @@ def configuration(project: ExaminedProject) -> Iterator[Finding]:
     if file is None:
         yield Finding("ok", "There is no configuration file: the defaults are used.")
     else:
-        yield Finding("ok", f"{relative(file)} is valid.")
+        text = f"{relative(file)} is valid."
+        if project.other_folders:
+            others = ", ".join(project.other_folders)
+            text += f" Of its collections {relative(project.folder)} is examined. For another, add --docs: {others}."
+        yield Finding("ok", text)
 
 
 def documents(project: ExaminedProject) -> Iterator[Finding]:

@@ -9,11 +9,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from anvil import project_collections
 from anvil.cli.output import relative
 from anvil.errors import ConfigError
 from anvil.formats import data_formats
 from anvil.settings import index_url
-from anvil.settings.configuration import configured, index_file, load_config
+from anvil.settings.configuration import configured, index_file, load_config, of_collection
 from anvil.settings.schema import Config
 from anvil.system import installation, safe_files
 
@@ -57,6 +58,8 @@ class ExaminedProject:
     problem: str | None = None
     """Why the configuration could not be read; then :attr:`config` holds the defaults."""
     given: Mapping[str, str] = field(default_factory=dict)
+    other_folders: tuple[str, ...] = ()
+    """The folders of further collections, which are not examined."""
 
     @property
     def folder(self) -> Path:
@@ -128,6 +131,9 @@ def find(request: OpenRequest) -> ExaminedProject:
     }
     try:
         loaded, base = load_config(config, {"docs": docs, "index": index, "embedding.provider": provider})
+        others: tuple[str, ...] = ()
+        if loaded.collections and index is None:
+            loaded, others = _of_collection(loaded, base, is_named=docs is not None)
     except ConfigError as error:
         places = {
             key: value if index_url.is_remote(value) else os.path.abspath(value)
@@ -136,7 +142,17 @@ def find(request: OpenRequest) -> ExaminedProject:
         }
         defaults = configured(Config(), {**places, "embedding.provider": provider})
         return ExaminedProject(defaults, Path.cwd(), str(error), given)
-    return ExaminedProject(loaded, base, given=given)
+    return ExaminedProject(loaded, base, given=given, other_folders=others)
+
+
+def _of_collection(config: Config, base: Path, is_named: bool) -> tuple[Config, tuple[str, ...]]:
+    """The configuration of the collection that is opened where none is named, and the folders of the others; of the
+    one with the folder ``docs`` if that ``is_named``."""
+    own = [each for each in project_collections.of_project(config, base) if each.docs is not None]
+    folder = (base / config.docs).resolve()
+    chosen = next((each for each in own if not is_named or (base / str(each.docs)).resolve() == folder), None)
+    others = tuple(str(each.docs) for each in own if each is not chosen)
+    return (config if chosen is None or chosen.of_project else of_collection(config, chosen)), others
 
 
 def read(file: Path) -> Any:

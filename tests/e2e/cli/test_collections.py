@@ -109,6 +109,19 @@ def test_a_job_names_the_folders_that_it_leaves_out(project: Path) -> None:
     said("build")
     assert "This step is for docs alone." in said("ci", "check") and "--docs: kitchen." in said("ci", "check")
     assert "alone" not in said("ci", "check", "--docs", "kitchen")
+    told = program("agents").stderr
+    assert told == "anvil: This is for docs alone. For another, add --docs: kitchen.\n"
+    assert program("agents", "--docs", "kitchen").stderr == ""
+
+
+def test_the_doctor_of_a_project_with_collections_alone(project: Path) -> None:
+    (project / "docs").rename(project / "manual")
+    file = project / "anvil.toml"
+    file.write_text(file.read_text().replace('docs = "docs"', 'docs = "manual"'))
+    findings = {each["subject"]: each for each in printed("doctor", "--json")["findings"]}
+    assert findings["documents"]["text"].startswith("manual has ")
+    assert findings["configuration"]["text"].endswith("manual is examined. For another, add --docs: kitchen.")
+    assert "kitchen has " in said("doctor", "--docs", "kitchen")
 
 
 def test_the_status_has_a_block_for_each(project: Path) -> None:
