@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from anvil.documents.document_source import DocumentSource
     from anvil.embedding.provider import EmbeddingProvider
     from anvil.lint.rules import LintReport
-    from anvil.markdown.site_files import MarkdownReport
     from anvil.results import Mode
     from anvil.search.content_health import ContentHealth
+    from anvil.site_markdown.site_files import MarkdownReport
 
 
 @checks_arguments

@@ -95,7 +95,7 @@ PARTS = {
     "linter": "anvil.lint.linter:lint",
     "agents of a project": "anvil.agents.agent_files",
     "agent skills": "anvil.agents.skill",
-    "markdown of a site": "anvil.markdown.site_files:publish",
+    "markdown of a site": "anvil.site_markdown.site_files:publish",
     "search page of a site": "anvil.search_page.publishing:publish",
     "topics": "anvil.agents.pointer_text:topics",
     "suite": "anvil.doc_tests.suite:load",

@@ -14,7 +14,7 @@ from anvil.documents import document_source
 from anvil.documents.document_source import DocumentSource, SourceWrapper, refusal
 from anvil.formats import patterns
 from anvil.formats.data_formats import canonical
-from anvil.markdown.twins import SitePlace
+from anvil.site_markdown.paths_and_links import SitePlace
 from anvil.sites import page_addresses
 from anvil.sites.content_words import words
 from anvil.sites.html_page import Fragment

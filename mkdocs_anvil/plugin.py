@@ -35,13 +35,13 @@ from anvil.embedding.factory import PROVIDERS
 from anvil.errors import AnvilError
 from anvil.formats.characters import log_line
 from anvil.index_file import publish, published_manifest, verify
-from anvil.markdown import llms, site_files, twins
-from anvil.markdown.page_file import page_of
-from anvil.markdown.site_files import PlacedPage
 from anvil.search_page import publishing
 from anvil.settings import index_url
 from anvil.settings.configuration import keys, load_config, plain_type
 from anvil.settings.schema import INDEX_FOLDER, ChunkingOptions, Config, EmbeddingSettings
+from anvil.site_markdown import llms, paths_and_links, site_files
+from anvil.site_markdown.page_file import page_of
+from anvil.site_markdown.site_files import PlacedPage
 from anvil.sites import page_addresses
 from anvil.sites.html_page import Fragment, read_fragment
 from anvil.system import safe_files
@@ -373,9 +373,9 @@ class AnvilPlugin(BasePlugin[AnvilConfig]):  # type: ignore[no-untyped-call]
         last = len(self._order)
         ordered = sorted(documents, key=lambda document: (self._order.get(document.path, last), document.path))
         places = {each.path: pages.placed(self._shown[each.path][0], each) for each in ordered}
-        layout = twins.lay_out(places.values())
+        layout = paths_and_links.lay_out(places.values())
         url = _site_url(config)
-        site = twins.SiteLinks(places.values(), url, sources={path: at.html for path, at in places.items()})
+        site = paths_and_links.SiteLinks(places.values(), url, sources={path: at.html for path, at in places.items()})
 
         def placed_pages() -> Iterator[PlacedPage]:
             for each in ordered:
@@ -390,7 +390,7 @@ class AnvilPlugin(BasePlugin[AnvilConfig]):  # type: ignore[no-untyped-call]
             Path(config.site_dir),
             llms.PublishedSite(config.site_name, config.site_description or "", url, self.config.mcp_url),
             placed_pages(),
-            twins.TwinLinks(layout, site),
+            paths_and_links.MarkdownLinks(layout, site),
             link_html=self.config.link_markdown,
             is_whole=not self._unread,  # the lists would lack the pages that a dirty build skipped
         )

@@ -27,10 +27,10 @@ from anvil.git.objects import blob_id
 from anvil.lint import generator_settings
 from anvil.lint.link_targets import Site, SiteRules
 from anvil.lint.linted_page import LintPage
-from anvil.markdown import page_file, twins
-from anvil.markdown.twins import SiteLinks, SitePlace
 from anvil.requests import BuildRequest
 from anvil.settings.schema import Config, SiteOptions
+from anvil.site_markdown import page_file, paths_and_links
+from anvil.site_markdown.paths_and_links import SiteLinks, SitePlace
 from anvil.sites import page_addresses
 from anvil.sites.indexed_pages import PageImage
 from anvil.system import safe_files
@@ -176,7 +176,7 @@ def _documents(source: DocumentSource, config: Config, progress: Progress) -> tu
 def _targets(member: OpenedIndex, documents: Mapping[str, Document]) -> SourceTargets | SiteTargets:
     if member.site_folder is not None:
         site = member.site_pages()
-        places = {path: twins.place_of(page) for path, page in site.pages().items()}
+        places = {path: paths_and_links.place_of(page) for path, page in site.pages().items()}
         return SiteTargets(places, site.url(), (document.text for document in documents.values()))
     assert member.folder is not None and member.tree is not None
     files = repository_files.of(member.tree, member.folder, repository_files.repository_of(member.folder))
@@ -345,7 +345,7 @@ class SiteTargets:
         self._places = places
         self._paths = {place.html: path for path, place in places.items()}
         self.url = url
-        base_path = "/" if url else twins.base_path(texts, places.values())
+        base_path = "/" if url else paths_and_links.base_path(texts, places.values())
         self._links = SiteLinks(places.values(), url, base_path)
 
     def destination(self, path: str, target: str) -> PageOrAddress:

@@ -8,8 +8,8 @@ from anvil.bundle.bundled_pages import PageOrAddress, SiteTargets, SourceTargets
 from anvil.documents.repository_files import FileTree
 from anvil.lint.link_targets import Site, SiteRules
 from anvil.lint.linted_page import LintPage
-from anvil.markdown.twins import SitePlace
 from anvil.settings.schema import SiteOptions
+from anvil.site_markdown.paths_and_links import SitePlace
 from anvil.text import references
 
 FILES = {

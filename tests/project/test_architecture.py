@@ -54,9 +54,9 @@ PURE_NAMES = (
     "anvil.search.result_texts",
     "anvil.settings.index_url",
     "anvil.settings.schema",
-    "anvil.markdown.llms",
-    "anvil.markdown.page_file",
-    "anvil.markdown.twins",
+    "anvil.site_markdown.llms",
+    "anvil.site_markdown.page_file",
+    "anvil.site_markdown.paths_and_links",
     "anvil.sites.content_words",
     "anvil.sites.generators",
     "anvil.sites.html_elements",
@@ -146,7 +146,7 @@ ENGINE = set(
 )
 MAY_IMPORT = {
     "agents": {"bundle"},  # the name of the project
-    "bundle": {"lint", "markdown", "sites"},  # links as lint and a site resolve them; pages as files of Markdown
+    "bundle": {"lint", "site_markdown", "sites"},  # links as lint and a site resolve them; pages as files of Markdown
     "ci": {
         "agents",
         "dependencies",
@@ -163,7 +163,7 @@ MAY_IMPORT = {
     "git_drivers": {"agents"},  # merges the pointer for agents, too
     "library": {"server", "sites"},  # its tools, and uploads; web pages are read as those of a site
     "lint": {"sites"},  # a built site
-    "markdown": {"sites"},  # its pages, and what it knows of the files that were written into it
+    "site_markdown": {"sites"},  # its pages, and what it knows of the files that were written into it
     "server": {"agents", "doc_tests"},  # the skill as a resource; the log of questions
 }
 """Capability -> the capabilities that it may import. There is no circle."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from anvil.markdown import twins
-from anvil.markdown.twins import SiteLinks, SitePlace, TwinLinks, lay_out
+from anvil.site_markdown import paths_and_links
+from anvil.site_markdown.paths_and_links import MarkdownLinks, SiteLinks, SitePlace, lay_out
 
 
 def place(html: str, address: str | None = None, base: str | None = None) -> SitePlace:
@@ -52,7 +52,7 @@ PLACES = [
     place("flat/index.html", "flat"),
     place("a/b:c.html", "a/b:c.html"),
 ]
-LINKS = TwinLinks(lay_out(PLACES), SiteLinks(PLACES, "https://x.test/docs/"))
+LINKS = MarkdownLinks(lay_out(PLACES), SiteLinks(PLACES, "https://x.test/docs/"))
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_a_page_without_a_slash_behind_it_may_be_served_with_one() -> None:
 def test_links_to_source_files_lead_to_the_markdown_of_their_pages() -> None:
     places = [place("guide/a/index.html", base="guide/a.md"), place("b/index.html", base="b.md")]
     sources = {"guide/a.md": "guide/a/index.html", "b.md": "b/index.html"}
-    links = TwinLinks(lay_out(places), SiteLinks(places, sources=sources))
+    links = MarkdownLinks(lay_out(places), SiteLinks(places, sources=sources))
     link = links.of("guide/a.md", "guide/a/index.md")
     assert link("../b.md#x") == "../../b/index.md#x"
     assert link("img/pic.png") == "../img/pic.png"
@@ -105,8 +105,8 @@ def test_links_to_source_files_lead_to_the_markdown_of_their_pages() -> None:
 def test_the_path_of_a_site_is_known_from_its_links() -> None:
     places = [place("index.html"), place("guide/index.html"), place("api/x.html")]
     texts = ["[One](/docs/guide/), [two](/docs/api/x.html)", "[three](/docs/), [four](x), ![five](/pic.png)"]
-    assert twins.base_path(texts, places) == "/docs/"
-    assert twins.base_path(["[One](/guide/), [two](/api/x), [three](/download)"], places) == "/"
-    assert twins.base_path([], places) == "/"
-    links = TwinLinks(lay_out(places), SiteLinks(places, base_path="/docs/"))
+    assert paths_and_links.base_path(texts, places) == "/docs/"
+    assert paths_and_links.base_path(["[One](/guide/), [two](/api/x), [three](/download)"], places) == "/"
+    assert paths_and_links.base_path([], places) == "/"
+    links = MarkdownLinks(lay_out(places), SiteLinks(places, base_path="/docs/"))
     assert links.of("guide/", "guide.md")("/docs/api/x.html") == "api/x.md"

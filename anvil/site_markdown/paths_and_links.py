@@ -137,7 +137,7 @@ class SiteLinks:
         return _normal(path[len(self._base_path) :].lstrip("/"))
 
 
-class TwinLinks:
+class MarkdownLinks:
     """The targets of links in the Markdown files of ``layout``; ``site``: where the links of the pages lead."""
 
     def __init__(self, layout: Layout, site: SiteLinks) -> None:

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from anvil.markdown.page_file import MarkdownPage, one_line
+from anvil.site_markdown.page_file import MarkdownPage, one_line
 from anvil.wording import counted
 
 LIST, FULL = "llms.txt", "llms-full.txt"

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from anvil.errors import BuildError
-from anvil.markdown import llms, site_files, twins
-from anvil.markdown.page_file import MarkdownPage
-from anvil.markdown.site_files import MarkdownReport, PlacedPage
-from anvil.markdown.twins import SiteLinks, SitePlace, TwinLinks
+from anvil.site_markdown import llms, paths_and_links, site_files
+from anvil.site_markdown.page_file import MarkdownPage
+from anvil.site_markdown.paths_and_links import MarkdownLinks, SiteLinks, SitePlace
+from anvil.site_markdown.site_files import MarkdownReport, PlacedPage
 from anvil.sites import site_listing
 from anvil.system import safe_files
 from tests.conftest import write
@@ -29,7 +29,7 @@ def publish(
     """Write pages: path of the HTML -> text."""
     write(folder, {html: HEAD for html in pages if not (folder / html).exists() and len(html) < 200})
     places = {html: SitePlace(html, html.removesuffix("index.html"), html.removesuffix("index.html")) for html in pages}
-    layout = twins.lay_out(places.values())
+    layout = paths_and_links.lay_out(places.values())
     return site_files.write(
         folder,
         llms.PublishedSite("Site", "", "https://x.test/"),
@@ -38,7 +38,7 @@ def publish(
             for html, text in pages.items()
             if (files := layout.files[html])
         ),
-        TwinLinks(layout, SiteLinks(places.values(), "https://x.test/")),
+        MarkdownLinks(layout, SiteLinks(places.values(), "https://x.test/")),
         link_html=link_html,
         is_whole=is_whole,
     )

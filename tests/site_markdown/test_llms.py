@@ -7,9 +7,9 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anvil.markdown import llms
-from anvil.markdown.llms import PublishedSite
-from anvil.markdown.page_file import MarkdownPage
+from anvil.site_markdown import llms
+from anvil.site_markdown.llms import PublishedSite
+from anvil.site_markdown.page_file import MarkdownPage
 
 SITE = PublishedSite("Site", "", "https://x.test/")
 

@@ -7,7 +7,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anvil.markdown.page_file import MarkdownPage, page_of, render
+from anvil.site_markdown.page_file import MarkdownPage, page_of, render
 from anvil.text import front_matter
 from anvil.values import Document
 

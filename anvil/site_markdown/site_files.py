@@ -24,11 +24,11 @@ from anvil.errors import BuildError
 from anvil.index_file import verify
 from anvil.index_file.reader import Reader
 from anvil.index_file.table_rows import StoredDocument
-from anvil.markdown import llms, twins
-from anvil.markdown.llms import PublishedSite
-from anvil.markdown.page_file import MarkdownPage, page_of, render
-from anvil.markdown.twins import SiteLinks, SitePlace, TwinLinks, relative
 from anvil.search.pages import page_text
+from anvil.site_markdown import llms, paths_and_links
+from anvil.site_markdown.llms import PublishedSite
+from anvil.site_markdown.page_file import MarkdownPage, page_of, render
+from anvil.site_markdown.paths_and_links import MarkdownLinks, SiteLinks, SitePlace, relative
 from anvil.sites import page_addresses
 from anvil.sites.indexed_pages import SitePage
 from anvil.sites.site_listing import RECORD, Record, read_record
@@ -74,7 +74,7 @@ def write(
     folder: Path,
     site: PublishedSite,
     pages: Iterable[PlacedPage],
-    links: TwinLinks,
+    links: MarkdownLinks,
     *,
     link_html: bool = False,
     is_whole: bool = True,
@@ -323,8 +323,8 @@ def publish(
             (document for document in reader.documents() if document.file_path in pages),
             key=lambda document: _order(pages[document.file_path]),
         )
-        places = {document.file_path: twins.place_of(pages[document.file_path]) for document in stored}
-        layout = twins.lay_out(places.values())
+        places = {document.file_path: paths_and_links.place_of(pages[document.file_path]) for document in stored}
+        layout = paths_and_links.lay_out(places.values())
         url = site.url()
         first = next((document for document in stored if places[document.file_path].address == ""), None)
         summary = first.metadata.get("description") if first is not None else None
@@ -334,7 +334,9 @@ def publish(
         of_site = frozenset(description for description, count in counts.items() if count > 1)
         base_path = "/"
         if not url:
-            base_path = twins.base_path((document.text for document in _documents(reader, stored)), places.values())
+            base_path = paths_and_links.base_path(
+                (document.text for document in _documents(reader, stored)), places.values()
+            )
 
         def placed_pages() -> Iterator[PlacedPage]:
             for document in _documents(reader, stored):
@@ -349,7 +351,7 @@ def publish(
             site.folder,
             PublishedSite(name, summary if isinstance(summary, str) else "", url, mcp_url),
             placed_pages(),
-            TwinLinks(layout, SiteLinks(places.values(), url, base_path)),
+            MarkdownLinks(layout, SiteLinks(places.values(), url, base_path)),
             link_html=link_html,
             progress=progress,
         )

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anvil.markdown.page_file import with_images
+from anvil.site_markdown.page_file import with_images
 from anvil.sites import html_tree
 from anvil.sites.generators import GENERIC
 from anvil.sites.html_to_markdown import Converted, to_markdown
