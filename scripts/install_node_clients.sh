@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Install what tests/e2e drives the server with: the official conformance suite (and the Node 22 it needs), the
+# Install what tests/e2e drives the server with: the official conformance suite (and the Node that they need), the
 # Inspector, mcporter, and the validator of bundles. They go into a cache folder, once; a second run only looks.
 #
 #   scripts/install_node_clients.sh            into ~/.cache/anvil/node-clients
@@ -10,7 +10,7 @@ set -euo pipefail
 
 folder=${ANVIL_NODE_CLIENTS:-${XDG_CACHE_HOME:-$HOME/.cache}/anvil/node-clients}
 packages=(
-  node@22.23.3 @modelcontextprotocol/conformance@0.2.0-alpha.12 @modelcontextprotocol/inspector@0.15.0 mcporter@0.9.0
+  node@24.21.0 @modelcontextprotocol/conformance@0.2.0-alpha.12 @modelcontextprotocol/inspector@2.12.0 mcporter@0.12.3
   @anthropic-ai/mcpb@2.1.2
 )
 

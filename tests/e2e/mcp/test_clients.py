@@ -61,7 +61,7 @@ CALLS: dict[str, dict[str, Any]] = {
     "list_pages": {"prefix": "guides"},
     "get_status": {},
 }
-INSPECTOR_CLI = FOLDER / "node_modules" / "@modelcontextprotocol" / "inspector" / "cli" / "build" / "index.js"
+INSPECTOR_CLI = FOLDER / "node_modules" / "@modelcontextprotocol" / "inspector" / "clients/cli/build/index.js"
 """The client that the program ``mcp-inspector --cli`` starts in a process of its own."""
 CALL_ALL = """
 import { createRuntime } from "mcporter";
@@ -155,13 +155,22 @@ def printed(*words: str | Path) -> Any:
 
 
 def test_inspector_lists_and_calls_tools_over_stdio(stdio: list[str]) -> None:
+    """It also judges whether the schemas of the tools are portable: with an error, --strict exits with 6."""
     target = [*stdio, "--provider", "none"]
-    listed = printed(BIN / "mcp-inspector", "--cli", *target, "--method", "tools/list")["tools"]
+    listed = printed(BIN / "mcp-inspector", "--cli", *target, "--method", "tools/list", "--strict")["tools"]
     assert [tool["name"] for tool in listed] == list(CALLS)
     given = [word for key, value in CALLS["search_docs"].items() for word in ("--tool-arg", f"{key}={value}")]
     result = printed(INSPECTOR_CLI, *target, "--method", "tools/call", "--tool-name", "search_docs", *given)
     assert not result.get("isError"), result
     assert json.loads(result["content"][0]["text"]) == result["structuredContent"]
+
+
+@pytest.mark.parametrize("transport", ["stdio", "http"])
+def test_inspector_verifies_the_skills(stdio: list[str], server: Process, transport: str) -> None:
+    """By the newest revision: the form of each entry, and that each file has the digest and the size that it names."""
+    target = [*stdio, "--provider", "none"] if transport == "stdio" else ["--server-url", server.url]
+    report = printed(INSPECTOR_CLI, *target, "--protocol-era", "modern", "--method", "skills/list", "--verify")
+    assert report["outcome"] == "verified" and [file["status"] for file in report["files"]] == ["verified"], report
 
 
 def test_mcporter_lists_and_calls_tools_over_http(docs: Path, server: Process) -> None:
