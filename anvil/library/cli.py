@@ -319,7 +319,7 @@ def ingest_command(
                 report = opened.ingest_folder(name, library, None, not no_recursive, max_concurrency, progress)
     if report.left_out:
         types = first_of([f"{count} .{ending}" for ending, count in report.left_out.items()], MAX_NAMED_TYPES)
-        output.warn(f"left out, since files of their type are not read: {types}.")
+        output.warn(" ".join([f"left out, since files of their type are not read: {types}.", *report.notes]))
     return _finished(report, summary(report), opened, as_json, quiet)
 
 

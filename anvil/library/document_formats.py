@@ -97,6 +97,10 @@ _COMPOUND = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _SLIDE = re.compile(r"^<!-- Slide number: (\d+) -->$", re.M)
 _BLANK_LINES = re.compile(r"\n{3,}")
 _LIGATURE = re.compile("[\ufb00-\ufb06]")
+_ESCAPED = re.compile(r"(?<=\w)\\_(?=\w)")
+"""What MarkItDown makes of the ``_`` in an identifier, which no search for its name would find."""
+_CUE = re.compile(r"^\s*(?P<start>(?:\d+:)?\d\d:\d\d)[.,]\d{3} --> .*\n(?P<text>(?:.*\S.*\n?)*)", re.M)
+_VOICE = re.compile(r"<v(?:\.[^ >]*)? ([^>]*)>")
 
 
 def pieces(source: OpenFile) -> Iterator[Piece]:
@@ -131,6 +135,12 @@ def _text(source: OpenFile) -> Iterator[Piece]:
     yield Piece(text, note=note)
 
 
+def _code(source: OpenFile) -> Iterator[Piece]:
+    """A block of code: as Markdown, comments would be headings, and the first document of YAML front matter."""
+    text, note = decoded(source.file.read())
+    yield Piece(f"~~~~{source.type}\n{text}\n~~~~", note=note)
+
+
 def _by_markitdown(source: OpenFile) -> Iterator[Piece]:
     from markitdown import StreamInfo, converters
 
@@ -145,12 +155,43 @@ def _by_markitdown(source: OpenFile) -> Iterator[Piece]:
     for name in format_.converters.split():
         converter = getattr(converters, name)()
         if converter.accepts(file, info):
-            # Each takes what it knows of these. Word's titles are not among its headings.
-            style_map = "p[style-name='Title'] => h1:fresh"
-            result = converter.convert(file, info, exiftool_path=shutil.which("exiftool"), style_map=style_map)
-            yield Piece(_titled(_tidy(result.markdown), result.title), note=note)
+            result = converter.convert(file, info, exiftool_path=shutil.which("exiftool"))
+            text = result.markdown if format_.content == "text" else _ESCAPED.sub("_", result.markdown)
+            yield Piece(_titled(_tidy(text), result.title), note=note)
             return
     raise ValueError("nothing like it is in it")
+
+
+def _transcript(source: OpenFile) -> Iterator[Piece]:
+    """What is spoken in a file of subtitles, with the time of each minute. Captions that roll repeat their lines."""
+    text, note = decoded(source.file.read())
+    lines, minute = [""], ""
+    for cue in _CUE.finditer(text.replace("\r\n", "\n")):
+        if cue["start"][:-3] != minute:
+            minute = cue["start"][:-3]
+            lines += ["", f"[{cue['start']}]"]
+        for line in cue["text"].splitlines():
+            spoken = re.sub(r"<[^>]*>", "", _VOICE.sub(r"\1: ", line)).strip()
+            lines += [spoken] if spoken != lines[-1] else []
+    yield Piece("\n".join(lines), note=note)
+
+
+def _word(source: OpenFile) -> Iterator[Piece]:
+    """By mammoth as HTML. MarkItDown's Markdown of that splits identifiers, such as ``max\\_size``, and it fails at a
+    picture that the document only links to."""
+    import mammoth
+    from markitdown.converter_utils.docx.pre_process import pre_process_docx  # formulas
+
+    from anvil.sites.html_page import read_fragment
+
+    html = mammoth.convert_to_html(
+        pre_process_docx(source.file),
+        style_map="p[style-name='Title'] => h1:fresh",  # it is not among the headings
+        convert_image=mammoth.images.img_element(lambda image: {}),
+    ).value
+    for box, mark in (('<input checked="checked" type="checkbox" />', "[x]"), ('<input type="checkbox" />', "[ ]")):
+        html = html.replace(box, mark)
+    yield Piece(read_fragment(html).converted.markdown)
 
 
 def _web_page(source: OpenFile) -> Iterator[Piece]:
@@ -384,9 +425,11 @@ _IMAGE = {"program": "exiftool", "install": "ExifTool (https://exiftool.org)", "
 _SPEECH = {"modules": "speech_recognition pydub", "install": "pip install 'markitdown[audio-transcription]'"}
 FORMATS = (
     Format("md markdown mdx", _text, "text", "text/markdown"),
-    Format("txt text rst adoc org log", _text, "text", "text/plain"),
+    Format("txt text rst adoc asciidoc org log tex tsv", _text, "text", "text/plain"),
+    Format("yaml yml toml", _code, "text", "application/yaml application/toml"),
+    Format("vtt srt", _transcript, "text", "text/vtt application/x-subrip"),
     Format("pdf", _pdf_pages, "other", "application/pdf", "markitdown pdfplumber pypdfium2", when_empty=_SCANNED),
-    Format("docx docm", _by_markitdown, "zip", f"{_OFFICE}.wordprocessingml.document", "mammoth", "DocxConverter"),
+    Format("docx docm", _word, "zip", f"{_OFFICE}.wordprocessingml.document", "mammoth markitdown"),
     Format("pptx pptm", _slides, "zip", f"{_OFFICE}.presentationml.presentation", "pptx", "PptxConverter"),
     Format("xlsx xlsm", _sheets, "zip", f"{_OFFICE}.spreadsheetml.sheet", "openpyxl", when_empty=_STRICT),
     Format("odt", _open_document, "zip", f"{_OPEN}.text"),
@@ -402,11 +445,11 @@ FORMATS = (
         "OutlookMsgConverter",
         install="pip install 'markitdown[outlook]'",
     ),
-    Format("eml", _mail, "other", "message/rfc822"),
+    Format("eml mhtml mht", _mail, "other", "message/rfc822 multipart/related"),
     Format("html htm", _web_page, "text", "text/html application/xhtml+xml", when_empty=_SCRIPTS),
     Format("epub", _by_markitdown, "zip", "application/epub+zip", "", "EpubConverter"),
     Format("csv", _by_markitdown, "text", "text/csv", "", "CsvConverter"),
-    Format("json jsonl", _by_markitdown, "text", "application/json", "", "PlainTextConverter"),
+    Format("json jsonl ndjson", _by_markitdown, "text", "application/json", "", "PlainTextConverter"),
     Format("xml", _by_markitdown, "text", "application/xml text/xml", "", "RssConverter PlainTextConverter"),
     Format("rss", _by_markitdown, "text", "application/rss+xml", "", "RssConverter"),
     Format("atom", _by_markitdown, "text", "application/atom+xml", "", "RssConverter"),
@@ -435,6 +478,12 @@ def looked_for(options: LibraryOptions) -> frozenset[str]:
     and recordings only if they can."""
     of_documents = (ending for ending, format_ in BY_ENDING.items() if format_.install == INSTALL)
     return frozenset([*of_documents, *available(options)])
+
+
+def save_as(endings: Iterable[str]) -> tuple[str, ...]:
+    """A sentence on files that are not read and could be saved as others; none without such an ending."""
+    known = [f".{ending} as .{_SAVE_AS[ending]}" for ending in endings if ending in _SAVE_AS]
+    return (f"Of the files that were left out, save {', '.join(known)}, and add those.",) if known else ()
 
 
 def format_of(file_type: str, options: LibraryOptions) -> Format:
@@ -526,5 +575,5 @@ def _guess(data: bytes) -> str:
         import charset_normalizer
     except ImportError:  # it comes with the extra
         return "cp1252"
-    best = charset_normalizer.from_bytes(sample, cp_isolation=_GUESSED).best()
+    best = charset_normalizer.from_bytes(sample, cp_isolation=_GUESSED, threshold=0.8).best()
     return best.encoding if best is not None else "cp1252"

@@ -96,7 +96,7 @@ def path_of(text: str, parameter: str) -> Path:
 
 _TITLES = {
     "rst": re.compile(r"^(?:(\S)\1{2,}[ \t]*\n[ \t]*)?(?P<title>\S.*)\n([=\-~*#^\"'`+.:_])\3{2,}[ \t]*$", re.M),
-    "adoc": re.compile(r"^= +(?P<title>\S.*)", re.M),
+    **dict.fromkeys(("adoc", "asciidoc"), re.compile(r"^= +(?P<title>\S.*)", re.M)),
     "org": re.compile(r"^#\+title: *(?P<title>\S.*)", re.M | re.I),
 }
 """File type -> how a text that is not Markdown begins with its title."""

@@ -23,7 +23,7 @@ from anvil.index_file.manifest_keys import settings
 from anvil.index_file.writer import DEFAULT_LIBRARY
 from anvil.library import ingestion, lancedb_import, metadata_filter
 from anvil.library.document_chunker import DocumentPart
-from anvil.library.document_formats import BY_ENDING, file_name, format_of, looked_for, type_of
+from anvil.library.document_formats import BY_ENDING, file_name, format_of, looked_for, save_as, type_of
 from anvil.library.ingestion import (
     described,
     described_text,
@@ -291,7 +291,8 @@ class Library(contextlib.AbstractContextManager["Library"]):
             progress=progress or self.progress,
         )
         report = FolderReport.of(str(root), library, results, [*unread, *errors])
-        return replace(report, left_out=dict(left_out.most_common()) or None)
+        endings = dict(left_out.most_common())
+        return replace(report, left_out=endings or None, notes=save_as(endings))
 
     def import_lancedb(
         self, path: str, table: str = "documents", library: str | None = None, progress: Progress | None = None

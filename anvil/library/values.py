@@ -69,7 +69,7 @@ class FolderReport:
             f"Files that are unchanged are not listed, and of the others at most {limit} results and {limit} errors. "
             "list_documents has all documents."
         )
-        return replace(self, results=tuple(results[:limit]), errors=self.errors[:limit], notes=(note,))
+        return replace(self, results=tuple(results[:limit]), errors=self.errors[:limit], notes=(*self.notes, note))
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ import pytest
 
 from anvil.errors import DocumentRejected, DocumentTooLarge, UnsupportedFormat
 from anvil.library.converter import Converter
-from anvil.library.document_formats import available, decoded, format_of, looked_for
+from anvil.library.document_formats import available, decoded, format_of, looked_for, save_as
 from anvil.library.settings import LibraryOptions
 from tests.support import documents, fork_server
 
@@ -142,6 +142,41 @@ def test_office_files_with_macros_are_read_as_those_without(converter: Converter
     assert "beta" in converted(converter, documents.pptx(tmp_path / "a.pptm", [("One", "beta")]))
 
 
+TRANSCRIPT = b"""WEBVTT
+
+NOTE made by a program
+
+1
+00:07.000 --> 00:09.000 align:start
+<v.loud Ada>High <c.big>water</c>
+
+00:08.000 --> 00:10.000
+is at noon.
+
+00:09.000 --> 00:11.000
+is at noon.
+
+01:02:07.500 --> 01:02:09.000
+Thank you.
+"""
+SAVED_PAGE = b"""From: <Saved by Blink>
+Subject: Tides
+MIME-Version: 1.0
+Content-Type: multipart/related; type="text/html"; boundary="=_"
+
+--=_
+Content-Type: text/html
+
+<html><head><title>Tides</title></head><body><h1>Tides</h1><p>They come twice.</p></body></html>
+--=_
+Content-Type: text/css
+Content-Location: cid:a@example.org
+
+p { color: red }
+--=_--
+"""
+
+
 # --- each format, by real files ----------------------------------------------------------------------------------
 
 
@@ -161,6 +196,21 @@ def test_office_files_with_macros_are_read_as_those_without(converter: Converter
         ("a.json", lambda path: path.write_text('{"lamp": true}'), '{"lamp": true}'),
         ("a.xml", lambda path: path.write_text("<?xml version='1.0'?><r><a>lamp</a></r>"), "<a>lamp</a>"),
         ("a.zip", lambda path: documents.archive(path, {"in/a.csv": b"x,y\n1,2\n", "b.txt": b"hello"}), "| 1 | 2 |"),
+        (
+            "a.yaml",
+            lambda path: path.write_text("---\n# A lamp.\nlamp: on\n---\nhorn: off\n"),
+            "~~~~yaml\n---\n# A lamp.\nlamp: on\n---\nhorn: off\n",
+        ),
+        (
+            "a.vtt",
+            lambda path: path.write_bytes(TRANSCRIPT.replace(b"\n", b"\r\n")),
+            "[00:07]\nAda: High water\nis at noon.\n\n[01:02:07]\nThank you.",
+        ),
+        (
+            "a.mht",
+            lambda path: path.write_bytes(SAVED_PAGE),
+            '# Tides\n\nFrom: "Saved by Blink"\n\n# Tides\n\nThey come twice.',
+        ),
         ("a.html", lambda path: path.write_bytes(b"<html><body><p>cr\xe8me</p></body></html>"), "crème"),
     ],
     ids=lambda value: value if isinstance(value, str) and len(value) < 8 else "",
@@ -169,6 +219,45 @@ def test_formats(converter: Converter, tmp_path: Path, name: str, make: Callable
     path = tmp_path / name
     make(path)
     assert wanted in converted(converter, path)
+
+
+def test_a_word_document_keeps_identifiers_and_boxes_and_loses_no_text_by_a_missing_picture(
+    converter: Converter, tmp_path: Path
+) -> None:
+    path = documents.docx(tmp_path / "a.docx", "max_size", "Set max_size.")
+    box = (
+        '<w:p><w:sdt><w:sdtPr><w14:checkbox xmlns:w14="http://schemas.microsoft.com/office/word/2010/wordml">'
+        '<w14:checked w14:val="1"/></w14:checkbox></w:sdtPr><w:sdtContent><w:r><w:t>\u2612</w:t></w:r></w:sdtContent>'
+        "</w:sdt><w:r><w:t> Lit</w:t></w:r></w:p>"
+    )
+    drawing = (
+        '<w:p><w:r><w:drawing><wp:inline xmlns:wp="http://schemas.openxmlformats.org/drawingml/2006/'
+        'wordprocessingDrawing"><wp:docPr id="1" name="a" descr="A lamp"/><a:graphic xmlns:a="http://schemas.'
+        'openxmlformats.org/drawingml/2006/main"><a:graphicData><pic:pic xmlns:pic="http://schemas.openxmlformats.org'
+        '/drawingml/2006/picture"><pic:blipFill><a:blip r:embed="rId99"/></pic:blipFill></pic:pic></a:graphicData>'
+        "</a:graphic></wp:inline></w:drawing></w:r></w:p>"
+    )
+    link = (
+        '<Relationship Id="rId99" Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/image" '
+        'Target="https://example.org/a.png" TargetMode="External"/></Relationships>'
+    )
+    with zipfile.ZipFile(path) as archive:
+        files = {name: archive.read(name) for name in archive.namelist()}
+    main, links = "word/document.xml", "word/_rels/document.xml.rels"
+    files[main] = files[main].replace(b"<w:sectPr", f"{box}{drawing}<w:sectPr".encode())
+    files[links] = files[links].replace(b"</Relationships>", link.encode())
+    text = converted(converter, documents.archive(path, files))
+    assert text == "# max_size\n\nSet max_size.\n\n[x] Lit\n\nA lamp\n\n"
+
+
+def test_identifiers_in_tables_of_slides_are_found_by_their_names(converter: Converter, tmp_path: Path) -> None:
+    import pptx
+
+    deck = pptx.Presentation()
+    table = deck.slides.add_slide(deck.slide_layouts[6]).shapes.add_table(1, 1, 0, 0, 9, 9).table
+    table.cell(0, 0).text = "max_size"
+    deck.save(str(tmp_path / "a.pptx"))
+    assert "max_size" in converted(converter, tmp_path / "a.pptx")
 
 
 def test_the_title_of_a_web_page_is_its_heading(converter: Converter, tmp_path: Path) -> None:
@@ -228,8 +317,8 @@ def test_text_needs_nothing_and_is_not_changed(tmp_path: Path, monkeypatch: pyte
     assert converted(converter, tmp_path / "a.md") == text
     with pytest.raises(UnsupportedFormat, match=r"pip install 'anvil-docs\[library\]'"):
         converter.parts(tmp_path / "a.pdf", "pdf", "a.pdf")
-    own = "md markdown mdx txt text rst adoc org log odt odp ods eml html htm zip"
-    assert available(OPTIONS) == tuple(own.split())
+    texts = "md markdown mdx txt text rst adoc asciidoc org log tex tsv yaml yml toml vtt srt"
+    assert available(OPTIONS) == tuple(f"{texts} odt odp ods eml mhtml mht html htm zip".split())
 
 
 @pytest.mark.parametrize(
@@ -241,6 +330,11 @@ def test_text_needs_nothing_and_is_not_changed(tmp_path: Path, monkeypatch: pyte
         ("gb18030", "gb18030", "这是一个中文说明文件。索引保存在一个文件中。\n"),
         ("big5hkscs", "big5hkscs", "這是一個中文說明檔案。索引保存在一個檔案中。\n"),
         ("cp949", "code page 949", "이것은 한국어 설명서입니다. 색인은 하나의 파일에 저장됩니다.\n"),
+        (
+            "cp949",
+            "code page 949",
+            "JSX를 사용하면 JavaScript 파일에 HTML과 비슷한 마크업을 작성할 수 있어요.\n",
+        ),
         ("cp1251", "code page 1251", "Это русское руководство. Индекс хранится в одном файле.\n"),
         ("cp866", "code page 866", "Однажды в студеную зимнюю пору я из лесу вышел.\n"),
         ("cp1253", "code page 1253", "Αυτό είναι ένα ελληνικό εγχειρίδιο.\n"),
@@ -554,3 +648,5 @@ def test_an_unknown_ending_names_the_known(ending: str, told: str) -> None:
 def test_a_type_that_another_program_can_save_as_a_known_one_says_which() -> None:
     with pytest.raises(UnsupportedFormat, match=r"^Files of type \.rtf are not read\. Save it as \.docx"):
         format_of("rtf", OPTIONS)
+    assert save_as(["exe", "rtf"]) == ("Of the files that were left out, save .rtf as .docx, and add those.",)
+    assert save_as(["exe"]) == ()

@@ -119,6 +119,7 @@ DOORS = {
     "re2": ("anvil.search.grep",),
     "sigstore": ("anvil.fetch.attestation",),
     "lancedb": ("anvil.library.lancedb_import",),
+    "mammoth": ("anvil.library",),
     "markitdown": ("anvil.library",),
     "openpyxl": ("anvil.library",),
     "charset_normalizer": ("anvil.library",),
