@@ -31,8 +31,12 @@ MAX_BRACKETS = 1000
 LinkKind = Literal["link", "image", "definition", "wiki", "html link", "html image"]
 _UNSEEN_TAG = lazy_pattern(r"<(?:script|style|svg|template)\b", re.I)
 _IN_LINE = lazy_pattern(r"[^\r\n]+")
-_TOKEN = lazy_pattern(r"\\[^\r\n]|\n[ \t>]*(?=[\r\n])|\r(?!\n)[ \t>]*(?=[\r\n])|!\[|\[|\]")
-"""An escape, the end of a paragraph, or a bracket. Each begins with a character, which makes the search fast."""
+_TOKEN = lazy_pattern(
+    r"\\[^\r\n]|\n[ \t>]*(?=[\r\n])|\r(?!\n)[ \t>]*(?=[\r\n])|!\[|\[|\]"
+    r"|\$\$(?:[^$\r\n]|\$(?!\$)|(?:\r\n?|\n)(?![ \t>]*[\r\n])){0,4000}\$\$"
+)
+"""An escape, the end of a paragraph, a bracket, or a formula, in which ``f[i](x)`` is no link. Each begins with a
+character, which makes the search fast."""
 _WIKI = lazy_pattern(r"(!?)\[\[([^\[\]\r\n|]{1,400})(?:\|[^\[\]\r\n]{0,400})?\]\](?![\(\[:])")
 _SHORTCODE_TARGET = lazy_pattern(r"\(\s*(\{\{[<%][^{}\r\n]{1,400}[>%]\}\}[^)\s]{0,400})\s*\)")
 """A shortcode of Hugo as a target, such as ``({{< ref "page" >}}#part)``."""

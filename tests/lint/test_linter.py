@@ -490,6 +490,9 @@ def test_tables_of_contributors_that_never_end_cost_no_more_time(tmp_path: Path)
 
 def test_where_the_generator_is_not_known_an_anchor_may_leave_out_the_elements_of_a_heading(tmp_path: Path) -> None:
     pages = {"a.md": "# A\n\n### config <span>([root](#a))</span>\n\n[a](#config) [b](#root) [c](#config-root)\n"}
+    gitbook = {"a.md": "# `$SYS.<id>.A` - B\n\n[a](#usdsys.less-than-id-greater-than.a-b) [c](#usdsys.id.a)\n"}
+    report = linted(tmp_path / "gitbook", gitbook, "broken-anchor", others={".gitbook.yaml": ""})
+    assert messages(report) == ["a.md:3 this page has no anchor '#usdsys.id.a'."]
     report = linted(tmp_path / "unknown", pages, "broken-anchor", others={"_config.yml": ""})
     assert messages(report) == ["a.md:5 this page has no anchor '#root'."]
     assert len(linted(tmp_path / "github", pages, "broken-anchor").findings) == 2

@@ -18,6 +18,12 @@ def test_links_and_code_go_on_behind_a_line_end_of_any_kind(end: str) -> None:
     assert [(link.line, link.target) for link in found.links] == [(1, "a.md"), (2, "b.md")]
 
 
+def test_a_formula_has_no_links_and_ends_with_its_paragraph() -> None:
+    text = "$$\nf[i](x) = [a][i]\n$$ [a](a.md)\n\nA PID is in $$ [b](b.md)\n\n$$ [c](c.md) \\$$ $ $$ [d](d.md)\n"
+    found = references.read(text)
+    assert [link.target for link in found.links] == ["a.md", "b.md", "d.md"] and found.undefined == ()
+
+
 def test_ticks_pair_within_a_paragraph_and_not_over_a_fence() -> None:
     text = "`a [x](x.md)\n\nb` [y](y.md)\n\n`c\n~~~\n`[no](no.md)\n~~~\n[z](z.md) `[no](no.md)`\n"
     assert [link.target for link in references.read(text).links] == ["x.md", "y.md", "z.md"]
