@@ -40,7 +40,8 @@ import anvil
 from anvil.embedding.factory import create_provider
 from anvil.index_file import connection, manifest_keys, publish, table_rows, verify
 from anvil.index_file.connection import fill
-from anvil.index_file.writer import Writer, quantized
+from anvil.index_file.table_rows import quantized
+from anvil.index_file.writer import Writer
 from anvil.results import Mode, Page
 from anvil.settings.schema import ChunkingOptions, Config, EmbeddingSettings
 from anvil.values import Chunk, Document, ParsedPage, Section, Window

@@ -39,7 +39,7 @@ sys.path.insert(0, str(ROOT))
 import anvil
 from anvil.embedding.factory import create_provider
 from anvil.formats.data_formats import timestamp
-from anvil.index_file.writer import quantized
+from anvil.index_file.table_rows import quantized
 from anvil.library.converter import Converter
 from anvil.library.ingestion import StagedDocument
 from anvil.library.library import Library

@@ -36,7 +36,8 @@ import anvil
 from anvil.embedding.factory import create_provider
 from anvil.index_file import connection, manifest_keys, publish
 from anvil.index_file.reader import Reader
-from anvil.index_file.writer import Writer, quantized
+from anvil.index_file.table_rows import quantized
+from anvil.index_file.writer import Writer
 from anvil.results import Mode
 from anvil.settings import index_url
 from anvil.settings.schema import ChunkingOptions, Config, EmbeddingSettings

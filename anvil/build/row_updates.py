@@ -17,8 +17,8 @@ from anvil.embedding.provider import Embedded, EmbeddingProvider, Executor, Loca
 from anvil.index_file import manifest_keys
 from anvil.index_file.manifest_keys import OPTIONAL_SETTINGS, SETTINGS, recalled_site
 from anvil.index_file.reader import Reader
-from anvil.index_file.table_rows import ChunkText, most_chunks, window_key
-from anvil.index_file.writer import Writer, quantized
+from anvil.index_file.table_rows import ChunkText, most_chunks, quantized, window_key
+from anvil.index_file.writer import Writer
 from anvil.settings.schema import Chunking, SiteOptions
 from anvil.text import chunker, generator_urls
 from anvil.text.embedding_windows import OVERLAP_TOKENS, cut_windows, window_header
@@ -54,7 +54,7 @@ class StoredVectors:
         return [(index, index.window_keys()) for index in self._indexes]
 
     def get(self, key: bytes) -> bytes | None:
-        """The int8 vector of the text with this :func:`window_key`, of the first index that has one."""
+        """The stored vector of the text with this :func:`window_key`, of the first index that has one."""
         return next((index.vector(windows[key]) for index, windows in self._windows if key in windows), None)
 
 

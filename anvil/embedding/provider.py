@@ -135,7 +135,7 @@ class NoProvider:
 class CachedProvider:
     """An :class:`EmbeddingProvider` that embeds each text once per user: it asks the user's cache first.
 
-    A cached vector is the int8 row that an index stores. It gives the same bytes again when it is written to an index.
+    A cached vector is the row that an index stores. It gives the same bytes again when it is written to an index.
     """
 
     name: str  # this and what follows is the wrapped provider's
@@ -165,8 +165,8 @@ class CachedProvider:
         """(n, dimensions) unit vectors: of the texts that the cache knows from there, of the others by the provider."""
         import numpy as np
 
+        from anvil.index_file.table_rows import quantized, vector_rows
         from anvil.index_file.vector_cache import VectorCache, text_key
-        from anvil.index_file.writer import quantized
 
         if self._cache is None:
             origin = f"{self.digest}\n{self.server}".encode()  # hashed, because an address may hold a secret
@@ -178,8 +178,7 @@ class CachedProvider:
         vectors = np.zeros((len(texts), self.dimensions), np.float32)
         failed: dict[int, str] = {}
         if cached:
-            joined = np.frombuffer(b"".join(stored[keys[row]] for row in cached), np.int8)
-            rows = joined.reshape(len(cached), self.dimensions).astype(np.float32)
+            rows = vector_rows(b"".join(stored[keys[row]] for row in cached), self.dimensions).astype(np.float32)
             vectors[cached] = rows / np.linalg.norm(rows, axis=1, keepdims=True)
         if missing:
             made = self.wrapped.embed([texts[row] for row in missing])

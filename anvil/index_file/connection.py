@@ -20,6 +20,7 @@ from typing import NamedTuple
 import apsw
 
 from anvil.errors import AnvilError, ArtifactMissing, ArtifactRejected, BuildError, IndexBusy
+from anvil.index_file.table_rows import VECTOR_COLUMN
 from anvil.settings.schema import INDEX_FOLDER, INDEX_NAME, SITE_INDEX
 
 MAGIC = b"SQLite format 3\0"
@@ -58,10 +59,10 @@ def schema(dimensions: int, vector_group: int = LARGE.vector_group) -> str:
 
 
 def vector_table(dimensions: int, vector_group: int = LARGE.vector_group) -> str:
-    """The definition of the vector table: one int8 row a window, compared by cosine."""
+    """The definition of the vector table: one row a window, compared by cosine."""
     return (
         f"CREATE VIRTUAL TABLE vectors USING vec0(id integer primary key, "
-        f"embedding int8[{int(dimensions)}] distance_metric=cosine, chunk_size={int(vector_group)});\n"
+        f"embedding {VECTOR_COLUMN.format(int(dimensions))} distance_metric=cosine, chunk_size={int(vector_group)});\n"
     )
 
 

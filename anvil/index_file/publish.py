@@ -296,10 +296,9 @@ class Publication:
                 "INSERT INTO fresh.vectors_chunks VALUES (?, ?, ?, ?)",
                 (group, size, validity, windows.ljust(size * 8, b"\0")),
             )
-            execute(
-                "INSERT INTO fresh.vectors_vector_chunks00 VALUES (?, ?)",
-                (group, b"".join(vector for _, vector in rows).ljust(size * self.dimensions, b"\0")),
-            )
+            blob = b"".join(vector for _, vector in rows)
+            group_bytes = size * table_rows.vector_bytes(self.dimensions)
+            execute("INSERT INTO fresh.vectors_vector_chunks00 VALUES (?, ?)", (group, blob.ljust(group_bytes, b"\0")))
 
     def _put_in_place(self) -> None:
         from concurrent.futures import ThreadPoolExecutor  # most builds write nothing

@@ -22,6 +22,7 @@ from anvil.index_file.table_rows import (
     SectionPlace,
     StoredChunk,
     StoredDocument,
+    VectorRows,
     edition,
     listed_headings,
     section_titles,
@@ -402,20 +403,20 @@ class Reader:
         return [chunks[row] for row in sorted(chunks)]
 
     def windows_of(self, row: int) -> list[tuple[int, int, bytes]]:
-        """(start, end, int8 vector) of a chunk's windows that have one, in order."""
+        """(start, end, stored vector) of a chunk's windows that have one, in order."""
         sql = (
             'SELECT w.start, w."end", v.embedding FROM windows w JOIN vectors v ON v.id = w.id '
             "WHERE w.id BETWEEN ? AND ? ORDER BY w.id"
         )
         return list(self.connection.execute(sql, table_rows.window_range(row, row)))
 
-    def matrix(self) -> tuple[NDArray[np.int64], NDArray[np.int8]]:
-        """All vectors: the chunk row of each (n,), int8 (n, dimensions); in the order of the file."""
+    def matrix(self) -> tuple[NDArray[np.int64], VectorRows]:
+        """All vectors: the chunk row of each (n,), and its numbers (n, dimensions); in the order of the file."""
         windows, vectors = self.window_vectors()
         return windows >> table_rows.WINDOW_BITS, vectors
 
-    def window_vectors(self) -> tuple[NDArray[np.int64], NDArray[np.int8]]:
-        """All vectors: the window of each (n,), int8 (n, dimensions); in the order of the file.
+    def window_vectors(self) -> tuple[NDArray[np.int64], VectorRows]:
+        """All vectors: the window of each (n,), and its numbers (n, dimensions); in the order of the file.
 
         It reads sqlite-vec's own tables, whose definitions :mod:`verify` checks. A scan of the virtual table takes
         fifteen times as long.
@@ -431,9 +432,8 @@ class Reader:
             # The last group has room for more vectors than it holds.
             valid = np.unpackbits(np.frombuffer(validity, np.uint8), bitorder="little").astype(bool)
             ids.append(np.frombuffer(rowids, np.int64)[valid])
-            vectors.append(np.frombuffer(blob, np.int8).reshape(-1, dimensions)[valid])
-        empty = np.empty((0, dimensions), np.int8)
-        return np.concatenate(ids), np.concatenate([empty, *vectors])
+            vectors.append(table_rows.vector_rows(blob, dimensions)[valid])
+        return np.concatenate(ids), np.concatenate([table_rows.vector_rows(b"", dimensions), *vectors])
 
     # --- reuse ----------------------------------------------------------------------------------------------
 
@@ -443,15 +443,15 @@ class Reader:
         return dict(self.connection.execute(sql))
 
     def vector(self, window: int) -> bytes:
-        """The stored int8 vector of a window."""
+        """The stored vector of a window."""
         return bytes(self._one("SELECT embedding FROM vectors WHERE id = ?", window))
 
     def vectors(self, first: int = 0, last: int = MAX_ROW) -> Iterator[tuple[int, bytes]]:
-        """(window id, int8 vector) of the windows ``first`` to ``last`` that have one, by id; from sqlite-vec's own
+        """(window id, stored vector) of the windows ``first`` to ``last`` that have one, by id; from sqlite-vec's own
         tables."""
         if not self.has_vectors():
             return
-        size = int(self.meta()["embedding_dimensions"])
+        size = table_rows.vector_bytes(int(self.meta()["embedding_dimensions"]))
 
         @lru_cache(64)  # neighbours are mostly in one group, which is a blob of dozens of vectors
         def group(number: int) -> bytes:

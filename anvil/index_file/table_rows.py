@@ -15,11 +15,15 @@ import re
 from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from anvil.errors import BuildError
 from anvil.formats.characters import line_ends
 from anvil.values import SEPARATOR, ChunkMetadata
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 DOCUMENT_BITS = 18
 DOCUMENT_SLOT_BITS = 12
@@ -240,3 +244,39 @@ def listed_headings(paths: Sequence[tuple[str, int]]) -> tuple[str, ...]:
 
 
 _NUMBERED = re.compile(r"(.*) \[\d+\]", re.DOTALL)
+
+
+# --- vectors ---------------------------------------------------------------------------------------------
+
+VECTOR_COLUMN = "int8[{}]"
+"""The type of the column in the table of vectors, with the dimensions."""
+VECTOR_VALUE = "vec_int8(?)"
+"""A stored vector as a value of that column."""
+VectorRows: TypeAlias = "NDArray[np.int8]"
+"""Stored vectors as numbers: (n, dimensions)."""
+
+
+def quantized(vectors: NDArray[np.float32]) -> list[bytes]:
+    """Unit vectors (n, dimensions) as int8 rows. The largest number of each row becomes 127 or -127.
+
+    A cosine does not depend on lengths, so each row can have its own scale. No value is clipped, and the error of a
+    cosine stays below .001 at 384 dimensions.
+    """
+    import numpy as np
+
+    # A vector that could not be made is all 0. Why not fewer bits: docs/performance-method.md, "Choices in the size of
+    # an index".
+    peaks = np.maximum(np.abs(vectors).max(axis=1, keepdims=True), 1e-30)
+    return [row.tobytes() for row in np.rint(vectors * (127 / peaks)).astype(np.int8)]
+
+
+def vector_bytes(dimensions: int) -> int:
+    """The size of one vector of :func:`quantized`."""
+    return dimensions
+
+
+def vector_rows(stored: bytes, dimensions: int) -> VectorRows:
+    """The numbers of one or more vectors of :func:`quantized`, joined: (n, dimensions)."""
+    import numpy as np
+
+    return np.frombuffer(stored, np.int8).reshape(-1, dimensions)

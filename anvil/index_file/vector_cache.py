@@ -19,6 +19,7 @@ from pathlib import Path
 import apsw
 
 from anvil.errors import ConfigError
+from anvil.index_file.table_rows import vector_bytes
 from anvil.system import user_folders
 
 MAX_BYTES = 512 << 20
@@ -56,7 +57,7 @@ def default_path() -> Path:
 
 
 class VectorCache:
-    """Vectors of one model as int8 rows of ``dimensions`` bytes, by the key of their text. Usable from any thread.
+    """Vectors of one model, as an index stores them, by the key of their text. Usable from any thread.
 
     ``model_digest``: what defines the vectors. No method raises because of the file.
     """
@@ -65,7 +66,7 @@ class VectorCache:
         self, model_digest: str, dimensions: int, path: Path | None = None, max_bytes: int = MAX_BYTES
     ) -> None:
         self._model_digest = model_digest
-        self._dimensions = dimensions
+        self._vector_bytes = vector_bytes(dimensions)
         self._path = path
         self._max_bytes = max_bytes
         self._lock = threading.Lock()
@@ -180,7 +181,7 @@ class VectorCache:
 
     def _is_sound(self, key: bytes, value: object) -> bool:
         """Whether a stored value is a vector of this model's length that was written for this key."""
-        if not isinstance(value, bytes) or len(value) != self._dimensions + CHECKSUM_BYTES:
+        if not isinstance(value, bytes) or len(value) != self._vector_bytes + CHECKSUM_BYTES:
             return False
         vector = value[:-CHECKSUM_BYTES]
         # A stored row is stretched until its peak is 127 or -127 (129 as a byte), so no row is zero.

@@ -434,11 +434,12 @@ def _vectors_are_sound(handle: apsw.Connection, dimensions: int, size: int) -> b
         "SELECT c.chunk_id, c.size, c.validity, c.rowids, v.rowid, typeof(v.vectors), length(v.vectors) "
         "FROM vectors_chunks c LEFT JOIN vectors_vector_chunks00 v ON v.rowid = c.chunk_id ORDER BY c.chunk_id"
     ).fetchall()
+    group_bytes = size * table_rows.vector_bytes(dimensions)
     for number, group in enumerate(groups):
         group_rows = stored[number * size : (number + 1) * size]
         validity = ((1 << len(group_rows)) - 1).to_bytes(size // 8, "little")
         row_blob = group_rows.tobytes().ljust(size * 8, b"\0")
-        if group != (number + 1, size, validity, row_blob, number + 1, "blob", size * dimensions):
+        if group != (number + 1, size, validity, row_blob, number + 1, "blob", group_bytes):
             return False
     parts: int = handle.execute("SELECT count(*) FROM vectors_vector_chunks00").get
     return len(groups) == parts == -(-len(stored) // size)

@@ -27,8 +27,7 @@ from anvil.text.query import derived_terms
 from anvil.values import Chunk, Document, ParsedPage, Window
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    pass
 
 DEFAULT_LIBRARY = "default"
 
@@ -223,8 +222,9 @@ class Writer:
         return [row[0] for row in rows]
 
     def put_vectors(self, vectors: Iterable[tuple[int, bytes]]) -> None:
-        """Store int8 vectors by window id."""
-        self.connection.executemany("INSERT INTO vectors (id, embedding) VALUES (?, vec_int8(?))", vectors)
+        """Store vectors of :func:`table_rows.quantized` by window id."""
+        insert = f"INSERT INTO vectors (id, embedding) VALUES (?, {table_rows.VECTOR_VALUE})"
+        self.connection.executemany(insert, vectors)
 
     def chunks_without_vectors(self, after: int, limit: int) -> list[ChunkText]:
         """Up to ``limit`` chunks after row ``after`` that lack windows, or whose windows lack vectors, by row."""
@@ -313,20 +313,6 @@ class Writer:
         # the checksum is set when it is published
         self.set_meta({**manifest_keys.of_rows(self.reader), "digest": digest, "checksum": None})
         return digest
-
-
-def quantized(vectors: NDArray[np.float32]) -> list[bytes]:
-    """Unit vectors (n, dimensions) as int8 rows. The largest number of each row becomes 127 or -127.
-
-    A cosine does not depend on lengths, so each row can have its own scale. No value is clipped, and the error of a
-    cosine stays below .001 at 384 dimensions.
-    """
-    import numpy as np
-
-    # A vector that could not be made is all 0. Why not fewer bits: docs/performance-method.md, "Choices in the size of
-    # an index".
-    peaks = np.maximum(np.abs(vectors).max(axis=1, keepdims=True), 1e-30)
-    return [row.tobytes() for row in np.rint(vectors * (127 / peaks)).astype(np.int8)]
 
 
 class _UsedIds:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from anvil.embedding.provider import EmbeddingProvider
 from anvil.index_file import table_rows
 from anvil.index_file.fts_table import tokenizer
+from anvil.index_file.table_rows import VectorRows, vector_rows
 from anvil.library.library_file import Damage
 from anvil.library.metadata_filter import Filter
 from anvil.library.stored_documents import LibraryReader
@@ -60,7 +61,7 @@ class LibraryIndex(KeywordTables):
         self._vectors: VectorIndex | None = None
         self._owners: NDArray[np.int64] = np.empty(0, np.int64)
         """The row of each vector's passage."""
-        self._stored: NDArray[np.int8] = np.empty((0, 0), np.int8)
+        self._stored: VectorRows = vector_rows(b"", 1)
         """The vectors, in the same order."""
 
     def refresh(self) -> bool:

@@ -20,7 +20,7 @@ from anvil.formats.data_formats import canonical, timestamp
 from anvil.index_file import table_rows
 from anvil.index_file.manifest_keys import SETTINGS
 from anvil.index_file.reader import Reader
-from anvil.index_file.table_rows import SearchedText
+from anvil.index_file.table_rows import SearchedText, VectorRows
 from anvil.index_file.writer import Writer, copy_rows
 from anvil.library.ingestion import StagedDocument
 from anvil.library.library_file import Damage, metadata, typed, writing
@@ -153,12 +153,12 @@ class LibraryReader(Reader):
             raise Damage("a passage has a row that no document has")
         return rows
 
-    def document_vectors(self, document: int, dimensions: int) -> tuple[NDArray[np.int64], NDArray[np.int8]]:
-        """One document's vectors: the chunk row of each (n,), int8 (n, dimensions); by window."""
+    def document_vectors(self, document: int, dimensions: int) -> tuple[NDArray[np.int64], VectorRows]:
+        """One document's vectors: the chunk row of each (n,), and its numbers (n, dimensions); by window."""
         import numpy as np
 
         rows = list(self.vectors(*table_rows.window_range(*table_rows.chunk_range(document))))
-        vectors = np.frombuffer(b"".join(vector for _, vector in rows), np.int8).reshape(-1, dimensions)
+        vectors = table_rows.vector_rows(b"".join(vector for _, vector in rows), dimensions)
         return np.array([row for row, _ in rows], np.int64) >> table_rows.WINDOW_BITS, vectors
 
     def fitting(self, filter_: Filter) -> list[int]:

@@ -294,8 +294,7 @@ class VectorWorker(Worker):
     def _embed(self, copy: MemoryCopy, rows: list[ChunkText]) -> tuple[list[ChunkVectors], str | None]:
         """The windows and vectors of each chunk, and the reason of a failure."""
         from anvil.build.row_updates import cut
-        from anvil.index_file.table_rows import window_key
-        from anvil.index_file.writer import quantized
+        from anvil.index_file.table_rows import quantized, window_key
         from anvil.live.memory_copy import ChunkVectors
 
         windows_of_rows = cut(rows, copy.provider)

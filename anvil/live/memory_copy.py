@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class ChunkVectors(NamedTuple):
-    """A chunk, its windows, and their int8 vectors; None where one could not be made."""
+    """A chunk, its windows, and their vectors as an index stores them; None where one could not be made."""
 
     chunk: ChunkText
     windows: Sequence[Window]
@@ -383,7 +383,7 @@ class MemoryCopy:
         return self._writable().chunks_lacking_vectors(rows)
 
     def artifact_vectors(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:
-        """Reuse key -> int8 vector, of the keys that the artifact has vectors for."""
+        """Reuse key -> stored vector, of the keys that the artifact has vectors for."""
         if self._stored is None or not self.matched:
             return {}
         vectors = {key: self._stored.get(key) for key in keys}

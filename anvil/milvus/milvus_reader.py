@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from anvil.errors import ArtifactMissing, ArtifactRejected, FormatTooNew
 from anvil.index_file import table_rows
-from anvil.index_file.table_rows import Edition, SearchedText, SectionPlace, StoredChunk, StoredDocument
+from anvil.index_file.table_rows import Edition, SearchedText, SectionPlace, StoredChunk, StoredDocument, VectorRows
 from anvil.milvus import milvus_collections
 from anvil.milvus.milvus_client import READ_TIMEOUT_S, WRITE_TIMEOUT_S, Client, Gone, Released
 from anvil.text import visible_text
@@ -332,7 +332,7 @@ class MilvusReader:
         )[0]
         return [(int(hit["id"]), float(hit["distance"])) for hit in hits]
 
-    def vectors(self, rows: Collection[int]) -> tuple[NDArray[np.int64], NDArray[np.int8]]:
+    def vectors(self, rows: Collection[int]) -> tuple[NDArray[np.int64], VectorRows]:
         import numpy as np
 
         chunks = self.entities(rows)

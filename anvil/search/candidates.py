@@ -1,7 +1,7 @@
 """The candidates of an SQLite index: its keyword index, and its vectors in memory.
 
 Tables in memory are built at their first use and stay. Cosines of a query with all vectors are exact. Rows of vectors
-stay int8, as they are stored: a block at a time is converted to floats in the processor's cache, because reading memory
+stay as they are stored: a block at a time is converted to floats in the processor's cache, because reading memory
 takes most of the time.
 """
 
@@ -20,7 +20,7 @@ from anvil.errors import ArtifactRejected
 from anvil.formats import patterns
 from anvil.index_file.fts_table import tokenizer
 from anvil.index_file.reader import Reader
-from anvil.index_file.table_rows import SearchedText
+from anvil.index_file.table_rows import SearchedText, VectorRows
 from anvil.search import ranking
 from anvil.search.ranking import NO_FACTORS, PAGE_WEIGHT, SCORE_DIGITS, Near, Nearness, PageFactors, RowSet, factors
 from anvil.text import query as lexicon
@@ -36,13 +36,13 @@ TWO_THREADS_FROM_ROWS = 16 * BLOCK_ROWS
 class VectorIndex:
     """Cosines of chunks, from the vectors of their windows.
 
-    ``rows``: int8 (n, dimensions), of any length. ``owners`` (n,): the position of each row's chunk.
+    ``rows``: (n, dimensions), of any length. ``owners`` (n,): the position of each row's chunk.
     ``documents`` (chunks,): the document of each position; chunks of one document are neighbours.
     """
 
     def __init__(
         self,
-        rows: NDArray[np.int8],
+        rows: VectorRows,
         owners: NDArray[np.intp],
         documents: NDArray[np.int64],
         before: VectorIndex | None = None,
@@ -136,11 +136,11 @@ class VectorIndex:
 
 
 def nearest_pairs(
-    rows: NDArray[np.int8], owners: NDArray[np.int64], apart: Sequence[Mapping[int, int]], threshold: float, limit: int
+    rows: VectorRows, owners: NDArray[np.int64], apart: Sequence[Mapping[int, int]], threshold: float, limit: int
 ) -> list[tuple[int, int, float]]:
     """Pairs of chunks (owner, owner, cosine of their mean vectors) from ``threshold`` on, nearest first.
 
-    ``rows``: int8 (n, dimensions), of any length. ``owners`` (n,): the chunk of each row. ``apart``: mappings chunk ->
+    ``rows``: (n, dimensions), of any length. ``owners`` (n,): the chunk of each row. ``apart``: mappings chunk ->
     group; two chunks of the same group are not a pair.
     """
     names, places = np.unique(owners, return_inverse=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from anvil.index_file.reader import Reader
-from anvil.index_file.table_rows import StoredChunk
+from anvil.index_file.table_rows import StoredChunk, VectorRows
 from anvil.search.pages import page_text
 from anvil.values import MIN_DUPLICATE_CHARS
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    ChunkVectors = tuple[NDArray[np.int64], NDArray[np.int8], Mapping[int, StoredChunk]]
+    ChunkVectors = tuple[NDArray[np.int64], VectorRows, Mapping[int, StoredChunk]]
 
 MIN_DUPLICATE_COSINE = 0.95
 """The cosine from which two chunks are near duplicates. Title and breadcrumb are part of the embedded text."""
@@ -186,7 +186,7 @@ def _hash(body: str) -> bytes:
 
 
 def _near_duplicates(
-    owners: NDArray[np.int64], rows: NDArray[np.int8], chunks: Mapping[int, StoredChunk], limit: int = MAX_PAIRS
+    owners: NDArray[np.int64], rows: VectorRows, chunks: Mapping[int, StoredChunk], limit: int = MAX_PAIRS
 ) -> tuple[Pair, ...]:
     from anvil.search.candidates import nearest_pairs
 

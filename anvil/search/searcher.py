@@ -22,7 +22,7 @@ from anvil.embedding.provider import EmbeddingProvider
 from anvil.errors import AnvilError, ConfigError
 from anvil.formats import patterns
 from anvil.index_file.reader import IndexReader
-from anvil.index_file.table_rows import CHUNK_BITS, SectionPlace, StoredChunk, speaks
+from anvil.index_file.table_rows import CHUNK_BITS, SectionPlace, StoredChunk, speaks, vector_rows
 from anvil.requests import SearchRequest
 from anvil.results import Freshness, Hit, SearchResult
 from anvil.search import confidence, page_versions, ranking, result_texts, spelling
@@ -351,7 +351,7 @@ class Searcher:
             return None
         best, highest = None, -2.0
         for start, end, stored in self.index.reader.windows_of(row):
-            values = np.frombuffer(stored, np.int8).astype(np.float32)
+            values = vector_rows(stored, len(vector))[0].astype(np.float32)
             cosine = round(float(values @ vector) / max(float(np.linalg.norm(values)), 1e-9), SCORE_DIGITS)
             if cosine > highest:
                 best, highest = (start, end), cosine

@@ -10,8 +10,8 @@ import pytest
 
 import anvil
 from anvil.embedding.provider import CachedProvider, EmbeddingProvider
+from anvil.index_file.table_rows import quantized
 from anvil.index_file.vector_cache import default_path
-from anvil.index_file.writer import quantized
 from tests.conftest import PAGES, write
 
 

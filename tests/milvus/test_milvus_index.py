@@ -16,7 +16,7 @@ from anvil.documents.working_tree import WorkingTree
 from anvil.embedding.provider import Embedded
 from anvil.errors import ArtifactMissing, ConfigError, NotFound, ProviderError, SourceError, Unreachable
 from anvil.index_file.reader import Reader
-from anvil.index_file.writer import quantized
+from anvil.index_file.table_rows import quantized
 from anvil.live import site_view
 from anvil.live.memory_copy import ChunkVectors, MemoryCopy
 from anvil.milvus import export as exporting
