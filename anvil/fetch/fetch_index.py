@@ -188,7 +188,10 @@ class _Server:
         because a new index can be published between two requests."""
         request = self.request
         limits = request.limits or Limits(size=request.options.max_bytes)
-        authorization = credentials.authorization(self.address, request.is_named_by_user)
+        if isinstance(self.address, GitHubAddress):
+            authorization = github.authorization()
+        else:
+            authorization = credentials.authorization(self.address, request.is_named_by_user)
         for last in (False, True):
             with HttpClient(limits, authorization, request.policy) as http:
                 for candidate in candidates(http, self.address, state, request.head):
