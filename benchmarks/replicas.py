@@ -76,7 +76,13 @@ class Replica:
         response = connection.getresponse()
         text = response.read().decode()
         seconds = time.perf_counter() - began
-        if response.status != 200 or '"isError":true' in text or '\\"notes\\":[]' not in text.replace(" ", ""):
+        events = [json.loads(line[len("data:") :]) for line in text.splitlines() if line.startswith("data:")]
+        answer = events[-1].get("result", {}) if events else {}
+        found = answer.get("structuredContent", {})
+        notes = [
+            note for note in found.get("freshness", {}).get("notes", ()) if not note.startswith("Probably nothing")
+        ]
+        if response.status != 200 or answer.get("isError") or not found or notes:
             sys.exit(f"An answer that is none, or not a whole one ({response.status}): {text[:2000]}")
         return seconds
 

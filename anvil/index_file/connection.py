@@ -169,12 +169,14 @@ def open_artifact(path: Path) -> apsw.Connection:
     with translated(path):
         try:
             handle = apsw.Connection(uri(path.resolve()), flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+            connection = prepared(handle)
+            connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
+            connection.pragma("query_only", True)
+            connection.pragma("cell_size_check", True)  # finds damage in a page when it is read, before it is followed
         except apsw.SQLError as error:  # for an address that SQLite cannot parse
             raise ArtifactRejected(f"{path} cannot be opened ({error}). Copy it to another place.") from error
-        connection = prepared(handle)
-        connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
-        connection.pragma("query_only", True)
-        connection.pragma("cell_size_check", True)  # finds damage in a page when it is read, before it is followed
+        except apsw.IOError as error:
+            raise ArtifactRejected(f"{path} cannot be read ({error}). Check its disk, and try again.") from error
     return connection
 
 

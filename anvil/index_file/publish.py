@@ -10,6 +10,7 @@ it when the process ends, also when the process is killed. The file is removed w
 from __future__ import annotations
 
 import contextlib
+import errno
 import itertools
 import os
 import shutil
@@ -94,7 +95,7 @@ def _acquire(lock: Path, deadline: float) -> tuple[apsw.Connection, os.stat_resu
         opened: os.stat_result | None = None
         try:
             opened = lock.stat()  # SQLite made the file if there was none
-            handle.set_busy_handler(lambda _: _wait(deadline))  # in Python, so that Ctrl-C ends the wait
+            handle.set_busy_handler(lambda calls: _wait(lock, calls, deadline))  # in Python: Ctrl-C ends the wait
             handle.pragma("journal_mode", "off")  # nothing is written, so no journal is made
             handle.execute("BEGIN EXCLUSIVE")
             if _is_current(lock, opened):
@@ -105,6 +106,7 @@ def _acquire(lock: Path, deadline: float) -> tuple[apsw.Connection, os.stat_resu
         except (apsw.IOError, apsw.ReadOnlyError, apsw.CantOpenError):  # SQLite's errors for a file that was removed
             if opened is None or _is_current(lock, opened):
                 handle.close()
+                _ensure_lockable(lock.parent)
                 raise
         except BaseException:
             handle.close()
@@ -112,8 +114,29 @@ def _acquire(lock: Path, deadline: float) -> tuple[apsw.Connection, os.stat_resu
         handle.close()
 
 
-def _wait(deadline: float) -> bool:
-    """Sleep a moment; False at the deadline."""
+def _ensure_lockable(folder: Path) -> None:
+    """Raise :class:`BuildError` for a file system without locks, such as of some networks and clusters: to SQLite each
+    lock of it is one that another process holds, or an error of the disk."""
+    try:
+        import fcntl
+        import tempfile
+
+        with tempfile.TemporaryFile(dir=folder) as probe:  # the lock's own file must not be closed: that releases it
+            fcntl.lockf(probe, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except ImportError:  # Windows
+        return
+    except OSError as error:
+        if error.errno in (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP):
+            raise BuildError(
+                f"{folder} is on a file system without locks ({error.strerror}), so that two builds could write at "
+                "once. Name an index on a local disk with --index."
+            ) from None
+
+
+def _wait(lock: Path, calls: int, deadline: float) -> bool:
+    """Sleep a moment; False at the deadline. ``calls``: the number of calls before."""
+    if not calls:
+        _ensure_lockable(lock.parent)
     remaining_s = deadline - time.monotonic()
     if remaining_s <= 0:
         return False

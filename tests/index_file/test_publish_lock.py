@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import _thread
 import contextlib
+import errno
 import os
 import shutil
 import threading
@@ -67,6 +68,20 @@ def test_a_file_in_place_of_the_folder_is_told(tmp_path: Path) -> None:
         shutil.rmtree(tmp_path / "docs")
         (tmp_path / "docs").write_text("")
         raise BuildError("docs/index.db cannot be written.")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there SQLite has other locks")
+def test_a_file_system_without_locks_is_told_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SQLite says that another process holds the lock, and would wait for it."""
+    import fcntl
+
+    def without(*given: object) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    with publish.exclusive(tmp_path / "index.db"):  # which is what SQLite takes each lock for
+        monkeypatch.setattr(fcntl, "lockf", without)
+        with pytest.raises(BuildError, match="without locks"), publish.exclusive(tmp_path / "index.db", 60.0):
+            pass
 
 
 def test_an_interrupt_ends_the_wait_for_a_lock(tmp_path: Path) -> None:
