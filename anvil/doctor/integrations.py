@@ -12,6 +12,7 @@ import shutil
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
@@ -152,6 +153,8 @@ def pre_commit(project: ExaminedProject) -> Iterator[Finding]:
         text = f"{relative(file)} has {listed(ours)}, but pre-commit is not set up in this clone."
         yield Finding("wrong", text, _install_hooks(project, repository.root))
     need_index = [name for name in ours if name in NEED_TRACKED_INDEX]
+    if named := named_indexes(repository.root):
+        project = replace(project, config=replace(project.config, index=str(repository.root / named[0])))
     problem = _without_tracked_index(project, need_index[0]) if need_index else None
     if problem is not None:
         yield problem

@@ -515,6 +515,9 @@ def test_hooks_that_do_not_run(project: Path, tmp_path: Path, monkeypatch: pytes
     hooks = "repos:\n- repo: https://example.com/anvil\n  rev: v1\n  hooks:\n  - id: anvil-check\n"
     write(project, {".pre-commit-config.yaml": "repos: []\n"})
     assert not findings("pre-commit")
+    named = "repos: [{repo: x, hooks: [{id: anvil-build, args: [--index, docs.anvil.db]}]}]"  # as README says
+    write(project, {".pre-commit-config.yaml": named})
+    assert "pre-commit is not set up" in finding("pre-commit").text
     write(project, {".pre-commit-config.yaml": hooks})
     unused, ignored = findings("pre-commit")
     assert (unused.verdict, ignored.verdict) == ("wrong", "wrong") and unused.fix and ignored.fix
