@@ -17,8 +17,8 @@ from anvil.lint.settings import LEVELS
 @click.command("ci", epilog="Example: anvil ci build --docs docs --keep anvil-index")
 @click.argument(
     "mode",
-    metavar="build|check|lint|test|impact|deps|plan|artifact",
-    type=click.Choice(["build", "check", "lint", "test", "impact", "deps", "plan", "artifact"]),
+    metavar="build|check|lint|test|impact|deps|plan",
+    type=click.Choice(["build", "check", "lint", "test", "impact", "deps", "plan"]),
 )
 @options.docs
 @options.index
@@ -79,33 +79,27 @@ from anvil.lint.settings import LEVELS
     default=False,
     help="With impact: also say it in one comment on the pull request, with GITHUB_TOKEN (default: false).",
 )
-@click.option("--artifact-name", metavar="NAME", help="With artifact: the name of the uploaded artifact.")
-@click.option("--artifact-url", metavar="URL", help="With artifact: its download address.")
+@click.option(
+    "--artifact-name", metavar="NAME", help="With build: the artifact of GitHub as which the index will be uploaded."
+)
 @click.option("--summary", metavar="FILE", help="Add the summary to this file (default on GitHub: the step's summary).")
 @options.as_json
-def command(
-    mode: str, artifact_name: str | None, artifact_url: str | None, summary: str | None, as_json: bool, **given: Any
-) -> int:
+def command(mode: str, summary: str | None, as_json: bool, **given: Any) -> int:
     """Build, check, lint or test in a CI job, with warnings at the files, values for later steps and a summary.
 
     On GitHub it writes workflow commands, elsewhere plain lines. An empty option counts as not given. The mode
     'deps' does what 'anvil deps sync' does. 'plan' prints the folder in which to keep the index, and its cache keys.
-    'artifact' adds the place of the uploaded index to the summary. 'impact' names the sections that a pull request
+    'impact' names the sections that a pull request
     probably makes wrong. Exit code 0: done, 1: stale, questions are not answered, findings reach the fail level, or
     documentation of dependencies is missing, 2: an error.
     """
     from anvil.ci import job_modes, runners
-    from anvil.ci.summary import artifact, failure
+    from anvil.ci.summary import failure
 
     chosen: dict[str, Any] = {name: None if value == "" else value for name, value in given.items()}
     ci_options = job_modes.CiOptions(**chosen)
     say = functools.partial(output.say, err=as_json)  # with --json, standard output has the JSON only
     runner = runners.runner(os.environ, say, summary or None)
-    if mode == "artifact":
-        if not artifact_name or not artifact_url:
-            raise click.UsageError("The mode 'artifact' needs --artifact-name and --artifact-url.")
-        runner.summarize(artifact(artifact_name, artifact_url, os.environ.get("GITHUB_REPOSITORY")))
-        return OK
     try:
         is_good, values = job_modes.MODES[mode](ci_options, runner)
     except AnvilError as error:

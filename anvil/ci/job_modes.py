@@ -45,6 +45,7 @@ class CiOptions(OpenRequest):
     keep: str | None = None
     mark_stale: bool = True
     kept_key: str | None = None
+    artifact_name: str | None = None
     tests: str | None = None
     fail_level: FindingLevel | None = None
     base: str | None = None
@@ -105,7 +106,9 @@ def build(options: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
             target = Path(options.keep, INDEX_NAME)
             publish.place(index, target)
             published_manifest.write_manifest(target)
-    runner.summarize(summary.render_index(contents))
+    repository = os.environ.get("GITHUB_REPOSITORY")
+    artifact = (repository, options.artifact_name) if repository and options.artifact_name else None
+    runner.summarize(summary.render_index(replace(contents, artifact=artifact)))
     return True, values
 
 
@@ -319,7 +322,6 @@ def _contents(
     """What the summary says of an index, and of what it has since ``old``: that of the ``base`` branch or, without one,
     of the last run."""
     from anvil.git_drivers import index_diff
-    from anvil.search import content_health
 
     meta, site = reader.meta(), opened.config.site.folder
     return summary.Contents(
@@ -334,7 +336,7 @@ def _contents(
         before=_counts(old) if old else None,
         difference=index_diff.difference(old, reader) if old else None,
         since=pull_request.base_branch() if base else None,
-        health=content_health.examine(reader),
+        pending=reader.lacking_vectors(),
         report=report,
         stale=stale,
     )

@@ -1,8 +1,9 @@
 """The key of the installed program in the Actions cache. The action runs this file before Anvil is installed, so it
 imports the standard library only.
 
-The key depends on all inputs of the installation: system, Python, mode, requested package, and the bytes of the source
-that came with the action. A package without a fixed version gets no key: it would never be updated.
+The key depends on all inputs of the installation: system, Python, mode, requested package, what a file of
+``PIP_CONSTRAINT`` says, and the bytes of the source that came with the action. A package without a fixed version gets
+no key: it would never be updated.
 """
 
 from __future__ import annotations
@@ -16,11 +17,13 @@ from pathlib import Path
 PARTS = ("pyproject.toml", "anvil", "mkdocs_anvil")
 
 
-def key(source: Path, mode: str, package: str) -> str:
+def key(source: Path, mode: str, package: str, constraints: str = "") -> str:
     """The cache key; empty when the installation must not be cached."""
     if package and "==" not in package:
         return ""
     digest = hashlib.sha256(f"{package}\n{sys.version}\n{platform.platform()}".encode())
+    for file in map(Path, constraints.split()):
+        digest.update(file.read_bytes() if file.is_file() else str(file).encode("utf-8", "surrogateescape"))
     for part in PARTS:
         below = sorted((source / part).rglob("*")) if (source / part).is_dir() else [source / part]
         for file in below:
@@ -31,6 +34,7 @@ def key(source: Path, mode: str, package: str) -> str:
 
 
 if __name__ == "__main__":
-    cache_key = key(Path(os.environ["GITHUB_ACTION_PATH"]), os.environ["MODE"], os.environ["PACKAGE"])
+    asked = [os.environ["MODE"], os.environ["PACKAGE"], os.environ.get("PIP_CONSTRAINT", "")]
+    cache_key = key(Path(os.environ["GITHUB_ACTION_PATH"]), *asked)
     with open(os.environ["GITHUB_OUTPUT"], "a", encoding="utf-8") as output:
         output.write(f"key={cache_key}\n")

@@ -20,9 +20,8 @@ from anvil.formats.characters import backticks
 from anvil.git_drivers.index_diff import IndexDifference, PageChange
 from anvil.impact.values import AffectedSection, Impact
 from anvil.lint.settings import LEVELS
-from anvil.search.content_health import Bar, ContentHealth, Spot
 from anvil.system import installation
-from anvil.values import Changes, at_line
+from anvil.values import Changes
 from anvil.wording import counted, full_heading, size
 
 if TYPE_CHECKING:
@@ -36,20 +35,19 @@ MAX_SECTIONS = 6
 """Sections or places named in one row."""
 MAX_CODE_CHARS = 160
 """Characters of a path or breadcrumb."""
-MAX_BAR_CHARS = 30
-"""Characters of the longest bar."""
 
 
 @dataclass(frozen=True, slots=True)
 class Contents:
     """The values that a summary shows.
 
-    ``index`` and ``docs`` are paths as shown. ``after``: how many documents, sections and chunks the index has, and its
-    bytes. ``before`` is that of the last index, ``difference`` the changes
-    since; both are None without a last index. A build has a ``report``, a check has the ``stale`` pages. ``of_site``:
-    the index was built with a site; ``site_folder``: that of a site built by another generator than MkDocs, as shown.
-    ``since``: the branch of ``before`` and ``difference``, None for the last run. ``pages_url``: the address of the
-    pages' folder, with a slash at its end.
+    ``index`` and ``docs`` are paths as shown. ``after``: how many documents, sections, chunks and windows the index
+    has, and its bytes; ``pending``: windows without a vector. ``before`` is ``after`` of the last index, ``difference``
+    the changes since; both are None without a last index. A build has a ``report``, a check has the ``stale`` pages.
+    ``of_site``: the index was built with a site; ``site_folder``: that of a site built by another generator than
+    MkDocs, as shown. ``since``: the branch of ``before`` and ``difference``, None for the last run. ``pages_url``: the
+    address of the pages' folder, with a slash at its end. ``artifact``: as what the index will be uploaded at GitHub,
+    OWNER/REPO and a name.
     """
 
     index: str
@@ -59,22 +57,22 @@ class Contents:
     after: Mapping[str, int]
     before: Mapping[str, int] | None
     difference: IndexDifference | None
-    health: ContentHealth
+    pending: int = 0
     report: BuildReport | None = None
     stale: Changes | None = None
     of_site: bool = False
     site_folder: str | None = None
     since: str | None = None
     pages_url: str | None = None
+    artifact: tuple[str, str] | None = None
 
 
 def render_index(contents: Contents) -> str:
     """The section on a build or a check, with a line break at its end."""
     parts = [f"## {_headline(contents)}", _origin(contents), _numbers(contents), *_changes(contents)]
-    if findings := list(_findings(contents.health)):
-        parts += ["### Worth a look", *findings]
-    if contents.health.chunks:
-        parts += ["### Chunk sizes", _chart(contents.health.chunk_sizes)]
+    if contents.artifact is not None:
+        repository, name = contents.artifact
+        parts.append(f"To fetch it: {code(shlex.join(['anvil', 'pull', f'github:{repository}', f'artifact:{name}']))}")
     return "\n\n".join(parts) + "\n"
 
 
@@ -89,14 +87,6 @@ def way_out(contents: Contents, quoted: Callable[[str], str]) -> str:
 def failure(message: str) -> str:
     """The summary of a run that failed."""
     return f"## Documentation index: failed\n\n{code(message, 1000)}\n"
-
-
-def artifact(name: str, address: str, repository: str | None) -> str:
-    """The address of the uploaded index, and the command that fetches it."""
-    lines = f"Index: [{code(name)}]({quote(address, safe=':/?=&%')})."
-    if repository:
-        lines += f" To fetch it: {code(shlex.join(['anvil', 'pull', f'github:{repository}', f'artifact:{name}']))}"
-    return f"{lines}\n"
 
 
 def dependencies(reports: Sequence[DocsReport]) -> str:
@@ -152,17 +142,17 @@ def _origin(contents: Contents) -> str:
 
 
 def _numbers(contents: Contents) -> str:
-    after, before, health, report = contents.after, contents.before, contents.health, contents.report
+    after, before, report = contents.after, contents.before, contents.report
     names = {"Pages": "documents", "Sections": "sections", "Chunks": "chunks"}
     rows = [(name, f"{after[key]:,}", _grown(key, after, before)) for name, key in names.items()]
     rows.append(("Size", size(after["bytes"]), _grown("bytes", after, before)))
     if report:
-        if health.windows:
+        if after["windows"]:
             rows.append(("Passages embedded", f"{report.embedded:,}", ""))
-            rows.append(("Passages reused", f"{health.windows - health.pending_vectors - report.embedded:,}", ""))
+            rows.append(("Passages reused", f"{after['windows'] - contents.pending - report.embedded:,}", ""))
         rows.append(("Time", f"{report.seconds:.1f} s", ""))
-    if health.pending_vectors:
-        rows.append(("Passages without a vector", f"{health.pending_vectors:,}", ""))
+    if contents.pending:
+        rows.append(("Passages without a vector", f"{contents.pending:,}", ""))
     if before is None:
         return table(("", "now"), [row[:2] for row in rows], "lr")
     return table(("", "now", f"since {_since(contents)}"), rows, "lrr")
@@ -230,61 +220,9 @@ def _sections(page: PageChange) -> str:
     )
 
 
-# --- findings about the pages --------------------------------------------------------------------------------
-
-
-def _findings(health: ContentHealth) -> Iterator[str]:
-    if health.long_sections:
-        title = f"{counted(len(health.long_sections), 'section')} over {health.limit:,} characters, cut into parts"
-        rows = [
-            (
-                code(at_line(spot.file_path, spot.line)),
-                code(full_heading(spot.title, spot.heading_path)),
-                f"{spot.chars:,}",
-            )
-            for spot in health.long_sections
-        ]
-        yield folded(title, listed(("page", "section", "characters"), rows, "llr"))
-    if health.duplicates:
-        title = f"{counted(len(health.duplicates), 'text')} in more than one place"
-        places = [
-            (
-                ", ".join(_place(spot) for spot in spots[:MAX_SECTIONS])
-                + (f", {len(spots) - MAX_SECTIONS} more" if len(spots) > MAX_SECTIONS else ""),
-                f"{spots[0].chars:,}",
-            )
-            for spots in health.duplicates
-        ]
-        yield folded(title, listed(("places", "characters"), places, "lr"))
-    if health.near_duplicates:
-        title = f"{counted(len(health.near_duplicates), 'pair')} of sections with nearly the same text"
-        rows = [(_place(pair.first), _place(pair.second), f"{pair.similarity:.3f}") for pair in health.near_duplicates]
-        yield folded(title, listed(("one", "other", "similarity"), rows, "llr"))
-    for lacking, paths in (("headings", health.without_headings), ("text", health.empty_pages)):
-        if paths:
-            title = f"{counted(len(paths), 'page')} without {lacking}"
-            yield folded(title, listed(("page",), [(code(path),) for path in paths]))
-
-
-def _place(spot: Spot) -> str:
-    return f"{code(at_line(spot.file_path, spot.line))} {code(full_heading(spot.title, spot.heading_path), 80)}"
-
-
 def folded(title: str, body: str) -> str:
     """A block that opens at a click. ``title`` is not escaped: it must not come from documents."""
     return f"<details><summary>{title}</summary>\n\n{body}\n\n</details>"
-
-
-def _chart(bars: Iterable[Bar]) -> str:
-    shown = list(bars)
-    most = max((bar.chunks for bar in shown), default=0) or 1
-    rows = [(f"up to {bar.up_to:,}", f"{bar.chunks:,}", _bar(bar.chunks / most)) for bar in shown]
-    return table(("characters", "chunks", ""), rows, "rrl")
-
-
-def _bar(share: float) -> str:
-    eighths = max(round(share * MAX_BAR_CHARS * 8), 1 if share else 0)  # Unicode has blocks of one to eight eighths
-    return "█" * (eighths // 8) + ("", "▏", "▎", "▍", "▌", "▋", "▊", "▉")[eighths % 8]
 
 
 def listed(head: Sequence[str], rows: Sequence[Sequence[str]], align: str = "") -> str:

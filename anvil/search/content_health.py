@@ -96,11 +96,6 @@ class ContentHealth:
     smallest_pages: tuple[PageSize, ...] = ()
 
 
-def examine(reader: Reader) -> ContentHealth:
-    """The whole report of an index."""
-    return finished(*read_index(reader))
-
-
 def finished(health: ContentHealth, vectors: ChunkVectors | None) -> ContentHealth:
     """The report with its near duplicates, whose search takes the longest. ``vectors``: from :func:`read_index`."""
     return replace(health, near_duplicates=None if vectors is None else _near_duplicates(*vectors))

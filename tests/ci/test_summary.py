@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,37 +18,13 @@ from anvil.ci import summary
 from anvil.ci.runners import visible
 from anvil.ci.summary import Contents
 from anvil.git_drivers.index_diff import IndexDifference, PageChange, SectionChange
-from anvil.search.content_health import Bar, ContentHealth, Pair, Spot
 from anvil.values import Changes
 
 DATA = Path(__file__).parents[1] / "data"
 NASTY = "a|b\n::error::`x`` <script>*_[l](u)&amp;.md"
-BARS = tuple(Bar(up_to, count) for up_to, count in ((250, 3), (500, 160), (1000, 90), (2000, 1), (4000, 0), (6000, 41)))
-HEALTHY = ContentHealth(40, 310, 295, 330, 260_000, 0, 6000, (), (), (), (), (), BARS)
-
-
-def spot(path: str, heading: str, line: int, chars: int = 400) -> Spot:
-    return Spot(path, heading, line, chars)
-
-
-POORLY = ContentHealth(
-    41,
-    312,
-    296,
-    331,
-    266_000,
-    0,
-    6000,
-    long_sections=(spot("reference/cli.md", "Command line > Options", 12, 17_524), spot(NASTY, "A | B", 4, 6_001)),
-    duplicates=(tuple(spot(f"guides/{number}.md", "Install", 3) for number in range(8)),),
-    near_duplicates=(Pair(spot("a.md", "A > Notes", 9), spot("b.md", "B > Notes", 30), 0.9876),),
-    without_headings=tuple(f"notes/{number:02}.md" for number in range(30)),
-    empty_pages=("stub.md",),
-    chunk_sizes=BARS,
-)
 REPORT = BuildReport("built", "x", "0" * 64, 41, 296, 331, 6, 1, Changes(), seconds=1.234)
-AFTER = {"documents": 41, "sections": 312, "chunks": 296, "bytes": 2_112_000}
-BEFORE = {"documents": 40, "sections": 310, "chunks": 297, "bytes": 2_100_000}
+AFTER = {"documents": 41, "sections": 312, "chunks": 296, "windows": 331, "bytes": 2_112_000}
+BEFORE = {"documents": 40, "sections": 310, "chunks": 297, "windows": 330, "bytes": 2_100_000}
 DIFFERENCE = IndexDifference(
     (
         PageChange("changed", "index.md", tuple(SectionChange("changed", f"Home > {n}") for n in range(8))),
@@ -62,11 +39,11 @@ DIFFERENCE = IndexDifference(
 )
 COMMON = ("docs/.anvil/index.db", "docs", "48ba61fc131ec1951505", "3cc14de45525" + "0" * 28)
 CASES = {
-    "first": Contents(*COMMON, AFTER, None, None, HEALTHY, report=REPORT),
-    "changed": Contents(*COMMON, AFTER, BEFORE, DIFFERENCE, POORLY, report=REPORT),
-    "unchanged": Contents(*COMMON, AFTER, AFTER, IndexDifference((), ()), HEALTHY, report=REPORT),
-    "stale": Contents(*COMMON, AFTER, None, None, HEALTHY, stale=Changes(("a.md",), (NASTY,), ("gone.md",))),
-    "fresh": Contents(*COMMON, AFTER, None, None, HEALTHY, stale=Changes()),
+    "first": Contents(*COMMON, AFTER, None, None, report=REPORT),
+    "changed": Contents(*COMMON, AFTER, BEFORE, DIFFERENCE, report=REPORT),
+    "unchanged": Contents(*COMMON, AFTER, AFTER, IndexDifference((), ()), report=REPORT),
+    "stale": Contents(*COMMON, AFTER, None, None, stale=Changes(("a.md",), (NASTY,), ("gone.md",))),
+    "fresh": Contents(*COMMON, AFTER, None, None, stale=Changes()),
 }
 
 
@@ -101,25 +78,25 @@ QUOTE = '"' if os.name == "nt" else "'"
     ],
 )
 def test_the_summary_names_the_command_that_updates_the_index(site: dict[str, Any], way_out: str) -> None:
-    contents = Contents(*COMMON, AFTER, None, None, HEALTHY, stale=Changes(("a.md",)), **site)
+    contents = Contents(*COMMON, AFTER, None, None, stale=Changes(("a.md",)), **site)
     assert way_out in summary.render_index(contents).splitlines()
 
 
 def test_long_lists_are_cut() -> None:
     many = IndexDifference(tuple(PageChange("added", f"{n:05}.md", ()) for n in range(20_000)), ())
-    text = summary.render_index(Contents(*COMMON, AFTER, BEFORE, many, HEALTHY, report=REPORT))
+    text = summary.render_index(Contents(*COMMON, AFTER, BEFORE, many, report=REPORT))
     assert len(text) < 5_000 and "… and 19,975 more." in text
     assert len(summary.code("x" * 9999)) < 200
 
 
-def test_pages_are_linked_to_their_files_and_the_artifact_to_its_place() -> None:
+def test_pages_are_linked_to_their_files_and_the_artifact_is_named() -> None:
     pages = "https://github.test/o/r/blob/0/docs/"
-    told = Contents(*COMMON, AFTER, BEFORE, DIFFERENCE, HEALTHY, report=REPORT, since="main", pages_url=pages)
+    told = Contents(*COMMON, AFTER, BEFORE, DIFFERENCE, report=REPORT, since="main", pages_url=pages)
     text = summary.render_index(told)
     assert f"| [`index.md`]({pages}index.md) | changed |" in text and "| `old.md` | removed |" in text
     assert "### Changed since `main`" in text and "since `main` |" in text
     targets = re.findall(r"\]\((https://github\.test[^)]*)\)", text)
     assert len(targets) == 6 and all(re.fullmatch(r"[A-Za-z0-9:/._~%-]+", each) for each in targets)
-    line = summary.artifact("my index`", "https://github.test/a/1", "o/r")
-    assert "(https://github.test/a/1)" in line and "``anvil pull github:o/r 'artifact:my index`'``" in line
-    assert "anvil pull" not in summary.artifact("index", "https://github.test/a/1", None)
+    assert "anvil pull" not in text
+    uploaded = summary.render_index(replace(told, artifact=("o/r", "my index`")))
+    assert uploaded.endswith("``anvil pull github:o/r 'artifact:my index`'``\n")

@@ -32,7 +32,7 @@ def looked_over(docs: Path, provider: EmbeddingProvider, options: ChunkingOption
     options = options or ChunkingOptions()
     builder.build(WorkingTree(docs, SourceOptions()), index, provider, options, BuildRequest(force=True))
     with verify.open_checked(index) as reader:
-        return content_health.examine(reader)
+        return content_health.finished(*content_health.read_index(reader))
 
 
 def test_good_pages_have_nothing_to_mend(docs: Path, local: EmbeddingProvider) -> None:
@@ -49,7 +49,7 @@ def test_vectors_that_are_still_to_be_made_are_counted(docs: Path, local: Embedd
     with contextlib.closing(MemoryCopy(docs.parent / "none.db", tree, local, defer_vectors=True)) as copy:
         copy.begin_empty(ChunkingOptions())
         copy.read_some(99)
-        found = content_health.examine(copy.reader)
+        found = content_health.finished(*content_health.read_index(copy.reader))
         assert found.pending_vectors == found.chunks == copy.pending == 13 and found.windows == 0
 
 
