@@ -67,7 +67,7 @@ def _first_on_path(folder: Path) -> str:
 
 def packages(project: ExaminedProject) -> Iterator[Finding]:
     """Whether the required packages are installed, are new enough, and load."""
-    required = _required(None)
+    required = _required(_requirements(), None)
     problems: dict[str, str] = {}
     needed = []
     for requirement in required:
@@ -97,7 +97,8 @@ def packages(project: ExaminedProject) -> Iterator[Finding]:
 
 
 def extras(project: ExaminedProject) -> Iterator[Finding]:
-    required = {name: _required(name) for name in EXTRAS}
+    requirements = _requirements()
+    required = {name: _required(requirements, name) for name in EXTRAS}
     there = [name for name, parts in required.items() if parts and all(_version(part.name) for part in parts)]
     missing = [name for name in EXTRAS if name not in there]
     text = f"Installed: {listed(there) or 'none'}."
@@ -127,18 +128,12 @@ def sqlite_vec(project: ExaminedProject) -> Iterator[Finding]:
         yield Finding("wrong", text, installation.line(installation.reinstall("sqlite-vec")))
 
 
-def _required(extra: str | None) -> list[Requirement]:
-    """What this Python needs for an extra, or for Anvil itself; nothing when Anvil is not installed."""
-
-    def holds(requirement: Requirement, extra: str) -> bool:
-        return requirement.marker is None or requirement.marker.evaluate({"extra": extra})
-
-    is_installed = _version(installation.DISTRIBUTION) is not None
-    names = importlib.metadata.requires(installation.DISTRIBUTION) if is_installed else None
-    requirements = _parsed(tuple(names or ()))
-    if extra is None:
-        return [each for each in requirements if holds(each, "")]
-    return [each for each in requirements if holds(each, extra) and not holds(each, "")]
+def _requirements() -> list[Requirement]:
+    """What Anvil itself and all its extras need; nothing when Anvil is not installed."""
+    try:
+        return _parsed(tuple(importlib.metadata.requires(installation.DISTRIBUTION) or ()))
+    except importlib.metadata.PackageNotFoundError:
+        return []
 
 
 @functools.cache
@@ -147,6 +142,17 @@ def _parsed(requirements: tuple[str, ...]) -> list[Requirement]:
     from packaging.requirements import Requirement  # it is one of the packages that may be missing
 
     return [Requirement(each) for each in requirements]
+
+
+def _required(requirements: list[Requirement], extra: str | None) -> list[Requirement]:
+    """What this Python needs for an extra, or for Anvil itself."""
+
+    def holds(requirement: Requirement, extra: str) -> bool:
+        return requirement.marker is None or requirement.marker.evaluate({"extra": extra})
+
+    if extra is None:
+        return [each for each in requirements if holds(each, "")]
+    return [each for each in requirements if holds(each, extra) and not holds(each, "")]
 
 
 def _version(distribution: str) -> str | None:
