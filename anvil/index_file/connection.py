@@ -254,13 +254,14 @@ def fill(target: apsw.Connection, source: apsw.Connection) -> None:
 
 
 def signature(path: Path) -> tuple[int, ...] | None:
-    """Numbers that differ between a file at ``path`` and the next that is renamed there; None without a file."""
+    """Numbers that differ between a file at ``path`` and the next that is there; None without a file."""
     try:
         state = os.stat(path)
     except OSError:
         return None
     # The inode, too: a file that is renamed here may have the last one's size and, if it was copied with it, its time.
-    return state.st_ino, state.st_size, state.st_mtime_ns
+    # The last is the time of the change itself, which no program sets: a file may be written over with its time kept.
+    return state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns
 
 
 @contextlib.contextmanager

@@ -112,7 +112,7 @@ class MemoryCopy:
         """When the artifact's file was made, by its own time (ISO 8601, UTC); None while there is none."""
         if self._artifact is None or self._signature is None:
             return None
-        *_, nanoseconds = self._signature
+        _, _, nanoseconds, _ = self._signature
         return timestamp(nanoseconds // 10**9)
 
     @property

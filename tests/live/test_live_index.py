@@ -793,6 +793,30 @@ def test_a_file_written_over_in_place_is_an_error_once_and_then_read(serving: an
     assert serving.search("silence at night").results[0].metadata.file_path == "guides/alerts.md"
 
 
+@pytest.mark.skipif(os.name == "nt", reason="an open file cannot be written over there")
+def test_an_index_written_over_in_place_with_its_size_and_time_is_read(tmp_path: Path) -> None:
+    """As by a copying program that keeps times; or by somebody who lets in what was never checked."""
+    for name, word in (("a", "anchor"), ("b", "beacon")):
+        docs = write(tmp_path / name, {"p.md": f"# {word}\n\nThe {word} is here.\n"})
+        with anvil.open(docs, provider="none") as made:
+            made.index()
+    index, other = tmp_path / "a/.anvil/index.db", (tmp_path / "b/.anvil/index.db").read_bytes()
+    before = index.stat()
+    assert before.st_size == len(other)
+    with anvil.open(index=index, provider="none") as opened:
+        assert opened.get_page("p.md").title == "anchor"
+        with index.open("r+b") as file:
+            file.write(other)
+        os.utime(index, ns=(before.st_atime_ns, before.st_mtime_ns))
+        assert opened.get_page("p.md").title == "beacon"
+        with index.open("r+b") as file:
+            file.seek(len(other) // 2)
+            file.write(bytes(64))
+        os.utime(index, ns=(before.st_atime_ns, before.st_mtime_ns))
+        with pytest.raises(ArtifactRejected, match=r"damaged|refused"):
+            opened.get_page("p.md")
+
+
 @pytest.mark.parametrize("watch", [True, False])
 def test_answers_are_right_whatever_becomes_of_the_events(
     built: Path, held: Held, watch: bool, monkeypatch: pytest.MonkeyPatch
