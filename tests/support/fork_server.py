@@ -124,6 +124,10 @@ PRELOADED = {
         *("pygments.formatters.html", "pygments.lexers.python", "pygments.lexers.shell", "pygments.styles.default"),
         *_BUILD,
     ),
+    "properdocs": (
+        *("properdocs.__main__", "properdocs.commands.build", "properdocs.contrib.search", "mkdocs_anvil.plugin"),
+        *("anvil.api", "anvil.doc_tests.testing", "apsw", "numpy", "selectolax.lexbor", *_BUILD),
+    ),
     "sphinx": (
         *("sphinx.cmd.build", "sphinx.application", "sphinx.jinja2glue", "sphinx.writers.latex"),
         *(f"sphinx.builders.{name}" for name in ("changes", "dirhtml", "dummy", "epub3", "gettext", "html", "latex")),

@@ -68,10 +68,9 @@ def build(folder: Path, *arguments: str, code: int = 0, **environ: str) -> str:
 def mike(folder: Path, *arguments: str) -> None:
     """Run ``mike``, which finds a generator on the path: ``mkdocs``, and from version 2.2 on ``properdocs`` if that is
     installed."""
-    generators = {"mkdocs": fork_server.command_line("mkdocs"), "properdocs": [sys.executable, "-m", "properdocs"]}
     with tempfile.TemporaryDirectory() as programs:
-        for name, command in generators.items():
-            script(Path(programs, name), f'exec {shlex.join(command)} "$@"')
+        for name in ("mkdocs", "properdocs"):
+            script(Path(programs, name), f'exec {shlex.join(fork_server.command_line(name))} "$@"')
         _mike(folder, arguments, os.pathsep.join([programs, os.environ["PATH"]]))
 
 
