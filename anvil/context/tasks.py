@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, NamedTuple
 
 from anvil.context.settings import TaskMarks
@@ -17,10 +17,10 @@ from anvil.values import Document, Skipped
 TASKS_KEY = "anvil.tasks"
 """The key of the tasks in a document's metadata."""
 LABELS_KEY = "anvil.labels"
-"""That of the labels in its front matter, which are those of all its tasks."""
+"""That of the labels, assignees and status in its front matter, which are labels of all its tasks."""
 MAX_LABELS = 50
 """Labels of a file that are kept: each of its tasks has them all."""
-METADATA_VERSION = 4
+METADATA_VERSION = 5
 """Raised when the same files give other tasks or metadata. An index of an older version is built again."""
 
 _NUMBERED = re.compile(r"[\s>*+-]*(\d+)[.)]\s+\[")
@@ -69,8 +69,9 @@ class TaskedDocuments(SourceWrapper):
         for task in page.tasks:
             number = _NUMBERED.match(lines[task.line - page.first_line]) if task.mark else None
             boxes.append([task.line, task.text, task.mark, task.heading_path, number and number[1], task.group])
-        labels = page.metadata.get("labels") if boxes else None
-        named = [label for label in labels if isinstance(label, str)] if isinstance(labels, list) else []
+        fields = [page.metadata.get(key) for key in ("status", "assignee", "labels")] if boxes else []
+        labels = chain.from_iterable(field if isinstance(field, list) else [field] for field in fields)
+        named = [label for label in labels if isinstance(label, str)]
         own = {TASKS_KEY: boxes, LABELS_KEY: named[:MAX_LABELS]}
         return replace(document, page=page, metadata={**document.metadata, **own})
 

@@ -64,15 +64,20 @@ def test_documents_bring_their_boxes_along(tmp_path: Path) -> None:
     assert documents.scan() is documents.scan()  # the same object while nothing changed, as comparing relies on
 
 
+BACKLOG = "---\nstatus: In Progress\nassignee:\n  - '@ada'\nlabels: ui\n---\n- [ ] It has an owner\n"
+
+
 def test_labels_of_the_front_matter_are_those_of_all_tasks_of_a_file(tmp_path: Path) -> None:
     listed = "---\nlabels:\n  - web-ui\n  - 7\n  - bug\n---\n- [ ] #1 It is saved\n- [x] [P] #2 It is shown\n"
-    root = write(tmp_path, {"specs/1.md": listed, "specs/2.md": "---\nlabels: bug\n---\n- [ ] labels are a list\n"})
+    root = write(tmp_path, {"specs/1.md": listed, "specs/2.md": BACKLOG})
     with Context(Config(), root) as context:
         assert [(each.id, each.labels) for each in context.tasks("all", label="Bug")] == [
             ("#1", ("web-ui", "bug")),
             ("#2", ("P", "web-ui", "bug")),
         ]
         assert [each.id for each in context.tasks(label="web-ui")] == ["#1"] and len(context.tasks()) == 2
+        for label in ("@ada", "in progress", "ui"):
+            assert [each.artifactPath for each in context.tasks(label=label)] == ["specs/2.md"]
 
 
 def test_a_file_has_50_labels_at_most(tmp_path: Path) -> None:
