@@ -281,6 +281,8 @@ class AnvilPlugin(BasePlugin[AnvilConfig]):  # type: ignore[no-untyped-call]
             self._complain(f"The site has no index, because of an error in Anvil ({type(error).__name__}: {error}).")
         else:
             self._report(report, target)
+            if not config.site_url:
+                log.info("Results have no URL: set site_url in mkdocs.yml.")
         finally:
             self._forget()
             if not self._serving:

@@ -29,7 +29,8 @@ def check(site: Path) -> Changes:
 
 
 def test_the_site_carries_its_index_and_a_manifest(site: Path) -> None:
-    assert "4 pages" in sites.build(site, "--strict")
+    told = sites.build(site, "--strict")
+    assert "4 pages" in told and "have no URL" not in told
     index = site / "site/anvil/index.db"
     with anvil.open(index=index, provider="none") as opened:
         found = opened.search("silence at night").results[0].metadata
@@ -470,9 +471,10 @@ def test_what_another_plugin_wrote_is_left_and_told(tmp_path: Path) -> None:
 
 
 def test_an_empty_site_has_an_empty_index(tmp_path: Path) -> None:
-    site = sites.make(tmp_path, {})
+    site = sites.make(tmp_path, {}, site_url="")
     (site / "docs").mkdir(exist_ok=True)
-    assert "0 pages" in sites.build(site)
+    told = sites.build(site)
+    assert "0 pages" in told and "Results have no URL: set site_url" in told
     assert sites.documents(site) == {}
 
 
