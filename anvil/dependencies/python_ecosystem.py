@@ -100,9 +100,11 @@ def _pipfile_lock(text: str) -> NamedPackages:
         if not isinstance(rows, dict) or not all(isinstance(row, dict) for row in rows.values()):
             raise ValueError(f"{group!r} is not a mapping of packages")
         for name, row in rows.items():
-            version = None if {"path", "file"} & {*row} else str(row.get("version", "")).removeprefix("==")
+            is_address = "git" in row or str(row.get("file")).startswith(("http:", "https:"))
+            is_inside = not is_address and not {"path", "file"}.isdisjoint(row)
             # a repository has no version, whether it is one of Git or of Mercurial
-            packages.append((name, ELSEWHERE if "git" in row or version == "" else version))
+            version = None if is_address else str(row.get("version", "")).removeprefix("==")
+            packages.append((name, None if is_inside else version or ELSEWHERE))
     return packages, {}
 
 

@@ -312,17 +312,23 @@ def test_several_files_of_a_project_name_its_packages(tmp_path: Path) -> None:
     """Pipenv has a file of its own, beside the ``pyproject.toml`` of other tools."""
     rows = {
         "default": {"ms": {"version": "==1.2"}, "beside": {"path": ".", "editable": True}, "idna": {"version": "==3"}},
-        "develop": {"ours": {"git": "https://example.org/ours.git", "ref": "00"}, "hgs": {"hg": "https://x.org/hgs"}},
+        "develop": {
+            "ours": {"git": "https://example.org/ours.git", "ref": "00"},
+            "hgs": {"hg": "https://x.org/hgs"},
+            "far": {"file": "https://x.org/far.whl"},
+            "near": {"file": "./near.whl"},
+        },
     }
     pipfile = (
         '[packages]\nMs = "*"\n[dev-packages]\nours = {git = "https://example.org/ours.git"}\nbeside = {path = "."}\n'
-        'hgs = {hg = "https://x.org/hgs"}\n'
+        'hgs = {hg = "https://x.org/hgs"}\nfar = {file = "https://x.org/far.whl"}\nnear = {file = "./near.whl"}\n'
     )
     project = '[project]\nname = "x"\ndependencies = ["idna", "ms"]\n'
     write(tmp_path, {"Pipfile.lock": json.dumps(rows), "Pipfile": pipfile, "pyproject.toml": project})
     assert [
         (each.shown, each.direct, each.elsewhere, each.origin) for each in project_dependencies.dependencies(tmp_path)
     ] == [
+        ("far", True, True, "Pipfile"),
         ("hgs", True, True, "Pipfile"),
         ("idna 3", True, False, "Pipfile.lock"),
         ("ms 1.2", True, False, "Pipfile.lock"),
