@@ -414,6 +414,13 @@ GENERATORS = (
         ignore="#sidebar, section.visible-xs, footer",
     ),
     Generator(
+        "quartz",
+        markup="#quartz-root",
+        content=(".center",),
+        ignore=".content-meta, ul.tags, .breadcrumb-container, footer",
+    ),
+    Generator("yuidoc", markup="body.yui3-skin-sam", content=("#docs-main",), ignore="a[href='#index']"),
+    Generator(
         "esdoc",
         markup="footer > a[href*='esdoc.org']",
         content=(".content",),

@@ -306,10 +306,11 @@ def is_code_group(element: Element | None) -> bool:
 
 
 def is_code(element: Element) -> bool:
-    """Whether a ``<div>`` is code: that of Doxygen, whose lines are elements, and that of Writerside, which is text."""
+    """Whether a ``<div>`` is code: that of Doxygen, whose lines are elements, that of coqdoc, and that of Writerside,
+    which is text."""
     names = classes(element)
-    if "fragment" in names:
-        return html_tree.first(element, "div.line") is not None
+    if "fragment" in names or "code" in names:
+        return html_tree.first(element, "div.line, div.code > .id[title]") is not None
     return not _CODE_AS_TEXT.isdisjoint(names) and html_tree.first(element, "pre") is None
 
 
@@ -321,8 +322,10 @@ def code_text(pre: Element, skipped: Container[int] = frozenset()) -> str:
     for node, begins in html_tree.walk(pre, skipped):
         if node.is_text_node:
             text = node.text_content or ""
-            if pre.tag != "pre" and not text.strip() and node.parent is not None and node.parent.mem_id == pre.mem_id:
+            is_own = node.parent is not None and node.parent.mem_id == pre.mem_id
+            if pre.tag != "pre" and is_own and "\n" in text and not text.strip():
                 continue  # between the lines
+            text = text if pre.tag == "pre" or not ends_line else text.lstrip("\n")  # behind a <br>
             pieces.append(text)
             ends_line = text.endswith("\n") if text else ends_line
         elif node.is_element_node:
@@ -334,7 +337,7 @@ def code_text(pre: Element, skipped: Container[int] = frozenset()) -> str:
                     pieces.append("\n")
                 ends_line = True
     text = "".join(pieces).replace("\r\n", "\n").replace("\r", "\n")
-    lines = (text if pre.tag == "pre" else textwrap.dedent(text)).split("\n")  # indented as the HTML around it
+    lines = (text if pre.tag == "pre" else textwrap.dedent(text.replace("\xa0", " "))).split("\n")  # as around it
     return "\n".join(line.rstrip() for line in lines).strip("\n")  # generators leave blanks where they took marks out
 
 

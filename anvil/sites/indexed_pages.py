@@ -56,6 +56,7 @@ _OF_GENERATOR = {
         (re.compile(r"(?:help|settings)\.html"), "it is a file of the theme"),
     ),
     "esdoc": ((re.compile(r"(?:file/.*|source)\.html"), "it shows source code"),),
+    "yuidoc": ((re.compile(r"files/.*\.html"), "it shows source code"),),
     "doxygen": (
         (
             re.compile(
@@ -76,7 +77,7 @@ _LISTING = re.compile(
 ``Lamp-class-sidebar.html``."""
 
 
-READER_VERSION = 40
+READER_VERSION = 41
 """Raised when a page of HTML gives another Markdown or other facts than before: what is kept of it is read again then,
 as it is when :class:`PageFacts` gets another field."""
 

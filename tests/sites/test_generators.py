@@ -294,6 +294,18 @@ from anvil.sites.page_content import PageRules
             "# trim\n",
         ),
         (
+            "quartz",
+            """<div id="quartz-root"><div class="sidebar"><h2>Explorer</h2></div><div class="center"><h1>Lamps</h1><p
+            class="content-meta">1 min read</p><ul class="tags"><li>oil</ul><article><p>Text.</p></article></div>""",
+            "# Lamps\n\nText.\n",
+        ),
+        (
+            "yuidoc",
+            """<body class="yui3-skin-sam"><div id="api-list">Lamp</div><div id="docs-main"><ul class="tabs"><li><a
+            href="#index">Index</a></ul><h1>Lamp Class</h1></div>""",
+            "# Lamp Class\n",
+        ),
+        (
             "esdoc",
             """<header><a href="./">Home</a></header><div class="content"><h3>trim() <span class="right-info"><a
             href="x">source</a></span></h3></div><footer>by <a href="https://esdoc.org">ESDoc</a></footer>""",

@@ -122,6 +122,11 @@ CASES = {
         '<svg></svg>A title</p><div class="starlight-aside__content"><p>b</p></div></aside>',
         "> [!TIP] A title\n>\n> b",
     ),
+    "code of coqdoc": (
+        '<div class="code">\n<br/>\n<span class="id" title="k">Check</span> <span class="id" title="v">a</span> :=<br/>\n'
+        '&nbsp;| <span class="id" title="v">b</span>.<br/>\n\n<br/>\n</div>',
+        "```\nCheck a :=\n | b.\n```",
+    ),
     "code of Doxygen": (
         '<div class="fragment"><div class="line"><span class="lineno">1</span>if (a) {</div>\n<div class="line">  b();</div>'
         '\n<div class="line"> </div><div class="line">}</div>\n<div class="ttc">b</div></div>',
