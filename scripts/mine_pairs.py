@@ -1,6 +1,6 @@
 """Find pairs of a query and a passage in public documentation: questions to train on, and to judge a ranking by.
 
-``held_out_eval.py`` and ``train_passages.py`` read them. CLONES has a git folder ``<owner>+<name>/repo`` for each
+``held_out_eval.py`` and ``train_models.py`` read them. CLONES has a git folder ``<owner>+<name>/repo`` for each
 project of ``model_projects.toml``, which gives the commit, the documentation folders and the licence. The kinds:
 
 - ``commit``: the subject of a commit, and the section that got most of the lines that it added;

@@ -115,7 +115,7 @@ def bundled(wheel: Path) -> list[Component]:
     with zipfile.ZipFile(wheel) as archive:
         described = json.loads(archive.read(f"{folder}/model.json"))
         contents = {name: archive.read(f"{folder}/{name}") for name in ("model.onnx", "passages.onnx")}
-    purl = PackageURL("huggingface", "sentence-transformers", described["name"])
+    original = PackageURL("huggingface", "sentence-transformers", "all-MiniLM-L6-v2")
     source = Property(name="anvil:model:source_sha256", value=described["source_sha256"])
     apache = [LICENSES.make_from_string("Apache-2.0")]
     return [
@@ -124,11 +124,17 @@ def bundled(wheel: Path) -> list[Component]:
             version=described["digest"][:12],
             type=ComponentType.MACHINE_LEARNING_MODEL,
             description="The embedding model that the package carries.",
-            purl=purl,
-            bom_ref=str(purl),
+            bom_ref=described["name"],
             hashes=[digest(contents["model.onnx"])],
             licenses=apache,
-            pedigree=Pedigree(notes="Converted to 8 bits by scripts/convert_model.py; see MODEL_CARD.md next to it."),
+            pedigree=Pedigree(
+                ancestors=[
+                    Component(
+                        name=original.name, type=ComponentType.MACHINE_LEARNING_MODEL, purl=original, licenses=apache
+                    )
+                ],
+                notes="Trained by scripts/train_models.py; see MODEL_CARD.md next to it.",
+            ),
             properties=[
                 Property(name="anvil:model:file", value=f"{folder}/model.onnx"),
                 Property(name="anvil:model:digest", value=described["digest"]),
@@ -143,7 +149,7 @@ def bundled(wheel: Path) -> list[Component]:
             bom_ref=f"{described['name']}-passages",
             hashes=[digest(contents["passages.onnx"])],
             licenses=apache,
-            pedigree=Pedigree(notes="Trained by scripts/train_passages.py; see MODEL_CARD.md next to it."),
+            pedigree=Pedigree(notes="Trained by scripts/train_models.py; see MODEL_CARD.md next to it."),
             properties=[Property(name="anvil:model:file", value=f"{folder}/passages.onnx"), source],
         ),
     ]

@@ -2,7 +2,7 @@
 
 A vector of a whole text loses single words. Here each token of the question is compared with each token of a passage,
 as a model sees both in their texts: the score is the mean of the best cosines, and the model says how much each token
-of the question counts. The model has the layers of the bundled one, trained further by ``scripts/train_passages.py``,
+of the question counts. The model has the layers of the bundled one, trained further by ``scripts/train_models.py``,
 and shares its table of words, so that only the layers are stored twice.
 
 A score depends on the question and one passage alone: the same bits in any order, with any number of threads.

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Vector: TypeAlias = "NDArray[np.float32]"
 """float32; (dimensions,) for one text, (n, dimensions) for n texts."""
 
-BUNDLED_MODEL = "all-MiniLM-L6-v2"
+BUNDLED_MODEL = "all-MiniLM-L6-v2-docs"
 """The name of the model in Anvil's package, which an empty ``embedding.model`` selects."""
 
 

@@ -584,7 +584,7 @@ def test_the_library(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPa
         library.ingest_content("# A\n\ntext", "a.md")
     assert finding("library").verdict == "ok" and "has 1 document." in finding("library").text
     monkeypatch.setenv("ANVIL_EMBEDDING_PROVIDER", "local")
-    healed("library", "note", "the configured model is all-MiniLM-L6-v2: search uses keywords only")
+    healed("library", "note", "the configured model is all-MiniLM-L6-v2-docs: search uses keywords only")
     with contextlib.closing(apsw.Connection(str(tmp_path / "library.db"))) as library:
         library.execute("UPDATE documents SET metadata = '['")
     found = finding("library")

@@ -556,7 +556,7 @@ def test_another_model_is_named_and_the_library_stays_readable(meaning: Library,
         (tmp_path / "in" / "b.md").write_text("new")
         for take in (lambda: other.ingest_content("new", "b.md"), lambda: other.ingest_folder(str(tmp_path / "in"))):
             with pytest.raises(
-                ConfigError, match=r"made with all-MiniLM-L6-v2; the configured model is none.*--reembed"
+                ConfigError, match=r"made with all-MiniLM-L6-v2-docs; the configured model is none.*--reembed"
             ):
                 take()
         assert other.reembed() == 2
@@ -629,7 +629,7 @@ def test_no_model_is_adopted_once_there_is_a_document(meaning: Library, local: E
             taking = threads.submit(late.ingest_content, "text", "b.md")
             assert waiting.wait(30)
             other.store(stage)
-        with pytest.raises(ConfigError, match="made with all-MiniLM-L6-v2; the configured model is namesake"):
+        with pytest.raises(ConfigError, match="made with all-MiniLM-L6-v2-docs; the configured model is namesake"):
             taking.result(30)
     assert rows(meaning)["windows"] == 1 and is_semantic(meaning)
 
@@ -643,7 +643,7 @@ def test_new_vectors_are_all_there_or_none(meaning: Library, local: EmbeddingPro
     with Library(meaning.path, Config(), Breaking(local)) as other:
         with pytest.raises(ProviderError):
             other.reembed()
-        with pytest.raises(ConfigError, match="made with all-MiniLM-L6-v2"):
+        with pytest.raises(ConfigError, match="made with all-MiniLM-L6-v2-docs"):
             other.ingest_content("text", "b.md")
     assert is_semantic(meaning) and rows(meaning)["windows"] == 2
     assert meaning.ingest_content("text", "b.md").status == "indexed"

@@ -168,7 +168,7 @@ def test_a_private_index_of_another_model_is_embedded_again_without_an_edit(
     with anvil.open(built, background=True) as found:
         (note,) = found.search("alerts").freshness.notes
         assert note == (
-            "Semantic search is off: the index was built with all-MiniLM-L6-v2, and the current model is "
+            "Semantic search is off: the index was built with all-MiniLM-L6-v2-docs, and the current model is "
             "another-model. It is embedded again when no page has changed for a minute; until then, search is by words."
         )
         with pytest.raises(ConfigError) as caught:
@@ -478,7 +478,7 @@ def test_another_model_searches_by_words_and_says_so(built: Path, held: Held, lo
         write(built, {"new.md": "# Quagga\n"})
         result = found.search("quagga")
         assert result.results[0].metadata.file_path == "new.md" and result.freshness.pending_vectors == 0
-        assert "built with all-MiniLM-L6-v2, and the current model is another-model" in result.freshness.notes[0]
+        assert "built with all-MiniLM-L6-v2-docs, and the current model is another-model" in result.freshness.notes[0]
         assert found.search("quagga", mode="keyword").freshness.notes == ()
         with pytest.raises(ConfigError, match="another-model"):
             found.search("quagga", mode="semantic")
@@ -496,10 +496,10 @@ def test_vectors_that_are_not_used_say_what_to_set(docs: Path, tmp_path: Path, m
 
     with anvil.open(docs, tmp_path / "i.db") as built:
         built.index()
-    off, built_with = "Semantic search is off: ", "the index was built with all-MiniLM-L6-v2"
+    off, built_with = "Semantic search is off: ", "the index was built with all-MiniLM-L6-v2-docs"
     asked = f"{off}keywords only were asked for (embedding provider none). To use the index's vectors of "
     way = "set embedding.provider to 'local' and leave embedding.model empty."
-    assert told(Config(embedding=EmbeddingSettings(provider="none"))) == f"{asked}all-MiniLM-L6-v2, {way}"
+    assert told(Config(embedding=EmbeddingSettings(provider="none"))) == f"{asked}all-MiniLM-L6-v2-docs, {way}"
     other = told(Config(embedding=EmbeddingSettings(provider="openai", api_key="k")))
     assert other == f"{off}{built_with}, and the current model is text-embedding-3-small. Rebuild the index, or {way}"
     model = shutil.copytree(Path(anvil.__file__).parent / "embedding/model", tmp_path / "other")
@@ -509,7 +509,7 @@ def test_vectors_that_are_not_used_say_what_to_set(docs: Path, tmp_path: Path, m
     assert told(mine).endswith("the current model is mine. Rebuild the index, or leave embedding.model empty.")
     with anvil.open(docs, tmp_path / "i.db", config=mine) as built:
         built.index()
-    assert told(Config()).endswith("is all-MiniLM-L6-v2. Rebuild the index, or set embedding.model to that model.")
+    assert told(Config()).endswith("is all-MiniLM-L6-v2-docs. Rebuild the index, or set embedding.model to that model.")
     none = told(Config(embedding=EmbeddingSettings(provider="none")))
     assert none == f"{asked}mine, set embedding.provider to 'local' and embedding.model to 'mine'."
 

@@ -88,8 +88,8 @@ def test_the_model_is_a_component_with_licence_and_digest(told: dict[str, Any]) 
     models = {each["name"]: each for each in told["components"] if each["type"] == "machine-learning-model"}
     assert len(models) == 2
     scorer = hashlib.sha256((MODEL / "passages.onnx").read_bytes()).hexdigest()
-    assert models["all-MiniLM-L6-v2-passages"]["hashes"] == [{"alg": "SHA-256", "content": scorer}]
-    model = models["all-MiniLM-L6-v2"]
+    assert models["all-MiniLM-L6-v2-docs-passages"]["hashes"] == [{"alg": "SHA-256", "content": scorer}]
+    model = models["all-MiniLM-L6-v2-docs"]
     described = json.loads((MODEL / "model.json").read_text(encoding="utf-8"))
     content = hashlib.sha256((MODEL / "model.onnx").read_bytes()).hexdigest()
     assert model["name"] == described["name"] and model["licenses"] == [{"license": {"id": "Apache-2.0"}}]
@@ -111,7 +111,11 @@ def test_the_same_environment_gives_the_same_bytes(tmp_path: Path, wheel: Path) 
         subprocess.run(script, check=True, capture_output=True)
     assert files[0].read_bytes() == files[1].read_bytes()
     found = json.loads(files[0].read_bytes())
-    assert {each["name"] for each in found["components"]} == {"all-MiniLM-L6-v2", "all-MiniLM-L6-v2-passages", "needed"}
+    assert {each["name"] for each in found["components"]} == {
+        "all-MiniLM-L6-v2-docs",
+        "all-MiniLM-L6-v2-docs-passages",
+        "needed",
+    }
     assert found["metadata"]["timestamp"] == "2020-02-02T00:00:00+00:00"
 
 

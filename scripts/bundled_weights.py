@@ -1,4 +1,4 @@
-"""The weights of the bundled scorer of passages, read back from its 8-bit graph, to train it on.
+"""The weights of the bundled models, read back from their 8-bit graphs: to train one on, or to run it in fp32.
 
 The graph carries some biases and scales elsewhere than the layers of BERT do; see :mod:`scripts.minilm_graph`. What is
 read here computes the same.
@@ -18,12 +18,13 @@ from scripts.minilm_layers import HIDDEN, LAYERS
 Floats = NDArray[np.float32]
 
 
-def bundled_weights(folder: Path) -> dict[str, Floats]:
-    """Name in the original -> weight, and ``query_weight``, of the scorer in a folder of the embedding model."""
+def bundled_weights(folder: Path, file: str) -> dict[str, Floats]:
+    """Name in the original -> weight, of ``model.onnx`` or ``passages.onnx`` in the folder of the embedding model. The
+    second has a ``query_weight`` too."""
     words = [numpy_helper.to_array(each) for each in onnx.load(folder / "model.onnx").graph.initializer]
     table = max((each for each in words if each.ndim == 2), key=lambda each: each.size)
     scales = next(each for each in words if each.shape == (len(table), 1))
-    graph = onnx.load(folder / "passages.onnx").graph
+    graph = onnx.load(folder / file).graph
     constants = {each.name: numpy_helper.to_array(each) for each in graph.initializer}
     made_by = {name: node for node in graph.node for name in node.output}
     of_kind = {kind: [node for node in graph.node if node.op_type == kind] for kind in {n.op_type for n in graph.node}}
@@ -43,11 +44,12 @@ def bundled_weights(folder: Path) -> dict[str, Floats]:
     none = np.zeros(HIDDEN, np.float32)
     # The positions of the graph include the one token type in use.
     weights = {
-        "query_weight": constants[of_kind["MatMul"][0].input[1]],
         "embeddings.word_embeddings.weight": table.astype(np.float32) * scales,
         "embeddings.position_embeddings.weight": next(c for c in constants.values() if c.shape == (512, HIDDEN)),
         "embeddings.token_type_embeddings.weight": np.zeros((2, HIDDEN), np.float32),
     }
+    if "MatMul" in of_kind:
+        weights["query_weight"] = constants[of_kind["MatMul"][0].input[1]]
     norms = of_kind["LayerNormalization"]
     norm("embeddings.LayerNorm", norms[0])
     for number in range(LAYERS):

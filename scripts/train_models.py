@@ -1,8 +1,10 @@
-"""Train the scorer of passages on questions and commits of public documentation, as two larger models rank for them.
+"""Train the bundled models on questions and commits of public documentation, as two larger models rank for them.
 
-    python scripts/train_passages.py candidates CLONES WORK
-    python scripts/train_passages.py train WORK/candidates.jsonl WEIGHTS TEACHER OUT.safetensors
+    python scripts/train_models.py candidates CLONES WORK
+    python scripts/train_models.py train WORK/candidates.jsonl WEIGHTS TEACHER OUT.safetensors
     python scripts/convert_model.py --weights WEIGHTS --passages OUT.safetensors
+    python scripts/train_models.py train WORK/candidates.jsonl WEIGHTS TEACHER OUT.safetensors --embedding
+    python scripts/convert_model.py --weights WEIGHTS --trained OUT.safetensors
 
 CLONES and the projects are those of ``mine_pairs.py``. The first command indexes the pages of each training project in
 WORK, asks its written questions and the subjects of its commits, and writes the passages that the search finds for
@@ -11,7 +13,8 @@ folder with the original ``model.safetensors`` and ``tokenizer.json`` of the bun
 all-mpnet-base-v2, with ``model.safetensors``, ``config.json`` and ``vocab.txt``. On one H100 a step takes .15 s of both
 teachers and of the scorer, and each teacher's scores for 33,000 questions take 110 s; on two processors it would take
 days. With ``--bundled`` the scorer that is there is trained on, and its own scores count as those of a third teacher.
-So was the bundled one, see its card; with batches that are made in other processes such a step takes .045 s.
+So was the bundled one, see its card; with batches that are made in other processes such a step takes .045 s, and one of
+the embedding model .055 s.
 
 Late interaction as in ColBERT (arXiv 2004.12832): a passage's score is the mean of the cosines of the question's tokens
 with its nearest ones, weighted by a softmax over a linear function of the question's tokens.
@@ -22,6 +25,11 @@ with its nearest ones, weighted by a softmax over a linear function of the quest
    the other questions of a batch, which are of the same project.
 2. The scorer learns the mean of both teachers' scores for all passages of a question (Kullback-Leibler divergence), and
    with a smaller weight which passage is right. The word tables are not trained.
+
+The embedding model (``--embedding``) learns the same from the same teachers, with one vector for a text: the score is a
+cosine. Windows of an index are longer than passages and hold more than an answer, so most passages are joined with
+another one of their page. What is written lies between the original weights and the trained ones (arXiv 2109.01903),
+because documentation is not all that people embed.
 """
 
 from __future__ import annotations
@@ -63,6 +71,16 @@ TEACHER_STEPS = {False: 1000, True: 1200}
 STEPS = 2400
 FURTHER_STEPS, FURTHER_RATE = 10_000, 6e-5
 """Of a scorer that is trained on."""
+EMBEDDING_STEPS, EMBEDDING_RATE = 7300, 6e-5
+EMBEDDING_RIGHT_WEIGHT = 1.0
+"""As :data:`RIGHT_WEIGHT`: passages of other questions teach an embedding most."""
+JOINED_BATCHES, JOINED_PASSAGES = 0.6, 0.7
+"""Share of the batches of an embedding model with joined passages, and of the passages in these."""
+JOINED_SCORE = -0.3
+"""Added to the teachers' score of a passage when it is joined with another one."""
+MAX_WINDOW = 254
+TRAINED_SHARE = 0.7
+"""Of the trained weights; the original ones have the rest."""
 TEACHER_BATCH, BATCH = 16, 24
 TEACHER_RATE, RATE, HEAD_RATE = 3e-5, 8e-5, 1e-3
 WARM_UP_STEPS = 60
@@ -74,29 +92,40 @@ TEACHER_PAD, TEACHER_FIRST, TEACHER_LAST, TEACHER_UNKNOWN = 1, 0, 2, 3
 """Ids of tokens in the vocabularies of both models, which have the same words."""
 NONE = -1e4
 """The score of what does not count."""
+Batch = tuple[list["Question"], list[list[int]]]
+"""Questions, and the tokens of each as it is asked."""
+ByProject = dict[str, list["Question"]]
 
 
 class Question(NamedTuple):
     """The tokens of a question, as written and in small letters; and of each passage: its page, whether it is right (2:
-    the section, 1: only the page), and its tokens."""
+    the section, 1: only the page), its tokens, and the mean score of the teachers once it is known."""
 
     tokens: tuple[list[int], list[int]]
     weight: float
     pages: list[str]
     right: list[int]
     passages: list[list[int]]
+    taught: list[float] = []  # noqa: RUF012  a default of a named tuple is never changed
 
 
 @dataclass
 class Scorer:
     """A model and its head. Of a teacher: the ids of its words by those of the scorer. ``pair_weight``: of the first
-    token, for a model that encodes each pair as one text."""
+    token, for a model that encodes each pair as one text. ``pooled``: an embedding model, which has no head."""
 
     encoder: Any
     query_weight: Any
     log_scale: Any
     pair_weight: Any = None
     words: Any = None
+    pooled: bool = False
+
+    def scores(self, questions: Sequence[Question], asked: Sequence[list[int]]) -> tuple[Any, Any | None]:
+        """(questions, passages) of each question's own passages; and of everybody's, where texts are encoded apart."""
+        if self.pair_weight is not None:
+            return pair_scores(self, questions, asked)
+        return (pooled_scores if self.pooled else all_scores)(self, questions, asked)
 
     def states(self, ids: Any) -> Any:
         """The last hidden states (n, tokens, dimensions) of padded texts (n, tokens)."""
@@ -122,6 +151,7 @@ def main() -> None:
     trains.add_argument("teacher", type=Path)
     trains.add_argument("out", type=Path)
     trains.add_argument("--share", type=float, default=1.0, help="of the steps, to try it out")
+    trains.add_argument("--embedding", action="store_true", help="train the embedding model, not the scorer")
     trains.add_argument(
         "--bundled", type=Path, help="a folder with a scorer that is trained on, instead of the weights"
     )
@@ -217,46 +247,70 @@ def export(clones: Path, project: dict[str, object], needed: set[str], work: Pat
 
 
 def train(given: argparse.Namespace) -> None:
-    """Train the teachers, then the scorer; write its weights under the names of the original."""
+    """Train the teachers, then the scorer or the embedding model; write its weights under the names of the original."""
     import torch
     from safetensors.torch import save_file
 
     torch.manual_seed(0)
     device = "cuda" if torch.cuda.is_available() else "cpu"
     by_project = read(given.candidates)
-    questions = [question for project in sorted(by_project) for question in by_project[project]]
-    places = {id(question): place for place, question in enumerate(questions)}
-    taught = torch.zeros(len(questions), PASSAGES)
+    judges = []
     for together, steps in TEACHER_STEPS.items():
         teacher = load_teacher(given.teacher, given.weights, together, device)
         size = Batches(by_project, TEACHER_BATCH, TEACHER_PASSAGES, seed=1 + together)
         fit(teacher, size.drawn(int(steps * given.share)), int(steps * given.share), TEACHER_RATE, "teacher")
-        add_scores(taught, teacher, questions, len(TEACHER_STEPS))
+        judges.append(scores_of(teacher, by_project))
         del teacher
+    if given.embedding:
+        model = load_scorer(given.weights, device)
+        model.pooled = True
+        original = {name: weight.clone() for name, weight in model.encoder.state_dict().items()}
+        batches = Batches(with_scores(by_project, judges), BATCH, PASSAGES, seed=4)
+        steps = int(EMBEDDING_STEPS * given.share)
+        fit(model, joined(batches.drawn(steps)), steps, EMBEDDING_RATE, "embedding", EMBEDDING_RIGHT_WEIGHT)
+        trained = model.encoder.state_dict()
+        mixed = {name: weight.lerp(trained[name], TRAINED_SHARE).cpu() for name, weight in original.items()}
+        save_file(mixed, given.out)
+        return
     scorer, steps, rate = load_scorer(given.weights, device), int(STEPS * given.share), RATE
     if given.bundled:
         steps, rate = int(FURTHER_STEPS * given.share), FURTHER_RATE
         scorer = load_bundled(given.bundled, device)
-        add_scores(taught, scorer, questions, len(TEACHER_STEPS))
-        taught *= len(TEACHER_STEPS) / (len(TEACHER_STEPS) + 1)
-    fit(scorer, Batches(by_project, BATCH, PASSAGES, seed=4).drawn(steps), steps, rate, "scorer", (taught, places))
+        judges.append(scores_of(scorer, by_project))
+    batches = Batches(with_scores(by_project, judges), BATCH, PASSAGES, seed=4)
+    fit(scorer, batches.drawn(steps), steps, rate, "scorer", RIGHT_WEIGHT)
     weights = {name: weight.detach().cpu().contiguous() for name, weight in scorer.encoder.state_dict().items()}
     head = {"query_weight": scorer.query_weight, "scale": scorer.log_scale.exp()}
     save_file({**weights, **{name: weight.detach().cpu() for name, weight in head.items()}}, given.out)
 
 
-def add_scores(taught: Any, teacher: Scorer, questions: Sequence[Question], teachers: int) -> None:
-    """Add a teacher's part to the mean of the scores (questions, passages) of all passages."""
+def scores_of(judge: Scorer, by_project: ByProject) -> dict[str, list[list[float]]]:
+    """A model's scores of all passages of each question."""
     import torch
 
+    found: dict[str, list[list[float]]] = {}
     with torch.no_grad():
-        for start in range(0, len(questions), BATCH):
-            some = questions[start : start + BATCH]
-            scores = own_scores(teacher, some, [question.tokens[0] for question in some])
-            taught[start : start + len(some), : scores.shape[1]] += scores.cpu() / teachers
+        for name, questions in by_project.items():
+            found[name] = []
+            for start in range(0, len(questions), BATCH):
+                some = questions[start : start + BATCH]
+                own = judge.scores(some, [question.tokens[0] for question in some])[0].tolist()
+                found[name] += [row[: len(each.passages)] for row, each in zip(own, some, strict=True)]
+    return found
 
 
-def read(file: Path) -> dict[str, list[Question]]:
+def with_scores(by_project: ByProject, judges: Sequence[dict[str, list[list[float]]]]) -> ByProject:
+    """The questions with the mean of the scores of all ``judges``."""
+    return {
+        name: [
+            question._replace(taught=[sum(each) / len(each) for each in zip(*rows, strict=True)])
+            for question, *rows in zip(questions, *(judge[name] for judge in judges), strict=True)
+        ]
+        for name, questions in by_project.items()
+    }
+
+
+def read(file: Path) -> ByProject:
     """The questions of each project."""
     by_project: dict[str, list[Question]] = defaultdict(list)
     with file.open(encoding="utf-8") as lines:
@@ -280,9 +334,9 @@ def load_bundled(folder: Path, device: str) -> Scorer:
     """The bundled scorer, as its 8-bit graph is. Its scores are spread as widely as those of the teachers."""
     import torch
 
-    from scripts.passage_weights import bundled_weights
+    from scripts.bundled_weights import bundled_weights
 
-    weights = {name: torch.tensor(weight) for name, weight in bundled_weights(folder).items()}
+    weights = {name: torch.tensor(weight) for name, weight in bundled_weights(folder, "passages.onnx").items()}
     encoder = small_encoder()
     head = weights.pop("query_weight")
     encoder.load_state_dict(weights)
@@ -333,11 +387,6 @@ def with_head(encoder: Any, device: str) -> Scorer:
     return Scorer(encoder, zeros, torch.tensor(math.log(SCALE), device=device, requires_grad=True))
 
 
-def own_scores(scorer: Scorer, questions: Sequence[Question], asked: Sequence[list[int]]) -> Any:
-    """(questions, passages): the score of each question's own passages; of fewer than others have, :data:`NONE`."""
-    return (pair_scores if scorer.pair_weight is not None else all_scores)(scorer, questions, asked)[0]
-
-
 def all_scores(scorer: Scorer, questions: Sequence[Question], asked: Sequence[list[int]]) -> tuple[Any, Any]:
     """Encoded apart: (questions, passages) of its own, and (questions, questions, passages) of everybody's."""
     import torch
@@ -357,6 +406,29 @@ def all_scores(scorer: Scorer, questions: Sequence[Question], asked: Sequence[li
     cosines = torch.einsum("qid,pjd->qpij", functional.normalize(states, dim=-1).bfloat16(), read).float()
     nearest = cosines.masked_fill((read_ids == PAD)[None, :, None, :], -1).amax(-1)
     scores = scorer.log_scale.exp() * (nearest * shares[:, None, :]).sum(-1)
+    empty = torch.tensor([not text for text in texts], device=device)
+    everybody = scores.masked_fill(empty, NONE).view(len(questions), len(questions), width)
+    own = torch.arange(len(questions), device=device)
+    return everybody[own, own], everybody
+
+
+def pooled_scores(model: Scorer, questions: Sequence[Question], asked: Sequence[list[int]]) -> tuple[Any, Any]:
+    """One vector for each text, the mean of its states: as :func:`all_scores`."""
+    import torch
+    from torch.nn import functional
+
+    device = model.log_scale.device
+
+    def vectors(texts: Sequence[list[int]]) -> Any:
+        ids = padded([[FIRST, *tokens, LAST] for tokens in texts], device)
+        is_token = (ids != PAD)[:, :, None]
+        return functional.normalize((model.states(ids) * is_token).sum(1) / is_token.sum(1), dim=-1)
+
+    width = max(len(question.passages) for question in questions)
+    texts = [
+        question.passages[at] if at < len(question.passages) else [] for question in questions for at in range(width)
+    ]
+    scores = model.log_scale.exp() * (vectors(asked) @ vectors(texts).T)
     empty = torch.tensor([not text for text in texts], device=device)
     everybody = scores.masked_fill(empty, NONE).view(len(questions), len(questions), width)
     own = torch.arange(len(questions), device=device)
@@ -399,30 +471,28 @@ def padded(texts: Sequence[list[int]], device: Any) -> Any:
 
 
 def fit(
-    scorer: Scorer,
-    batches: Iterator[tuple[list[Question], list[list[int]], list[Question]]],
-    steps: int,
-    rate: float,
-    name: str,
-    lessons: tuple[Any, dict[int, int]] | None = None,
+    scorer: Scorer, batches: Iterator[Batch], steps: int, rate: float, name: str, right_weight: float | None = None
 ) -> None:
-    """Train on ``batches``. ``lessons``: the teachers' scores (all questions, passages), and the row of a question."""
+    """Train on ``batches``. ``right_weight``: of the cross entropy of the right passages, where the scores that were
+    taught have 1; None without these."""
     import torch
 
     layers = [weight for weight in scorer.encoder.parameters() if weight.requires_grad]
-    head = [scorer.query_weight, scorer.log_scale, *([] if scorer.pair_weight is None else [scorer.pair_weight])]
+    head = [scorer.log_scale, *([] if scorer.pooled else [scorer.query_weight])]
+    head += [] if scorer.pair_weight is None else [scorer.pair_weight]
     groups = [{"params": layers, "rate": rate}, {"params": head, "rate": HEAD_RATE, "weight_decay": 0.0}]
     optimizer = torch.optim.AdamW(groups, lr=rate, weight_decay=0.01, fused=True)
     started = time.monotonic()
     losses: list[float] = []
-    for step, (questions, asked, drawn_from) in enumerate(batches):
+    for step, (questions, asked) in enumerate(batches):
         for group in optimizer.param_groups:
             decay = 0.5 * (1 + math.cos(math.pi * step / steps))
             group["lr"] = group["rate"] * min(1.0, (step + 1) / WARM_UP_STEPS) * max(0.02, decay)
-        own, everybody = (pair_scores if scorer.pair_weight is not None else all_scores)(scorer, questions, asked)
-        loss = (RIGHT_WEIGHT if lessons else 1.0) * right_loss(own, everybody, questions)
-        if lessons:
-            taught = lessons[0][[lessons[1][id(question)] for question in drawn_from], : own.shape[1]].to(own.device)
+        own, everybody = scorer.scores(questions, asked)
+        loss = right_loss(own, everybody, questions)
+        if right_weight is not None:
+            rows = [[*question.taught, *[NONE] * (own.shape[1] - len(question.taught))] for question in questions]
+            taught, loss = torch.tensor(rows, device=own.device), right_weight * loss
             wanted = taught.masked_fill(own <= NONE, NONE).log_softmax(-1).clamp(min=-30)
             loss = loss + (wanted.exp() * (wanted - own.log_softmax(-1))).sum(-1).mean()
         loss.backward()
@@ -475,9 +545,9 @@ class Batches:
     passages: int
     seed: int
 
-    def drawn(self, count: int) -> Iterator[tuple[list[Question], list[list[int]], list[Question]]]:
-        """``count`` batches: questions with at most ``passages`` passages, what is asked, and the whole questions.
-        All questions of a project are asked before one is asked again."""
+    def drawn(self, count: int) -> Iterator[Batch]:
+        """``count`` batches of questions with at most ``passages`` passages. All questions of a project are asked
+        before one is asked again."""
         chance = random.Random(self.seed)
         names = sorted(self.by_project)
         shares = [len(self.by_project[name]) ** PROJECT_POWER for name in names]
@@ -488,7 +558,7 @@ class Batches:
                 waiting[name] += chance.sample(self.by_project[name], len(self.by_project[name]))
             whole, waiting[name] = waiting[name][: self.questions], waiting[name][self.questions :]
             asked = [question.tokens[chance.random() < LOWER_CASE] for question in whole]
-            yield [self._sampled(question, chance) for question in whole], asked, whole
+            yield [self._sampled(question, chance) for question in whole], asked
 
     def _sampled(self, question: Question, chance: random.Random) -> Question:
         """The question with its right passages and a sample of the others."""
@@ -500,7 +570,32 @@ class Batches:
             pages=[question.pages[at] for at in kept],
             right=[question.right[at] for at in kept],
             passages=[question.passages[at] for at in kept],
+            taught=[question.taught[at] for at in kept] if question.taught else [],
         )
+
+
+def joined(batches: Iterator[Batch]) -> Iterator[Batch]:
+    """Batches with, in most of them, most passages joined with another one of their page."""
+    chance = random.Random(5)
+    for questions, asked in batches:
+        if chance.random() < JOINED_BATCHES:
+            yield [_joined(question, chance) for question in questions], asked
+        else:
+            yield questions, asked
+
+
+def _joined(question: Question, chance: random.Random) -> Question:
+    """A joined passage is as right as its better half."""
+    right, passages, taught = list(question.right), list(question.passages), list(question.taught)
+    for at, page in enumerate(question.pages):
+        others = [other for other, its_page in enumerate(question.pages) if its_page == page and other != at]
+        if others and chance.random() < JOINED_PASSAGES:
+            other = chance.choice(others)
+            first, second = chance.sample([at, other], 2)
+            passages[at] = (question.passages[first] + question.passages[second])[:MAX_WINDOW]
+            right[at] = max(question.right[at], question.right[other])
+            taught[at] = max(question.taught[at], question.taught[other]) + JOINED_SCORE
+    return question._replace(right=right, passages=passages, taught=taught)
 
 
 if __name__ == "__main__":
