@@ -56,7 +56,7 @@ subject has several, a page that mentions it has one."""
 SIBLING_BOOST, MAX_BOOSTED = 0.4, 4
 """How far the score of a section is raised toward that of the page's best one, and how many sections of a page."""
 
-PASSAGE_WEIGHT, FULL_SPREAD = 0.3, 0.2
+PASSAGE_WEIGHT, FULL_SPREAD = 0.25, 0.2
 """Weight of a passage that is read again, where all else together has 1; and how far the best and the worst passage lie
 apart for the whole of it. Both were chosen as docs/performance-method.md says."""
 MAX_READ = 10

@@ -152,13 +152,13 @@ def test_lifting_keeps_the_order_of_pages_and_of_sections_in_a_page(rows: list[t
 
 def test_passages_that_are_read_again_change_the_order() -> None:
     scores, summands = ranking.with_passages([0.8, 0.7, 0.2], [0.3, 0.5])
-    assert scores == pytest.approx([0.8 / 1.35, 1.05 / 1.35, 0.2 / 1.35])
-    assert summands == pytest.approx([0.0, 0.35 / 1.35, 0.0])
+    assert scores == pytest.approx([0.8 / 1.25, 0.95 / 1.25, 0.2 / 1.25])
+    assert summands == pytest.approx([0.0, 0.25 / 1.25, 0.0])
 
 
 def test_passages_that_are_nearly_equal_change_the_scores_little() -> None:
     _, summands = ranking.with_passages([0.8, 0.7], [0.45, 0.5])
-    assert summands == pytest.approx([0.0, 0.25 * 0.35 / 1.35])
+    assert summands == pytest.approx([0.0, 0.25 * 0.25 / 1.25])
 
 
 def test_equal_passages_change_no_order() -> None:
