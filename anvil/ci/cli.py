@@ -89,9 +89,8 @@ def command(mode: str, summary: str | None, as_json: bool, **given: Any) -> int:
 
     On GitHub it writes workflow commands, elsewhere plain lines. An empty option counts as not given. The mode
     'deps' does what 'anvil deps sync' does. 'plan' prints the folder in which to keep the index, and its cache keys.
-    'impact' names the sections that a pull request
-    probably makes wrong. Exit code 0: done, 1: stale, questions are not answered, findings reach the fail level, or
-    documentation of dependencies is missing, 2: an error.
+    'impact' names the sections that a pull request probably makes wrong. Exit code 0: done, 1: stale, questions are
+    not answered, findings reach the fail level, or documentation of dependencies is missing, 2: an error.
     """
     from anvil.ci import job_modes, runners
     from anvil.ci.summary import failure

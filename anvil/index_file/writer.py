@@ -12,7 +12,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import apsw
 
@@ -25,9 +25,6 @@ from anvil.text import front_matter, visible_text
 from anvil.text.headings import page_title
 from anvil.text.query import derived_terms
 from anvil.values import Chunk, Document, ParsedPage, Window
-
-if TYPE_CHECKING:
-    pass
 
 DEFAULT_LIBRARY = "default"
 

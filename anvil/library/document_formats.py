@@ -99,8 +99,9 @@ _BLANK_LINES = re.compile(r"\n{3,}")
 _LIGATURE = re.compile("[\ufb00-\ufb06]")
 _ESCAPED = re.compile(r"(?<=\w)\\_(?=\w)")
 """What MarkItDown makes of the ``_`` in an identifier, which no search for its name would find."""
-_CUE = re.compile(r"^\s*(?P<start>(?:\d+:)?\d\d:\d\d)[.,]\d{3} --> .*\n(?P<text>(?:.*\S.*\n?)*)", re.M)
-_VOICE = re.compile(r"<v(?:\.[^ >]*)? ([^>]*)>")
+_CUE = re.compile(r"^[ \t]*(?P<start>(?:\d+:)?\d\d:\d\d)[.,]\d{3} --> .*\n(?P<text>(?:.*\S.*\n?)*)", re.M)
+_VOICE = re.compile(r"<v(?:\.[^ <>]*)? ([^<>]*)>")
+_TAG = re.compile(r"<[/\w][^<>]*>")
 
 
 def pieces(source: OpenFile) -> Iterator[Piece]:
@@ -171,7 +172,7 @@ def _transcript(source: OpenFile) -> Iterator[Piece]:
             minute = cue["start"][:-3]
             lines += ["", f"[{cue['start']}]"]
         for line in cue["text"].splitlines():
-            spoken = re.sub(r"<[^>]*>", "", _VOICE.sub(r"\1: ", line)).strip()
+            spoken = _TAG.sub("", _VOICE.sub(r"\1: ", line)).strip()
             lines += [spoken] if spoken != lines[-1] else []
     yield Piece("\n".join(lines), note=note)
 

@@ -56,10 +56,10 @@ _BLOCK_ID = re.compile(r"\^[\w-]+(?=[ \t]*$)", re.M)
 _MYST_LABEL = re.compile(r"^[ \t]*(?::(?:name|label):[ \t]*(\S+)|\((\S+)\)=)[ \t]*$", re.M)
 """The name of a directive or of a place in MyST. Its anchor has ``-`` for other characters."""
 _NUMBER = re.compile(r"_(?=\d+$)")
-_SIGNS_OF_GITBOOK = re.compile(r"usd|less-than-|-greater-than|\.")
-"""What an anchor there has for $, <, > and the dot."""
 """What Python-Markdown puts before the number of an anchor that is taken, GitHub ``-``. Of a site of MkDocs with a
 function of its own for anchors, letters and their case are like those of GitHub, or stay as they are."""
+_SIGNS_OF_GITBOOK = re.compile(r"usd|less-than-|-greater-than|\.")
+"""What an anchor there has for $, <, > and the dot."""
 _GENERATED_ANCHOR = re.compile(r"__|fn(?:ref\d*)?[:_-]|L\d+|top$|:~:|user-content-fn|/|!|\?")
 
 

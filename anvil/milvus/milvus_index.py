@@ -72,15 +72,15 @@ class MilvusCollection(IndexLocation):
 
     def memory_copy(
         self, source: DocumentSource | None, provider: EmbeddingProvider, progress: Progress, *, defer_vectors: bool
-    ) -> MilvusWorkingCopy:
-        return MilvusWorkingCopy(self, source, provider, progress, defer_vectors=defer_vectors)
+    ) -> MilvusMemoryCopy:
+        return MilvusMemoryCopy(self, source, provider, progress, defer_vectors=defer_vectors)
 
     def close(self) -> None:
         self._reader = None
         self.client.close()
 
 
-class MilvusWorkingCopy(MemoryCopy):
+class MilvusMemoryCopy(MemoryCopy):
     """One index in Milvus that is updated from ``source``; see :class:`MemoryCopy`."""
 
     _artifact: MilvusReader | None  # type: ignore[assignment]

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import importlib.util
+import io
 import os
 import sys
 import threading
@@ -15,7 +16,7 @@ import pytest
 
 from anvil.errors import DocumentRejected, DocumentTooLarge, UnsupportedFormat
 from anvil.library.converter import Converter
-from anvil.library.document_formats import available, decoded, format_of, looked_for, save_as
+from anvil.library.document_formats import OpenFile, available, decoded, format_of, looked_for, pieces, save_as
 from anvil.library.settings import LibraryOptions
 from tests.support import documents, fork_server
 
@@ -219,6 +220,20 @@ def test_formats(converter: Converter, tmp_path: Path, name: str, make: Callable
     path = tmp_path / name
     make(path)
     assert wanted in converted(converter, path)
+
+
+@pytest.mark.parametrize("line", [b"\n", b"<", b"<v "])
+def test_time_of_a_transcript_grows_with_its_length_only(line: bytes) -> None:
+    data = b"00:00:01,000 --> 00:00:02,000\nNoon\n\n" + line * 100_000
+    began = time.process_time()
+    (piece,) = pieces(OpenFile(io.BytesIO(data), "srt", "a.srt", OPTIONS))
+    assert piece.text.startswith("\n\n[00:00:01]\nNoon") and time.process_time() - began < 10
+
+
+def test_signs_in_a_transcript_that_are_no_tags_stay(converter: Converter, tmp_path: Path) -> None:
+    path = tmp_path / "a.srt"
+    path.write_text("00:00:01,000 --> 00:00:02,000\n<i>Levels</i> 3 < 4 and 5 > 2<00:00:01.500> rise\n")
+    assert converted(converter, path).strip().endswith("Levels 3 < 4 and 5 > 2 rise")
 
 
 def test_a_word_document_keeps_identifiers_and_boxes_and_loses_no_text_by_a_missing_picture(
