@@ -35,6 +35,8 @@ _ANCHOR_SIGN = re.compile(r"[\W_]*", re.S)
 """All the text of a link of a heading to itself, such as "#", "¶" or a picture."""
 _LANGUAGE_TEXT = re.compile(r"AddLanguageSpecificTextSet.*?[?|](?:cs|nu(?!.*[?|]cs=))=([^|\"]*)")
 """What a script of Sandcastle writes in its place for C#, such as the dot of a name."""
+_MAX_LANGUAGE_SCRIPT = 1000
+"""Characters of such a script, which is one call. The pattern takes more than linear time."""
 _IN_REPOSITORY = "a[href*='/edit/'], a[href*='/blob/'], a[href*='/tree/']"
 _EDIT = re.compile(r"\W*edit\b", re.I)
 _EDITED_FILE = re.compile(r"/(?:edit|blob|tree)/[^/]+/.*\.\w+$")
@@ -99,7 +101,7 @@ def content_of(tree: Tree, rules: PageRules = NO_RULES, generator: Generator | N
     for element in html_tree.select(tree, generator.blocks) if generator.blocks else ():
         element.insert_after(" ")
     for script in html_tree.select(tree, "#TopicContent script"):
-        if text := _LANGUAGE_TEXT.search(script.text()):
+        if text := _LANGUAGE_TEXT.search(script.text()[:_MAX_LANGUAGE_SCRIPT]):
             script.insert_after(unescape(text[1]))
     ignored = _ignored(rules.ignore, generator)
     left_out = [element for root in roots for element in html_tree.select(root, ignored)]
