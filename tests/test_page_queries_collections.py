@@ -337,7 +337,7 @@ def test_collections_of_another_model_say_what_ends_that(
     monkeypatch.setitem(PROVIDERS, "local", lambda settings: AnotherModel(local))
     with anvil.open(config=tmp_path / "anvil.toml", collections="all", background=True) as all_three:
         soon, never = all_three.search("sourdough").freshness.notes[:2]
-        assert soon.startswith("one, two: Semantic search is off: the index was built with all-MiniLM-L6-v2, and")
+        assert soon.startswith("one, two: Semantic search is off: the index was built with all-MiniLM-L6-v2-docs, and")
         assert "embedded again when no page has changed for a minute" in soon
         assert never.startswith("named: Semantic search is off:") and "Rebuild the index, or" in never
         with pytest.raises(ConfigError) as caught:

@@ -494,7 +494,8 @@ def near_duplicate(documentation: Documentation) -> Iterator[Issue]:
 
 def _files(site: Site, path: str) -> set[str]:
     """The files that the text of a page comes from: text that two pages include is one text."""
-    return {posixpath.join(site.files.docs, path), *site.pages[path].included}
+    # Without a configuration, snippets are looked up from the folder of the documentation.
+    return {posixpath.join(site.files.docs, path), path, *site.pages[path].included}
 
 
 def _are_editions(first: str, second: str) -> bool:

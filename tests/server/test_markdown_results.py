@@ -66,7 +66,7 @@ def test_tools_promise_no_structured_content(opened: anvil.Anvil) -> None:
 
 def test_a_result_is_a_line_with_its_place_and_then_its_text(ask: Any) -> None:
     assert ask("search_docs", query="bowline", mode="keyword").split("\n") == [
-        "rope.md#knots (lines 125-132) Rope > Knots [0.63]",
+        "rope.md#knots (lines 125-132) Rope > Knots [0.67]",
         "The bowline is a knot.",
         "",
         "It holds.",
