@@ -387,6 +387,15 @@ def with_head(encoder: Any, device: str) -> Scorer:
     return Scorer(encoder, zeros, torch.tensor(math.log(SCALE), device=device, requires_grad=True))
 
 
+def texts_of(questions: Sequence[Question]) -> tuple[list[list[int]], int]:
+    """The passages of all questions in order, as many of each, empty where one has fewer; and that number."""
+    width = max(len(question.passages) for question in questions)
+    every = range(width)
+    return [
+        question.passages[at] if at < len(question.passages) else [] for question in questions for at in every
+    ], width
+
+
 def all_scores(scorer: Scorer, questions: Sequence[Question], asked: Sequence[list[int]]) -> tuple[Any, Any]:
     """Encoded apart: (questions, passages) of its own, and (questions, questions, passages) of everybody's."""
     import torch
@@ -397,10 +406,7 @@ def all_scores(scorer: Scorer, questions: Sequence[Question], asked: Sequence[li
     counted = (ids != PAD) & (ids != FIRST) & (ids != LAST)  # [CLS] and [SEP] of a question do not count
     states = scorer.states(ids)
     shares = (states @ scorer.query_weight).masked_fill(~counted, NONE).softmax(-1)
-    width = max(len(question.passages) for question in questions)
-    texts = [
-        question.passages[at] if at < len(question.passages) else [] for question in questions for at in range(width)
-    ]
+    texts, width = texts_of(questions)
     read_ids = padded([[FIRST, *tokens, LAST] for tokens in texts], device)
     read = functional.normalize(scorer.states(read_ids), dim=-1).bfloat16()
     cosines = torch.einsum("qid,pjd->qpij", functional.normalize(states, dim=-1).bfloat16(), read).float()
@@ -424,10 +430,7 @@ def pooled_scores(model: Scorer, questions: Sequence[Question], asked: Sequence[
         is_token = (ids != PAD)[:, :, None]
         return functional.normalize((model.states(ids) * is_token).sum(1) / is_token.sum(1), dim=-1)
 
-    width = max(len(question.passages) for question in questions)
-    texts = [
-        question.passages[at] if at < len(question.passages) else [] for question in questions for at in range(width)
-    ]
+    texts, width = texts_of(questions)
     scores = model.log_scale.exp() * (vectors(asked) @ vectors(texts).T)
     empty = torch.tensor([not text for text in texts], device=device)
     everybody = scores.masked_fill(empty, NONE).view(len(questions), len(questions), width)

@@ -17,6 +17,7 @@ from anvil.formats import patterns
 from anvil.lint.linted_page import LintPage
 from anvil.settings.schema import Rule, SiteOptions, Slugs
 from anvil.text import generator_urls
+from anvil.text.headings import slug
 from anvil.text.references import Link
 from anvil.values import PAGE_ENDINGS
 
@@ -39,6 +40,13 @@ _INDEX_FILES = ("/index", "/README", "/_index")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
 _TEMPLATE = re.compile(r"[{}<>$\\`|]|%%|\[\[")
 _HUGO_REF = re.compile(r"\{\{[<%]\s*(?:rel)?ref\s+(?:path=)?[\"`']?([^\"`'\s]+)[\"`']?\s*[>%]\}\}(#.*)?")
+MAX_HEADING_CHARS = 500
+"""A longer heading is not looked through for elements: the time grows with its square."""
+_ELEMENT = re.compile(r"<([a-z][\w-]*)\b[^>]*>.*?</\1>", re.I)
+_BLOCK_ID = re.compile(r"\^[\w-]+(?=[ \t]*$)", re.M)
+"""The name of a paragraph or list item in Obsidian, at its end."""
+_MYST_LABEL = re.compile(r"^[ \t]*(?::(?:name|label):[ \t]*(\S+)|\((\S+)\)=)[ \t]*$", re.M)
+"""The name of a directive or of a place in MyST. Its anchor has ``-`` for other characters."""
 _ADDRESSES_UNKNOWN = frozenset({"docusaurus", "hugo", "unknown"})
 """Generators that give pages addresses that only a built site tells: routes, categories, sections, taxonomies."""
 
@@ -370,3 +378,23 @@ def _inside(file: str, folder: str) -> str | None:
 def join(folder: str, path: str) -> str:
     """A path in a folder; ``""`` for the root."""
     return f"{folder}/{path}" if folder else path
+
+
+def anchors_of(site: Site, page: LintPage) -> frozenset[str]:
+    """The anchors of a page in the styles of the site."""
+    anchors = frozenset(anchor for style in site.rules.slugs for anchor in page.anchors(style))
+    if site.rules.wiki:
+        anchors |= frozenset(_BLOCK_ID.findall(page.references.text))
+    if site.rules.labels:
+        labels = [(label[1] or label[2]).lower() for label in _MYST_LABEL.finditer(page.references.text)]
+        anchors |= {*labels, *(re.sub(r"[^a-z0-9]+", "-", label) for label in labels)}
+    if site.rules.generator != "unknown":
+        return anchors
+    # Composer's own site leaves out what a heading has in elements, as in "## name <small>(since 2.0)</small>".
+    sources = (page.references.line_text(line) for line, _, _ in page.all_headings())
+    bare = [
+        _ELEMENT.sub("", source).strip("# \t")
+        for source in sources
+        if "</" in source and len(source) <= MAX_HEADING_CHARS
+    ]
+    return anchors | {slug(title, style) for title in bare for style in site.rules.slugs}

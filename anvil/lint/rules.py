@@ -14,7 +14,7 @@ from typing import NamedTuple
 from anvil.formats import patterns
 from anvil.lint import linted_page
 from anvil.lint.built_site import BuiltSite, Lookup
-from anvil.lint.link_targets import Generator, LinkTarget, Site
+from anvil.lint.link_targets import Generator, LinkTarget, Site, anchors_of
 from anvil.lint.linted_page import LintPage
 from anvil.lint.settings import LEVELS, RULE_NAMES, Level, LintOptions
 from anvil.search.content_health import Pair
@@ -48,13 +48,6 @@ _SHOWN_BY_GITHUB = frozenset({"license", "contributing", "code_of_conduct", "sec
 _CONTRIBUTORS = ("ALL-CONTRIBUTORS-LIST:START", "ALL-CONTRIBUTORS-LIST:END")
 """Around the table of contributors that a bot writes. Its links to anchors such as ``#code-ada`` lead nowhere by
 design."""
-MAX_HEADING_CHARS = 500
-"""A longer heading is not looked through for elements: the time grows with its square."""
-_ELEMENT = re.compile(r"<([a-z][\w-]*)\b[^>]*>.*?</\1>", re.I)
-_BLOCK_ID = re.compile(r"\^[\w-]+(?=[ \t]*$)", re.M)
-"""The name of a paragraph or list item in Obsidian, at its end."""
-_MYST_LABEL = re.compile(r"^[ \t]*(?::(?:name|label):[ \t]*(\S+)|\((\S+)\)=)[ \t]*$", re.M)
-"""The name of a directive or of a place in MyST. Its anchor has ``-`` for other characters."""
 _NUMBER = re.compile(r"_(?=\d+$)")
 """What Python-Markdown puts before the number of an anchor that is taken, GitHub ``-``. Of a site of MkDocs with a
 function of its own for anchors, letters and their case are like those of GitHub, or stay as they are."""
@@ -339,9 +332,12 @@ def broken_anchor(documentation: Documentation) -> Iterator[Issue]:
             continue
         if ignores_case and (_NUMBER.sub("-", fragment) if has_own_slugs else fragment).lower() in anchors:
             continue
-        if site.rules.generator == "unknown" and fragment.lower().endswith(tuple(f"-{anchor}" for anchor in anchors)):
-            continue  # SvelteKit's own site puts the headings above in front
-        if site.rules.generator == "unknown" and _SIGNS_OF_GITBOOK.sub("", fragment) in anchors:
+        if site.rules.generator == "unknown" and (
+            fragment.lower().endswith(
+                tuple(f"-{anchor}" for anchor in anchors)
+            )  # the headings above, as in SvelteKit's
+            or _SIGNS_OF_GITBOOK.sub("", fragment) in anchors
+        ):
             continue
         if use.link.kind == "wiki" and any(slug(fragment, style) in anchors for style in styles):
             continue
@@ -361,22 +357,7 @@ def _anchors(site: Site, page: LintPage) -> frozenset[str] | None:
     """The anchors of a page in the styles of the site; None if only a build of the site knows them."""
     if page.missing_includes or _is_dynamic(site, page):
         return None
-    anchors = frozenset(anchor for style in site.rules.slugs for anchor in page.anchors(style))
-    if site.rules.wiki:
-        anchors |= frozenset(_BLOCK_ID.findall(page.references.text))
-    if site.rules.labels:
-        labels = [(label[1] or label[2]).lower() for label in _MYST_LABEL.finditer(page.references.text)]
-        anchors |= {*labels, *(re.sub(r"[^a-z0-9]+", "-", label) for label in labels)}
-    if site.rules.generator != "unknown":
-        return anchors
-    # Composer's own site leaves out what a heading has in elements, as in "## name <small>(since 2.0)</small>".
-    sources = (page.references.line_text(line) for line, _, _ in page.all_headings())
-    bare = [
-        _ELEMENT.sub("", source).strip("# \t")
-        for source in sources
-        if "</" in source and len(source) <= MAX_HEADING_CHARS
-    ]
-    return anchors | {slug(title, style) for title in bare for style in site.rules.slugs}
+    return anchors_of(site, page)
 
 
 def _lines_of_a_bot(page: LintPage) -> range:
