@@ -16,6 +16,11 @@ LOOK_MS = 1000
 """Time without events until the watched folder itself is looked at: there is no event when it is replaced."""
 WATCH_RETRY_S = 5.0
 """Time until a folder that could not be watched is tried again."""
+_LIMITS = {
+    "watch limit reached": "fs.inotify.max_user_watches=524288",
+    "(os error 24)": "fs.inotify.max_user_instances=1024",
+}
+"""Words of watchfiles' errors -> the limit of Linux that was reached, with a higher number than the usual ones."""
 logger = logging.getLogger(__name__)
 
 
@@ -46,7 +51,12 @@ class Watcher:
                 self._listen()
             except Exception as error:  # watchfiles' errors have no common base class
                 if self.problem is None:
-                    logger.warning("No file events for now (%s). Each query still compares the files.", error)
+                    reason = str(error).partition(" about [")[0].rstrip(".")  # without the structures of its library
+                    raised = (
+                        f" To have events: sudo sysctl -w {_LIMITS[words]}" for words in _LIMITS if words in reason
+                    )
+                    message = "No file events for now (%s). Each query still compares the files.%s"
+                    logger.warning(message, reason, next(raised, ""))
                 self.problem = str(error)
             self._stop.wait(WATCH_RETRY_S)
 

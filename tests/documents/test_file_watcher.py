@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -99,3 +102,29 @@ def test_a_link_that_is_set_to_another_folder(docs: Path, tmp_path: Path) -> Non
     write(tmp_path / "other", {"other.md": "# Changed\n"})
     assert told.soon()
     watcher.close()
+
+
+NAMESPACE = ("unshare", "--user", "--map-root-user", "sh", "-c", 'echo "$1" > "/proc/sys/user/$0" && shift && "$@"')
+"""A program with a limit of its own: name of the limit, number, words of the program."""
+
+
+@pytest.mark.skipif(shutil.which("unshare") is None, reason="limits of watches are those of Linux")
+@pytest.mark.parametrize(
+    ("own", "number", "named"),
+    [
+        ("max_inotify_watches", "1", "sudo sysctl -w fs.inotify.max_user_watches=524288"),
+        ("max_inotify_instances", "0", "sudo sysctl -w fs.inotify.max_user_instances=1024"),
+    ],
+)
+def test_a_limit_of_watches_is_named_with_the_command_that_raises_it(
+    docs: Path, own: str, number: str, named: str
+) -> None:
+    if subprocess.run([*NAMESPACE, own, number, "true"], capture_output=True).returncode:
+        pytest.skip("this system does not let users make namespaces")
+    code = (
+        "import logging, sys, time; from pathlib import Path; from anvil.documents.file_watcher import Watcher\n"
+        "logging.basicConfig(); watcher = Watcher(Path(sys.argv[1]), print); watcher.start()\n"
+        "while watcher.problem is None: time.sleep(0.02)\n"
+    )
+    done = subprocess.run([*NAMESPACE, own, number, sys.executable, "-c", code, docs], capture_output=True, text=True)
+    assert named in done.stderr
