@@ -240,7 +240,6 @@ class DocsFinder(contextlib.AbstractContextManager["DocsFinder"]):
                 progress=self._progress,
                 policy=self._policy,
                 attested=attested,
-                is_named_by_user=False,
             )
             result = fetch_index.fetch(url, request)
             if result.from_cache:  # an older file than is published now will not do for a lock

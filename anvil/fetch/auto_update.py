@@ -54,7 +54,7 @@ class AutoUpdater(IndexLocation):
         options: FetchOptions,
         head: Path,
         attested: AttestationRule | None = None,
-        is_named_by_user: bool = True,
+        is_named_by_user: bool = False,
     ) -> None:
         address = index_url.parse(source)
         attested = attested if attested is not None and attested.required else None

@@ -102,6 +102,7 @@ def command(
                     offline="--offline allows the cached copy only." if offline else None,
                     progress=progress,
                     attested=rule_of(fetch_options, opened.base),
+                    is_named_by_user=True,
                 )
                 fetched = fetch(f"{source}#{what}" if what else source, request)
                 if sha256 is not None and fetched.manifest.sha256 != sha256.lower():

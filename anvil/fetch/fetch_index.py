@@ -90,7 +90,8 @@ class FetchRequest:
     repository; the artifact nearest to its HEAD is taken. ``offline``: a reason to use the cache only. ``progress``
     gets ("fetching kB", done, total). ``policy``: which servers are allowed; None for those that a user may name.
     ``attested``: what is done about its attestation; None for nothing. ``limits``: instead of the usual ones.
-    ``is_named_by_user``: else the password that ``.netrc`` has for the host is not sent.
+    ``is_named_by_user``: whether the source is the user's own words; only then the password that ``.netrc`` has for
+    its host is sent.
     """
 
     options: FetchOptions = field(default_factory=FetchOptions)
@@ -101,7 +102,7 @@ class FetchRequest:
     policy: HttpPolicy | None = None
     attested: AttestationRule | None = None
     limits: Limits | None = None
-    is_named_by_user: bool = True
+    is_named_by_user: bool = False
 
     def entry(self, address: Address) -> CacheEntry:
         """The place of a source in the cache."""

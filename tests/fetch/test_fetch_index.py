@@ -24,13 +24,13 @@ from anvil.errors import AnvilError, ArtifactRejected, FetchError, Unreachable
 from anvil.fetch import download, fetch_index
 from anvil.fetch.fetch_index import FetchRequest, FetchResult, fetch
 from anvil.fetch.fetched_cache import FetchedCache
-from anvil.http.allowed_servers import DependencyPolicy
 from anvil.http.client import Limits
 from anvil.index_file import published_manifest
 from anvil.settings import index_url
 from anvil.settings.index_url import PLACES
 from anvil.system import safe_files
 from tests.conftest import PAGES, write
+from tests.support import in_process
 from tests.support.index_server import Answer, Server, serving
 
 PATIENT = Limits(connect=20, answer=20, pause=20)
@@ -534,10 +534,10 @@ def test_credentials_of_netrc_are_sent_to_a_server_that_the_user_named(
     server.publish(index)
     (tmp_path / "netrc").write_text("machine 127.0.0.1 login reader password s3cret\n", encoding="utf-8")
     monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
-    get(server.url)
+    in_process.program("pull", server.url, "--to", str(tmp_path / "pulled.db"))
     assert {each.headers["Authorization"] for each in server.requests} == {"Basic cmVhZGVyOnMzY3JldA=="}
     server.requests.clear()
-    get(server.url, policy=DependencyPolicy(allow_private=True), is_named_by_user=False)  # a package named it
+    get(server.url)  # a caller that does not say whose words these are, such as a package's
     assert {each.headers["Authorization"] for each in server.requests} == {None}
 
 
