@@ -21,7 +21,7 @@ from anvil.impact.settings import ImpactOptions
 from anvil.impact.values import ChangeFeature, Evidence, Impact, Undocumented
 from anvil.index_file.reader import Reader
 from anvil.requests import SearchRequest
-from anvil.results import Hit
+from anvil.results import Hit, Mode
 from anvil.search.ranking import is_record
 from anvil.wording import counted
 
@@ -64,9 +64,10 @@ def assess(
     docs_folder = "" if docs_folder == "." else docs_folder
     change = _Change(files, docs_folder, anvil_)
     notes += change.notes()
-    with anvil_.only.live.query(by_meaning=True) as copy:
+    with anvil_.only.live.query() as copy:
         if not isinstance(copy.reader, Reader):
             raise ConfigError("The impact of a change needs an index file. Name one with --index.")
+        mode: Mode = "keyword" if copy.provisional else "hybrid"  # to embed all pages takes minutes
         docs = IndexedPages(copy.reader)
         named = names.read(change.code)
         collected: list[Evidence] = []
@@ -75,7 +76,8 @@ def assess(
             title = (title or diff_title(diff_text))[:MAX_TITLE_CHARS]
 
             def search(query: str) -> Sequence[Hit]:  # only the places of the results are used, and no text
-                return copy.searcher.search(SearchRequest(query, MAX_HITS, max_chars=1, read_passages=False)).hits
+                request = SearchRequest(query, MAX_HITS, max_chars=1, mode=mode, read_passages=False)
+                return copy.searcher.search(request).hits
 
             collected += evidence.collect(named, change.code_paths, change.test_paths, title, docs, search)
             # what the change itself says about how much it concerns users, whatever the pages have

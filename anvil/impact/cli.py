@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -75,7 +76,7 @@ def command(
         raise click.UsageError("--json, --github and --gitlab all print to standard output. Give one of them.")
     repository_folder = Path.cwd()
     chosen = change.from_text(diff) if diff is not None else change.from_git(repository_folder, base, staged)
-    with options.open_index(given) as opened:
+    with options.open_index(replace(given, build_first=False)) as opened:
         impact = assess(
             chosen.diff, opened, title=title or chosen.title, repository=repository_folder, before=chosen.before
         )

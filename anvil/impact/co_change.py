@@ -14,8 +14,6 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import NamedTuple, Protocol
 
-from anvil.requests import still_wanted
-
 MAX_STEPS = 2_000
 """Steps of the history that are read."""
 MAX_FILES = 40
@@ -115,7 +113,6 @@ def _steps(
     """The steps up to a commit, the newest first. One that changed too much says nothing, and is empty here."""
     paths = [docs, *(source.rstrip("/") for source in sources)]
     for new_commit, old_commit in pairwise(past.steps(start, MAX_STEPS + 1, paths)):
-        still_wanted()
         (new_root, (new_docs, *new)), (old_root, (old_docs, *old)) = new_commit, old_commit
         touched = [source for source, old_id, new_id in zip(sources, old, new, strict=True) if old_id != new_id]
         pages: list[str] = []

@@ -18,7 +18,6 @@ from anvil.impact.names import How, Name, Named, Text
 from anvil.impact.values import Evidence, Feature
 from anvil.index_file.reader import Reader
 from anvil.index_file.table_rows import StoredChunk, is_parallel
-from anvil.requests import still_wanted
 from anvil.results import Hit
 from anvil.text import query as lexicon
 from anvil.values import Section
@@ -141,7 +140,6 @@ def collect(
     yield from of_title(title, docs)
     yield from _searched("title search", title, "answers the title of the change", search)
     for sentence in named.prose[:MAX_PROSE_SEARCHES]:
-        still_wanted()
         yield from _searched(
             "prose", sentence, f'is about "{shown(sentence, MAX_QUOTED_CHARS)}", which the change adds', search
         )
@@ -171,7 +169,6 @@ def rarity(holders: int, all_passages: int) -> float:
 def of_names(names: Iterable[Name], docs: IndexedPages) -> Iterator[Evidence]:
     """Sections that have a name of the changed lines: as it is written, respelled, or by its words."""
     for name in names:
-        still_wanted()
         feature, verb = _OF_CHANGE[name.how]
         if naming.is_public_gone(name):
             feature = "public name gone"
@@ -218,7 +215,6 @@ def of_title(title: str, docs: IndexedPages) -> Iterator[Evidence]:
     """Sections that have a name in the title, and pages whose path and title have its words."""
     names = list(dict.fromkeys(match[0].strip(".:") for match in _TITLE_NAME.finditer(_TITLE_VERB.sub(" ", title))))
     for name in names[:MAX_TITLE_NAMES]:
-        still_wanted()
         is_marked = name.startswith("-") or f"`{name}`" in title or len(naming.parts(name)) > 1
         if not is_marked and (len(name) < 4 or name.lower() in lexicon.STOP):
             continue
@@ -298,7 +294,6 @@ def _is_marked(text: str, start: int, end: int) -> bool:
 def of_texts(texts: Iterable[Text], docs: IndexedPages) -> Iterator[Evidence]:
     """Sections that quote a message or help text of the changed lines."""
     for text in texts:
-        still_wanted()
         words = lexicon.words(text.text)[:MAX_TEXT_WORDS]
         passages = docs.holding([" ".join(words)])
         if not passages:
@@ -381,7 +376,6 @@ def of_links(files: Sequence[str], docs: IndexedPages) -> Iterator[Evidence]:
     hidden = docs.hidden()
     all_hidden = "\n".join(text for _, text in hidden)  # most files are in none: one look tells
     for file in files[:MAX_LINKED_FILES]:
-        still_wanted()
         base = posixpath.basename(file)
         for spelling, strength, phrase in _spellings(file):
             passages = docs.holding([" ".join(lexicon.words(spelling))])

@@ -77,6 +77,15 @@ def test_a_diff_of_a_file(root: Path, tmp_path: Path) -> None:
     assert done.stdout.startswith("1. docs/limits.md:7")
 
 
+def test_a_large_folder_without_an_index_is_searched_by_words(root: Path) -> None:
+    for number in range(70):
+        write(root / f"docs/many/{number}.md", f"# Part {number}\n\nThe text of part {number}.\n")
+    by_words = program("impact", "--provider", "local", "--title", "Rename --max-size", cwd=root, code=1)
+    assert by_words.stdout.startswith("1. docs/limits.md:7") and not (root / "docs/.anvil").exists()
+    built = program("impact", "--provider", "none", "--title", "Rename --max-size", cwd=root, code=1)
+    assert built.stdout == by_words.stdout and (root / "docs/.anvil/index.db").exists()
+
+
 def test_arguments_that_contradict_each_other(root: Path) -> None:
     assert "Give one of them" in complaint("impact", "--staged", "--base", "main", cwd=root, code=2)
     assert "Give one of them" in complaint("impact", "--json", "--github", cwd=root, code=2)
