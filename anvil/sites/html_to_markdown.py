@@ -76,14 +76,14 @@ def to_markdown(content: Content) -> Converted:
 @dataclass(slots=True)
 class _List:
     """A list. ``number``: of its next item, None for bullets. ``notes``: its items are footnotes. ``api``: definitions
-    that are sections of an API, not items."""
+    that are sections of an API, not items. ``end``: the size of the Markdown at which an item needs no empty line in
+    front; -1 for none."""
 
     number: int | None = None
     notes: bool = False
-    items: int = 0
-    loose: bool = False
     in_item: bool = False
     api: bool = False
+    end: int = -1
 
 
 class _Converter:
@@ -404,8 +404,9 @@ class _Converter:
         return True
 
     def _open_list(self, node: Element, opened: _List) -> None:
-        if self._lists and self._lists[-1].in_item and self.writer.blocks_in_container <= 1:
-            self.writer.without_blank()  # directly under the text of its item, as lists are written by hand
+        # Directly under the text of its item, as lists are written by hand; only the number 1 ends a paragraph.
+        if self._lists and self._lists[-1].in_item and opened.number in (None, 1):
+            opened.end = self.writer.size if self.writer.blocks_in_container <= 1 else -1
         self._lists.append(opened)
         self._at_end(node, self._close_list)
 
@@ -421,27 +422,26 @@ class _Converter:
         current = self._lists[-1]
         if current.in_item:  # the list of this item was left out of the content
             return self._block(node)
-        if current.notes:
-            self._open_item(current, f"[^{current.items + 1}]: ", "    ")
-        elif current.number is None:
-            self._open_item(current, "- ", "  ")
-        else:
-            mark = f"{current.number}. "
+        mark = "- "
+        if current.number is not None:
+            mark = f"[^{current.number}]: " if current.notes else f"{current.number}. "
             current.number += 1
-            self._open_item(current, mark, " " * len(mark))
+        self._open_item(current, mark, "    " if current.notes else " " * len(mark))
         self._at_end(node, lambda: self._close_item(current))
         return True
 
     def _open_item(self, current: _List, first: str, rest: str) -> None:
-        if current.items and not current.loose:
-            self.writer.without_blank()
-        current.items += 1
         current.in_item = True
-        self.writer.open_container(first, rest)
+        self.writer.open_container(first, rest, tight=current.end == self.writer.size)
 
     def _close_item(self, current: _List) -> None:
         if current.in_item:
-            current.loose = self.writer.close_container() > 1  # an item of several blocks has a blank line after it
+            item = self.writer.close_container()
+            # an item of several blocks has a blank line after it
+            if item.begun:
+                current.end = self.writer.size if item.blocks <= 1 else -1
+            elif current.number is not None:  # it is not there, and the next number may be the first
+                current.end = -1
             current.in_item = False
 
     def _note(self, node: Element, label: Element | None) -> None:

@@ -37,12 +37,13 @@ _IMAGE_DIGITS = {ord("0") + digit: chr(0xFDE0 + digit) for digit in range(10)}
 
 
 @dataclass(slots=True)
-class _Container:
-    """A list item or a quote: what its first line begins with, and the others. ``blocks``: how many it has, without
-    tight ones."""
+class Container:
+    """A list item or a quote: what its first line begins with, and the others. ``tight``: no empty line is before it.
+    ``blocks``: how many it has, without tight ones."""
 
     first: str
     rest: str
+    tight: bool = False
     begun: bool = False
     blocks: int = 0
 
@@ -71,14 +72,14 @@ class MarkdownWriter:
 
     def __init__(self) -> None:
         self._out: list[str] = []
-        self._containers: list[_Container] = []
+        self._containers: list[Container] = []
         self._pieces: list[str] = []
         self._spans: list[_Span] = []
         self._paragraph = 0
         self._lines: list[_Line] = []
         self._blank = False
         """Whether an empty line is due before the next block."""
-        self._size = 0
+        self.size = 0
         """Characters that are written."""
         self._targets: dict[str, str] = {}
         """Number of an image in the text -> its address."""
@@ -218,7 +219,7 @@ class MarkdownWriter:
 
     def block(self, lines: Sequence[str], tight: bool = False, is_code: bool = False) -> None:
         """Write the lines of a block, and an empty line before it. ``tight``: none after it."""
-        if self._blank:
+        if self._is_apart:
             self._add(self._blank_line())
         rest = "".join(container.rest for container in self._containers)
         first = self._first()
@@ -226,7 +227,7 @@ class MarkdownWriter:
         for number, line in enumerate(lines):
             start = first if number == 0 else rest
             if "\ufdd0" in line and not is_code:
-                line = self._with_noted_images(line, self._size + len(start))
+                line = self._with_noted_images(line, self.size + len(start))
             self._add(f"{start}{line}\n" if line else f"{(start if number == 0 else bare).rstrip()}\n")
         for container in self._containers:
             container.begun = True
@@ -236,9 +237,14 @@ class MarkdownWriter:
         if self._without_text:
             self._note_images()
 
+    @property
+    def _is_apart(self) -> bool:
+        """Whether an empty line is before the next block."""
+        return self._blank and not any(each.tight and not each.begun for each in self._containers)
+
     def _add(self, text: str) -> None:
         self._out.append(text)
-        self._size += len(text)
+        self.size += len(text)
 
     def _first(self) -> str:
         """What the first line of the next block begins with."""
@@ -263,8 +269,8 @@ class MarkdownWriter:
     def _note_images(self) -> None:
         """Note the images without a text as a paragraph here."""
         markdown = " ".join(f"!{_link('', target)}" for target in self._without_text)
-        before, after = (self._blank_line(), "") if self._blank else ("", "" if self._containers else "\n")
-        self.images.append(PageImage(self._size, "", f"{before}{self._first()}{markdown}\n{after}"))
+        before, after = (self._blank_line(), "") if self._is_apart else ("", "" if self._containers else "\n")
+        self.images.append(PageImage(self.size, "", f"{before}{self._first()}{markdown}\n{after}"))
         self._without_text = []
 
     def heading(self, level: int, text: str) -> None:
@@ -281,15 +287,15 @@ class MarkdownWriter:
         name = "" if "`" in language else language
         self.block([f"{fence}{name}", *text.split("\n"), fence], is_code=True)
 
-    def open_container(self, first: str, rest: str) -> None:
+    def open_container(self, first: str, rest: str, tight: bool = False) -> None:
         """Begin a list item or a quote."""
         deep = len(self._containers) >= MAX_NESTING
-        self._containers.append(_Container("", "", True) if deep else _Container(first, rest))
+        self._containers.append(Container("", "", tight, True) if deep else Container(first, rest, tight))
 
-    def close_container(self) -> int:
-        """End it. Returns how many blocks it has."""
+    def close_container(self) -> Container:
+        """End it."""
         self.end()
-        return self._containers.pop().blocks
+        return self._containers.pop()
 
     @property
     def at_top(self) -> bool:
@@ -300,10 +306,6 @@ class MarkdownWriter:
     def blocks_in_container(self) -> int:
         """How many blocks the innermost list item or quote has; 0 outside of one."""
         return self._containers[-1].blocks if self._containers else 0
-
-    def without_blank(self) -> None:
-        """Write no empty line before the next block."""
-        self._blank = False
 
     def finished(self) -> str:
         """All Markdown: it ends with a line end, if it is not empty."""

@@ -8,7 +8,7 @@ import time
 from collections import Counter
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
@@ -406,6 +406,9 @@ def test_text_that_looks_like_a_link_is_none(html: str, markdown: str) -> None:
 
 
 @given(_HTML)
+@example("<ol>1<li></li><li>1</li></ol>")  # only a list that begins with 1 ends a paragraph
+@example('<ul><li>1<ol start="3"><li>1</li></ol></li></ul>')
+@example("<ol><li>1</li>1<li>1</li></ol>")
 def test_no_word_is_lost_in_any_html(html: str) -> None:
     """Read by another reader of Markdown than ours."""
     page = f"<main>{html}</main>"
