@@ -158,7 +158,8 @@ class Anvil(PageQueries):
         member = self.only
         documents = source or member.documents
         if documents is None:
-            raise SourceError("There are no documents to compare with. Name the documentation folder with --docs.")
+            named = member.request.named("docs")
+            raise SourceError(f"There are no documents to compare with. Name the documentation folder with {named}.")
         member.ensure_open()
         member.location.ensure_fetched(wait=True)
         with member.lock:
@@ -256,7 +257,8 @@ class Anvil(PageQueries):
 
         documents = source or self.tree
         if documents is None or self.folder is None:
-            raise SourceError("There are no documents to examine. Name the documentation folder with --docs.")
+            named = self.only.request.named("docs")
+            raise SourceError(f"There are no documents to examine. Name the documentation folder with {named}.")
         repository = repository_files.repository_of(self.folder)
         files = repository_files.of(documents, self.folder, repository)
         with ExitStack() as stack:
@@ -437,6 +439,7 @@ def open(
             watch=watch,
             build_first=build_first,
             settings=config if isinstance(config, Config) else None,
+            from_python=True,
         )
     )
 
@@ -457,7 +460,7 @@ def open_index(request: OpenRequest) -> Anvil:
         names = None if request.collections == "all" else request.collections
         return _several(settings, base, _chosen(settings, base, names), request)
     if not request.names_index and settings.collections:
-        return _one(_member(settings, base, _own(settings, base), request))
+        return _one(_member(settings, base, _own(settings, base, request), request))
     if (opened := _of_folder(settings, base, request)) is not None:
         return opened
     is_elsewhere = request.index is not None or _has_index_elsewhere(settings)
@@ -489,14 +492,15 @@ def _chosen(config: Config, base: Path, names: Iterable[str] | None) -> tuple[Co
     return project_collections.chosen(project_collections.of_project(config, base), names)
 
 
-def _own(config: Config, base: Path) -> Collection:
+def _own(config: Config, base: Path, request: OpenRequest) -> Collection:
     """The collection that is opened where none is named: the first with a folder, else the only one."""
     collections = _chosen(config, base, None)
     if len(collections) == 1 or collections[0].docs is not None:
         return collections[0]
+    search = ' To search these, open them with collections="all", or name some of them.' if request.from_python else ""
     raise ConfigError(
-        f"None of the {len(collections)} collections is a folder of this project. Name a folder of documentation "
-        '(--docs, in Python docs=). To search these, open them with collections="all", or name some of them.'
+        f"None of the {len(collections)} collections is a folder of this project. Name a folder of documentation with "
+        f"{request.named('docs')}.{search}"
     )
 
 

@@ -67,7 +67,7 @@ class OpenedIndex:
         if is_missing and collection is None:  # of several, the others answer, and this one says what it lacks
             from anvil.documents.folder_advice import no_folder
 
-            raise SourceError(no_folder(folder))
+            raise SourceError(no_folder(folder, named=_named(config, request)))
         self.config = config
         self.base = base
         self.request = request
@@ -146,7 +146,8 @@ class OpenedIndex:
     def site_pages(self) -> SiteFolder:
         """The built site whose pages are indexed. Raises :class:`ConfigError` without one."""
         if self.site_folder is None:
-            raise ConfigError("There is no built site. Name the folder of the site with --site, or set site.folder.")
+            named = self.request.named("site")
+            raise ConfigError(f"There is no built site. Name the folder of the site with {named}, or set site.folder.")
         if self._site_source is None:
             self._site_source = self._site_in(self.site_folder)
         return self._site_source
@@ -252,10 +253,12 @@ class OpenedIndex:
         of_site = self.site_folder is not None and request.source is None
         source = request.source or self.documents
         if source is None:
-            raise SourceError("There are no documents to index. Name the documentation folder with docs or --docs.")
+            named = self.request.named("docs")
+            raise SourceError(f"There are no documents to index. Name the documentation folder with {named}.")
         if self.location.origin is not None:
             raise ConfigError(
-                f"The index comes from {self.location.origin} and is not built here. Name a file with --index."
+                f"The index comes from {self.location.origin} and is not built here. Name a file with "
+                f"{self.request.named('index')}."
             )
         if request.cluster:
             cluster = registry.part("cluster")
@@ -283,7 +286,7 @@ class OpenedIndex:
             if is_staged or self.folder is None:
                 return None if count else reason
             return other_formats_note(self.folder, count) or (
-                None if count else f"{reason} {folder_advice(self.folder)}"
+                None if count else f"{reason} {folder_advice(self.folder, _named(self.config, self.request))}"
             )
 
         return build(request, configured=self.configured, about_pages=about_pages)
@@ -368,6 +371,11 @@ class OpenedIndex:
             self._site_source.close()
         if self._provider is not None and self._owns_provider:
             self._provider.close()
+
+
+def _named(config: Config, request: OpenRequest) -> str:
+    """What names the documentation folder, for messages: the configuration, or the caller."""
+    return "the key docs" if request.docs is None and config.docs != Config().docs else request.named("docs")
 
 
 def _location(config: Config, base: Path, folder: Path | None, *, has_folder: bool) -> IndexLocation:

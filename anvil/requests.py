@@ -148,6 +148,12 @@ class OpenRequest:
     """Dotted keys of the configuration -> values that go over those in the file; None: not given."""
     docs_in_git: bool = False
     """Whether the documents are those of a commit or the staged ones, so that the work tree may lack their folder."""
+    from_python: bool = False
+    """Whether it is a call from Python, where an option is an argument."""
+
+    def named(self, option: str) -> str:
+        """An option as its caller names it: ``--docs``, in Python ``docs``."""
+        return option if self.from_python else f"--{option}"
 
     @property
     def names_index(self) -> bool:

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 import anvil
+from anvil.api import open_index
 from anvil.errors import ArtifactMissing, ArtifactRejected, ConfigError, SourceError
+from anvil.requests import OpenRequest
 from anvil.settings.schema import Config, EmbeddingSettings
 from anvil.status import StaleCounts
 from tests.conftest import write
@@ -75,10 +77,15 @@ def test_an_index_alone_answers_as_it_is(opened: anvil.Anvil, tmp_path: Path, mo
 
 
 def test_what_cannot_be_opened_says_what_to_do(docs: Path, tmp_path: Path) -> None:
-    with pytest.raises(SourceError, match=r"There is no folder .*--docs"):
+    with pytest.raises(SourceError, match=r"There is no folder .* folder with docs[:.]"):
         anvil.open(tmp_path / "none")
-    with pytest.raises(SourceError, match=r"is not a folder.*--docs"):
+    with pytest.raises(SourceError, match=r"is not a folder.* folder with docs[:.]"):
         anvil.open(docs / "index.md")
+    (tmp_path / "anvil.toml").write_text('docs = "docz"\n')
+    with pytest.raises(SourceError, match=r"There is no folder .*docz\. .* with the key docs"):
+        anvil.open(config=tmp_path / "anvil.toml")
+    with pytest.raises(SourceError, match=r"There is no folder .*docz\. Name the documentation folder with --docs"):
+        open_index(OpenRequest(docs="docz"))
     with anvil.open(index=tmp_path / "none.db") as found, pytest.raises(ArtifactMissing, match="anvil build"):
         found.search("x")
     with anvil.open(docs, provider="locl") as found, pytest.raises(ConfigError, match="local, none, openai"):

@@ -37,6 +37,8 @@ COMMAND_LINE_WORDING = {
         "Set ANVIL_LIBRARY_ALLOW_PRIVATE_URLS=true to"
     ),
     "as in list_pages": "as 'anvil list' prints it",
+    "get_status says why.": "'anvil status' says why.",
+    "Give one of these as heading_path.": "Give one of these as HEADING.",
     "query parameter is required": "The question is empty. Write it after the command.",
     "pattern parameter is required": "The pattern is empty. Write it after the command.",
 }

@@ -24,13 +24,14 @@ FEW_PAGES = 10
 """Documentation with fewer pages may be elsewhere, in a folder with this number at least and twice as many."""
 
 
-def no_folder(folder: Path, shown: str = "") -> str:
-    """A message: there is no such documentation folder, and what to name in place of it. ``shown``: as it was typed."""
+def no_folder(folder: Path, shown: str = "", named: str = "--docs") -> str:
+    """A message: there is no such documentation folder, and what to name in place of it. ``shown``: as it was typed.
+    ``named``: the option or key that names it."""
     problem = f"{folder} is not a folder" if folder.exists() else f"There is no folder {shown or folder}"
-    return f"{problem}. {folder_advice(folder)}"
+    return f"{problem}. {folder_advice(folder, named)}"
 
 
-def folder_advice(folder: Path) -> str:
+def folder_advice(folder: Path, named: str = "--docs") -> str:
     """What to name in place of a documentation folder that is missing or has no page: the folders near it that have
     Markdown, and the folder around it if that has."""
     around = next((parent for parent in folder.absolute().parents if parent.is_dir()), Path.cwd())
@@ -41,7 +42,7 @@ def folder_advice(folder: Path) -> str:
     if own:
         has = f"{own[0]} and {counted(len(own) - 1, 'more Markdown file')}" if own[1:] else own[0]
         hold.append(f"{repr('.') if around == Path.cwd() else around} has {has}")
-    return f"Name the documentation folder with --docs{': ' if hold else ''}{', and '.join(hold)}."
+    return f"Name the documentation folder with {named}{': ' if hold else ''}{', and '.join(hold)}."
 
 
 def larger_folder_note(folder: Path) -> str | None:

@@ -86,7 +86,7 @@ class Kind(NamedTuple):
     elsewhere: str
 
 
-INDEX = Kind("an index", "Build it again with 'anvil build --force'.", "choose another place with --index")
+INDEX = Kind("an index", "Build it again with 'anvil build --force'.", "choose another place for the index")
 
 
 @contextlib.contextmanager

@@ -129,7 +129,7 @@ def _ensure_lockable(folder: Path) -> None:
         if error.errno in (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP):
             raise BuildError(
                 f"{folder} is on a file system without locks ({error.strerror}), so that two builds could write at "
-                "once. Name an index on a local disk with --index."
+                "once. Choose a place for the index on a local disk."
             ) from None
 
 

@@ -155,6 +155,17 @@ def test_an_error_is_two_sentences(built: Path, arguments: list[str]) -> None:
     assert len(sentences) <= 3 if "Closest" in message else len(sentences) <= 2, sentences
 
 
+def test_a_message_for_agents_names_no_tool_here(work: Path) -> None:
+    (work / "docs/twice.md").write_text("# Twice\n\n## One {#same}\n\nA.\n\n## Two {#same}\n\nB.\n")
+    assert complaint("show", "twice.md#same", cwd=work, by=in_process.program).endswith(
+        "Twice > One, Twice > Two. Give one of these as HEADING."
+    )
+    missing = "".join(f'[collections.{name}]\nindex = "{name}.db"\n' for name in "abc")
+    (work / "anvil.toml").write_text(missing + '[embedding]\nprovider = "none"\n')
+    notes = in_process.program("search", "alerts", cwd=work).stderr
+    assert "3 collections cannot answer: a, b, c. 'anvil status' says why." in notes
+
+
 def test_a_broken_configuration_is_an_error(work: Path) -> None:
     (work / "anvil.toml").write_text('dosc = "x"\n')
     assert "Unknown key 'dosc'" in complaint("build", cwd=work)
