@@ -38,6 +38,8 @@ most: of 202 questions to five pages of their documentation, the right result of
 this; of 584 that other documentation answers, all results of 571 and of 566."""
 DERIVED_SHARE = FIELD_WEIGHTS[3] * (1 + K1) / (FIELD_WEIGHTS[3] + K1)
 """Score of a derived term that a section has once, as a share of that of a word that it has once in its content."""
+MISSING_PAIR_SHARE = 0.5
+"""Weight of a pair of CJK characters that no text has: every second pair of a question stands across two words."""
 DENSE_WEIGHT = 0.5
 """Weight of the vectors; the words have 1."""
 GOOD_MATCH = 0.4
@@ -303,9 +305,13 @@ class Weights(NamedTuple):
     about_records: bool = False
 
     @property
-    def missing(self) -> float:
-        """The weight in the query of the words that occur nowhere."""
-        return sum(weight for token, (weight, _) in self.query.terms.items() if token not in self.tokens)
+    def missing(self) -> dict[str, float]:
+        """Token -> its weight in the query, for those that occur nowhere."""
+        return {
+            token: weight * (MISSING_PAIR_SHARE if lexicon.is_cjk(token) else 1.0)
+            for token, (weight, _) in self.query.terms.items()
+            if token not in self.tokens
+        }
 
 
 def weights(index: CandidateIndex, text: str) -> Weights:
@@ -387,10 +393,9 @@ def _phrases(index: CandidateIndex, query_weights: Weights) -> dict[str, tuple[R
 def _perfect_score(index: CandidateIndex, query_weights: Weights, phrases: Mapping[str, tuple[RowSet, float]]) -> float:
     """The BM25F that a section with all words and phrases of the query approaches. A word that occurs nowhere counts as
     the rarest of all. A pair of CJK characters is a derived term, of which a section has each once."""
-    terms, known = query_weights.query.terms, query_weights.tokens
-    share = {token: DERIVED_SHARE if lexicon.is_cjk(token) else 1.0 for token in terms}
-    of_known = sum(share[token] * weight for token, weight in known.items())
-    missing = sum(share[token] * weight for token, (weight, _) in terms.items() if token not in known)
+    share = {token: DERIVED_SHARE if lexicon.is_cjk(token) else 1.0 for token in query_weights.query.terms}
+    of_known = sum(share[token] * weight for token, weight in query_weights.tokens.items())
+    missing = sum(share[token] * weight for token, weight in query_weights.missing.items())
     of_phrases = sum(weight for _, weight in phrases.values())
     return (of_known + of_phrases + missing * idf(0, index.count())) * (K1 + 1)
 
@@ -403,7 +408,7 @@ def _evidence(
 ) -> list[MatchEvidence]:
     """The evidence for each row. ``lexical``: its BM25F (n,). ``cosines``: its own and its page's, if it has any."""
     terms = query_weights.query.terms
-    unknown = query_weights.missing / (sum(weight for weight, _ in terms.values()) or 1.0)
+    unknown = sum(query_weights.missing.values()) / (sum(weight for weight, _ in terms.values()) or 1.0)
     shares = (lexical / (perfect or 1.0)).tolist()
     return [
         MatchEvidence(share, unknown, len(terms), *(near or (None, None)))

@@ -8,7 +8,7 @@ from functools import lru_cache
 from itertools import groupby
 
 from anvil.formats.patterns import lazy_pattern
-from anvil.text.query import CJK, STOP, bounded, pairs
+from anvil.text.query import CJK, STOP, beginning, bounded, pairs
 
 MAX_WORD_CHARACTERS = 100
 """Characters of the longest word that is cached."""
@@ -21,8 +21,11 @@ _ENDING = re.compile(r"(?:ations?|ing|ies|ied|ed|es|s|e|y)$")
 
 
 def stem(word: str) -> str:
-    """A folded word without its English ending, roughly: ``caching`` and ``caches`` give the same."""
+    """A folded word without its English ending, roughly: ``caching`` and ``caches`` give the same; of a Greek or
+    Cyrillic word, its beginning."""
     folded = word.casefold()
+    if start := beginning(folded):
+        return start
     cut = _ENDING.sub("", folded)
     return cut if len(cut) >= 3 else folded
 

@@ -45,6 +45,7 @@ RULES = {
     "FEW_CHUNKS": ranking.FEW_CHUNKS,
     "B": ranking.B,
     "DERIVED_SHARE": ranking.DERIVED_SHARE,
+    "MISSING_PAIR_SHARE": ranking.MISSING_PAIR_SHARE,
     "HEADING_WEIGHT": ranking.HEADING_WEIGHT,
     "LINK_WEIGHT": ranking.LINK_WEIGHT,
     "POPULAR_WEIGHT": ranking.POPULAR_WEIGHT,

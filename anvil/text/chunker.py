@@ -16,7 +16,7 @@ from anvil.settings.schema import Chunking, ChunkingOptions, FixedChunks
 from anvil.text import markdown_sections, visible_text
 from anvil.values import Block, Chunk, ParsedPage, Section
 
-CHUNKER_VERSION = 10
+CHUNKER_VERSION = 11
 """Increase it when the same page and options give other chunks, terms or windows. Then indexes are built again."""
 
 

@@ -1,8 +1,8 @@
 """Query parsing, words as tokens, the derived terms of a text for the keyword index, and the scripts of a question.
 
-SQLite's tokenizer folds case and diacritics and stems English. It does not split ``camelCase``, and it reads a run of
-Chinese, Japanese or Korean as one word. So derived terms, parts of compounds and pairs of characters, are added to the
-text and to the query.
+SQLite's tokenizer folds case and diacritics and stems English. It does not split ``camelCase``, it reads a run of
+Chinese, Japanese or Korean as one word, and it stems no Greek or Cyrillic. So derived terms, parts of compounds, pairs
+of characters and beginnings of words, are added to the text and to the query.
 """
 
 from __future__ import annotations
@@ -38,6 +38,11 @@ MAX_LOWERED = 1024
 """Texts that are kept in lower case: the contents and derived terms of an index whose chunks are all scored each time,
 and more."""
 
+BEGINNING_LETTERS = 5
+"""Letters that the inflected forms of a Greek or Cyrillic word are taken to share: words that are cut to five letters
+find about as much as with a stemmer (McNamee, Nicholas and Mayfield 2009, "Addressing morphological variation in
+alphabetic languages")."""
+
 CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af"
 """Ranges of Chinese, Japanese and Korean characters, for a character class."""
 _WORD = lazy_pattern(r"[^\W_]+(?:[\u0300-\u0331]+[^\W_]*)*")  # combining marks belong to their letter
@@ -47,6 +52,7 @@ _FOLDED = lazy_pattern(r"[^\W\x00-\x7f]|[\u0300-\u0331]")
 """A letter, number or mark outside ASCII. The tokenizer folds these, so a search by ASCII prefix would miss them."""
 _RUN = lazy_pattern(f"[{CJK}]+")
 _GREEK = lazy_pattern("[\u0370-\u03ff\u1f00-\u1fff]")
+_INFLECTED = lazy_pattern("[\u0370-\u03ff\u1f00-\u1fff\u0400-\u052f]+")
 _CAMEL = lazy_pattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _QUOTED = lazy_pattern(r'["\u201c]([^"\u201c\u201d]+)["\u201d]')
 _QUALIFIED = lazy_pattern(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+)(?:\(\))?")
@@ -91,6 +97,12 @@ def pairs(run: str) -> list[str]:
     return [run[i : i + 2] for i in range(len(run) - 1)] or [run]
 
 
+def beginning(word: str) -> str | None:
+    """What a Greek or Cyrillic word has in common with its other forms; None for a short word or another script."""
+    is_long = len(word) > BEGINNING_LETTERS and not word.isascii() and _INFLECTED.fullmatch(word)
+    return word[:BEGINNING_LETTERS].lower() if is_long else None
+
+
 def is_cjk(token: str) -> bool:
     """Whether a token is of CJK characters, as :func:`pairs` gives them."""
     return not token.isascii() and _RUN.fullmatch(token) is not None
@@ -107,7 +119,7 @@ def plain_form(word: str) -> str:
 
 def derived_terms(text: str) -> str:
     """Additional search terms of a text: parts of compounds, CJK runs and their pairs, and words in their
-    :func:`plain_form`; sorted."""
+    :func:`plain_form` with their :func:`beginning`; sorted."""
     terms: set[str] = set()
     whole = set(words(text))
     for word in whole:
@@ -121,6 +133,7 @@ def derived_terms(text: str) -> str:
                 terms.update(pairs(run), run)
             if plain != word:
                 terms.update(map(str.lower, words(plain)))
+            terms.update(filter(None, map(beginning, words(plain))))
     if terms:  # what the text has as a word anyway would only make it count twice
         terms.difference_update(map(str.lower, whole))
     return " ".join(sorted(terms))
@@ -193,6 +206,8 @@ def _add_parts(query: Query, stopped: Query, word: str, stem: Stem, weight: floa
             _add(query, pair, weight, stem)
     for plain in _RUN.sub(" ", word).split():
         _add(stopped if plain.lower() in STOP else query, plain, weight, stem)
+        if start := beginning(plain_form(plain)):
+            _add(query, start, weight, stem)
         for part in compound_parts(plain) if plain.isascii() else ():
             if len(part) > 1 and part.lower() not in STOP:
                 _add(query, part, PART_WEIGHT, stem)

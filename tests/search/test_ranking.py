@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anvil.search import ranking
+from anvil.text.query import Query
 
 
 def fields(title: str = "", heading: str = "", content: str = "", terms: str = "") -> tuple[ranking.Counts, int]:
@@ -93,6 +94,12 @@ def test_vectors_decide_between_pages_where_no_candidate_has_many_of_the_words()
     assert matching[0] > matching[1]
     vague, _ = ranking.fuse(lexical, coverage, dense, None, [1, 2], 20.0)
     assert vague[1] > vague[0]
+
+
+def test_a_missing_pair_of_characters_counts_half_of_a_missing_word() -> None:
+    terms = {"检索": (1.0, "检索"), "索文": (1.0, "索文"), "cache": (1.0, "cache")}
+    weights = ranking.Weights(Query(terms), {"检索": 3}, {"检索": 2.5})
+    assert weights.missing == {"索文": 0.5, "cache": 1.0}
 
 
 def test_weights_hold_the_order_of_pages() -> None:

@@ -344,6 +344,7 @@ LETTERS = {
     "korean.md": "# 한국어\n\n문서를 색인하고 검색하는 방법을 설명합니다.\n",
     "german.md": "# Übersicht\n\nDie Änderungen werden über Nacht geprüft.\n",
     "greek.md": "# Αναζήτηση\n\nΤο έγγραφο περιγράφει την ενημέρωση του ευρετηρίου.\n",  # noqa: RUF001
+    "russian.md": "# Настройка приложений\n\nИзменения сохраняются в базе данных.\n",  # noqa: RUF001
     "plain.md": "# Plain\n\nNothing but plain letters.\n",
 }
 
@@ -360,6 +361,9 @@ LETTERS = {
         ("anderungen", "german.md"),
         (unicodedata.normalize("NFD", "geprüft"), "german.md"),
         ("ΕΥΡΕΤΗΡΊΟΥ", "greek.md"),
+        ("ενημερώσεις", "greek.md"),
+        ("приложение", "russian.md"),
+        ("сохранить изменённое", "russian.md"),
     ],
 )
 def test_letters_of_the_world_in_keyword_mode(

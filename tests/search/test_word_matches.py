@@ -43,7 +43,14 @@ def test_matched_words_are_spelled_as_in_the_text() -> None:
 
 
 @pytest.mark.parametrize(
-    ("a", "b"), [("caches", "caching"), ("builds", "building"), ("Query", "queries"), ("Über", "über")]
+    ("a", "b"),
+    [
+        ("caches", "caching"),
+        ("builds", "building"),
+        ("Query", "queries"),
+        ("Über", "über"),
+        ("Приложение", "приложений"),
+    ],
 )
 def test_words_of_one_root_match(a: str, b: str) -> None:
     assert word_matches.stem(a) == word_matches.stem(b)

@@ -120,7 +120,14 @@ def test_a_word_in_unusual_characters_and_its_plain_form_find_each_other(written
 
 def test_a_word_typed_in_half_width_asks_for_the_usual_one_alone() -> None:
     assert query.parse_query("手順 ｲﾝ \uff21\uff30\uff29", stem) == query.parse_query("手順 イン API", stem)
-    assert [weight for weight, _ in query.parse_query("Δρόμος", stem).terms.values()] == [1.0, 0.5]
+    assert [weight for weight, _ in query.parse_query("Δρόμος", stem).terms.values()] == [1.0, 1.0, 0.5]
+
+
+def test_a_greek_or_cyrillic_word_is_also_asked_and_stored_by_its_first_five_letters() -> None:
+    assert query.derived_terms("Настройка баз: токен, token-based") == "настр"
+    assert list(asked("настроек базы")) == ["настроек", "настр", "базы"]
+    assert query.beginning("ενημέρωση") == "ενημέ" and query.derived_terms("ενημέρωση").split()[0] == "ενημε"
+    assert query.beginning("settings") is query.beginning("базы") is None
 
 
 def test_derived_terms_are_the_parts_that_the_text_itself_lacks() -> None:

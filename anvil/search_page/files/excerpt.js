@@ -1,6 +1,6 @@
 // The passage of a section that is shown for a question: plain text, with the words that matched marked.
 
-import {compoundParts, isCjk, token, words} from './words.js';
+import {beginnings, compoundParts, isCjk, token, words} from './words.js';
 
 const CHARS = 240;
 const BEFORE = 60; // characters in front of the first word that matches
@@ -23,7 +23,7 @@ function spans(text, wanted) {
   let at = 0;
   for (const word of words(text)) {
     at = text.indexOf(word, at);
-    const hit = [word, ...compoundParts(word)].map(token).find(each => wanted.has(each));
+    const hit = [word, ...compoundParts(word), ...beginnings(word)].map(token).find(each => wanted.has(each));
     if (hit !== undefined) found.push({start: at, end: at + word.length, token: hit});
     at += word.length;
   }

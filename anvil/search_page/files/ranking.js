@@ -197,12 +197,13 @@ export class Search {
 
   /** For each result, how likely it is that it answers: see anvil/search/confidence.py. */
   confidence(results, terms, weights, held) {
-    const {rules: {K1, DERIVED_SHARE, CONFIDENCE: fit}} = this;
+    const {rules: {K1, DERIVED_SHARE, MISSING_PAIR_SHARE, CONFIDENCE: fit}} = this;
     const share = key => (isCjk(key) ? DERIVED_SHARE : 1);
-    const missing = [...terms].filter(([key]) => !weights.has(key));
+    const missing = [...terms].filter(([key]) => !weights.has(key))
+      .map(([key, {weight}]) => [key, weight * (isCjk(key) ? MISSING_PAIR_SHARE : 1)]);
     const perfect = (sum([...weights].map(([key, weight]) => share(key) * weight)) + sum(held.map(({weight}) => weight))
-      + sum(missing.map(([key, {weight}]) => share(key) * weight)) * idf(0, this.total)) * (K1 + 1) || 1;
-    const unknown = sum(missing.map(([, {weight}]) => weight)) / (sum([...terms.values()].map(({weight}) => weight)) || 1);
+      + sum(missing.map(([key, weight]) => share(key) * weight)) * idf(0, this.total)) * (K1 + 1) || 1;
+    const unknown = sum(missing.map(([, weight]) => weight)) / (sum([...terms.values()].map(({weight}) => weight)) || 1);
     for (const result of results) {
       const words = result.words / perfect;
       const odds = fit.intercept + fit.words * words * Math.sqrt(Math.min(terms.size, fit.most_words))

@@ -6,6 +6,8 @@ const CAMEL = /[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+/g;
 const CJK = '\\u3040-\\u30ff\\u3400-\\u4dbf\\u4e00-\\u9fff\\uf900-\\ufaff\\uac00-\\ud7af';
 const RUN = new RegExp(`[${CJK}]+`, 'g');
 const IS_CJK = new RegExp(`^[${CJK}]+$`);
+const BEGINNING_LETTERS = 5; // of a Greek or Cyrillic word: what its forms have in common
+const INFLECTED = /^[\u0370-\u03ff\u1f00-\u1fff\u0400-\u052f]+$/;
 const GREEK = /[\u0370-\u03ff\u1f00-\u1fff]/g;
 const LATIN = /[\u00c0-\u024f\u1e00-\u1eff]/g;
 const AROUND = '`\'",;:!?()[]{}<>*.';
@@ -25,12 +27,18 @@ const pairs = run => (run.length > 1 ? Array.from({length: run.length - 1}, (_, 
 /** A word in the usual characters: without forms that NFKC replaces, such as half-width ones, and Greek accents. */
 const plainForm = word => word.normalize('NFKC').replace(GREEK, letter => letter.normalize('NFD')[0]);
 
-/** The parts of compounds, the pairs of characters and the plain forms of a text's words, which find it as well. */
+/** `приложение` -> `прило`; nothing for a short word or another script. */
+export const beginnings = word =>
+  (word.length > BEGINNING_LETTERS && INFLECTED.test(word) ? [word.slice(0, BEGINNING_LETTERS).toLowerCase()] : []);
+
+/** The parts of compounds, the pairs of characters, and the plain forms and beginnings of a text's words, which find it as
+ * well. */
 export function derivedWords(text) {
   const whole = words(text);
   const usual = whole.map(plainForm).filter((form, at) => form !== whole[at]).flatMap(words);
   const parts = new Set([...whole, ...usual].flatMap(word => [
     ...compoundParts(word).filter(part => part.length > 1).map(part => part.toLowerCase()),
+    ...beginnings(plainForm(word)),
     ...(word.match(RUN) ?? []).flatMap(run => [...pairs(run), run])]).concat(usual.map(word => word.toLowerCase())));
   whole.forEach(word => parts.delete(word.toLowerCase()));
   return [...parts];
@@ -146,6 +154,7 @@ export function parseQuestion(text, rules) {
     for (const cjk of word.match(RUN) ?? []) pairs(cjk).forEach(pair => add(terms, pair, weight));
     for (const each of word.replace(RUN, ' ').split(' ').filter(Boolean)) {
       add(stop.has(each.toLowerCase()) ? stopped : terms, each, weight);
+      beginnings(plainForm(each)).forEach(start => add(terms, start, weight));
       for (const part of compoundParts(each)) {
         if (part.length > 1 && !stop.has(part.toLowerCase())) add(terms, part, rules.PART_WEIGHT);
       }
