@@ -106,8 +106,9 @@ def build(options: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
             target = Path(options.keep, INDEX_NAME)
             publish.place(index, target)
             published_manifest.write_manifest(target)
-    repository = os.environ.get("GITHUB_REPOSITORY")
-    artifact = (repository, options.artifact_name) if repository and options.artifact_name else None
+    repository, name = os.environ.get("GITHUB_REPOSITORY"), options.artifact_name
+    # 'anvil pull' is for a whole index: a shard is fetched by the job that joins them
+    artifact = (repository, name) if repository and name and options.shard is None else None
     runner.summarize(summary.render_index(replace(contents, artifact=artifact)))
     return True, values
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import difflib
 import errno
+import itertools
 import os
 import shlex
 import shutil
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
 
 MAX_CACHES_NAMED = 4
 """Caches that a finding names."""
+MAX_CACHE_FILES = 20_000
+"""Files of the cache whose sizes are read, in a second or two."""
 MAX_SKIPPED_NAMED = 3
 """Skipped files that a finding names."""
 
@@ -109,12 +112,13 @@ def writable(project: ExaminedProject) -> Iterator[Finding]:
 def _cache_sizes(cache: Path) -> str:
     """How large the cache is, and what in it: the largest first."""
     sizes = Counter[str]()
-    for folder, _, names in os.walk(cache):
-        for file in (Path(folder, name) for name in names):
-            with contextlib.suppress(OSError):  # another process removed it
-                sizes[file.relative_to(cache).parts[0]] += file.lstat().st_size
+    files = (Path(folder, name) for folder, _, names in os.walk(cache) for name in names)
+    for file in itertools.islice(files, MAX_CACHE_FILES):
+        with contextlib.suppress(OSError):  # another process removed it
+            sizes[file.relative_to(cache).parts[0]] += file.lstat().st_size
     parts = [f"{name} {wording.size(size)}" for name, size in (+sizes).most_common(MAX_CACHES_NAMED)]
-    return f" {cache} has {wording.size(sizes.total())}: {listed(parts)}; it may be removed." if parts else ""
+    least = "at least " if next(files, None) else ""
+    return f" {cache} has {least}{wording.size(sizes.total())}: {listed(parts)}; it may be removed." if parts else ""
 
 
 def _home(effect: str) -> list[Finding]:

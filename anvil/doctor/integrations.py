@@ -23,7 +23,7 @@ from anvil.doctor import examined_project
 from anvil.doctor.examined_project import ExaminedProject, Finding
 from anvil.errors import ConfigError, GitError, SourceError
 from anvil.formats.data_formats import objects
-from anvil.settings.configuration import CONFIG_NAME
+from anvil.settings.configuration import CONFIG_NAME, configured
 from anvil.settings.schema import INDEX_FOLDER
 from anvil.system import installation, safe_files
 from anvil.wording import listed
@@ -143,23 +143,45 @@ def pre_commit(project: ExaminedProject) -> Iterator[Finding]:
     file = repository.root / PRE_COMMIT if repository else None
     if repository is None or file is None or not file.is_file():
         return
-    written = examined_project.read(file)
-    configured = [hook.get("id") for repo in objects(written, "repos") for hook in objects(repo, "hooks")]
-    ours = [name for name in HOOKS if name in configured]
+    hooks = _hooks(examined_project.read(file))
+    ours = [name for name in HOOKS if any(name == configured for configured, _ in hooks)]
     if not ours:
         return
     is_set_up = _is_set_up(repository)
     if not is_set_up:
         text = f"{relative(file)} has {listed(ours)}, but pre-commit is not set up in this clone."
         yield Finding("wrong", text, _install_hooks(project, repository.root))
-    need_index = [name for name in ours if name in NEED_TRACKED_INDEX]
-    if named := named_indexes(repository.root):
-        project = replace(project, config=replace(project.config, index=str(repository.root / named[0])))
-    problem = _without_tracked_index(project, need_index[0]) if need_index else None
-    if problem is not None:
-        yield problem
-    elif is_set_up:
+    problems = [
+        _without_tracked_index(_of_hook(project, repository.root, places), name)
+        for name, places in hooks
+        if name in NEED_TRACKED_INDEX
+    ]
+    found = list(dict.fromkeys(filter(None, problems)))
+    yield from found
+    if is_set_up and not found:
         yield Finding("ok", f"Each commit runs {listed(ours)}.")
+
+
+def _hooks(written: Any) -> list[tuple[str, dict[str, str]]]:
+    """The hooks of Anvil in a configuration of pre-commit, and the places that the arguments of each name."""
+    hooks = []
+    for hook in (hook for repo in objects(written, "repos") for hook in objects(repo, "hooks")):
+        if hook.get("id") in HOOKS:
+            args = [str(word) for word in hook["args"]] if isinstance(hook.get("args"), list) else []
+            words = [part for word in args for part in (word.split("=", 1) if word.startswith("--") else [word])]
+            places = {option: value for option, value in pairwise(words) if option in ("--docs", "--index")}
+            hooks.append((str(hook["id"]), places))
+    return hooks
+
+
+def _of_hook(project: ExaminedProject, root: Path, places: Mapping[str, str]) -> ExaminedProject:
+    """The project as a hook sees it, which pre-commit starts in ``root``."""
+    if not places:
+        return project
+    paths = {option: str(root / place) for option, place in places.items()}
+    config = configured(project.config, {option[2:]: path for option, path in paths.items()})
+    given = {**project.given, **{option: relative(path) for option, path in paths.items()}}
+    return replace(project, config=config, given=given)
 
 
 def _is_set_up(repository: Repository) -> bool:
@@ -191,15 +213,10 @@ def _without_tracked_index(project: ExaminedProject, hook: str) -> Finding | Non
 def named_indexes(root: Path) -> list[str]:
     """The indexes that the arguments of Anvil's hooks name, relative to ``root``, the repository."""
     try:
-        written = examined_project.read(root / PRE_COMMIT)
+        hooks = _hooks(examined_project.read(root / PRE_COMMIT))
     except ConfigError:  # none, or a finding of the doctor
         return []
-    hooks = [hook for repo in objects(written, "repos") for hook in objects(repo, "hooks") if hook.get("id") in HOOKS]
-    named = set()
-    for hook in hooks:
-        words = [str(word) for word in hook.get("args") or ()] if isinstance(hook.get("args"), list) else []
-        named |= {after for word, after in pairwise(words) if word == "--index"}
-        named |= {word.removeprefix("--index=") for word in words if word.startswith("--index=")}
+    named = {places["--index"] for _, places in hooks if "--index" in places}
     inside = (os.path.normpath(name).replace(os.sep, "/") for name in named if not os.path.isabs(name))
     return sorted(path for path in inside if not path.startswith(".."))
 

@@ -383,6 +383,8 @@ def test_the_size_of_the_cache(project: Path, tmp_path: Path, monkeypatch: pytes
     assert finding("folders").text.endswith(
         "/caches/anvil has 1.5 MB: vectors.db 1.5 MB and sites 12.0 kB; it may be removed."
     )
+    monkeypatch.setattr("anvil.doctor.documents_and_index.MAX_CACHE_FILES", 1)
+    assert finding("folders").text.endswith("/caches/anvil has at least 1.5 MB: vectors.db 1.5 MB; it may be removed.")
 
 
 def test_a_cache_that_is_a_file(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -533,6 +535,18 @@ def test_hooks_that_do_not_run(project: Path, tmp_path: Path, monkeypatch: pytes
     assert alone.text.endswith("has anvil-impact, but pre-commit is not set up in this clone.")
     write(project, {".pre-commit-config.yaml": "repos: ["})
     assert finding("pre-commit").verdict == "wrong"
+
+
+def test_each_hook_is_judged_by_the_places_that_its_arguments_name(project: Path) -> None:
+    hooks = "{id: anvil-build, args: [--index, a.db]}, {id: anvil-build, args: [--docs=other, --index=out/b.db]}"
+    write(project, {".pre-commit-config.yaml": f"repos: [{{repo: x, hooks: [{hooks}]}}]", ".gitignore": "out\n"})
+    (project / "other").mkdir()
+    unused, ignored = findings("pre-commit")
+    assert "pre-commit is not set up" in unused.text and "out/b.db is ignored" in ignored.text
+    write(project, {".gitignore": "*.db\n"})
+    assert [each.text.split()[-3] for each in findings("pre-commit")[1:]] == ["a.db", "out/b.db"]
+    write(project, {".pre-commit-config.yaml": "repos: [{repo: x, hooks: [{id: anvil-check, args: [--docs, gone]}]}]"})
+    assert "gone" in findings("pre-commit")[1].text  # and not the index of docs
 
 
 def test_an_index_kept_from_git_is_let_in_where_the_configuration_says(project: Path, tmp_path: Path) -> None:
