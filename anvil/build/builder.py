@@ -99,7 +99,8 @@ def build(
         if report is None:
             # the default folder is in that of the documents, which may have been renamed meanwhile
             parents = index.parent.name != INDEX_FOLDER
-            lock = opened.enter_context(publish.exclusive(index, request.lock_timeout_s, parents=parents))
+            locked = publish.exclusive(index, request.lock_timeout_s, request.progress, parents=parents)
+            lock = opened.enter_context(locked)
             if signature(index) != unlocked:  # another process has built it meanwhile
                 report = _compare(plan, readers)
             report = report or _copy_of_older(plan, lock, readers)

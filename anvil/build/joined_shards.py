@@ -37,7 +37,7 @@ def join(
         readers = [(path, opened.enter_context(verify.open_checked(path))) for path in shards]
         meta = _agreed(readers)
         entries = {path: identity for _, reader in readers for path, identity in reader.identities().items()}
-        lock = opened.enter_context(publish.exclusive(out, lock_timeout_s))
+        lock = opened.enter_context(publish.exclusive(out, lock_timeout_s, progress))
         report = _standing(out, meta, entries, started)
         if report:
             return report

@@ -147,7 +147,7 @@ def progress(quiet: bool = False) -> Iterator[Progress]:
         finally:
             bar.stop()
     else:
-        yield ProgressLines(lambda line: say(f"anvil: {line}", err=True), first_s=1.0)
+        yield ProgressLines(warn, first_s=1.0)
 
 
 BAR_DELAY_S = 0.5
@@ -173,7 +173,8 @@ class _Bar:
         if self._bar is None or stage != self._stage:
             self.stop()  # the bar before may be longer
             self._stage = stage
-            self._bar = click.progressbar(length=total, label=stage, file=sys.stderr, show_pos=True)
+            label = with_relative_paths(stage)
+            self._bar = click.progressbar(length=total, label=label, file=sys.stderr, show_pos=True)
             self._bar.render_progress()  # an update by nothing draws nothing, and a first batch may take a minute
         self._bar.length, self._bar.finished = total, False
         self._bar.update(done - self._bar.pos)

@@ -215,7 +215,7 @@ class ContextCorpus:
         notes = (*self._notes, *self._folder_notes())
         started = time.perf_counter()
         self.records.prepare()
-        with _alone(self.records, request.lock_timeout_s):
+        with _alone(self.records, request):
             last = self.records.state()
             force = request.force or (self.records.index.exists() and last.version != METADATA_VERSION)
             request = replace(request, force=force, executor=executor)
@@ -282,9 +282,9 @@ class ContextCorpus:
 
 
 @contextmanager
-def _alone(records: Records, lock_timeout_s: float) -> Iterator[None]:
+def _alone(records: Records, request: BuildRequest) -> Iterator[None]:
     try:
-        with publish.exclusive(records.folder / "ingestion", lock_timeout_s):
+        with publish.exclusive(records.folder / "ingestion", request.lock_timeout_s, request.progress):
             yield
     except IndexBusy as error:
         raise IndexBusy(f"Another process is writing {records.folder}. Try again when it has finished.") from error

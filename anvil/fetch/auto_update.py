@@ -16,6 +16,7 @@ from pathlib import Path
 
 from anvil.errors import AnvilError, FetchError
 from anvil.fetch.attestation import AttestationRule, rule_of
+from anvil.fetch.download import STAGE
 from anvil.fetch.fetch_index import FetchRequest, FetchResult, fetch
 from anvil.fetch.settings import FetchOptions
 from anvil.live.index_location import IndexLocation
@@ -183,7 +184,7 @@ class AutoUpdater(IndexLocation):
     def _report(self, stage: str, done: int, total: int) -> None:
         if self._stop.is_set():
             raise _Cancelled
-        self._received = (done, total)
+        self._received = (done, total) if stage == STAGE else (0, 0)
         self._progress(stage, done, total)
 
 

@@ -17,7 +17,7 @@ from anvil.errors import ArtifactRejected, BuildError, ConfigError, FormatTooNew
 from anvil.fetch.settings import FetchOptions
 from anvil.requests import OpenRequest
 from anvil.settings import index_url
-from anvil.values import Changes
+from anvil.values import Changes, Progress
 from anvil.wording import counted, size
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def command(
                         f"{fetched.origin} has the SHA-256 {fetched.manifest.sha256}, not {sha256.lower()}. "
                         "Correct --sha256, or the address."
                     )
-                pulled = _placed(fetched, target, configured is None, opened.tree, is_named=to is not None)
+                pulled = _placed(fetched, target, configured is None, opened.tree, progress, is_named=to is not None)
         except BuildError as error:
             raise BuildError(str(error).replace("--index", "--to")) from error
         except (ArtifactRejected, FormatTooNew) as error:
@@ -166,7 +166,13 @@ def _opened(docs: str | None, to: str | None, config: str | None) -> Anvil:
 
 
 def _placed(
-    fetched: FetchResult, target: Path | None, private: bool, tree: DocumentSource | None, *, is_named: bool
+    fetched: FetchResult,
+    target: Path | None,
+    private: bool,
+    tree: DocumentSource | None,
+    progress: Progress,
+    *,
+    is_named: bool,
 ) -> Pulled:
     """Copy an index to ``target`` (None: it stays in the cache), unless the same file is there already.
 
@@ -183,7 +189,7 @@ def _placed(
     if target is not None and not same:
         if private:
             publish.keep_out_of_git(path.parent, parents=True)
-        publish.place(fetched.path, path, fetched.manifest.sha256)
+        publish.place(fetched.path, path, fetched.manifest.sha256, progress)
     with verify.open_checked(path) as reader:
         differs = None if tree is None else site_view.compared(reader, tree)
         of_site = reader.excluded_hashes() is not None

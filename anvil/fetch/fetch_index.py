@@ -161,7 +161,7 @@ class _Server:
             return self._cached(entry.state(), self.request.offline)
         stored = entry.stored_state()
         try:
-            with entry.lock(LOCK_TIMEOUT_S):
+            with entry.lock(LOCK_TIMEOUT_S, self.request.progress):
                 state = entry.state()
                 # Another process confirmed it while this one waited. No time is compared: a clock can go back.
                 is_confirmed = state is not None and (stored is None or state.checked != stored.checked)

@@ -29,6 +29,7 @@ from anvil.errors import AnvilError
 from anvil.index_file import publish, published_manifest
 from anvil.index_file.published_manifest import Manifest
 from anvil.system import safe_files, user_folders
+from anvil.values import Progress
 
 MAX_ENTRIES = 12
 """Limit for objects and for sources. The least recently used ones are removed first."""
@@ -152,12 +153,12 @@ class CacheEntry:
         self.unpacked = self.folder / "unpacked.db"
 
     @contextlib.contextmanager
-    def lock(self, timeout_s: float) -> Iterator[None]:
+    def lock(self, timeout_s: float, progress: Progress) -> Iterator[None]:
         """Lock this source for other processes. Raises :class:`IndexBusy` after the timeout, and :class:`OSError` or
         :class:`BuildError` when the folder cannot be written."""
         user_folders.make(self.folder)
         os.utime(self.folder)
-        with publish.exclusive(self.index, timeout_s):
+        with publish.exclusive(self.index, timeout_s, progress):
             yield
 
     def state(self) -> CacheState | None:

@@ -22,16 +22,21 @@ from pathlib import Path
 import apsw
 
 from anvil.errors import AnvilError, ArtifactMissing, ArtifactRejected, BuildError, FolderVanished
+from anvil.formats.characters import plain_name
 from anvil.index_file import connection, fts_table, table_rows, verify
 from anvil.index_file.writer import Writer, checksum
 from anvil.settings.schema import INDEX_NAME
 from anvil.system import safe_files
-from anvil.values import LOCK_TIMEOUT_S
+from anvil.values import LOCK_TIMEOUT_S, Progress, silent
 
 LOCK_SUFFIX = ".lock"
 NEW_SUFFIX = ".new"
 """Of the file that a new index is written to. It exists only while the lock is held."""
 _POLL_INTERVAL_S = 0.05
+WAITING = "waiting for another process that writes"
+"""Begins the stage of a wait in reports of progress."""
+COPY_LOCK_TIMEOUT_S = 30.0
+"""How long :func:`place` waits for another process that writes the same file."""
 
 
 class Lock:
@@ -54,8 +59,11 @@ def _lock_file(path: Path) -> Path:
 
 
 @contextlib.contextmanager
-def exclusive(path: Path, timeout_s: float = LOCK_TIMEOUT_S, *, parents: bool = True) -> Iterator[Lock]:
+def exclusive(
+    path: Path, timeout_s: float = LOCK_TIMEOUT_S, progress: Progress = silent, *, parents: bool = True
+) -> Iterator[Lock]:
     """Hold the lock of the index at ``path``. The folder is made if needed, with ``parents`` also those above it.
+    ``progress`` gets the seconds of a wait for another process, and may raise to end it.
 
     Raises :class:`IndexBusy` when another process still holds the lock after ``timeout_s`` seconds,
     :class:`BuildError` when the lock cannot be made, and :class:`FolderVanished` in place of an error that comes of it.
@@ -68,7 +76,7 @@ def exclusive(path: Path, timeout_s: float = LOCK_TIMEOUT_S, *, parents: bool = 
             f"{path.parent} cannot be made ({error.strerror}). Choose another place for the index."
         ) from error
     with connection.translated(path):
-        handle, state = _acquire(lock, time.monotonic() + timeout_s)
+        handle, state = _acquire(lock, _Wait(path, lock, timeout_s, progress))
     held = Lock(path, state)
     try:
         yield held
@@ -85,7 +93,7 @@ def exclusive(path: Path, timeout_s: float = LOCK_TIMEOUT_S, *, parents: bool = 
             _remove(lock)
 
 
-def _acquire(lock: Path, deadline: float) -> tuple[apsw.Connection, os.stat_result]:
+def _acquire(lock: Path, wait: _Wait) -> tuple[apsw.Connection, os.stat_result]:
     """The connection that holds the lock, and the state of its file."""
     while True:
         # A link must not be followed, and SQLite would run the journal of a database that is not empty.
@@ -95,7 +103,7 @@ def _acquire(lock: Path, deadline: float) -> tuple[apsw.Connection, os.stat_resu
         opened: os.stat_result | None = None
         try:
             opened = lock.stat()  # SQLite made the file if there was none
-            handle.set_busy_handler(lambda calls: _wait(lock, calls, deadline))  # in Python: Ctrl-C ends the wait
+            handle.set_busy_handler(wait)  # in Python: Ctrl-C ends the wait
             handle.pragma("journal_mode", "off")  # nothing is written, so no journal is made
             handle.execute("BEGIN EXCLUSIVE")
             if _is_current(lock, opened):
@@ -106,7 +114,7 @@ def _acquire(lock: Path, deadline: float) -> tuple[apsw.Connection, os.stat_resu
         except (apsw.IOError, apsw.ReadOnlyError, apsw.CantOpenError):  # SQLite's errors for a file that was removed
             if opened is None or _is_current(lock, opened):
                 handle.close()
-                _ensure_lockable(lock.parent)
+                _ensure_lockable(lock)
                 raise
         except BaseException:
             handle.close()
@@ -114,34 +122,45 @@ def _acquire(lock: Path, deadline: float) -> tuple[apsw.Connection, os.stat_resu
         handle.close()
 
 
-def _ensure_lockable(folder: Path) -> None:
+def _ensure_lockable(lock: Path) -> None:
     """Raise :class:`BuildError` for a file system without locks, such as of some networks and clusters: to SQLite each
-    lock of it is one that another process holds, or an error of the disk."""
+    lock of it is one that another process holds, or an error of the disk. The empty file is removed."""
     try:
         import fcntl
         import tempfile
 
-        with tempfile.TemporaryFile(dir=folder) as probe:  # the lock's own file must not be closed: that releases it
+        # not the lock's own file, for closing that releases it
+        with tempfile.TemporaryFile(dir=lock.parent) as probe:
             fcntl.lockf(probe, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except ImportError:  # Windows
         return
     except OSError as error:
         if error.errno in (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP):
+            _remove(lock)
             raise BuildError(
-                f"{folder} is on a file system without locks ({error.strerror}), so that two builds could write at "
-                "once. Choose a place for the index on a local disk."
+                f"{lock.parent} is on a file system without locks ({error.strerror}), so that two builds could write "
+                "at once. Choose a place for the index on a local disk."
             ) from None
 
 
-def _wait(lock: Path, calls: int, deadline: float) -> bool:
-    """Sleep a moment; False at the deadline. ``calls``: the number of calls before."""
-    if not calls:
-        _ensure_lockable(lock.parent)
-    remaining_s = deadline - time.monotonic()
-    if remaining_s <= 0:
-        return False
-    time.sleep(min(_POLL_INTERVAL_S, remaining_s))
-    return True
+class _Wait:
+    """The wait for the process that holds a lock, as a busy handler of SQLite: each call sleeps a moment, and is False
+    at the end of the time."""
+
+    def __init__(self, path: Path, lock: Path, timeout_s: float, progress: Progress) -> None:
+        self._lock, self._timeout_s, self._progress = lock, timeout_s, progress
+        self._stage = f"{WAITING} {plain_name(str(path))}: second"
+        self._began = time.monotonic()
+
+    def __call__(self, calls: int) -> bool:
+        if not calls:
+            _ensure_lockable(self._lock)
+        waited_s = time.monotonic() - self._began
+        if waited_s >= self._timeout_s:
+            return False
+        self._progress(self._stage, int(waited_s), int(self._timeout_s))
+        time.sleep(min(_POLL_INTERVAL_S, self._timeout_s - waited_s))
+        return True
 
 
 def _is_current(path: Path, opened: os.stat_result) -> bool:
@@ -193,13 +212,14 @@ def is_kept_out_of_git(folder: Path) -> bool:
         return False
 
 
-def place(file: Path, path: Path, sha256: str | None = None) -> None:
+def place(file: Path, path: Path, sha256: str | None = None, progress: Progress = silent) -> None:
     """Copy the index at ``file`` to ``path`` as a build does: locked, checked, flushed, renamed.
 
     ``sha256`` (hex): that of the file that was examined; another program may have replaced it since. Raises
-    :class:`ArtifactError` when the copy fails its check, :class:`BuildError` when it cannot be written.
+    :class:`ArtifactError` when the copy fails its check, :class:`BuildError` when it cannot be written, and
+    :class:`IndexBusy` when another process writes at ``path`` for more than :data:`COPY_LOCK_TIMEOUT_S`.
     """
-    with exclusive(path) as lock:
+    with exclusive(path, COPY_LOCK_TIMEOUT_S, progress) as lock:
         copy(file, lock, sha256)
 
 

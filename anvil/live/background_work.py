@@ -11,15 +11,14 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from anvil.errors import AnvilError, IndexBusy
-from anvil.values import LOCK_TIMEOUT_S, RETRY_S, Progress
+from anvil.errors import AnvilError
+from anvil.index_file.publish import WAITING
+from anvil.values import RETRY_S, Progress
 
 if TYPE_CHECKING:
     from anvil.index_file.table_rows import ChunkText
     from anvil.live.memory_copy import ChunkVectors, MemoryCopy
 
-LOCK_POLL_S = 1.0
-"""Wait for another process's build between two checks whether to stop."""
 CHUNKS_PER_STEP = 16
 """Chunks embedded between two checks whether to stop."""
 QUIET_S = 60.0
@@ -46,16 +45,15 @@ class InitialBuild:
     First the pages are read into the memory copy, which gives partial answers at once. Then the artifact is built, by
     this process or by another one that began earlier.
 
-    ``read_pages`` reads some pages and returns (done, total). ``build`` makes the artifact, waiting up to the given
-    seconds for another process. ``ended`` is called when the artifact is there or could not be built, but not after
-    :meth:`close`. ``reading``: whether there are pages to read.
+    ``read_pages`` reads some pages and returns (done, total). ``build`` makes the artifact. ``ended`` is called when it
+    is there or could not be built, but not after :meth:`close`. ``reading``: whether there are pages to read.
     """
 
     def __init__(
         self,
         *,
         read_pages: Callable[[], tuple[int, int]],
-        build: Callable[[Progress, float], object],
+        build: Callable[[Progress], object],
         ended: Callable[[], None],
         progress: Progress,
         reading: bool,
@@ -84,16 +82,7 @@ class InitialBuild:
     def _run(self) -> None:
         try:
             self._read_all()
-            give_up_at = time.monotonic() + LOCK_TIMEOUT_S  # then this process makes the vectors itself
-            while True:
-                try:
-                    self._build(self._report, LOCK_POLL_S)
-                    break
-                except IndexBusy:  # the next attempt finds what the other process has built, and embeds nothing
-                    if time.monotonic() > give_up_at:
-                        raise
-                    self.note = "Another process is building the index: until it is done, search goes by words."
-                    self._raise_if_cancelled()
+            self._build(self._report)
             self.note = None
         except _Cancelled:
             self.note = None
@@ -123,7 +112,9 @@ class InitialBuild:
     def _report(self, stage: str, done: int, total: int) -> None:
         self._raise_if_cancelled()
         self._progress(stage, done, total)
-        if stage == "embedding":
+        if stage.startswith(WAITING):  # what the other process has built is then found, and nothing is embedded
+            self.note = "Another process is building the index: until it is done, search goes by words."
+        elif stage == "embedding":
             self.note = (
                 f"The index is being built: {done:,} of {total:,} chunks have vectors. Until all have, only the best "
                 "matches by words are compared by meaning."

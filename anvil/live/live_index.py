@@ -22,7 +22,7 @@ from anvil.live.background_work import IndexSaver, InitialBuild, VectorWorker, j
 from anvil.live.index_location import CLOSED, IndexLocation
 from anvil.requests import BuildRequest, OpenRequest, SearchRequest, still_wanted
 from anvil.settings.schema import Chunking
-from anvil.values import RETRY_S, Changes, Progress, silent
+from anvil.values import LOCK_TIMEOUT_S, RETRY_S, Changes, Progress, silent
 from anvil.wording import counted
 
 if TYPE_CHECKING:
@@ -453,7 +453,7 @@ class LiveIndex:
         self._build_retry_at = time.monotonic() + RETRY_S
         self._initial_build = InitialBuild(
             read_pages=self._read_pages,
-            build=self._build,
+            build=lambda progress: self._build(progress, LOCK_TIMEOUT_S),
             ended=self._build_ended,
             progress=lambda *step: self._build_progress(*step),
             reading=not self._all_read,

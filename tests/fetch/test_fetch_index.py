@@ -29,6 +29,7 @@ from anvil.index_file import published_manifest
 from anvil.settings import index_url
 from anvil.settings.index_url import PLACES
 from anvil.system import safe_files
+from anvil.values import silent
 from tests.conftest import PAGES, write
 from tests.support import in_process
 from tests.support.index_server import Answer, Server, serving
@@ -781,7 +782,7 @@ def test_one_that_waited_for_another_takes_what_it_fetched(
     get(server.url)
     monkeypatch.setattr(fetch_index, "LOCK_TIMEOUT_S", 0.2)
     entry = FetchedCache(tmp_path / "cache").entry(f"{server.url}/")
-    with entry.lock(1.0):
+    with entry.lock(1.0, silent):
         caught: list[str] = []
         thread = threading.Thread(target=lambda: caught.append(refused(get, server.url, Unreachable)))
         thread.start()

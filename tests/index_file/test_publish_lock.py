@@ -82,6 +82,17 @@ def test_a_file_system_without_locks_is_told_at_once(tmp_path: Path, monkeypatch
         monkeypatch.setattr(fcntl, "lockf", without)
         with pytest.raises(BuildError, match="without locks"), publish.exclusive(tmp_path / "index.db", 60.0):
             pass
+        assert list(tmp_path.iterdir()) == []
+
+
+def test_a_wait_for_another_process_is_reported_in_seconds(tmp_path: Path) -> None:
+    reports: list[tuple[str, int, int]] = []
+    path = tmp_path / "index.db"
+    waiting = publish.exclusive(path, 2.0, lambda *report: reports.append(report))
+    with publish.exclusive(path), pytest.raises(IndexBusy), waiting:
+        pass
+    stage = f"waiting for another process that writes {path}: second"
+    assert list(dict.fromkeys(reports)) == [(stage, 0, 2), (stage, 1, 2)]
 
 
 def test_an_interrupt_ends_the_wait_for_a_lock(tmp_path: Path) -> None:

@@ -618,8 +618,7 @@ def test_a_build_that_is_killed_is_taken_over(docs: Path, held: Held) -> None:
 def test_a_build_that_hangs_is_not_waited_for_without_end(
     docs: Path, held: Held, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("anvil.live.background_work.LOCK_POLL_S", 0.05)
-    monkeypatch.setattr("anvil.live.background_work.LOCK_TIMEOUT_S", 0.2)
+    monkeypatch.setattr("anvil.live.live_index.LOCK_TIMEOUT_S", 0.2)
     with publish.exclusive(docs / ".anvil/index.db"), anvil.open(docs, background=True) as found:
         until(lambda: any("could not be built" in note for note in found.search("night").freshness.notes))
         until(lambda: found.search("night").freshness.pending_vectors == 0)

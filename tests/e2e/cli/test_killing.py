@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 import pytest
 
 import anvil
-from anvil.index_file import verify
+from anvil.index_file import publish, verify
 from tests.conftest import write
+from tests.support import in_process
 from tests.support.programs import environment, program
 
 SOAK = os.environ.get("ANVIL_SOAK") == "1"
@@ -132,3 +135,13 @@ def test_readers_are_answered_while_the_index_is_rebuilt(place: tuple[Path, Path
         finish(process)
         seen.append(alone.get_page("7.md").chunks[0].content.split("edition ")[1][0])
     assert seen == sorted(seen) and seen[-1] == "1" and "0" in seen
+
+
+def test_a_build_says_that_it_waits_for_another_process(tmp_path: Path) -> None:
+    docs = write(tmp_path / "docs", {"a.md": "# A\n\nText.\n"})
+    with contextlib.ExitStack() as held:
+        held.enter_context(publish.exclusive(docs / ".anvil/index.db"))
+        threading.Timer(1.5, held.close).start()
+        done = in_process.program("build", "--provider", "none", "--docs", "docs", cwd=tmp_path)
+    assert "anvil: waiting for another process that writes docs/.anvil/index.db: second 1 of 600\n" in done.stderr
+    assert (docs / ".anvil/index.db").exists()
