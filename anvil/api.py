@@ -47,6 +47,9 @@ class Anvil(PageQueries):
     :class:`ConfigError`; :meth:`alone` gives each of them.
     """
 
+    other_folders: tuple[str, ...] = ()
+    """The folders of the project's other collections, where the first was opened because nobody named one."""
+
     def alone(self, member: OpenedIndex) -> Anvil:
         """One of the indexes by itself. It is closed with this object."""
         return Anvil([member], member.config, owns_members=False) if self.is_several else self
@@ -460,7 +463,11 @@ def open_index(request: OpenRequest) -> Anvil:
         names = None if request.collections == "all" else request.collections
         return _several(settings, base, _chosen(settings, base, names), request)
     if not request.names_index and settings.collections:
-        return _one(_member(settings, base, _own(settings, base, request), request))
+        own = _own(settings, base, request)
+        first = _one(_member(settings, base, own, request))
+        folder = own.docs or settings.docs
+        first.other_folders = tuple(each.docs for each in settings.collections if each.docs not in (None, folder))
+        return first
     if (opened := _of_folder(settings, base, request)) is not None:
         return opened
     is_elsewhere = request.index is not None or _has_index_elsewhere(settings)

@@ -108,10 +108,10 @@ def objects(schema: dict[str, Any], path: str) -> typing.Iterator[tuple[str, lis
     array."""
     named, inner = [], []
     for name, each in schema["properties"].items():
-        items = each.get("type") == "array"
-        found = each["items"] if items else each
-        kind = found.get("type", "any")
-        kind = kind if isinstance(kind, str) else " or ".join(kind)
+        value, *null = each.get("anyOf", [each])
+        items = value.get("type") == "array"
+        found = value["items"] if items else value
+        kind = " or ".join([found.get("type", "any"), *(other["type"] for other in null)])
         named.append(
             f"`{name}{'[]' if items else ''}`" + ("" if "properties" in found and kind == "object" else f" {kind}")
         )

@@ -14,7 +14,7 @@ from urllib.parse import quote
 from anvil.build.report import BuildReport
 from anvil.ci import previous_indexes, pull_request, summary
 from anvil.ci.runners import Runner, impact_notes, in_checkout, lint_notes, question_notes, stale_notes
-from anvil.cli.options import option_words, other_folders
+from anvil.cli.options import option_words
 from anvil.cli.output import ProgressLines, relative
 from anvil.errors import BuildError, ConfigError
 from anvil.fetch.settings import FetchOptions
@@ -76,7 +76,7 @@ def build(options: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
 
     with ExitStack() as stack:
         opened = stack.enter_context(_opened(options, runner))
-        _name_other_folders(opened, options, runner)
+        _name_other_folders(opened, runner)
         kept_index = Path(options.keep, INDEX_NAME) if options.keep else None  # of an earlier run
         kept_index = kept_index if kept_index and kept_index.is_file() else None
         reused = [*([kept_index] if kept_index else []), *previous_indexes.named(options.previous, opened, runner)]
@@ -123,7 +123,7 @@ def check(options: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
 
     with ExitStack() as stack:
         opened = stack.enter_context(_opened(options, runner))
-        _name_other_folders(opened, options, runner)
+        _name_other_folders(opened, runner)
         changes = opened.check()
         reader = stack.enter_context(verify.open_checked(opened.index_path))
         base = stack.enter_context(previous_indexes.base_index(opened, None, "", options.shard))
@@ -200,7 +200,7 @@ def test(options: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
 def lint(options: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
     """Examine the pages, with annotations at errors and warnings; whether no finding reaches the fail level."""
     with _opened(options, runner) as opened:
-        _name_other_folders(opened, options, runner)
+        _name_other_folders(opened, runner)
         report = opened.lint(site=options.site)
         failing = report.at_least(options.fail_level or opened.config.table(LintOptions).fail_level)
         runner.show(lint_notes(summary.annotated(report, MAX_WARNINGS), opened))
@@ -299,9 +299,10 @@ def _opened(options: CiOptions, runner: Runner) -> Anvil:
     return open_index(replace(options, keys=keys, progress=_progress(runner)))
 
 
-def _name_other_folders(opened: Anvil, options: CiOptions, runner: Runner) -> None:
+def _name_other_folders(opened: Anvil, runner: Runner) -> None:
     """Warn where the project has other collections with a folder: a job that is green says nothing about them."""
-    if others := other_folders(opened, options):
+    if opened.other_folders:
+        others = ", ".join(opened.other_folders)
         runner.annotate(
             "warning",
             f"This step is for {relative(str(opened.folder))} alone. The project has other collections: add a step for "

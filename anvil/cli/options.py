@@ -47,21 +47,10 @@ def open_index(request: OpenRequest, progress: Progress = silent) -> Anvil:
     from anvil import api
 
     opened = api.open_index(replace(request, collections=None, progress=progress))
-    if others := other_folders(opened, request):
+    if opened.other_folders:
+        others = ", ".join(opened.other_folders)
         output.warn(f"This is for {output.relative(str(opened.folder))} alone. For another, add --docs: {others}.")
     return opened
-
-
-def other_folders(opened: Anvil, request: OpenRequest) -> str:
-    """The folders of the project's other collections, where the request names none: what is said of ``opened`` does not
-    hold for them."""
-    from anvil.settings.configuration import load_config
-
-    if request.names_index or opened.folder is None:
-        return ""
-    config, base = load_config(request.config)
-    own = opened.folder.resolve()
-    return ", ".join(each.docs for each in config.collections if each.docs and (base / each.docs).resolve() != own)
 
 
 def build_command(request: OpenRequest, *words: str, **more: str | None) -> str:

@@ -8,7 +8,7 @@ import os
 import sys
 import threading
 from dataclasses import replace
-from typing import Any
+from types import ModuleType
 from urllib.parse import quote
 
 import click
@@ -165,7 +165,7 @@ def command(
             asyncio.run(http_transport.serve(running, reporter, access, given.transport == "sse", ready))
 
 
-def _http_transport() -> Any:
+def _http_transport() -> ModuleType:
     """:mod:`anvil.server.http_transport`, which imports the SDK: a million objects and no garbage. To look for some
     takes a tenth of the import."""
     gc.disable()

@@ -196,13 +196,14 @@ def _object(kind: Any, whole: bool) -> dict[str, Any]:
     for field in dataclasses.fields(kind):
         if (field.metadata.get("several") and not whole) or field.metadata.get("unsent"):
             continue
-        schema = properties[field.name] = _schema(hints[field.name], whole)
-        if field.metadata.get("optional") or field.metadata.get("usual", ...) is None:
-            schema["type"] = schema["type"][0]  # omitted, never null
-        elif "usual" in field.metadata:
-            schema["default"] = field.metadata["usual"]
+        schema = _schema(hints[field.name], whole)
+        value = schema["anyOf"][0] if "anyOf" in schema else schema
         if field.metadata.get("opaque") and not whole:
-            del schema.get("items", schema)["properties"]
+            del value.get("items", value)["properties"]
+        is_omitted = field.metadata.get("optional") or field.metadata.get("usual", ...) is None  # and never null
+        properties[field.name] = value if is_omitted else schema
+        if not is_omitted and "usual" in field.metadata:
+            schema["default"] = field.metadata["usual"]
     return {"type": "object", "properties": properties}
 
 
@@ -220,8 +221,7 @@ def _schema(kind: Any, whole: bool) -> dict[str, Any]:
         return {"type": "string", "enum": list(arguments)}
     if origin in (typing.Union, UnionType):
         (other,) = [argument for argument in arguments if argument is not type(None)]
-        schema = _schema(other, whole)
-        return {**schema, "type": [schema["type"], "null"]}
+        return {"anyOf": [_schema(other, whole), {"type": "null"}]}  # some clients take no list of types
     return {"type": _SCHEMA_TYPES[kind]}
 
 

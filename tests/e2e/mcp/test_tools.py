@@ -81,6 +81,8 @@ def test_the_tool_list_is_the_contract(speaker: Speaker) -> None:
     for tool in tools.values():
         assert tool.annotations.read_only_hint is True
         assert tool.output_schema["type"] == "object"
+    # Some clients, such as those of Gemini's functions, take no list of types.
+    assert tools["get_status"].output_schema["properties"]["git"] == {"anyOf": [{"type": "object"}, {"type": "null"}]}
     query = tools["search_docs"].input_schema
     assert query["required"] == ["query"]
     assert {name: each.get("default") for name, each in query["properties"].items()} == {
