@@ -8,6 +8,7 @@ such as one in an environment inside a checkout, counts as outside of it: otherw
 
 from __future__ import annotations
 
+import copy
 import os
 import posixpath
 import stat
@@ -228,6 +229,12 @@ class FileTree:
         self.is_ignored = ignored or (lambda path: False)
         self._listing = listing
         self._folders: dict[str, Mapping[str, bool] | None] = {}
+
+    def at(self, docs: str) -> FileTree:
+        """The same files, for another documentation folder."""
+        tree = copy.copy(self)
+        tree.docs = docs
+        return tree
 
     def kind(self, path: str) -> Literal["file", "folder"] | None:
         """What is at a normal path from the root; None for nothing, and for a path that leads out of the root."""

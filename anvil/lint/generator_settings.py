@@ -46,11 +46,7 @@ _WRITERSIDE = frozenset({"writerside.cfg", "project.ihp"})
 _GITHUB_WIKI = frozenset({"Home.md", "_Sidebar.md"})
 _ZOLA = re.compile(r"^base_url\s*=", re.M)
 """In ``config.toml``, which is a file of Hugo too."""
-_CONFIG_BELOW = re.compile(
-    r"(?:mk|proper)docs\.ya?ml|docusaurus\.config\.[cm]?[jt]s|\.vitepress|hugo\.(?:toml|ya?ml|json)"
-)
-"""Files and folders of generators that are known here, for sites inside the documentation folder."""
-MAX_DEPTH_BELOW = 2
+MAX_DEPTH_BELOW = 3
 """Folders below the documentation folder in which a site that has most of its pages is looked for."""
 _MAKES_NO_PAGES = frozenset(
     """
@@ -87,20 +83,19 @@ def site_rules(files: FileTree, options: SiteOptions, pages: Collection[str] = (
     """
     is_configured = options.url or options.rule != SiteOptions().rule
     generator_of_rule = _GENERATORS[options.rule] if is_configured else None
-    for folder in files.ancestors():
-        names = files.names(folder) or {}
-        for generator, read in _READERS:
-            if generator_of_rule in (None, generator) and (rules := read(files, folder, names)) is not None:
-                return replace(rules, rule=options.rule) if is_configured and generator == "mkdocs" else rules
-        if generator_of_rule is None and (other := _other(files, folder, names)) is not None:
-            return other
-    if generator_of_rule is None and (inner := _site_below(files, pages)) is not None:
-        return inner
+    if (rules := _found(files, files.ancestors(), generator_of_rule)) is not None:
+        return replace(rules, rule=options.rule) if is_configured and rules.generator == "mkdocs" else rules
+    folders = _folders(pages)
+    most = [folder for folder, count in folders.items() if 2 * count > len(pages)]
+    if generator_of_rule is None and (below := next(_sites_below(files, most), None)) is not None:
+        # Its site is not that of the whole documentation folder, so only links to files say what they mean.
+        inner, rules = below
+        return rules if rules.generator == "unknown" else replace(unknown(files), inner=inner)
     if generator_of_rule is None or generator_of_rule == "github":
         names_above = {name for folder in files.ancestors() for name in files.names(folder) or ()}
         rules = SiteRules(
             # Of a repository with a site in one of its folders, the pages there have the anchors of that site.
-            slugs=("github",) if generator_of_rule or not any(_configs_below(files, _folders(pages))) else _EVERY_SLUG,
+            slugs=("github",) if generator_of_rule or not any(_sites_below(files, folders)) else _EVERY_SLUG,
             dynamic=_GITHUB_DYNAMIC,
         )
         is_wiki = ".obsidian" in names_above or not _GITHUB_WIKI.isdisjoint(files.names(files.docs) or ())
@@ -131,15 +126,6 @@ def _is_zola(files: FileTree, folder: str, names: Mapping[str, bool]) -> bool:
     return "config.toml" in names and _ZOLA.search(files.read(join(folder, "config.toml")) or "") is not None
 
 
-def _site_below(files: FileTree, pages: Collection[str]) -> SiteRules | None:
-    """The rules for pages of which most are in a folder with the configuration of a generator, such as ``docs/source``
-    with Sphinx's. Its site is not that of the whole documentation folder, so only links to files say what they mean."""
-    most = {folder for folder, count in _folders(pages).items() if 2 * count > len(pages)}
-    for inner, config, other in _configs_below(files, most):
-        return other or replace(unknown(files), inner=join(inner, config) if inner else config)
-    return None
-
-
 def _folders(pages: Iterable[str]) -> Counter[str]:
     """The number of pages below each folder in which a site is looked for."""
     return Counter(
@@ -149,15 +135,24 @@ def _folders(pages: Iterable[str]) -> Counter[str]:
     )
 
 
-def _configs_below(files: FileTree, folders: Iterable[str]) -> Iterator[tuple[str, str, SiteRules | None]]:
-    """The folders with the configuration of a generator, its name, and the rules if its links are not known."""
-    for inner in sorted(folders):
-        folder = join(files.docs, inner) if inner else files.docs
+def _found(files: FileTree, folders: Iterable[str], generator: Generator | None = None) -> SiteRules | None:
+    """The rules by the first configuration in some folders, of any generator or only of one."""
+    for folder in folders:
         names = files.names(folder) or {}
-        config = next((name for name in sorted(names) if _CONFIG_BELOW.fullmatch(name)), None)
-        other = _other(files, folder, names) if inner and config is None else None
-        if config is not None or other is not None:
-            yield inner, config or "", other
+        for known, read in _READERS:
+            if generator in (None, known) and (rules := read(files, folder, names)) is not None:
+                return rules
+        if generator is None and (other := _other(files, folder, names)) is not None:
+            return other
+    return None
+
+
+def _sites_below(files: FileTree, folders: Iterable[str]) -> Iterator[tuple[str, SiteRules]]:
+    """The folders below the documentation folder of which a generator makes a site, and their rules."""
+    for inner in sorted(filter(None, folders)):
+        inside = files.at(join(files.docs, inner))
+        if (rules := _found(inside, inside.ancestors())) is not None:
+            yield inner, rules
 
 
 def _plain(files: FileTree, generator: Generator) -> SiteRules:

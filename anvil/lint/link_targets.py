@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 from urllib.parse import unquote, urljoin
@@ -17,7 +17,6 @@ from anvil.formats import patterns
 from anvil.lint.linted_page import LintPage
 from anvil.settings.schema import Rule, SiteOptions, Slugs
 from anvil.text import generator_urls
-from anvil.text.headings import slug
 from anvil.text.references import Link
 from anvil.values import PAGE_ENDINGS
 
@@ -40,9 +39,6 @@ _INDEX_FILES = ("/index", "/README", "/_index")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
 _TEMPLATE = re.compile(r"[{}<>$\\`|]|%%|\[\[")
 _HUGO_REF = re.compile(r"\{\{[<%]\s*(?:rel)?ref\s+(?:path=)?[\"`']?([^\"`'\s]+)[\"`']?\s*[>%]\}\}(#.*)?")
-MAX_HEADING_CHARS = 500
-"""A longer heading is not looked through for elements: the time grows with its square."""
-_ELEMENT = re.compile(r"<([a-z][\w-]*)\b[^>]*>.*?</\1>", re.I)
 _BLOCK_ID = re.compile(r"\^[\w-]+(?=[ \t]*$)", re.M)
 """The name of a paragraph or list item in Obsidian, at its end."""
 _MYST_LABEL = re.compile(r"^[ \t]*(?::(?:name|label):[ \t]*(\S+)|\((\S+)\)=)[ \t]*$", re.M)
@@ -67,8 +63,8 @@ class SiteRules:
     ``wiki``: whether ``[[Page]]`` is a link. ``beside``: whether a link to a page's file becomes one to HTML that need
     not come from this content: a redirect, or a page of another book beside this one. ``by_name``: whether a link to a
     page's file names it in any folder. ``labels``: whether a link that is an anchor alone may name a target of any
-    page, or an object that only a build knows, as in MyST. ``inner``: the configuration of a site inside the
-    documentation folder, from that folder; ``""`` without one. ``silent``: rules that do not apply to this site.
+    page, or an object that only a build knows, as in MyST. ``inner``: the folder of a site that has most pages,
+    from the documentation folder; ``""`` without one. ``silent``: rules that do not apply to this site.
     ``doubtful``: rules whose findings only a build of the site can confirm, so they are notes.
     """
 
@@ -163,6 +159,10 @@ class Site:
         spelled = (f"{name}{ending}".casefold() for ending in ("", *PAGE_ENDINGS))
         return [path for each in spelled for path in self._by_name.get(each, ())]
 
+    def may_be_built(self, file: str) -> bool:
+        """Whether git ignores a path inside the repository, or the page that it names: the build may make that."""
+        return bool(file) and not file.startswith("../") and any(map(self.files.is_ignored, (file, *_page_names(file))))
+
     def shown(self, file: str) -> str:
         """A path from the root as people read it: from the documentation folder."""
         return posixpath.relpath(file, self.files.docs or ".")
@@ -208,9 +208,7 @@ class Site:
     def _as_page_file(self, file: str, fragment: str) -> LinkTarget | None:
         """The page whose file is at ``file`` but for its ending, or that is the index of the folder ``file``."""
         if file not in self._page_files:
-            bare = file.removesuffix(".html").rstrip("/")
-            names = [f"{bare}{inside}{ending}" for ending in PAGE_ENDINGS for inside in ("", *_INDEX_FILES)]
-            candidates = (self._at(posixpath.normpath(name), "") for name in names)
+            candidates = (self._at(posixpath.normpath(name), "") for name in _page_names(file))
             self._page_files[file] = next((target for target in candidates if target is not None), None)
         target = self._page_files[file]
         return target._replace(fragment=fragment) if target is not None and target.kind == "page" else target
@@ -338,7 +336,7 @@ class Site:
         pages = self.named(name) or [p for p in self.pages if p.split("/")[-2:-1] == [name]]
         if pages:
             return LinkTarget("page", pages[0], fragment) if len(pages) == 1 else UNKNOWN
-        if self.rules.generates:
+        if self.rules.generates or any(self.may_be_built(join(start, path.lstrip("/"))) for start in starts):
             return UNKNOWN
         return LinkTarget("missing", "", fragment, f"no page of the content is named {path}")
 
@@ -368,6 +366,12 @@ def is_inside(target: str) -> bool:
     return 0 < len(target) <= MAX_TARGET_CHARS and not _SCHEME.match(target)
 
 
+def _page_names(file: str) -> Iterator[str]:
+    """The files that a page may have whose path, but for its ending, is ``file``."""
+    bare = file.removesuffix(".html").rstrip("/")
+    return (f"{bare}{inside}{ending}" for ending in PAGE_ENDINGS for inside in ("", *_INDEX_FILES))
+
+
 def _inside(file: str, folder: str) -> str | None:
     """A path from the root as one from a folder; None for what is elsewhere."""
     if not folder:
@@ -388,13 +392,4 @@ def anchors_of(site: Site, page: LintPage) -> frozenset[str]:
     if site.rules.labels:
         labels = [(label[1] or label[2]).lower() for label in _MYST_LABEL.finditer(page.references.text)]
         anchors |= {*labels, *(re.sub(r"[^a-z0-9]+", "-", label) for label in labels)}
-    if site.rules.generator != "unknown":
-        return anchors
-    # Composer's own site leaves out what a heading has in elements, as in "## name <small>(since 2.0)</small>".
-    sources = (page.references.line_text(line) for line, _, _ in page.all_headings())
-    bare = [
-        _ELEMENT.sub("", source).strip("# \t")
-        for source in sources
-        if "</" in source and len(source) <= MAX_HEADING_CHARS
-    ]
-    return anchors | {slug(title, style) for title in bare for style in site.rules.slugs}
+    return anchors

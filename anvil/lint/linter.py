@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import posixpath
-from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -49,6 +48,7 @@ OTHER_TOOL = (
     "No page links to {orphans:,} of {pages}, so a tool that is not known here makes the site. If none does, set "
     "'rule = \"github\"' in the table [site] of anvil.toml."
 )
+INNER_SITE = "Most pages are those of a site in {folder}. To resolve links as its generator does, name this folder."
 MIN_CHANGED_LINKS = 20
 """Broken links to pages from which more than a quarter of all means that the generator changes links."""
 CHANGED_LINKS = (
@@ -58,19 +58,6 @@ CHANGED_LINKS = (
 MIN_WIKI_LINKS = 5
 """Links such as ``[[Page]]`` from which most must name a page, where no file says what makes the site."""
 LINK_RULES = frozenset({"broken-link", "broken-anchor", "orphan-page"})
-
-
-def _inner_site(docs: str, config: str, pages: Collection[str]) -> str:
-    """What to name in place of ``docs``: the folder of most pages next to ``config``, the configuration of a site."""
-    start = config[: config.rfind("/") + 1]
-    paths = (page[len(start) :] for page in pages if page.startswith(start))
-    below = Counter(start + path.partition("/")[0] for path in paths if "/" in path)
-    folder, count = max(below.items(), key=lambda item: item[1], default=("", 0))
-    named = f": {posixpath.join(docs, folder)}" if 2 * count > len(pages) else " instead of the folder around it"
-    return (
-        f"{posixpath.join(docs, config)} makes a site of most pages. To resolve their links as it does, name the "
-        f"folder of its pages{named}."
-    )
 
 
 def lint(
@@ -105,7 +92,7 @@ def lint(
     if not scan.entries and built is None:
         notes.append(document_source.no_page("the documentation folder", config.source.include))
     if site.rules.inner and built is None:
-        notes.append(_inner_site(files.docs, site.rules.inner, pages))
+        notes.append(INNER_SITE.format(folder=posixpath.join(files.docs, site.rules.inner)))
     options = config.table(LintOptions)
     wants_similar = options.levels.near_duplicate != "off" and (names is None or "near-duplicate" in names)
     similar = _similar(reader, fresh, len(pages), notes) if wants_similar else ()

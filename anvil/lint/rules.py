@@ -254,7 +254,7 @@ def broken_link(documentation: Documentation) -> Iterator[Issue]:
         lookup = documentation.look_up(use)
         if lookup is not None and lookup.verdict == "no address":
             missing.append((use, lookup.reason))
-        elif lookup is None and use.target.kind == "missing" and not _is_built(use.target.file, site):
+        elif lookup is None and use.target.kind == "missing" and not site.may_be_built(use.target.file):
             missing.append((use, ""))
     moved = documentation.moved(sorted({use.target.file for use, _ in missing if use.target.file}))
     hints: dict[str, str] = {}
@@ -276,11 +276,6 @@ def _shown_broken(documentation: Documentation, verdict: str) -> Iterator[tuple[
         source = files.read(posixpath.join(files.docs, path)) or ""
         for line, link, reason in documentation.built.broken(path, verdict, source) if documentation.built else ():
             yield path, line, "image" if link.is_image else "link", link.target, reason
-
-
-def _is_built(file: str, site: Site) -> bool:
-    """Whether git ignores a path inside the repository: the build may make the file."""
-    return bool(file) and not file.startswith("../") and site.files.is_ignored(file)
 
 
 def _where_now(file: str, site: Site, moved: Mapping[str, str]) -> str:
@@ -330,13 +325,14 @@ def broken_anchor(documentation: Documentation) -> Iterator[Issue]:
         anchors = anchors_by_page[target.page]
         if anchors is None or fragment in anchors or use.link.line in bot_lines[use.page.path]:
             continue
-        if ignores_case and (_NUMBER.sub("-", fragment) if has_own_slugs else fragment).lower() in anchors:
+        lower = fragment.lower()
+        if ignores_case and (_NUMBER.sub("-", lower) if has_own_slugs else lower) in anchors:
             continue
+        # Before it may be the headings above, as in SvelteKit's; behind it, what the heading has in elements is left
+        # out, as in Composer's "## name <small>(since 2.0)</small>".
         if site.rules.generator == "unknown" and (
-            fragment.lower().endswith(
-                tuple(f"-{anchor}" for anchor in anchors)
-            )  # the headings above, as in SvelteKit's
-            or _SIGNS_OF_GITBOOK.sub("", fragment) in anchors
+            _SIGNS_OF_GITBOOK.sub("", fragment) in anchors
+            or any(lower.endswith(f"-{anchor}") or anchor.startswith(f"{lower}-") for anchor in anchors)
         ):
             continue
         if use.link.kind == "wiki" and any(slug(fragment, style) in anchors for style in styles):
@@ -387,7 +383,7 @@ def broken_include(documentation: Documentation) -> Iterator[Issue]:
     for page in site.pages.values():
         for line, path, candidates in page.missing_includes:
             further = [posixpath.normpath(posixpath.join(folder, path)) for folder in folders]
-            if not any(site.files.kind(file) or _is_built(file, site) for file in (*candidates, *further)):
+            if not any(site.files.kind(file) or site.may_be_built(file) for file in (*candidates, *further)):
                 yield Issue(page.path, line, f"The included file {_code(path)} does not exist.")
 
 

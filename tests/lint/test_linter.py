@@ -416,15 +416,20 @@ def test_many_orphans_without_a_navigation_mean_that_another_tool_makes_the_site
 
 
 def test_hugo_references(tmp_path: Path) -> None:
-    folder = tmp_path / "content" / "docs"
+    root = tmp_path / "repo"
+    folder = root / "content" / "docs"
     folder.mkdir(parents=True)
-    (tmp_path / "hugo.toml").write_text("title = 'x'\n")
+    (root / "hugo.toml").write_text("title = 'x'\n")
     (folder / "a.md").write_text('[b]({{< ref "b" >}}) [c]({{% relref "/docs/b.md#x" %}}) [d]({{< ref "gone" >}})\n')
     (folder / "b.md").write_text("# X\n")
     with anvil.open(folder) as opened:
         report = opened.lint(rules=["broken-link", "broken-anchor"])
     assert report.generator == "hugo"
     assert messages(report) == ["a.md:1 Broken link '{{< ref \"gone\" >}}': no page of the content is named gone."]
+    run(root, "init", "-q")
+    (root / ".gitignore").write_text("/content/docs/gone/**/*.md\n")  # what the build generates
+    with anvil.open(folder) as opened:
+        assert opened.lint(rules=["broken-link"]).findings == ()
 
 
 def test_the_site_of_the_configuration_wins(tmp_path: Path) -> None:
@@ -539,9 +544,10 @@ def test_a_site_that_has_most_pages_is_found_inside_the_folder(tmp_path: Path) -
     assert report.generator == "unknown"
     assert messages(report) == ["site/docs/a.md:1 Broken link 'gone.md': there is no file site/docs/gone.md."]
     assert report.notes == (
-        "a/docs/site/mkdocs.yml makes a site of most pages. To resolve their links as it does, name the folder of its "
-        "pages: a/docs/site/docs.",
+        "Most pages are those of a site in a/docs/site/docs. To resolve links as its generator does, name this folder.",
     )
+    above = {"mkdocs.yml": "docs_dir: docs/site\n"}
+    assert linted(tmp_path / "d", pages, "orphan-page", others=above).findings == ()
     more = {**pages, "c.md": "", "d.md": ""}
     assert linted(tmp_path / "b", more, "broken-link", others={"docs/site/mkdocs.yml": MKDOCS}).generator == "github"
     report = linted(tmp_path / "c", pages, "broken-link", others={"docs/site/book.toml": ""})
