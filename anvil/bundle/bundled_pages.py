@@ -204,12 +204,13 @@ class _Links:
         self._files = files
         self._pictures: set[str] = set()
         self._dropped: set[str] = set()
+        self._dead: set[str] = set()
 
-    def of_page(self, path: str) -> Callable[[str], str]:
+    def of_page(self, path: str) -> Callable[[str], str | None]:
         """The function that gives the targets of the page at ``path``."""
         folder = posixpath.dirname(self._files[path])
 
-        def link(target: str) -> str:
+        def link(target: str) -> str | None:
             page, url = self._targets.destination(path, target)
             _, mark, fragment = target.partition("#")
             if page is not None and page in self._files:
@@ -218,11 +219,12 @@ class _Links:
                 return f"{'' if own else quote(relative, safe=_PLAIN)}{mark}{fragment}"
             if page is not None and (page_url := self._urls[page]) is not None:
                 url = f"{page_url}{mark}{fragment}"
-            is_picture = posixpath.splitext(target.partition("#")[0].partition("?")[0])[1].lower() in _PICTURES
-            if is_picture and "://" not in target and not target.startswith(("//", "data:")):
+            if posixpath.splitext(target.partition("#")[0].partition("?")[0])[1].lower() not in _PICTURES:
+                if url is None:
+                    self._dead.add(f"{path} {target}")
+            elif url != target and not target.startswith("//"):
                 (self._pictures if url else self._dropped).add(f"{path} {target}")
-                return url or ""
-            return url or target
+            return url
 
         return link
 
@@ -240,8 +242,11 @@ class _Links:
         return self._urls.get(paths[page.path]) if page is not None else None
 
     def notes(self) -> list[str]:
-        """What became of images."""
+        """What became of images, and of links that lead nowhere."""
         notes = []
+        if count := len(self._dead):
+            why = "" if self._targets.url else " Give --site-url for the addresses of those that the site has."
+            notes.append(f"{counted(count, 'link', 'lead')} to nothing that is here or published: the text stays.{why}")
         if count := len(self._pictures):
             notes.append(f"{counted(count, 'image', 'are')} not copied. Links to the site are in their place.")
         if count := len(self._dropped):
@@ -294,7 +299,8 @@ _SAFE = "/:@!$&'()*+,;=~-._"
 
 
 class PageOrAddress(NamedTuple):
-    """Of the two what is known: ``page``, the path of a page of the documentation, and ``url``, an address."""
+    """Of the two what is known: ``page``, the path of a page of the documentation, and ``url``, an address, or a target
+    that is one already."""
 
     page: str | None = None
     url: str | None = None
@@ -315,8 +321,7 @@ class SourceTargets:
         self.url = options.url.rstrip("/") + "/" if options.url else None
 
     def destination(self, path: str, target: str) -> PageOrAddress:
-        """Where ``target`` leads in the page at ``path``; both parts are None where that is not known, and for what is
-        an address already."""
+        """Where ``target`` leads in the page at ``path``; both parts are None where that is not known."""
         page, link = self._site.pages[path], Link(0, target, "link", None)
         resolved = self._site.resolve(page, link)
         if resolved.kind not in ("page", "file", "external"):
@@ -324,7 +329,9 @@ class SourceTargets:
             resolved = lenient if lenient.kind == "page" else resolved
         if resolved.kind == "page":
             return PageOrAddress(page=resolved.page)
-        if resolved.kind == "external" or self.url is None or target.startswith("#"):
+        if resolved.kind == "external" or target.startswith("#"):
+            return PageOrAddress(url=target)
+        if self.url is None:
             return PageOrAddress()
         if target.startswith("/"):
             base, inside = self._site.rules.base, target[1:]
@@ -354,8 +361,9 @@ class SiteTargets:
         inside, html = self._links.destination(target, base)
         if html is not None:
             return PageOrAddress(page=self._paths[html])
-        is_of_host = target.startswith("/") or inside is not None
-        return PageOrAddress(url=page_addresses.joined(self.url + base, target) if self.url and is_of_host else None)
+        if inside is None and (not target.startswith("/") or (target.startswith("//") and not self.url)):
+            return PageOrAddress(url=target)
+        return PageOrAddress(url=page_addresses.joined(self.url + base, target) if self.url else None)
 
 
 def _is_in(path: str, folder: str) -> bool:

@@ -73,9 +73,9 @@ def page_of(
     )
 
 
-def render(page: MarkdownPage, link: Callable[[str], str], spans: Sequence[TargetSpan] | None = None) -> str:
-    """The text of the page's file. ``link``: a target of a link or an image of the page -> the target in the file.
-    ``spans``: the targets in its text, if they are known."""
+def render(page: MarkdownPage, link: Callable[[str], str | None], spans: Sequence[TargetSpan] | None = None) -> str:
+    """The text of the page's file. ``link``: a target of a link or an image of the page -> the target in the file,
+    None where there is none. ``spans``: the targets in its text, if they are known."""
     values = {
         "title": page.title,
         "url": page.url,

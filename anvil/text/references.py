@@ -218,12 +218,13 @@ def _blanked(text: str, hidden: Iterable[tuple[int, int]]) -> str:
 
 class TargetSpan(NamedTuple):
     """The target of a link or image: where it is written, and what is meant (escapes resolved). ``in_tag``: as the
-    value of an attribute."""
+    value of an attribute. ``around``: the spans before and behind the text of a link in brackets."""
 
     start: int
     end: int
     target: str
     in_tag: bool
+    around: tuple[tuple[int, int], ...] = ()
 
 
 def target_spans(text: str) -> tuple[TargetSpan, ...]:
@@ -238,7 +239,9 @@ def target_spans(text: str) -> tuple[TargetSpan, ...]:
     if "[" in prose:
         for link in _brackets(text, prose):
             if link.target and not link.is_shortcode:
-                targets.append(TargetSpan(link.start, link.end, link.target, False))
+                begin = link.offset + (2 if link.kind == "image" else 1)
+                around = (link.offset, begin), (begin + len(link.inside), link.link_end)
+                targets.append(TargetSpan(link.start, link.end, link.target, False, around))
     for tag in _TAG.finditer(prose) if "<" in prose else ():
         wanted = {"a": "href", "img": "src"}.get(tag[1].lower())
         for attribute in _ATTRIBUTE.finditer(tag[2]) if wanted else ():
@@ -250,15 +253,21 @@ def target_spans(text: str) -> tuple[TargetSpan, ...]:
     return tuple(span for before, span in pairs if span.start >= before.end)  # else it is in one, such as in a title
 
 
-def with_targets(text: str, spans: Iterable[TargetSpan], changed: Callable[[str], str]) -> str:
+def with_targets(text: str, spans: Iterable[TargetSpan], changed: Callable[[str], str | None]) -> str:
     """``text`` with other targets at the places that :func:`target_spans` found. Where ``changed`` returns the same,
-    the text is not touched."""
+    the text is not touched; for None, the text of the link stays alone, and a definition or a tag has no target."""
+    edits: list[tuple[int, int, str]] = []
+    for start, end, target, in_tag, around in spans:
+        new = changed(target)
+        if new is None and around:
+            edits += [(first, last, "") for first, last in around]
+        elif new != target:
+            plain = (new or "").translate(_UNSAFE_IN_DESTINATION) or "<>"
+            edits.append((start, end, f'"{html.escape(new or "")}"' if in_tag else plain))
     at = 0
     pieces: list[str] = []
-    for start, end, target, in_tag in spans:
-        new = changed(target)
-        if new != target:
-            written = f'"{html.escape(new)}"' if in_tag else new.translate(_UNSAFE_IN_DESTINATION)
+    for start, end, written in sorted(edits):
+        if start >= at:  # else it is in the title of a link that is taken away
             pieces += text[at:start], written
             at = end
     return "".join([*pieces, text[at:]])
@@ -314,6 +323,7 @@ class _Bracketed(NamedTuple):
     label: str | None = None
     start: int = 0
     end: int = 0
+    link_end: int = 0
     is_shortcode: bool = False
 
 
@@ -343,7 +353,7 @@ def _brackets(text: str, prose: str) -> Iterator[_Bracketed]:
                     first, last = _destination(target[0])
                     written = target[0][first:last]
                     meant = _unescaped(written[1:-1] if written.startswith("<") else written)
-                    yield _Bracketed(opener.start(), kind, inside, meant, None, end + first, end + last)
+                    yield _Bracketed(opener.start(), kind, inside, meant, None, end + first, end + last, target.end())
             elif following == "[" and (reference := LINK_LABEL.match(prose, end, end + MAX_TARGET_CHARS)):
                 before = prose[opener.start() - 1 : opener.start()] if opener.start() else ""
                 inside = text[opener.end() : token.start()]

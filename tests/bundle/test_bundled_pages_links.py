@@ -41,8 +41,8 @@ MKDOCS = SiteRules("mkdocs", "directory", content="docs")
         ("../a.png", PageOrAddress(url="https://x.test/d/a.png")),
         ("/made/by-script/", PageOrAddress(url="https://x.test/d/made/by-script/")),
         ("../../src/x.py", PageOrAddress()),
-        ("https://else.test/", PageOrAddress()),
-        ("mailto:a@b.test", PageOrAddress()),
+        ("https://else.test/", PageOrAddress(url="https://else.test/")),
+        ("mailto:a@b.test", PageOrAddress(url="mailto:a@b.test")),
         ("#part", PageOrAddress("guide/use.md")),
         ("gone.md", PageOrAddress()),
     ],
@@ -71,10 +71,10 @@ PLACES = {
         ("https://x.test/d/guide/use/", PageOrAddress("guide/use.md")),
         ("../../_images/a.png", PageOrAddress(url="https://x.test/d/_images/a.png")),
         ("/other/", PageOrAddress(url="https://x.test/other/")),
-        ("https://else.test/a", PageOrAddress()),
-        ("mailto:a@b.test", PageOrAddress()),
-        ("http://[", PageOrAddress()),
-        ("#part", PageOrAddress()),
+        ("https://else.test/a", PageOrAddress(url="https://else.test/a")),
+        ("mailto:a@b.test", PageOrAddress(url="mailto:a@b.test")),
+        ("http://[", PageOrAddress(url="http://[")),
+        ("#part", PageOrAddress(url="#part")),
     ],
 )
 def test_links_of_a_built_site(target: str, destination: PageOrAddress) -> None:
@@ -86,3 +86,4 @@ def test_links_of_a_site_without_an_address() -> None:
     assert targets.destination("guide/use.md", "/d/api/x") == PageOrAddress("api/x.html")
     assert targets.destination("guide/use.md", "../../api/x.html") == PageOrAddress("api/x.html")
     assert targets.destination("guide/use.md", "../../a.png") == PageOrAddress()
+    assert targets.destination("guide/use.md", "//else.test/a") == PageOrAddress(url="//else.test/a")

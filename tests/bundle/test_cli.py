@@ -38,7 +38,7 @@ def test_a_documentation_folder(project: Path) -> None:
     files = tree(project / "out")
     assert list(files) == ["AGENTS.md", "docs/anvil-bundle.json", "docs/guide/use.md", "docs/index.md"]
     assert files["docs/index.md"].decode() == (
-        '---\ntitle: "Beacon"\n---\n\n# Beacon\n\nSee [the guide](guide/use.md#lamp) and ![a picture]().\n'
+        '---\ntitle: "Beacon"\n---\n\n# Beacon\n\nSee [the guide](guide/use.md#lamp) and a picture.\n'
     )
     assert files["docs/guide/use.md"].decode() == (
         '---\ntitle: "Use"\ndescription: "How to use it"\n---\n\n'
@@ -114,6 +114,16 @@ def test_pages_that_are_left_out_are_linked_where_they_are_published(project: Pa
     text = (project / "out/docs/index.md").read_text(encoding="utf-8")
     assert "[the guide](https://x.test/guide/use/#lamp) and ![a picture](https://x.test/a.png)" in text
     assert "There is no page to bundle" in complaint("bundle", "out", "--exclude", "**", cwd=project)
+
+
+def test_links_that_lead_nowhere_in_the_bundle_are_text(project: Path) -> None:
+    links = "[One](guide/use.md), [![two](a.png)](gone.md 'see [x](guide/use.md)'), [it][d], "
+    links += '<a href="gone/">h</a>, [w](https://w.test)'
+    write(project / "docs", {"index.md": f"# Beacon\n\n{links}\n\n[d]: ../src/x.py\n"})
+    done = program("bundle", "out", "--exclude", "guide/**", cwd=project)
+    assert "4 links lead to nothing that is here or published: the text stays. Give --site-url" in done.stderr
+    text = (project / "out/docs/index.md").read_text(encoding="utf-8")
+    assert 'One, two, [it][d], <a href="">h</a>, [w](https://w.test)\n\n[d]: <>\n' in text
 
 
 def test_over_the_limit_nothing_is_written_and_the_largest_are_named(project: Path) -> None:
