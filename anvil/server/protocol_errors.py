@@ -24,14 +24,16 @@ class ProtocolError(AnvilError):
 
 def not_json(where: str) -> ProtocolError:
     """The error for what is sent and is no JSON. ``where``: such as "line"."""
-    return ProtocolError(
-        PARSE_ERROR, f"Parse error: the {where} is not JSON. Send one JSON-RPC 2.0 message per {where}."
-    )
+    problem = f"Parse error: the {where} is not JSON. Send one JSON-RPC 2.0 message per {where}, without headers."
+    return ProtocolError(PARSE_ERROR, problem)
 
 
 def no_message(where: str, request: str | int | None = None) -> ProtocolError:
     """The error for JSON that is no message; its data is the id of the request, where it has one."""
-    problem = f"Invalid request: send one JSON-RPC 2.0 object per {where}, with id, method and params."
+    problem = (
+        f'Invalid request: send one JSON-RPC 2.0 object per {where}, with "jsonrpc": "2.0", method, id (a string or an '
+        "integer) and params (an object)."
+    )
     return ProtocolError(INVALID_REQUEST, problem, request)
 
 

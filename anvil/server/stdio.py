@@ -197,6 +197,8 @@ class Conversation:
         self._closed = threading.Condition()
         self._is_modern: bool | None = None
         self._is_initialized = False
+        self._is_garbled = False
+        """Whether the last line was no JSON. Of several, as of a client that sends headers, one is answered."""
         self._streams: dict[str, _Stream] = {}
 
     def run(self) -> None:
@@ -229,8 +231,14 @@ class Conversation:
         try:
             message = parsed(line)
         except ProtocolError as error:
-            self._pipe.offer(_error_line(error.data, ProtocolError(error.code, error.message)))
+            is_garbled = error.code == PARSE_ERROR and error.data is None
+            if not (is_garbled and self._is_garbled):
+                self._pipe.offer(_error_line(error.data, ProtocolError(error.code, error.message)))
+                if is_garbled:  # such a client seldom shows what it cannot read
+                    event(logging.WARNING, f"The client does not speak MCP over stdio. {error.message}")
+            self._is_garbled = is_garbled
             return
+        self._is_garbled = False
         method, params = message.get("method"), message.get("params") or {}
         if method is None:
             return  # an answer: this server asks nothing
@@ -386,7 +394,7 @@ def parsed(line: bytes) -> dict[str, Any]:
     if line == OVERLONG_LINE:
         raise ProtocolError(INVALID_REQUEST, f"Request too large: a line may have {MAX_LINE_BYTES} bytes.")
     try:
-        message = json.loads(line.decode(), parse_constant=no_constant)
+        message = json.loads(line.decode("utf-8-sig"), parse_constant=no_constant)
         request = message.get("id") if isinstance(message, dict) else None
         request = request if type(request) is int or (type(request) is str and is_unicode(request)) else None
         json.dumps(message, ensure_ascii=False).encode()
