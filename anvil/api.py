@@ -550,7 +550,7 @@ def _member(
 
 def _several(config: Config, base: Path, collections: Sequence[Collection], request: OpenRequest) -> Anvil:
     """Collections that share a model."""
-    from anvil.embedding.factory import create_cached_provider
+    from anvil.embedding.provider import create_cached_provider
 
     provider = create_cached_provider(config.embedding.provider, config.embedding)
     members = []

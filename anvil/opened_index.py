@@ -201,7 +201,7 @@ class OpenedIndex:
     def provider(self) -> EmbeddingProvider:
         """The embedding provider; its model is loaded when it is first needed."""
         if self._provider is None:
-            from anvil.embedding.factory import create_cached_provider
+            from anvil.embedding.provider import create_cached_provider
 
             self._provider = create_cached_provider(self.config.embedding.provider, self.config.embedding)
         return self._provider

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from anvil.embedding.factory import create_provider  # noqa: E402
+from anvil.embedding.provider import create_provider  # noqa: E402
 from anvil.settings.schema import EmbeddingSettings  # noqa: E402
 
 Loop = Callable[[list[str]], NDArray[np.float32]]

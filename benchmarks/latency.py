@@ -37,7 +37,7 @@ from numpy.typing import NDArray
 sys.path.insert(0, str(ROOT))
 
 import anvil
-from anvil.embedding.factory import create_provider
+from anvil.embedding.provider import create_provider
 from anvil.index_file import connection, manifest_keys, publish, table_rows, verify
 from anvil.index_file.connection import fill
 from anvil.index_file.table_rows import quantized

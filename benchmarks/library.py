@@ -37,7 +37,7 @@ from measuring import ROOT, heading, in_turn, percentile, ratio, table
 sys.path.insert(0, str(ROOT))
 
 import anvil
-from anvil.embedding.factory import create_provider
+from anvil.embedding.provider import create_provider
 from anvil.formats.data_formats import timestamp
 from anvil.index_file.table_rows import quantized
 from anvil.library.converter import Converter

@@ -33,7 +33,7 @@ from textbook import Textbook
 
 import anvil
 from anvil.api import Anvil
-from anvil.embedding.factory import create_provider
+from anvil.embedding.provider import create_provider
 from anvil.results import Hit, Mode
 from anvil.settings.schema import EmbeddingSettings
 from anvil.text.headings import attributes, plain

@@ -43,8 +43,7 @@ def one(docs: Path, index: Path, threads: int, address: str) -> None:
     """Build in this process, on the cluster at ``address`` if one is given, and print what it took."""
     from anvil.build import builder
     from anvil.documents.working_tree import WorkingTree
-    from anvil.embedding.factory import create_provider
-    from anvil.embedding.provider import EmbeddedBatches, Executor, LocalExecutor
+    from anvil.embedding.provider import EmbeddedBatches, Executor, LocalExecutor, create_provider
     from anvil.ray.executor import executor
     from anvil.requests import BuildRequest
     from anvil.settings.schema import ChunkingOptions, EmbeddingSettings

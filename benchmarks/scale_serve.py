@@ -33,7 +33,7 @@ from measuring import ROOT, heading, percentile, table
 sys.path.insert(0, str(ROOT))
 
 import anvil
-from anvil.embedding.factory import create_provider
+from anvil.embedding.provider import create_provider
 from anvil.index_file import connection, manifest_keys, publish
 from anvil.index_file.reader import Reader
 from anvil.index_file.table_rows import quantized

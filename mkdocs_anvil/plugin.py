@@ -31,7 +31,7 @@ from anvil.agents.pointer_text import SiteAccess
 from anvil.build.report import BuildReport
 from anvil.cli.output import ProgressLines
 from anvil.doc_tests import suite_report
-from anvil.embedding.factory import PROVIDERS
+from anvil.embedding.provider import PROVIDERS
 from anvil.errors import AnvilError
 from anvil.formats.characters import log_line
 from anvil.index_file import publish, published_manifest, verify

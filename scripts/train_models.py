@@ -163,7 +163,7 @@ def main() -> None:
 def candidates(clones: Path, work: Path) -> None:
     """Write ``work/candidates.jsonl``: a question a line, with the tokens of its passages."""
     import anvil
-    from anvil.embedding.factory import create_provider
+    from anvil.embedding.provider import create_provider
     from anvil.index_file.verify import open_checked
     from anvil.requests import SearchRequest
     from anvil.search.candidates import FileIndex

@@ -15,8 +15,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis.configuration import set_hypothesis_home_dir
 
 from anvil.embedding import local as embedding_local
-from anvil.embedding.factory import create_provider
-from anvil.embedding.provider import EmbeddingProvider
+from anvil.embedding.provider import EmbeddingProvider, create_provider
 from anvil.settings.schema import EmbeddingSettings
 from tests.support import fork_server, model_memory
 

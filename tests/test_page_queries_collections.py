@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 import anvil
-from anvil.embedding.factory import PROVIDERS
-from anvil.embedding.provider import EmbeddingProvider
+from anvil.embedding.provider import PROVIDERS, EmbeddingProvider
 from anvil.errors import ArtifactError, ConfigError, FetchError, NotFound, SourceError
 from anvil.results import GrepMatch
 from anvil.values import Changes

@@ -224,7 +224,7 @@ class OlderConfig(NamedTuple):
 def _older_config(docs: str | None) -> OlderConfig | None:
     """That of the working folder, or else of the documentation folder; None without one. Raises
     :class:`ConfigError` for values that are not valid."""
-    from anvil.embedding.factory import create_provider
+    from anvil.embedding.provider import create_provider
 
     file = older_config_file([docs or DEFAULT_DOCS])
     if file is None:

@@ -179,7 +179,7 @@ class ContextCorpus:
     def provider(self) -> EmbeddingProvider:
         """The embedding provider, or the provider ``none`` if it cannot be used."""
         if self._provider is None:
-            from anvil.embedding.factory import provider_or_none
+            from anvil.embedding.provider import provider_or_none
 
             name = self.options.embeddings.provider
             self._provider, self.provider_failure = provider_or_none(replace(self._embedding, provider=name))
@@ -208,10 +208,10 @@ class ContextCorpus:
         is not changed.
         """
         from anvil.build import builder
-        from anvil.embedding.provider import FallbackExecutor
+        from anvil.embedding.provider import LocalExecutor
 
         self.ensure_usable()
-        executor = FallbackExecutor(self.provider, failure=self.provider_failure)
+        executor = LocalExecutor(self.provider, never_raises=True, failure=self.provider_failure)
         notes = (*self._notes, *self._folder_notes())
         started = time.perf_counter()
         self.records.prepare()

@@ -313,7 +313,7 @@ class DocsFinder(contextlib.AbstractContextManager["DocsFinder"]):
     def provider(self) -> EmbeddingProvider:
         """The project's embedding provider, so that one vector of a question serves its own documentation too."""
         if self._provider is None:
-            from anvil.embedding.factory import create_cached_provider
+            from anvil.embedding.provider import create_cached_provider
 
             self._provider = create_cached_provider(self._config.embedding.provider, self._config.embedding)
         return self._provider

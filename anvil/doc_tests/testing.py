@@ -26,7 +26,7 @@ from anvil.index_file import verify
 from anvil.index_file.manifest_keys import SETTINGS
 from anvil.index_file.reader import Reader
 from anvil.live.memory_copy import MemoryCopy
-from anvil.search.moved_pages import moved_pages
+from anvil.search.page_versions import moved_pages
 from anvil.search.searcher import Searcher
 from anvil.settings import index_url
 from anvil.settings.schema import SourceOptions

@@ -374,7 +374,7 @@ def library(project: ExaminedProject) -> Iterator[Finding]:
 def _wanted_settings(project: ExaminedProject, *configured: dict[str, str | None]) -> dict[str, str]:
     """The settings of an index that the configuration asks for; empty for a model that cannot be used: that is another
     finding."""
-    from anvil.embedding.factory import create_provider
+    from anvil.embedding.provider import create_provider
     from anvil.index_file.manifest_keys import settings
 
     try:

@@ -191,7 +191,7 @@ def _none(settings: EmbeddingSettings) -> Finding:
 
 def _other(settings: EmbeddingSettings) -> Finding:
     """A provider that somebody added to ``PROVIDERS``, or one that does not exist."""
-    from anvil.embedding.factory import create_provider
+    from anvil.embedding.provider import create_provider
 
     provider = create_provider(settings.provider, settings)
     provider.close()
@@ -199,8 +199,8 @@ def _other(settings: EmbeddingSettings) -> Finding:
 
 
 def _local(settings: EmbeddingSettings) -> Finding:
-    from anvil.embedding.factory import create_provider
     from anvil.embedding.local import BUNDLED, model_digest, open_directory
+    from anvil.embedding.provider import create_provider
 
     bundled = not settings.model
     if not bundled and not Path(settings.model).expanduser().is_dir():

@@ -1,17 +1,18 @@
 """The protocols of embedding: a provider turns texts into unit vectors, an executor runs it for a build.
 
-With the provider without a model, the one that asks the user's cache first, and the executors of this process.
-Importing it costs nothing. A provider loads numpy, onnxruntime or a network library at its first use.
+With the provider without a model, the one that asks the user's cache first, providers by name, and the executors of
+this process. Importing it costs nothing. A provider loads numpy, onnxruntime or a network library at its first use.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from anvil.errors import ModelError, ProviderError
+from anvil import registry
+from anvil.errors import AnvilError, ConfigError, ModelError, ProviderError
 from anvil.settings.schema import EmbeddingSettings
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ class Embedded:
 
 
 class EmbeddingProvider(Protocol):
-    """A model that turns texts into unit vectors."""
+    """A model that turns texts into unit vectors. A subclass needs only what has no default here."""
 
     @property
     def name(self) -> str:
@@ -58,6 +59,7 @@ class EmbeddingProvider(Protocol):
     @property
     def server(self) -> str:
         """The address that texts are sent to, if it is set. Empty: the provider's own, or none."""
+        return ""
 
     @property
     def dimensions(self) -> int:
@@ -70,10 +72,12 @@ class EmbeddingProvider(Protocol):
     @property
     def scripts(self) -> frozenset[str] | None:
         """The scripts that the model reads, named as in :mod:`anvil.text.query`; None: nobody knows."""
+        return None
 
     @property
     def passages(self) -> PassageScorer | None:
         """Scores how well passages answer a question; None: the model has no such scorer."""
+        return None
 
     def warm(self) -> None:
         """Load what the first text needs, and return when it is loaded. Optional: every method loads it too."""
@@ -91,26 +95,20 @@ class EmbeddingProvider(Protocol):
         """Release the model. A second call does nothing."""
 
 
-class NoProvider:
+class NoProvider(EmbeddingProvider):
     """The provider without a model, for keyword search only: vectors of zero components.
 
     It keeps the protocol, so that no other code has to ask whether there is a model.
     """
 
     name = "none"
-    server = ""
     model = "none"
     digest = hashlib.sha256(b"none").hexdigest()
     dimensions = 0
     max_tokens = 0
-    scripts = None
-    passages = None
 
     def __init__(self, settings: EmbeddingSettings) -> None:
         """``settings`` are not used."""
-
-    def warm(self) -> None:
-        """Nothing."""
 
     def token_spans(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
         """No tokens, so there are no windows."""
@@ -123,13 +121,7 @@ class NoProvider:
         return Embedded(np.zeros((len(texts), 0), np.float32), {})
 
     def embed_query(self, text: str) -> Vector:
-        """A (0,) vector."""
-        import numpy as np
-
-        return np.zeros(0, np.float32)
-
-    def close(self) -> None:
-        """Nothing is held."""
+        return self.embed([text]).vectors[0]  # type: ignore[no-any-return]
 
 
 class CachedProvider:
@@ -203,6 +195,66 @@ def uncached(provider: EmbeddingProvider) -> EmbeddingProvider:
     return provider.wrapped if isinstance(provider, CachedProvider) else provider
 
 
+# --- providers by name: the one that the user names is used or fails, and is never replaced by another ---------------
+
+
+def create_provider(name: str, settings: EmbeddingSettings) -> EmbeddingProvider:
+    """The provider called ``name``. Loads no model and opens no connection.
+
+    Raises ConfigError for a name that is not in ``PROVIDERS``.
+    """
+    if name not in PROVIDERS:
+        names = ", ".join(sorted(PROVIDERS))
+        raise ConfigError(f"Unknown embedding provider {name!r}. Choose one of: {names}.")
+    kind = PROVIDERS[name]
+    provider: EmbeddingProvider = (registry.load(kind) if isinstance(kind, str) else kind)(settings)
+    return provider
+
+
+def create_cached_provider(name: str, settings: EmbeddingSettings) -> EmbeddingProvider:
+    """The provider called ``name``, with the user's cache of vectors in front of it where ``settings`` allow that.
+
+    Raises ConfigError for a name that is not in ``PROVIDERS``.
+    """
+    provider = create_provider(name, settings)
+    return provider if name == "none" or not settings.cache else CachedProvider(provider)
+
+
+def provider_or_none(settings: EmbeddingSettings) -> tuple[EmbeddingProvider, str | None]:
+    """The provider that ``settings`` name. If its model is not known, the provider ``none`` and the reason: without the
+    model's digest no vector could be compared with those of the index.
+    """
+    try:
+        provider = create_cached_provider(settings.provider, settings)
+        _ = provider.digest, provider.dimensions  # reads the model's folder, which is not done before it is needed
+    except AnvilError as error:
+        return create_provider("none", settings), str(error)
+    return provider, None
+
+
+def explain_mismatch(meta: Mapping[str, str], current: EmbeddingProvider) -> str:
+    """Why the ``current`` provider cannot query an index whose vectors another model made, and what to set."""
+    name, model = meta["embedding_provider"], meta["embedding_model"]
+    which = "leave embedding.model empty" if model == BUNDLED_MODEL else f"embedding.model to {model!r}"
+    both = f"set embedding.provider to {name!r} and {which}"
+    if current.name == "none":
+        return f"keywords only were asked for (embedding provider none). To use the index's vectors of {model}, {both}."
+    models = f"the index was built with {model}, and the current model is {current.model}."
+    if current.name != name:
+        return f"{models} Rebuild the index, or {both}."
+    if model == BUNDLED_MODEL != current.model:
+        return f"{models} Rebuild the index, or {which}."
+    return f"{models} Rebuild the index, or set embedding.model to that model."
+
+
+PROVIDERS: dict[str, str | Callable[[EmbeddingSettings], EmbeddingProvider]] = {
+    "local": "anvil.embedding.local:LocalProvider",
+    "openai": "anvil.embedding.openai:OpenAIProvider",
+    "none": NoProvider,
+}
+"""Name -> the class, or its place where its module, and with it a library, is imported for this provider only."""
+
+
 # --- executors -------------------------------------------------------------------------------------------
 
 EmbeddedBatches = Generator[Embedded, None, None]
@@ -235,11 +287,19 @@ class LocalExecutor:
 
     batch = 512
     """Enough to keep all cores busy until the last long text is done, few enough to need little memory."""
-    never_raises = False
 
-    def __init__(self, provider: EmbeddingProvider, batch: int = batch, failure: str | None = None) -> None:
-        """``failure``: why there are no vectors; None while the provider works."""
+    def __init__(
+        self,
+        provider: EmbeddingProvider,
+        batch: int = batch,
+        *,
+        never_raises: bool = False,
+        failure: str | None = None,
+    ) -> None:
+        """``never_raises``: texts that cannot be embedded stay without vectors, and after a batch in which all texts
+        failed the provider is asked no more. ``failure``: why there are no vectors; None while the provider works."""
         self.batch = batch
+        self.never_raises = never_raises
         self.failure = failure
         self.notes: list[str] = []
         self._provider = provider
@@ -266,10 +326,3 @@ class LocalExecutor:
                 self.failure = next(iter(embedded.failed.values()))
             any_embedded = any_embedded or len(embedded.failed) < len(texts)
             yield embedded
-
-
-class FallbackExecutor(LocalExecutor):
-    """One that never fails: texts that it cannot embed stay without vectors. After a batch in which all texts failed,
-    it asks the provider no more."""
-
-    never_raises = True

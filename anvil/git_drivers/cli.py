@@ -151,7 +151,7 @@ def _provider(meta: Mapping[str, str]) -> EmbeddingProvider:
     """The provider that made an index. It gets the settings of the configuration if these are for the same provider."""
     from dataclasses import replace
 
-    from anvil.embedding.factory import create_cached_provider
+    from anvil.embedding.provider import create_cached_provider
     from anvil.settings.configuration import load_config
     from anvil.settings.schema import EmbeddingSettings
 

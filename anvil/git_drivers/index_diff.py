@@ -11,7 +11,7 @@ from typing import Literal
 from anvil.index_file.manifest_keys import SETTINGS
 from anvil.index_file.reader import Reader
 from anvil.index_file.table_rows import StoredDocument
-from anvil.search.moved_pages import moved_pages
+from anvil.search.page_versions import moved_pages
 from anvil.search.pages import page_text
 from anvil.values import OPTIONAL
 from anvil.wording import counted, full_heading

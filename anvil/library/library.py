@@ -90,7 +90,7 @@ def open_library(
     :meth:`Library.ingest_url` may send requests to this machine and its network; ``transport``: how callers reach the
     library, for :meth:`Library.server_info`. Raises :class:`AnvilError`.
     """
-    from anvil.embedding.factory import create_cached_provider
+    from anvil.embedding.provider import create_cached_provider
 
     flags = {
         "embedding.provider": provider,

@@ -53,7 +53,7 @@ def fingerprint(provider: EmbeddingProvider) -> str:
 def _worker_provider(model: str, dimensions: int | None) -> tuple[EmbeddingProvider, str, str]:
     """The provider of this process on one thread, its digest and the probe's fingerprint."""
     os.environ["TOKENIZERS_PARALLELISM"] = "false"  # a worker has one processor
-    from anvil.embedding.factory import create_provider
+    from anvil.embedding.provider import create_provider
     from anvil.settings.schema import EmbeddingSettings
 
     provider = create_provider("local", EmbeddingSettings(model=model, dimensions=dimensions, threads=1))

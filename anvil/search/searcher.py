@@ -16,16 +16,15 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from anvil.embedding.factory import explain_mismatch
 from anvil.embedding.passages import HeadedText
-from anvil.embedding.provider import EmbeddingProvider
+from anvil.embedding.provider import EmbeddingProvider, explain_mismatch
 from anvil.errors import AnvilError, ConfigError
 from anvil.formats import patterns
 from anvil.index_file.reader import IndexReader
 from anvil.index_file.table_rows import CHUNK_BITS, SectionPlace, StoredChunk, speaks, vector_rows
 from anvil.requests import SearchRequest
 from anvil.results import Freshness, Hit, SearchResult
-from anvil.search import confidence, page_versions, ranking, result_texts, spelling
+from anvil.search import confidence, page_versions, question_words, ranking, result_texts
 from anvil.search.confidence import MatchEvidence
 from anvil.search.page_versions import Versions
 from anvil.search.ranking import CANDIDATES, ENOUGH, SCORE_DIGITS, CandidateIndex, Near, Ranked, ScoreParts, Weights
@@ -362,7 +361,7 @@ def without_slips(
     searchers: Sequence[Searcher], request: SearchRequest, question: QueryVector | None
 ) -> tuple[SearchRequest, QueryVector | None, tuple[str, ...]]:
     """A request without slips of spelling, its embedded query where it is still that, and a note on them."""
-    query, note = spelling.corrected(request.query, [each.index for each in searchers], searchers[0].provider)
+    query, note = question_words.corrected(request.query, [each.index for each in searchers], searchers[0].provider)
     return (request, question, ()) if note is None else (replace(request, query=query), None, (note,))
 
 

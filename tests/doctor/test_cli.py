@@ -22,8 +22,7 @@ from anvil.clients.known_clients import CLIENTS
 from anvil.clients.server_entries import client_file, default_name
 from anvil.doctor import cli, examined_project
 from anvil.doctor.examined_project import Finding
-from anvil.embedding.factory import PROVIDERS
-from anvil.embedding.provider import NoProvider
+from anvil.embedding.provider import PROVIDERS, NoProvider
 from anvil.index_file.writer import checksum
 from anvil.requests import OpenRequest
 from anvil.system import installation

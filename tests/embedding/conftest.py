@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from anvil.embedding.factory import create_provider
-from anvil.embedding.provider import EmbeddingProvider
+from anvil.embedding.provider import EmbeddingProvider, create_provider
 from anvil.settings.schema import EmbeddingSettings
 
 

@@ -284,7 +284,7 @@ def test_what_was_made_before_the_service_gave_up_stands(server: Server, remote:
 def test_a_build_keeps_what_was_paid_for_and_the_next_makes_the_rest(
     server: Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(LocalExecutor.__init__, "__defaults__", (4, None))  # its size of a batch
+    monkeypatch.setattr(LocalExecutor.__init__, "__defaults__", (4,))  # its size of a batch
     write(tmp_path / "docs", {f"{number}.md": f"# Page {number}\n\nText of {number}.\n" for number in range(30)})
     settings = EmbeddingSettings(provider="openai", api_key=KEY, base_url=server.url, dimensions=3)
     config = Config(docs=str(tmp_path / "docs"), embedding=settings)

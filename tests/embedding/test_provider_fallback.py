@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from anvil.embedding.factory import provider_or_none
-from anvil.embedding.provider import Embedded, EmbeddingProvider, FallbackExecutor
+from anvil.embedding.provider import Embedded, EmbeddingProvider, LocalExecutor, provider_or_none
 from anvil.errors import ProviderError
 from anvil.settings.schema import EmbeddingSettings
 from tests.build.test_builder import Counting
@@ -36,7 +35,7 @@ class Leaving(Counting):
 @pytest.mark.parametrize("raises", [True, False])
 def test_after_a_failure_nothing_more_is_tried(raises: bool, local: EmbeddingProvider) -> None:
     inner = Leaving(local, raises)
-    executor = FallbackExecutor(inner)
+    executor = LocalExecutor(inner, never_raises=True)
     one, two_and_three, four = executor.embed([["one"], ["two", "three"], ["four"]])
     assert one.failed == {}
     assert two_and_three.failed == {0: AWAY, 1: AWAY}
@@ -45,7 +44,7 @@ def test_after_a_failure_nothing_more_is_tried(raises: bool, local: EmbeddingPro
 
 
 def test_a_text_that_fails_alone_stops_nothing(local: EmbeddingProvider) -> None:
-    executor = FallbackExecutor(Counting(local, refuse="odd"))
+    executor = LocalExecutor(Counting(local, refuse="odd"), never_raises=True)
     assert [batch.failed for batch in executor.embed([["even", "odd"], ["even"]])] == [{1: "refused"}, {}]
     assert executor.failure is None
 

@@ -20,8 +20,7 @@ import apsw
 import pytest
 
 import anvil
-from anvil.embedding.factory import PROVIDERS
-from anvil.embedding.provider import CachedProvider, Embedded, EmbeddingProvider
+from anvil.embedding.provider import PROVIDERS, CachedProvider, Embedded, EmbeddingProvider
 from anvil.errors import (
     AnvilError,
     ArtifactError,

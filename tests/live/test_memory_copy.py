@@ -10,7 +10,7 @@ import pytest
 
 import anvil
 from anvil.documents.working_tree import WorkingTree
-from anvil.embedding.factory import create_provider
+from anvil.embedding.provider import create_provider
 from anvil.errors import AnvilError
 from anvil.git.repository import Repository
 from anvil.live.memory_copy import MemoryCopy

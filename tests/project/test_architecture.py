@@ -48,7 +48,7 @@ PURE_NAMES = (
     "anvil.results",
     "anvil.search.confidence",
     "anvil.search.excerpts",
-    "anvil.search.word_matches",
+    "anvil.search.question_words",
     "anvil.library.metadata_filter",
     "anvil.search.ranking",
     "anvil.search.result_texts",

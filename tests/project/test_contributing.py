@@ -15,8 +15,7 @@ import pytest
 import anvil
 from anvil.build import builder
 from anvil.documents.working_tree import WorkingTree
-from anvil.embedding.factory import PROVIDERS, create_provider
-from anvil.embedding.provider import EmbeddingProvider
+from anvil.embedding.provider import PROVIDERS, EmbeddingProvider, create_provider
 from anvil.index_file import verify
 from anvil.settings.schema import ChunkingOptions
 from anvil.values import Skipped

@@ -13,7 +13,7 @@ import jsonschema
 import pytest
 
 from anvil.cli.program import group
-from anvil.embedding.factory import PROVIDERS
+from anvil.embedding.provider import PROVIDERS
 from anvil.settings.schema import Config
 from scripts import project, server_json
 from tests.project.test_docs import leaves

@@ -49,7 +49,7 @@ ROOT = Path(__file__).resolve().parents[2]
 _BUILD = (
     "anvil.build.builder",
     "anvil.text.markdown_blocks",
-    "anvil.embedding.factory",
+    "anvil.embedding.provider",
     "anvil.index_file.vector_cache",
     "anvil.ray.executor",
     "anvil.documents.git_tree",

@@ -16,10 +16,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from anvil.embedding import local
-from anvil.embedding.factory import create_provider
 from anvil.embedding.local import BUNDLED, ModelDirectory
 from anvil.embedding.passages import HeadedText, PassageScorer
-from anvil.embedding.provider import Vector
+from anvil.embedding.provider import Vector, create_provider
 from anvil.settings.schema import EmbeddingSettings
 
 if TYPE_CHECKING:

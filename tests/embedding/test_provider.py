@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-from anvil.embedding.factory import PROVIDERS, create_provider
+from anvil.embedding.provider import PROVIDERS, create_provider
 from anvil.errors import ConfigError
 from anvil.settings.schema import PROVIDERS_HELP, EmbeddingSettings
 
@@ -17,7 +17,7 @@ def test_importing_the_room_and_naming_a_provider_loads_nothing_heavy() -> None:
     code = (
         "import sys\n"
         "from anvil.settings.schema import EmbeddingSettings\n"
-        "from anvil.embedding.factory import PROVIDERS, create_provider\n"
+        "from anvil.embedding.provider import PROVIDERS, create_provider\n"
         "for name in PROVIDERS: create_provider(name, EmbeddingSettings()).digest\n"
         "heavy = {'numpy', 'onnxruntime', 'tokenizers', 'openai', 'huggingface_hub'} & set(sys.modules)\n"
         "assert not heavy, heavy\n"

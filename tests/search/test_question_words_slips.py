@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import anvil
-from anvil.search.spelling import is_slip
+from anvil.search.question_words import is_slip
 from tests.conftest import write
 
 
