@@ -81,6 +81,7 @@ class EmbeddingProvider(Protocol):
 
     def warm(self) -> None:
         """Load what the first text needs, and return when it is loaded. Optional: every method loads it too."""
+        return  # without a statement, a subclass would have to have this method
 
     def token_spans(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
         """For each text, the (start, end) characters of its tokens, in order."""
@@ -93,6 +94,7 @@ class EmbeddingProvider(Protocol):
 
     def close(self) -> None:
         """Release the model. A second call does nothing."""
+        return
 
 
 class NoProvider(EmbeddingProvider):
