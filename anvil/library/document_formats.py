@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, BinaryIO, Literal, NamedTuple
 
 from anvil.errors import DocumentRejected, DocumentTooLarge, UnsupportedFormat
 from anvil.formats import characters
+from anvil.library.document_chunker import MAX_PART_CHARACTERS, sliced
 from anvil.library.settings import LibraryOptions
 
 if TYPE_CHECKING:
@@ -97,9 +98,9 @@ _COMPOUND = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _SLIDE = re.compile(r"^<!-- Slide number: (\d+) -->$", re.M)
 _BLANK_LINES = re.compile(r"\n{3,}")
 _LIGATURE = re.compile("[\ufb00-\ufb06]")
-_ESCAPED = re.compile(r"(?<=\w)\\_(?=\w)")
-"""What MarkItDown makes of the ``_`` in an identifier, which no search for its name would find."""
-_CUE = re.compile(r"^[ \t]*(?P<start>(?:\d+:)?\d\d:\d\d)[.,]\d{3} --> .*\n(?P<text>(?:.*\S.*\n?)*)", re.M)
+_CUE = re.compile(r"[ \t]*(?P<minute>(?:\d+:)?\d\d):\d\d[.,]\d{3} --> ")
+"""The line of a subtitle that has its time."""
+_TILDES = re.compile("~{4,}")
 _VOICE = re.compile(r"<v(?:\.[^ <>]*)? ([^<>]*)>")
 _TAG = re.compile(r"<[/\w][^<>]*>")
 
@@ -137,9 +138,11 @@ def _text(source: OpenFile) -> Iterator[Piece]:
 
 
 def _code(source: OpenFile) -> Iterator[Piece]:
-    """A block of code: as Markdown, comments would be headings, and the first document of YAML front matter."""
+    """Blocks of code: as Markdown, comments would be headings, and the first document of YAML front matter."""
     text, note = decoded(source.file.read())
-    yield Piece(f"~~~~{source.type}\n{text}\n~~~~", note=note)
+    fence = max(["~~~", *_TILDES.findall(text)], key=len) + "~"  # no line of the file ends the block
+    for part in sliced(text, MAX_PART_CHARACTERS - 2 * len(fence) - 100):  # else the block itself would be split
+        yield Piece(f"{fence}{source.type}\n{part}\n{fence}", note=note)
 
 
 def _by_markitdown(source: OpenFile) -> Iterator[Piece]:
@@ -156,9 +159,9 @@ def _by_markitdown(source: OpenFile) -> Iterator[Piece]:
     for name in format_.converters.split():
         converter = getattr(converters, name)()
         if converter.accepts(file, info):
-            result = converter.convert(file, info, exiftool_path=shutil.which("exiftool"))
-            text = result.markdown if format_.content == "text" else _ESCAPED.sub("_", result.markdown)
-            yield Piece(_titled(_tidy(text), result.title), note=note)
+            # no search for the name of an identifier would find it with "\\_" in it
+            result = converter.convert(file, info, exiftool_path=shutil.which("exiftool"), escape_underscores=False)
+            yield Piece(_titled(_tidy(result.markdown), result.title), note=note)
             return
     raise ValueError("nothing like it is in it")
 
@@ -166,15 +169,19 @@ def _by_markitdown(source: OpenFile) -> Iterator[Piece]:
 def _transcript(source: OpenFile) -> Iterator[Piece]:
     """What is spoken in a file of subtitles, with the time of each minute. Captions that roll repeat their lines."""
     text, note = decoded(source.file.read())
-    lines, minute = [""], ""
-    for cue in _CUE.finditer(text.replace("\r\n", "\n")):
-        if cue["start"][:-3] != minute:
-            minute = cue["start"][:-3]
-            lines += ["", f"[{cue['start']}]"]
-        for line in cue["text"].splitlines():
-            spoken = _TAG.sub("", _VOICE.sub(r"\1: ", line)).strip()
-            lines += [spoken] if spoken != lines[-1] else []
-    yield Piece("\n".join(lines), note=note)
+    read, spoken, minute, is_spoken = characters.LINE_END.split(text), [""], "", False
+    for line, after in zip(read, [*read[1:], ""], strict=True):
+        if cue := _CUE.match(line):
+            if cue["minute"] != minute:
+                minute = cue["minute"]
+                spoken += ["", f"[{line.split()[0][:-4]}]"]  # without the milliseconds
+            is_spoken = True
+        elif not line.strip():
+            is_spoken = False
+        elif is_spoken and not (line.strip().isdecimal() and _CUE.match(after)):  # the number of the next subtitle
+            words = _TAG.sub("", _VOICE.sub(r"\1: ", line)).strip()
+            spoken += [words] if words != spoken[-1] else []
+    yield Piece("\n".join(spoken), note=note)
 
 
 def _word(source: OpenFile) -> Iterator[Piece]:
@@ -237,6 +244,10 @@ def _cell(value: object) -> str:
 
 
 def _slides(source: OpenFile) -> Iterator[Piece]:
+    from pptx.shapes.autoshape import Shape
+
+    # It raises for shapes that python-pptx does not know, and MarkItDown looks only for types that others have.
+    Shape.shape_type = None  # type: ignore[method-assign, assignment]
     for text, *_ in _by_markitdown(source):
         before, *slides = _SLIDE.split(text)  # the mark of a slide would be a passage of its own
         yield Piece(before)

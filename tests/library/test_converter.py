@@ -191,7 +191,11 @@ p { color: red }
             lambda path: documents.xlsx(path, [["Boats", ""], ["Ada", "12"], ["", ""], ["Eve", ""]]),
             "| Boats |  |\n| --- | --- |\n| Ada | 12 |\n| Eve |  |",
         ),
-        ("a.epub", lambda path: documents.epub(path, "Tides", "They come twice."), "They come twice."),
+        (
+            "a.epub",
+            lambda path: documents.epub(path, "Tides", r"Set max_size, or <code>a\_b</code>."),
+            r"Set max_size, or `a\_b`.",
+        ),
         ("a.ipynb", lambda path: documents.notebook(path, "# Notes"), "# Notes"),
         ("a.csv", lambda path: path.write_text("x,y\n1,2\n"), "| 1 | 2 |"),
         ("a.json", lambda path: path.write_text('{"lamp": true}'), '{"lamp": true}'),
@@ -202,6 +206,7 @@ p { color: red }
             lambda path: path.write_text("---\n# A lamp.\nlamp: on\n---\nhorn: off\n"),
             "~~~~yaml\n---\n# A lamp.\nlamp: on\n---\nhorn: off\n",
         ),
+        ("a.toml", lambda path: path.write_text("a = '''\n~~~~~\n'''"), "~~~~~~toml\na = '''\n~~~~~\n'''\n~~~~~~"),
         (
             "a.vtt",
             lambda path: path.write_bytes(TRANSCRIPT.replace(b"\n", b"\r\n")),
@@ -220,6 +225,21 @@ def test_formats(converter: Converter, tmp_path: Path, name: str, make: Callable
     path = tmp_path / name
     make(path)
     assert wanted in converted(converter, path)
+
+
+@pytest.mark.parametrize("end", ["\n", "\r", "\r\n"])
+def test_a_subtitle_needs_no_empty_line_before_it(end: str, converter: Converter, tmp_path: Path) -> None:
+    path = tmp_path / "a.srt"
+    lines = ["1", "00:00:01,000 --> 00:00:02,000", "Platform", "9", "2", "00:01:02,000 --> 00:01:03,000", "Noon", ""]
+    path.write_bytes(end.join(lines).encode())
+    assert converted(converter, path).strip() == "[00:00:01]\nPlatform\n9\n\n[00:01:02]\nNoon"
+
+
+def test_each_part_of_a_long_yaml_file_is_code(converter: Converter, tmp_path: Path) -> None:
+    path = tmp_path / "a.yaml"
+    path.write_text("# A lamp.\nlamp: on\n" * 30_000)
+    parts = [part.text.strip() for part in converter.parts(path, "yaml", path.name)]
+    assert len(parts) > 1 and all(part.startswith("~~~~yaml\n") and part.endswith("\n~~~~") for part in parts)
 
 
 @pytest.mark.parametrize("line", [b"\n", b"<", b"<v "])
@@ -297,6 +317,19 @@ def test_a_web_page_whose_text_scripts_make_is_refused(converter: Converter, tmp
 def test_a_scanned_pdf_with_a_title_holds_no_text(converter: Converter, tmp_path: Path) -> None:
     with pytest.raises(DocumentRejected, match="If it was scanned"):
         converted(converter, documents.pdf(tmp_path / "a.pdf", [""], "Tide tables"))
+
+
+def test_a_shape_of_an_unknown_kind_costs_no_slide(converter: Converter, tmp_path: Path) -> None:
+    import pptx
+
+    deck = pptx.Presentation(str(documents.pptx(tmp_path / "a.pptx", [("One", "alpha")])))
+    box = deck.slides[0].shapes.add_textbox(0, 0, 9, 9)
+    box.text_frame.text = "a box"
+    box._element.nvSpPr.cNvSpPr.attrib.clear()  # as other programs write one: neither a box nor a form
+    box._element.spPr.clear()
+    deck.save(str(tmp_path / "a.pptx"))
+    text = converted(converter, tmp_path / "a.pptx")
+    assert "alpha" in text and "a box" in text
 
 
 def test_pages_of_a_pdf_and_slides_keep_their_numbers(converter: Converter, tmp_path: Path) -> None:
