@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anvil.build.report import BuildReport
-from anvil.context.artifacts import ContextFiles, stored_artifacts
-from anvil.context.settings import ContextOptions
+from anvil.context.artifacts import ContextFiles, is_within, stored_artifacts
+from anvil.context.settings import TASKMASTER, ContextOptions
 from anvil.context.tasks import METADATA_VERSION, TaskCounts, TaskedDocuments
 from anvil.documents.document_source import is_failure
 from anvil.errors import ArtifactError, BuildError, ConfigError, IndexBusy
@@ -30,16 +30,14 @@ from anvil.requests import BuildRequest
 from anvil.settings.schema import Config, SourceOptions
 from anvil.system import safe_files
 from anvil.values import Skipped
+from anvil.wording import first_of
 
 if TYPE_CHECKING:
     from anvil.embedding.provider import EmbeddingProvider
 
 INDEX, STATE, LOG, ERRORS = "index.db", "state.json", "ingestion.log", "errors.log"
-FOLDERS_OF_TOOLS = (
-    *(".specify/memory", ".kiro/specs", ".kiro/steering", "openspec", "backlog"),
-    *("docs/adr", "docs/adrs", "docs/decisions", "docs/architecture/decisions"),
-)
-"""Where Spec Kit, Kiro, OpenSpec, Backlog.md and users of decision records keep more than the usual directories."""
+MAX_NAMED_FOLDERS = 5
+"""Directories that one note names."""
 MAX_STATE_BYTES = 100_000_000
 """A larger file with the state of the last run is not read: it counts as damaged."""
 
@@ -172,6 +170,7 @@ class ContextCorpus:
 
         folders = [posixpath.normpath(name.replace("\\", "/")) for name in self.options.directories]
         include = tuple(f"{folder}/{glob}" for folder in folders for glob in SourceOptions().include)
+        include += tuple(TASKMASTER for folder in folders if is_within(TASKMASTER, folder))
         options = ContextFiles(include, (), self.options.max_file_size_bytes, includes=False)
         return TaskedDocuments(WorkingTree(self.given_root, options))
 
@@ -267,14 +266,13 @@ class ContextCorpus:
             )
 
     def _folder_notes(self) -> Iterator[str]:
-        """Notes on directories: that none exists, and which of other tools are there and were not chosen."""
+        """A note if none of the directories exists."""
         names, root = self.options.directories, self.root
         if not any((root / name).is_dir() or any(character in name for character in "*?[{") for name in names):
-            yield f"There is none of the directories {', '.join(names)} in {root}. Set context.directories."
-        if names == ContextOptions().directories:
-            found = [name for name in FOLDERS_OF_TOOLS if (root / name).is_dir()]
-            if found:
-                yield f"Not read: {', '.join(found)}. To read them, name all directories in context.directories."
+            yield (
+                f"There is none of the directories {first_of(names, MAX_NAMED_FOLDERS)} in {root}. "
+                "Set context.directories."
+            )
 
     def close(self) -> None:
         if self._provider is not None:

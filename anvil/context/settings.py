@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,6 +19,29 @@ from anvil.system import safe_files
 CONTEXT_NAME = "mcp.config.json"
 """A file with keys of the context. Other MCP servers read it too."""
 
+TASKMASTER = ".taskmaster/tasks/tasks.json"
+"""The tasks of Taskmaster: the only file of a context that is not Markdown."""
+DIRECTORIES: Mapping[str, tuple[str, ...]] = {
+    "Any": ("architecture", "perspectives", "operations"),
+    "Spec Kit": ("specs", ".specify/memory", ".specify/specs", ".specify/templates"),
+    "OpenSpec": ("openspec",),
+    "Kiro": (".kiro/specs", ".kiro/steering"),
+    "BMAD": ("_bmad-output", "docs/prd", "docs/stories"),
+    "Taskmaster": (".taskmaster/docs", ".taskmaster/tasks"),
+    "Agent OS": (
+        *("agent-os/product", "agent-os/specs", "agent-os/standards"),
+        *(".agent-os/product", ".agent-os/specs", ".agent-os/standards"),
+    ),
+    "Backlog.md": ("backlog/tasks", "backlog/docs", "backlog/decisions"),
+    "Superpowers": ("docs/superpowers",),
+    "GSD": (".planning",),
+    "Cline": ("memory-bank",),
+    "Cursor": (".cursor/plans",),
+    "Decision records": ("docs/adr", "docs/adrs", "docs/decisions", "docs/architecture/decisions", "doc/adr"),
+}
+"""Tool -> where it keeps specs, plans and tasks, if other files are hardly there. Instructions for agents are left
+out."""
+
 
 @dataclass(frozen=True, slots=True)
 class ArtifactTypes:
@@ -27,11 +51,21 @@ class ArtifactTypes:
     """Globs of templates. The types are tried in this order; other files are ``generic``."""
     checklist: tuple[str, ...] = ("**/checklists/**", "**/checklist.md")
     """Of checklists."""
-    spec: tuple[str, ...] = ("**/spec.md", "**/.kiro/specs/*/requirements.md", "**/openspec/changes/**/proposal.md")
+    spec: tuple[str, ...] = (
+        *("**/spec.md", "**/.kiro/specs/*/requirements.md", "**/openspec/changes/**/proposal.md"),
+        *("**/prd.md", "**/docs/prd/**", "**/.taskmaster/docs/**", "**/docs/superpowers/specs/**"),
+        "**/.planning/requirements.md",
+    )
     """Of specs."""
-    plan: tuple[str, ...] = ("**/plan.md", "**/.kiro/specs/*/design.md", "**/openspec/changes/**/design.md")
+    plan: tuple[str, ...] = (
+        *("**/plan.md", "**/.kiro/specs/*/design.md", "**/openspec/changes/**/design.md"),
+        *("**/*-plan.md", "**/docs/superpowers/plans/**", "**/.cursor/plans/**", "**/roadmap.md"),
+    )
     """Of plans."""
-    tasks: tuple[str, ...] = ("**/tasks.md", "**/backlog/tasks/*.md")
+    tasks: tuple[str, ...] = (
+        *("**/tasks.md", "**/backlog/tasks/*.md", "**/.taskmaster/tasks/**"),
+        *("**/docs/stories/**", "**/_bmad-output/implementation-artifacts/**"),
+    )
     """Of task lists."""
     decision: tuple[str, ...] = ("**/adr/**", "**/adrs/**", "**/decisions/**")
     """Of decisions."""
@@ -79,7 +113,7 @@ class ContextOptions:
     Without ``chunk_size`` and ``chunk_overlap`` (characters) chunks are sections, as ``[chunking]`` says.
     """
 
-    directories: tuple[str, ...] = ("architecture", "perspectives", "operations", "specs", ".specify/templates")
+    directories: tuple[str, ...] = tuple(chain.from_iterable(DIRECTORIES.values()))
     """Folders of the context, from the repository's root."""
     chunk_size: int | None = None
     """Characters of a chunk; not set, with the next, means sections as ``chunking`` says, else 800."""

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
-from anvil.context.settings import TaskMarks
+from anvil.context.settings import TASKMASTER, TaskMarks
 from anvil.documents.document_source import SourceWrapper
 from anvil.errors import ConfigError
 from anvil.formats.characters import LINE_END
+from anvil.formats.data_formats import json_object, objects
 from anvil.values import Document, Skipped
 
 TASKS_KEY = "anvil.tasks"
@@ -26,7 +27,7 @@ METADATA_VERSION = 5
 _NUMBERED = re.compile(r"[\s>*+-]*(\d+)[.)]\s+\[")
 """The first line of a task in the source, with its number in an ordered list."""
 _MARK = re.compile(
-    r"\s*(?:\[(?P<label>[A-Za-z][\w-]{0,15})\]|(?P<id>#\d+|[A-Z]{1,6}-?\d+(?:\.\d+)*)(?=$|[\s:.)]))[:.)]?"
+    r"\s*(?:\[(?P<label>[A-Za-z][\w-]{0,15})\]|(?P<id>(?:#|[A-Z]{1,6}-?)\d+(?:\.\d+)*)(?=$|[\s:.)]))[:.)]?"
 )
 
 
@@ -77,7 +78,34 @@ class TaskedDocuments(SourceWrapper):
 
     def plain(self, path: str) -> Document | Skipped:
         """The document without parsing it."""
-        return super().read(path)
+        document = super().read(path)
+        if path != TASKMASTER or isinstance(document, Skipped):
+            return document
+        return replace(document, text=taskmaster_page(document.text))
+
+
+def taskmaster_page(text: str) -> str:
+    """Taskmaster's JSON as Markdown: a heading and a check box for each task and subtask."""
+    value = json_object(text) or {}
+    tags = {"Tasks": value} if objects(value, "tasks") else value  # its first versions had no tags
+    by_tag = {tag: objects(table, "tasks") for tag, table in tags.items()}
+    return "\n\n".join(block for tag, tasks in by_tag.items() if tasks for block in (f"# {tag}", *_blocks(tasks)))
+
+
+def _blocks(tasks: Iterable[Mapping[str, Any]], above: str = "", level: str = "##") -> Iterator[str]:
+    for task in tasks:
+        number, title = f"{above}{task.get('id')}", " ".join(str(task.get("title")).split())
+        mark = {"done": "x", "cancelled": "-"}.get(str(task.get("status")), " ")
+        labels = (task.get(key) for key in ("status", "priority"))
+        shown = "".join(f"[{label}] " for label in labels if label not in (None, "pending", "done"))
+        yield f"{level} {number} {title}"
+        yield f"- [{mark}] #{number} {shown}{title}"
+        if isinstance(needed := task.get("dependencies"), list) and needed:
+            yield f"After {', '.join(map(str, needed))}."
+        texts = (task.get(key) for key in ("description", "details", "testStrategy"))
+        yield from (text for text in texts if isinstance(text, str) and text.strip())
+        if level != "######":  # Markdown has no deeper heading
+            yield from _blocks(objects(task, "subtasks"), f"{number}.", f"{level}#")
 
 
 class StoredTask(NamedTuple):

@@ -34,7 +34,7 @@ from anvil.library.settings import LibraryOptions
 from anvil.settings import index_url
 from anvil.settings.configuration import nearest_config, variables
 from anvil.system import installation
-from anvil.wording import counted, listed
+from anvil.wording import counted, first_of, listed
 
 if TYPE_CHECKING:
     from anvil.git.tracked_file import TrackedIndex
@@ -193,7 +193,7 @@ def context(project: ExaminedProject) -> Iterator[Finding]:
     plain = [directory for directory in options.directories if not any(sign in directory for sign in "*?[{")]
     missing = [directory for directory in plain if not (root / directory).is_dir()]
     if len(missing) == len(options.directories):
-        text = f"{named} names directories that do not exist: {', '.join(missing)}. Correct 'directories'."
+        text = f"{named} names directories that do not exist: {first_of(missing, 5)}. Correct 'directories'."
         yield Finding("wrong", text)
         return
     errors = records.state().errors

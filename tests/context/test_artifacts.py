@@ -52,6 +52,14 @@ def test_types_and_ids(path: str) -> None:
         ("backlog/tasks/back-1 - Log-in.md", "tasks"),
         ("backlog/docs/doc-1.md", "generic"),
         ("docs/adr/0001-use-sqlite.md", "decision"),
+        ("_bmad-output/planning-artifacts/PRD.md", "spec"),
+        ("_bmad-output/implementation-artifacts/1-1-log-in.md", "tasks"),
+        ("docs/stories/1.1.log-in.story.md", "tasks"),
+        (".taskmaster/tasks/tasks.json", "tasks"),
+        (".planning/phases/01-login/01-02-PLAN.md", "plan"),
+        (".planning/phases/01-login/01-02-SUMMARY.md", "generic"),
+        ("docs/superpowers/specs/2026-01-31-login-design.md", "spec"),
+        (".cursor/plans/log_in_f8dc5c34.plan.md", "plan"),
     ],
 )
 def test_files_of_other_tools_have_types(path: str, kind: str) -> None:

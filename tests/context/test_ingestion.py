@@ -129,14 +129,13 @@ def test_a_repository_without_any_of_the_directories_is_told_so(tmp_path: Path) 
     assert run(tmp_path, directories=("**/specs",)).notes == ()
 
 
-def test_directories_of_other_tools_are_named_until_directories_are_chosen(tmp_path: Path) -> None:
+def test_directories_of_known_tools_are_read_until_directories_are_chosen(tmp_path: Path) -> None:
     kiro = {".kiro/specs/login/requirements.md": "# Login\n", ".kiro/steering/tech.md": "# Tech\n"}
-    write(tmp_path, {**kiro, "specs/1/spec.md": "# One\n"})
+    others = {"_bmad-output/planning-artifacts/prd.md": "# Ferry\n", "agent-os/product/mission.md": "# Mission\n"}
+    write(tmp_path, {**kiro, **others, "specs/1/spec.md": "# One\n", "docs/a.md": "# A\n"})
     found = run(tmp_path)
-    named = "Not read: .kiro/specs, .kiro/steering. To read them, name all directories in context.directories."
-    assert found.notes == (named,) and found.artifacts == 1
-    chosen = run(tmp_path, directories=("specs", ".kiro/specs"))
-    assert chosen.notes == () and chosen.artifacts == 2
+    assert found.notes == () and found.artifacts == 5
+    assert run(tmp_path, directories=("specs", ".kiro/specs")).artifacts == 2
 
 
 def test_large_files_are_skipped_with_a_warning(root: Path) -> None:

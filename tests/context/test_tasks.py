@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,7 @@ TEXTS = {
     "T1.2.3. A part": ("T1.2.3", ()),
     "T012": ("T012", ()),
     "#3 The list is empty": ("#3", ()),
+    "#12.3 [high] A subtask": ("#12.3", ("high",)),
     "# a heading": (None, ()),
     "Use [P] in the middle": (None, ()),
     "TODAY is no id": (None, ()),
@@ -65,6 +67,36 @@ def test_documents_bring_their_boxes_along(tmp_path: Path) -> None:
 
 
 BACKLOG = "---\nstatus: In Progress\nassignee:\n  - '@ada'\nlabels: ui\n---\n- [ ] It has an owner\n"
+
+
+@pytest.mark.parametrize("is_tagged", [True, False])
+def test_tasks_of_taskmaster(is_tagged: bool, tmp_path: Path) -> None:
+    sub = {"id": 1, "title": "Moor the\nboat", "status": "in-progress", "dependencies": [], "details": "At pier 4."}
+    tasks = [
+        {"id": 7, "title": "Cross", "status": "done", "priority": "high", "subtasks": [sub], "dependencies": [5, "6"]},
+        {"id": 8, "title": "Wait", "status": "cancelled", "priority": None, "testStrategy": "See the narwhal."},
+    ]
+    written = {"tasks": tasks, "metadata": {"projectName": "ferry"}}
+    text = json.dumps({"master": written, "empty": {"tasks": []}} if is_tagged else written)
+    write(tmp_path, {".taskmaster/tasks/tasks.json": text, ".taskmaster/tasks/other.json": "{}"})
+    with Context(Config(), tmp_path) as context:
+        found = [(task.id, task.status, task.labels, task.text) for task in context.tasks("all")]
+        (artifact,) = context.artifacts(content=True)
+        lines = (artifact.content or "").splitlines()
+        assert [lines[task.line - 1][:7] for task in context.tasks("all")] == ["- [x] #", "- [ ] #", "- [-] #"]
+        assert context.search("narwhal")[0].startLine <= lines.index("See the narwhal.") + 1
+    assert found == [
+        ("#7", "done", ("high",), "#7 [high] Cross"),
+        ("#7.1", "open", ("in-progress",), "#7.1 [in-progress] Moor the boat"),
+        ("#8", "done", ("cancelled",), "#8 [cancelled] Wait"),
+    ]
+    assert (artifact.type, lines[0]) == ("tasks", "# master" if is_tagged else "# Tasks")
+    assert "After 5, 6." in lines and "At pier 4." in lines
+
+
+def test_a_file_of_taskmaster_with_anything_else_in_it_has_no_tasks(tmp_path: Path) -> None:
+    for text in ("{", "[1]", '{"tasks": 3}', '{"master": 1, "x": {"tasks": [2]}}'):
+        assert boxes.taskmaster_page(text) == ""
 
 
 def test_labels_of_the_front_matter_are_those_of_all_tasks_of_a_file(tmp_path: Path) -> None:
