@@ -1,9 +1,11 @@
-"""``anvil check``: an index and its documents."""
+"""``anvil check``, ``anvil status`` and ``anvil verify``: an index and its documents, and what its file holds."""
 
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
@@ -11,13 +13,15 @@ import click
 from anvil import registry
 from anvil.cli import options, output
 from anvil.cli.output import ERROR, NO, OK
+from anvil.errors import ArtifactRejected, FormatTooNew
 from anvil.requests import OpenRequest
-from anvil.values import Changes
+from anvil.values import Changes, labelled
 from anvil.wording import counted
 
 if TYPE_CHECKING:
     from anvil.agents.agent_files import StaleFiles
     from anvil.api import Anvil
+    from anvil.status import CollectionStatus, EmbeddingStatus, StaleCounts, Status
 
 
 @click.command("check", epilog="Example: anvil check --staged --tracked && git commit")
@@ -169,3 +173,121 @@ def _rendered(changes: Changes, name: str, place: str, advice: str) -> str:
     lines = [f"{kind:>8}  {path}" for kind, paths in kinds for path in paths]
     differ = counted(len(changes), "page", "differ")
     return "\n".join([*lines, f"{place} is stale: {differ} from the {name}.{advice}"])
+
+
+@click.command("status", epilog="Example: anvil status --docs docs --json")
+@options.project
+@options.in_site
+@options.as_json
+@options.folder
+def status_command(given: OpenRequest, as_json: bool) -> None:
+    """Show the contents of the index, its origin, and how it differs from the documents."""
+    with options.opened(given) as opened:
+        status = opened.get_status()
+    if as_json:
+        output.print_json(status)
+        return
+    if status.collections is not None:
+        _print_collections(status.collections, status.embedding)
+        return
+    advice = "" if opened.origin else f" {options.update_advice(opened.index_path, options.build_command(given))}"
+    for name, text in _rows(status, opened.origin, advice):
+        output.say(f"{name:>10}  {text}")
+
+
+def _rows(status: Status, origin: str | None, advice: str) -> list[tuple[str, str]]:
+    """(name, text) of each line on one index. ``origin``: the address of a published one. ``advice``: how to update
+    it."""
+    index_ = status.index
+    contents = f"{counted(index_.total_pages, 'page')}, {counted(index_.total_chunks, 'chunk')}"
+    root, place = status.server.docs_root, index_.db_path if origin else output.relative(index_.db_path)
+    fresh = _fresh(index_.stale, advice) if root else "not known: there are no documents to compare with"
+    rows = [
+        ("docs", output.relative(root) if root else "none: answers come from the index only"),
+        ("index", f"{place} ({index_.db_size_bytes / 1e6:.1f} MB)"),
+        ("holds", f"{contents}; newest document: {index_.newest_document or 'none'}"),
+        ("made", index_.last_indexed or "not known"),
+        ("fresh", fresh),
+        ("embedding", _model(status.embedding)),
+    ]
+    if index_.artifact:
+        rows.append(("digest", index_.artifact.digest))
+        distance = index_.artifact.distance
+        ahead = f", HEAD is {counted(distance, 'commit')} ahead" if distance else ""
+        rows.append(("commit", (index_.artifact.commit or "none") + ahead))
+    if status.git:
+        dirty = ", docs folder has uncommitted changes" if status.git.dirty else ""
+        rows.append(("git", f"HEAD {status.git.head_commit or 'unborn'}{dirty}"))
+    if index_.pending_vectors:
+        pending = counted(index_.pending_vectors, "passage", "have")
+        rows.append(("pending", f"{pending} no vector yet.{advice}"))
+    if origin:
+        rows.insert(1, ("from", origin))
+    if index_.artifact and index_.artifact.note:
+        rows.append(("note", index_.artifact.note))
+    return rows
+
+
+def _print_collections(collections: Sequence[CollectionStatus], embedding: EmbeddingStatus) -> None:
+    """A block for each collection. The default version of one with several is marked."""
+    for collection in collections:
+        name = labelled(collection.name, collection.version)
+        has_versions = sum(other.name == collection.name for other in collections) > 1
+        mark = "  (default version)" if collection.default and has_versions else ""
+        title = f"  {collection.title}" if collection.title != collection.name else ""
+        output.say(f"{output.style(name, 'bold')}{title}{mark}")
+        rows = []
+        if collection.docs_root or collection.origin:
+            place = output.relative(collection.docs_root) if collection.docs_root else collection.origin or ""
+            rows.append(("docs" if collection.docs_root else "from", place))
+        if collection.total_pages is not None and collection.total_chunks is not None:
+            counts = counted(collection.total_pages, "page"), counted(collection.total_chunks, "chunk")
+            rows.append(("holds", ", ".join(counts)))
+        if collection.stale and collection.docs_root:
+            rows.append(("fresh", _fresh(collection.stale, " Run: anvil build")))
+        if collection.total_pages is not None and collection.model != embedding.model:
+            rows.append(("embedding", collection.model or "none: keyword search only"))
+        if collection.note:
+            rows.append(("note", collection.note))
+        for row, text in rows:
+            output.say(f"{row:>10}  {text}")
+
+
+def _fresh(stale: StaleCounts, advice: str) -> str:
+    if stale.changed or stale.added or stale.removed:
+        return f"no: {stale.changed} changed, {stale.added} added, {stale.removed} removed.{advice}"
+    return "yes"
+
+
+def _model(status: EmbeddingStatus) -> str:
+    if status.provider == "none":
+        return "none: keyword search only"
+    reads = f", reads {status.scripts} script" if status.scripts else ""
+    return f"{status.model} ({status.provider}, {status.dimensions} dimensions{reads})"
+
+
+@click.command("verify", epilog="Example: anvil verify docs/.anvil/index.db")
+@click.argument("file")
+@options.as_json
+def verify_command(file: str, as_json: bool) -> int:
+    """Check the contents of an index file. Exit code 0: sound, 1: refused, 2: an error, such as no file."""
+    from anvil.index_file import verify
+    from anvil.settings import index_url
+
+    try:
+        reader = verify.open_foreign(Path(index_url.file(file)), thorough=True)
+    except (ArtifactRejected, FormatTooNew) as error:
+        if as_json:
+            output.print_json({"sound": False, "file": file, "reason": str(error)})
+        else:
+            output.warn(str(error))
+        return NO
+    with reader:
+        meta, counts = reader.meta(), reader.counts()
+    if as_json:
+        output.print_json({"sound": True, "file": file, "manifest": meta, "counts": counts})
+    else:
+        contents = ", ".join(counted(count, name[:-1]) for name, count in counts.items())
+        shard = f" It is shard {meta['shard']}." if "shard" in meta else ""
+        output.say(f"{file} is sound: {contents}.{shard}\nDigest {meta['digest']}.")
+    return OK

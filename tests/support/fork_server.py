@@ -99,7 +99,7 @@ PRELOADED = {
         "anvil.lint.linter",
         "anvil.project_collections",
         "anvil.status",
-        *(f"anvil.cli.{name}" for name in ("build", "check", "init", "pages", "search", "status")),
+        *(f"anvil.cli.{name}" for name in ("build", "check", "init", "pages", "search")),
         *(f"anvil.{name}.cli" for name in ("agents", "ci", "context", "doc_tests", "fetch", "git_drivers", "impact")),
         *(f"anvil.{name}.cli" for name in ("library", "lint", "server")),
     ),
