@@ -236,6 +236,8 @@ def refusal(data: bytes, max_bytes: int, key: str = SourceOptions.limit_key) -> 
         return too_large(len(data), max_bytes, key)
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return "not UTF-8: it begins with a UTF-16 byte order mark; save it as UTF-8"
+    if data.startswith(b"version https://git-lfs.github.com/spec/v1\noid "):
+        return "a pointer of Git LFS; run 'git lfs pull' to get its text"
     if (at := data.find(b"\0")) >= 0:  # it is valid UTF-8, but not in a text
         return f"binary: it has a NUL byte at offset {at}"
     if data.isascii():  # faster than decoding

@@ -589,6 +589,17 @@ def test_a_named_file_that_is_no_index_is_left_alone(docs: Path, tmp_path: Path,
     assert (tmp_path / "mine.db").read_bytes() == b"precious"
 
 
+def test_a_pointer_of_git_lfs_is_no_page_until_its_text_is_there(docs: Path) -> None:
+    pointer = f"version https://git-lfs.github.com/spec/v1\noid sha256:{'a' * 64}\nsize 12\n"
+    write(docs, {"large.md": pointer})
+    with anvil.open(docs, docs.parent / "i.db", provider="none") as found:
+        assert [each.reason for each in found.index().skipped] == [
+            "a pointer of Git LFS; run 'git lfs pull' to get its text"
+        ]
+        write(docs, {"large.md": "# Large\n\nThe whole text.\n"})
+        assert found.search("whole text").results[0].metadata.file_path == "large.md"
+
+
 HOLD = """
 import sys, time
 from pathlib import Path
