@@ -10,13 +10,10 @@ import json
 import re
 import textwrap
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from anvil.clients.known_clients import Format
 from anvil.formats import data_formats
-
-if TYPE_CHECKING:
-    import yaml
 
 
 class Editor(NamedTuple):
@@ -112,10 +109,8 @@ def _put_member(text: str, start: int, key: str, value: Any) -> str:
 # --- TOML ------------------------------------------------------------------------------------------------------------
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
-_TABLE = re.compile(r"^[ \t]*\[|\Z", re.MULTILINE)
-"""Where a table can begin, and the end of the file."""
-_REST = re.compile(r"(?:^[ \t\r]*(?:#.*)?(?:\n|\Z))*\Z", re.MULTILINE)
-"""Blank lines and comments at the end of a table, which are of the next one."""
+_BODY = re.compile(r"(?:(?![ \t]*\[).*\n?)*?(?=(?:[ \t\r]*(?:#.*)?(?:\n|\Z))*(?:[ \t]*\[|\Z))")
+"""What is in a table, without the blank lines and comments at its end, which are of the next one."""
 
 
 def _loads_toml(text: str) -> Any:
@@ -134,21 +129,13 @@ def _put_toml(text: str, key: str, name: str, value: Mapping[str, Any]) -> str:
     if name not in servers:
         gap = "" if not text else newline if text.endswith("\n") else newline * 2
         return text + gap + _dumps_toml(key, name, value).replace("\n", newline)
-    entry = {**servers[name], **value}
-    whole[key] = {**servers, name: entry}
     names = [f"(?:{re.escape(part)}|{re.escape(_value(part))})" for part in (key, name)]
-    head = re.compile(
-        "^" + r"[ \t]*".join(["", r"\[", names[0], r"\.", names[1], r"\]"]) + r".*(?:\n|\Z)", re.MULTILINE
-    )
-    # A text or list of several lines can look like a table: of all that can be this one, one is right.
-    for begin in head.finditer(text):
-        for end in _TABLE.finditer(text, begin.end()):
-            rest = _REST.search(text[begin.end() : end.start()])
-            start = text[: begin.end()] + ("" if begin[0].endswith("\n") else newline)
-            new = start + _statements(entry).replace("\n", newline) + (rest[0] if rest else "") + text[end.start() :]
-            if _reads_as(new, whole):
-                return new
-    raise ValueError(f"{key}.{name} is not in a table [{_key(key)}.{_key(name)}] of its own")
+    head = re.search(rf"^[ \t]*\[[ \t]*{names[0]}[ \t]*\.[ \t]*{names[1]}[ \t]*\].*(?:\n|\Z)", text, re.MULTILINE)
+    body = _BODY.match(text, head.end()) if head else None
+    if head is None or body is None:
+        raise ValueError(f"{key}.{name} is not in a table [{_key(key)}.{_key(name)}] of its own")
+    written = _statements({**servers[name], **value}).replace("\n", newline)
+    return text[: head.end()] + ("" if head[0].endswith("\n") else newline) + written + text[body.end() :]
 
 
 def _statements(entry: Mapping[str, Any]) -> str:
@@ -167,16 +154,8 @@ def _value(value: Any) -> str:
     return data_formats.toml_string(value) if isinstance(value, str) else json.dumps(value)
 
 
-def _reads_as(text: str, value: Any) -> bool:
-    try:
-        return bool(_loads_toml(text) == value)
-    except ValueError:
-        return False
-
-
 # --- YAML ------------------------------------------------------------------------------------------------------------
 
-_EMPTY = ("", "{}", "~", "null")
 _LINE_WIDTH = 10**6
 """Characters after which a text would be folded."""
 
@@ -192,55 +171,26 @@ def _dumps_yaml(key: str, name: str, value: Any) -> str:
 
 def _put_yaml(text: str, key: str, name: str, value: Any) -> str:
     """An entry is put in the place of the old one, else as the first."""
-    import yaml
-
-    _loads_yaml(text)
     newline = "\r\n" if "\r\n" in text else "\n"
-    servers = _node(yaml.compose(text, yaml.SafeLoader), key)
-    if servers is None:
-        gap = "" if not text or text.endswith("\n") else newline
-        return text + gap + _dumps_yaml(key, name, value).replace("\n", newline)
-    _, mapping = servers
-    start, end = mapping.start_mark.index, mapping.end_mark.index
-    if text[start:end] in _EMPTY:
-        line = text[end:].split("\n")[0].removesuffix("\r")
-        head, tail = text[:start].rstrip(" ") + line, text[end + len(line) :]
-        block = textwrap.indent(_yaml({name: value}), "  ").replace("\n", newline)
-        return f"{head}{newline}{block.removesuffix(newline)}{tail or newline}"
-    if not isinstance(mapping, yaml.MappingNode):
-        raise ValueError(f"{key} is not a mapping")
-    if mapping.flow_style:
-        raise ValueError(f"{key} is written in braces")
-    first = mapping.value[0][0].start_mark
-    indent = " " * first.column
-    block = textwrap.indent(_yaml({name: value}), indent).replace("\n", newline)
-    old = _node(mapping, name)
-    if old is None:
-        at = first.index - first.column
-        return text[:at] + block + text[at:]
-    start = old[0].start_mark.index - old[0].start_mark.column
-    return text[:start] + block.removesuffix(newline) + text[_node_end(old[1], text) :]
+    lines = text.replace("\r\n", "\n")
+    lines += "\n" if lines and not lines.endswith("\n") else ""
+    head = re.search(rf"^{re.escape(key)}:(?:[ \t]*(?:\{{\}}|~|null))?([ \t]*(?:#.*)?)\n", lines, re.MULTILINE)
+    if head is None:
+        return (lines + _dumps_yaml(key, name, value)).replace("\n", newline)
+    above, below = f"{lines[: head.start()]}{key}:{head[1]}\n", lines[head.end() :]
+    first = re.match(r"(?:[ \t]*(?:#.*)?\n)*( +)[^ #\n]", below)
+    indent = first[1] if first else "  "
+    block = textwrap.indent(_yaml({name: value}), indent)
+    label = re.escape(_yaml({name: None}).removesuffix(" null\n"))
+    old = re.search(rf"^{indent}{label}.*\n(?:(?:[ \t]*\n)*{indent} .*\n)*", below, re.MULTILINE)
+    at, end = old.span() if old else (first.start(1) if first else 0,) * 2
+    return (above + below[:at] + block + below[end:]).replace("\n", newline)
 
 
 def _yaml(value: Any) -> str:
     import yaml
 
     return yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=_LINE_WIDTH)
-
-
-def _node(node: Any, key: str) -> tuple[yaml.Node, yaml.Node] | None:
-    """The nodes of a key and its value in a mapping."""
-    pairs = node.value if getattr(node, "id", "") == "mapping" else ()
-    return next(((name, value) for name, value in pairs if getattr(name, "value", None) == key), None)
-
-
-def _node_end(node: Any, text: str) -> int:
-    """The end of the last text of a node, without blank lines and comments behind it."""
-    while node.id != "scalar" and not node.flow_style:
-        last = node.value[-1]
-        node = last[1] if isinstance(last, tuple) else last
-    start, end = node.start_mark.index, node.end_mark.index
-    return int(start + len(text[start:end].rstrip()))
 
 
 EDITORS: Mapping[Format, Editor] = {

@@ -60,8 +60,8 @@ def test_a_new_entry_goes_to_the_end(text: str) -> None:
     assert "\r\n" not in text or new.count("\r\n") == new.count("\n")
 
 
-def test_lines_that_look_like_tables_and_comments_before_the_next_one_stay() -> None:
-    text = '[ "mcp_servers" . docs ] # ours\nargs = [\n["a"],\n[1]]\n\n# of other\n[other]\r\nx = 1\n'
+def test_comments_before_the_next_table_stay() -> None:
+    text = '[ "mcp_servers" . docs ] # ours\nargs = [\n"a",\n]\n\n# of other\n[other]\r\nx = 1\n'
     new = put(text, KEY, "docs", {"args": ["b"]})
     assert new == '[ "mcp_servers" . docs ] # ours\nargs = ["b"]\r\n\n# of other\n[other]\r\nx = 1\n'
 
