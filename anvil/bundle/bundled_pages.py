@@ -105,7 +105,9 @@ def collect(
     notes += links.notes()
     content = {page.file: page.data for page in pages}
     pointed = [PointedPage(page.file, page.title) for page in pages]
-    published = member.config.site.url or links.start(agents_md.start_page(pointed))
+    first = agents_md.start_page(pointed)
+    urls = (page.document.url for page in pages if first is not None and page.file == first.path)
+    published = member.config.site.url or next(urls, None)
     content[POINTER] = agents_md.text(project, pointed, published, with_index).encode()
     if with_index:
         content[INDEX] = _index(member, pages, project.version, source.commit(), progress)
@@ -236,11 +238,6 @@ class _Links:
         self._dropped.update(f"{path} {image.markdown}" for image in images)
         return ()
 
-    def start(self, page: PointedPage | None) -> str | None:
-        """The address of the page to begin with."""
-        paths = {file: path for path, file in self._files.items()}
-        return self._urls.get(paths[page.path]) if page is not None else None
-
     def notes(self) -> list[str]:
         """What became of images, and of links that lead nowhere."""
         notes = []
@@ -269,28 +266,25 @@ def _index(
     with tempfile.TemporaryDirectory(prefix="anvil-") as folder:
         path = Path(folder, INDEX)
         request = BuildRequest(version=version, progress=progress)
-        source = GivenDocuments("bundle", map(_bundled, pages), commit=commit)
+        documents = [
+            Document(
+                page.file,
+                blob_id(page.data),
+                page.text,
+                len(page.data),
+                page.document.last_modified or UNKNOWN_TIME,
+                url=page.document.url,
+                # the names that the page had before, which the front matter of the new file does not have
+                metadata={key: value for key, value in page.document.metadata.items() if key == "aliases"},
+                headings=page.document.headings,
+            )
+            for page in pages
+        ]
+        source = GivenDocuments("bundle", documents, commit=commit)
         report = builder.build(source, path, member.provider, member.chunking, request)
         if report.nothing_embedded:
             raise BuildError(report.nothing_embedded_because)
         return safe_files.data(path, MAX_INDEX_BYTES)
-
-
-def _bundled(page: BundledPage) -> Document:
-    """A page as the document that its file in the bundle is."""
-    data, document = page.data, page.document
-    # the names that the page had before, which the front matter of the new file does not have
-    aliases = document.metadata.get("aliases")
-    return Document(
-        page.file,
-        blob_id(data),
-        page.text,
-        len(data),
-        document.last_modified or UNKNOWN_TIME,
-        url=document.url,
-        metadata={} if aliases is None else {"aliases": aliases},
-        headings=document.headings,
-    )
 
 
 # --- where links lead ------------------------------------------------------------------------------------------------

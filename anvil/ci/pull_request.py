@@ -131,7 +131,8 @@ def _earlier(api: _Api, comments: str) -> dict[str, Any] | None:
             raise Unreachable("GitHub's list of comments is not as documented.")
         marked = [each for each in listed if _is_marked(each)]
         if marked and own_login is None:  # most pull requests have no comment of this kind: nothing is asked
-            own_login = _login(api)
+            user = api.ask("GET", f"{github.api_url()}/user", 200, refused=(401, 403, 404))
+            own_login = str(user.get("login") or "") if isinstance(user, dict) else ""  # the token of a job may not ask
         for each in marked:
             user = each["user"]
             if user.get("login") == own_login if own_login else user.get("type") == "Bot":
@@ -139,13 +140,6 @@ def _earlier(api: _Api, comments: str) -> dict[str, Any] | None:
         if len(listed) < _PER_PAGE:
             return None
     raise FetchError(f"It has more than {_MAX_PAGES * _PER_PAGE:,} comments, among which none of Anvil was found.")
-
-
-def _login(api: _Api) -> str:
-    """The name of the token's user; empty for the token of a job, which may not ask."""
-    user = api.ask("GET", f"{github.api_url()}/user", 200, refused=(401, 403, 404))
-    login = user.get("login") if isinstance(user, dict) else None
-    return login if isinstance(login, str) else ""
 
 
 def _is_marked(entry: Any) -> bool:

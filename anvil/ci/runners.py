@@ -95,7 +95,9 @@ class GitHub(Runner):
     """GitHub's runner. Its documentation is "Workflow commands for GitHub Actions"."""
 
     def line(self, text: str) -> None:
-        self._say(harmless(text))
+        # a workflow command is ``::name::`` at a line's start, or ``##[name]`` anywhere
+        plain = visible(text).replace("##[", "##\\[")
+        self._say(f"\\{plain}" if plain.lstrip().startswith("::") else plain)
 
     def annotate(self, level: Level, message: str, file: str | None = None, line: int | None = None) -> None:
         where = {} if file is None else {"file": file, "line": str(line or 1)}
@@ -111,12 +113,6 @@ def command(name: str, message: str, properties: Mapping[str, str]) -> str:
 def _data(text: str) -> str:
     spelled = _UNSEEN.sub(lambda match: match[0] if match[0] in "\r\n" else _spelled(match[0]), text)
     return spelled.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def harmless(text: str) -> str:
-    """A line without a workflow command: ``::name::`` is one at a line's start, ``##[name]`` anywhere."""
-    plain = visible(text).replace("##[", "##\\[")
-    return f"\\{plain}" if plain.lstrip().startswith("::") else plain
 
 
 def entry(name: str, value: str) -> str:

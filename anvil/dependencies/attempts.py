@@ -36,19 +36,15 @@ class AttemptLog:
         sentence = outcome if found else f"{outcome.rstrip('.')}."
         self.attempts.append(Attempt(source, index_url.without_secrets(place), sentence, found))
 
-    def failed(self, source: str, place: str, error: AnvilError) -> None:
-        """Record why a place has nothing."""
-        self.tried(source, place, str(error))
-        if isinstance(error, Unreachable):
-            self.unreachable.append(self.attempts[-1])
-
     @contextmanager
     def attempt(self, source: str, place: str) -> Iterator[None]:
         """Record why a place has nothing, and go on with the next."""
         try:
             yield
         except AnvilError as error:
-            self.failed(source, place, error)
+            self.tried(source, place, str(error))
+            if isinstance(error, Unreachable):
+                self.unreachable.append(self.attempts[-1])
 
     @contextmanager
     def host(self, url: str) -> Iterator[None]:

@@ -21,32 +21,25 @@ if TYPE_CHECKING:
 explain = click.option("--explain", is_flag=True, help="Say which places were tried, and what was there.")
 
 
-everything = click.option(
-    "--all", "everything", is_flag=True, help="Also packages that the project does not name itself."
-)
+class _Group(SuggestingGroup):
+    """Without a command, the command ``list``."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        is_of_list = not args or (args[0].startswith("-") and not set(args) & {*self.commands, "--help", "-h"})
+        return super().parse_args(ctx, ["list", *args] if is_of_list else args)
 
 
-@click.group("deps", cls=SuggestingGroup, invoke_without_command=True, epilog="Example: anvil deps add fastapi")
-@options.config
-@everything
-@options.as_json
-@click.pass_context
-def command(ctx: click.Context, config: str | None, everything: bool, as_json: bool) -> None:
+@click.group("deps", cls=_Group, epilog="Example: anvil deps add fastapi")
+def command() -> None:
     """The documentation of your dependencies, at the versions that you use.
 
     Without a command: the same as 'list'. Only the commands 'add', 'sync' and 'update' use the network.
     """
-    if ctx.invoked_subcommand is None:
-        ctx.invoke(list_command, config=config, everything=everything, as_json=as_json)
-    elif config is not None or everything or as_json:
-        raise click.UsageError(
-            f"Write the options after the command: anvil deps {ctx.invoked_subcommand} --config FILE"
-        )
 
 
 @command.command("list", epilog="Example: anvil deps list --all")
 @options.config
-@everything
+@click.option("--all", "everything", is_flag=True, help="Also packages that the project does not name itself.")
 @options.as_json
 def list_command(config: str | None, everything: bool, as_json: bool) -> None:
     """List the packages of the lockfiles, and which of them are in anvil.lock."""

@@ -22,7 +22,7 @@ from anvil.dependencies.project_urls import ProjectUrls, github_slug
 from anvil.dependencies.python_ecosystem import MAX_METADATA_CHARS, urls_of
 from anvil.dependencies.settings import DepsOptions
 from anvil.dependencies.values import ECOSYSTEMS, LockedDocs
-from anvil.errors import AnvilError, ArtifactRejected, FetchError, NotFound
+from anvil.errors import ArtifactRejected, FetchError, NotFound
 from anvil.fetch.zip_archive import DAMAGED, WrongArchive
 from anvil.http.client import HttpClient, Limits
 from anvil.system import safe_files
@@ -77,17 +77,18 @@ class Packages:
         if installed is not None and local is not None:
             self._log.tried("metadata", installed.place, "installed at this version", True)
             return Package(local[0], page, local[1])
-        try:
+        with self._log.attempt("metadata", page):
             with self._log.host(page), HttpClient(package_registry.LIMITS, ours.authorization, self.policy) as http:
                 release = ecosystems.of(docs.ecosystem).release(http, ours, docs.name, docs.version)
-            urls = release.urls
-            if urls is None and release.archive is not None:  # an index without separate metadata files (PEP 658)
-                urls = urls_in_wheel(self._downloaded(release.archive, folder), release.archive.name)
-        except AnvilError as error:
-            self._log.failed("metadata", page, error)
-            return None
-        self._log.tried("metadata", page, "in the registry", True)
-        return Package(urls or ProjectUrls(), page, None, release.archive)
+            urls, archive = release.urls, release.archive
+            if urls is None and archive is not None:  # an index without separate metadata files (PEP 658)
+                packed = self._downloaded(archive, folder)
+                wanted = filter(_WHEEL_METADATA.fullmatch, archive_members(packed, archive.name))
+                texts = read_archive(packed, archive.name, wanted, MAX_METADATA_CHARS).values()
+                urls = urls_of("".join(text.decode("utf-8", "replace") for text in texts))
+            self._log.tried("metadata", page, "in the registry", True)
+            return Package(urls or ProjectUrls(), page, None, archive)
+        return None
 
     def files(self, package: Package, folder: Path) -> PackageFiles:
         """The files of a package. ``folder``: for what is downloaded, which is kept there."""
@@ -231,13 +232,6 @@ def download(
             progress(STAGE, size // 1000, (archive.size or size) // 1000)
     if archive.digest is not None and digest.hexdigest() != wanted:
         raise ArtifactRejected(f"{archive.name} is refused: its bytes are not those that the registry names.")
-
-
-def urls_in_wheel(path: Path, name: str) -> ProjectUrls:
-    """The addresses in the ``METADATA`` of a wheel. Raises :class:`ArtifactRejected`."""
-    wanted = [member for member in archive_members(path, name) if _WHEEL_METADATA.fullmatch(member)]
-    texts = read_archive(path, name, wanted, MAX_METADATA_CHARS).values()
-    return urls_of("".join(text.decode("utf-8", "replace") for text in texts))
 
 
 def archive_members(path: Path, name: str) -> dict[str, int]:

@@ -251,11 +251,8 @@ class PythonEnvironment:
 
     def unlocked(self, named: Collection[str], locked: Collection[str]) -> list[Dependency]:
         """Those that the project names and no lockfile has; without a lockfile all."""
-        return [each for each in self.packages() if each.name not in locked and (each.name in named or not locked)]
-
-    def packages(self) -> list[Dependency]:
-        packages = {each for each in map(self._dependency, self._distributions()) if each is not None}
-        return sorted(packages)
+        found = {each for each in map(self._dependency, self._distributions()) if each is not None}
+        return [each for each in sorted(found) if each.name not in locked and (each.name in named or not locked)]
 
     def find(self, name: str, version: str) -> tuple[ProjectUrls, dict[str, Path]] | None:
         """The addresses and files of a package at this version. The files: path in the environment -> absolute."""

@@ -197,21 +197,14 @@ class RemoteRepository:
     def _fetch(self, *arguments: str, settings: Sequence[str] = (), stdin: bytes = b"") -> None:
         self._run(*settings, "fetch", "--quiet", "--no-recurse-submodules", *arguments, stdin=stdin)
 
-    def _environment(self) -> dict[str, str]:
-        environment = {name: value for name, value in os.environ.items() if name not in _LOCAL}
-        return {
-            **environment,
-            "GIT_ALLOW_PROTOCOL": self._protocols,
-            "GIT_TERMINAL_PROMPT": "0",
-            "GIT_NO_LAZY_FETCH": "1",
-            "LC_ALL": "C",  # its messages are looked through, see _error
-        }
-
     def _run(self, *arguments: str, stdin: bytes = b"", memory_kb: int | None = None) -> bytes:
         """The output of git. ``memory_kb``: the most memory that it may use. Raises :class:`FetchError`."""
         options = [word for key, value in self._settings.items() for word in ("-c", f"{key}={value}")]
         shell = shutil.which("sh") if memory_kb is not None and os.name == "posix" else None
         limit = [] if shell is None else [shell, "-c", _LIMITED, str(memory_kb)]
+        environment = {name: value for name, value in os.environ.items() if name not in _LOCAL}
+        environment |= {"GIT_ALLOW_PROTOCOL": self._protocols, "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1"}
+        environment["LC_ALL"] = "C"  # its messages are looked through, see _error
         # Files and no pipes: a full pipe would stop git while this thread watches the size of what it fetches.
         with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors, tempfile.TemporaryFile() as data:
             data.write(stdin)
@@ -222,7 +215,7 @@ class RemoteRepository:
                 stdin=data,
                 stdout=output,
                 stderr=errors,
-                env=self._environment(),
+                env=environment,
                 start_new_session=True,  # to end it with the programs that it starts
                 creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
             )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import importlib
 import importlib.metadata
 import os
@@ -67,7 +66,7 @@ def _first_on_path(folder: Path) -> str:
 
 def packages(project: ExaminedProject) -> Iterator[Finding]:
     """Whether the required packages are installed, are new enough, and load."""
-    required = _required(_requirements(), None)
+    required = _required()[""]
     problems: dict[str, str] = {}
     needed = []
     for requirement in required:
@@ -97,9 +96,8 @@ def packages(project: ExaminedProject) -> Iterator[Finding]:
 
 
 def extras(project: ExaminedProject) -> Iterator[Finding]:
-    requirements = _requirements()
-    required = {name: _required(requirements, name) for name in EXTRAS}
-    there = [name for name, parts in required.items() if parts and all(_version(part.name) for part in parts)]
+    required = _required(*EXTRAS)
+    there = [name for name in EXTRAS if required[name] and all(_version(part.name) for part in required[name])]
     missing = [name for name in EXTRAS if name not in there]
     text = f"Installed: {listed(there) or 'none'}."
     more = f" To add {listed(missing, 'or')}: {installation.install_extras('NAME')}" if missing else ""
@@ -128,31 +126,21 @@ def sqlite_vec(project: ExaminedProject) -> Iterator[Finding]:
         yield Finding("wrong", text, installation.line(installation.reinstall("sqlite-vec")))
 
 
-def _requirements() -> list[Requirement]:
-    """What Anvil itself and all its extras need; nothing when Anvil is not installed."""
-    try:
-        return _parsed(tuple(importlib.metadata.requires(installation.DISTRIBUTION) or ()))
-    except importlib.metadata.PackageNotFoundError:
-        return []
-
-
-@functools.cache
-def _parsed(requirements: tuple[str, ...]) -> list[Requirement]:
-    """Parsed once for all extras: that was half of the time of ``anvil doctor``."""
+def _required(*extras: str) -> dict[str, list[Requirement]]:
+    """What this Python needs for Anvil itself (``""``), and for extras besides; nothing when Anvil is not installed."""
     from packaging.requirements import Requirement  # it is one of the packages that may be missing
 
-    return [Requirement(each) for each in requirements]
-
-
-def _required(requirements: list[Requirement], extra: str | None) -> list[Requirement]:
-    """What this Python needs for an extra, or for Anvil itself."""
+    try:
+        requirements = [Requirement(each) for each in importlib.metadata.requires(installation.DISTRIBUTION) or ()]
+    except importlib.metadata.PackageNotFoundError:
+        requirements = []
 
     def holds(requirement: Requirement, extra: str) -> bool:
         return requirement.marker is None or requirement.marker.evaluate({"extra": extra})
 
-    if extra is None:
-        return [each for each in requirements if holds(each, "")]
-    return [each for each in requirements if holds(each, extra) and not holds(each, "")]
+    own = [each for each in requirements if holds(each, "")]
+    others = [each for each in requirements if not holds(each, "")]
+    return {"": own, **{extra: [each for each in others if holds(each, extra)] for extra in extras}}
 
 
 def _version(distribution: str) -> str | None:
@@ -181,12 +169,10 @@ COSINE_TOLERANCE = 0.05
 
 def embedding_model(project: ExaminedProject) -> Iterator[Finding]:
     settings = project.config.embedding
-    examine = {"local": _local, "openai": _openai, "none": _none}.get(settings.provider, _other)
-    yield examine(settings)
-
-
-def _none(settings: EmbeddingSettings) -> Finding:
-    return Finding("ok", "None: the configuration asks for keywords only.")
+    if settings.provider == "none":
+        yield Finding("ok", "None: the configuration asks for keywords only.")
+    else:
+        yield {"local": _local, "openai": _openai}.get(settings.provider, _other)(settings)
 
 
 def _other(settings: EmbeddingSettings) -> Finding:

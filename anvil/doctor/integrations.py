@@ -36,21 +36,16 @@ if TYPE_CHECKING:
 
 def clients(project: ExaminedProject) -> Iterator[Finding]:
     """A finding for each entry of Anvil in a client's file, or one finding if there are none."""
-    count = 0
-    for name, file in _existing(project):
-        for finding in _client_file(project, name, file):
-            count += 1
-            yield finding
-    if not count:
-        text = "No MCP client of this project or user is set up for Anvil. To set up one, such as Claude Code:"
-        yield Finding("ok", text, _init(project, "claude-code"))
-
-
-def _existing(project: ExaminedProject) -> Iterator[tuple[str, ClientFile]]:
     from anvil.clients.server_entries import client_files
 
+    files: list[tuple[str, ClientFile]] = []
     with suppress(RuntimeError):  # there is no home folder
-        yield from client_files(project.base)
+        files += client_files(project.base)
+    findings = [finding for name, file in files for finding in _client_file(project, name, file)]
+    yield from findings
+    if not findings:
+        text = "No MCP client of this project or user is set up for Anvil. To set up one, such as Claude Code:"
+        yield Finding("ok", text, _init(project, "claude-code"))
 
 
 def _init(project: ExaminedProject, name: str, *more: str) -> str:

@@ -76,7 +76,7 @@ def test_a_python_environment_is_read_without_running_it(tmp_path: Path, monkeyp
     (site / "my_lib/docs/a.md").touch()  # Python 3.12 and later list no file that is missing
     (site / "broken-0.dist-info").mkdir()
     found = python_ecosystem.installed(tmp_path)
-    assert found is not None and [each.shown for each in found.packages()] == ["my-lib 1.0"]
+    assert found is not None and [each.shown for each in found.unlocked((), ())] == ["my-lib 1.0"]
     package = found.find("my-lib", "1.0")
     assert package is not None and package[0].repository == "https://github.com/acme/lib"
     assert list(package[1]) == ["my_lib/docs/a.md"]
