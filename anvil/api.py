@@ -181,8 +181,9 @@ class Anvil(PageQueries):
         if not member.location.is_file:
             raise ConfigError(f"Health needs an index file, not {self.origin}. Open the file that was exported.")
         with member.live.query() as copy:
-            contents = content_health.read_index(copy.reader)
-        return content_health.finished(*contents)  # without the lock: each page is compared with all others
+            health, vectors = content_health.read_index(copy.reader), content_health.compared_vectors(copy.reader)
+        # Without the lock: each page is compared with all others.
+        return replace(health, near_duplicates=content_health.near_duplicates(vectors))
 
     def test(
         self,

@@ -17,13 +17,14 @@ from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from anvil.embedding.passages import PassageScorer, Tokens, has_scorer
 from anvil.embedding.provider import BUNDLED_MODEL, Embedded, Vector
-from anvil.errors import ModelError
+from anvil.errors import ConfigError, ModelError
 from anvil.formats.characters import encodable
-from anvil.settings.schema import EmbeddingSettings
+from anvil.settings.configuration import merged
+from anvil.settings.schema import EmbeddingSettings, one_of, within
 from anvil.system import safe_files
 from anvil.text.query import known_scripts
 
@@ -37,7 +38,7 @@ T = TypeVar("T")
 Outcome = TypeVar("Outcome")
 
 BUNDLED = Path(__file__).parent / "model"
-POOLING = ("mean", "cls", "none")
+Pooling = Literal["mean", "cls", "none"]
 MAX_TOKEN_CHARACTERS = 64
 """Assumed length of a query's longest token, so that a very long text is not tokenized whole."""
 MAX_QUERY_WINDOWS = 8
@@ -331,12 +332,18 @@ class ModelSettings:
 
     dimensions: int | None = None
     """None: all that the model has. A smaller number: the first ones, for models that are trained for it."""
-    pooling: str = "mean"
+    pooling: Pooling = "mean"
     """How (1, tokens, d) becomes (1, d): ``mean`` or ``cls``; ``none`` when the graph's output is a vector."""
     max_tokens: int = 256
     """Tokens that the model reads, its special tokens included."""
     query_prefix: str = ""
     document_prefix: str = ""
+
+    def __post_init__(self) -> None:
+        one_of("pooling", self.pooling, Pooling)
+        for key in ("max_tokens", "dimensions"):
+            if (value := getattr(self, key)) is not None:
+                within(key, value, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -371,8 +378,11 @@ def open_directory(model: str) -> ModelDirectory:
     entries = _read_settings(path / "model.json")
     name = str(entries.get("name") or path.resolve().name)
     # Other keys of the file are not Anvil's: a model hub has such files of its own.
-    settings = ModelSettings(**{key: entries[key] for key in ModelSettings.__dataclass_fields__ if key in entries})
-    _validate(path / "model.json", settings)
+    own = {key: entries[key] for key in ModelSettings.__dataclass_fields__ if entries.get(key) is not None}
+    try:
+        settings = merged(ModelSettings(), own, str(path / "model.json"))
+    except ConfigError as error:
+        raise ModelError(str(error)) from None
     # Only the package itself is trusted to name its digest. A test compares it with the files.
     digest = str(entries["digest"]) if path == BUNDLED else model_digest(path, settings)
     return ModelDirectory(
@@ -390,18 +400,6 @@ def _read_settings(path: Path) -> dict[str, Any]:
     if not isinstance(entries, dict):
         raise ModelError(f"{path} must hold one JSON object.")
     return entries
-
-
-def _validate(path: Path, settings: ModelSettings) -> None:
-    if settings.pooling not in POOLING:
-        raise ModelError(f"{path}: pooling {settings.pooling!r} is unknown. Use one of: {', '.join(POOLING)}.")
-    for key in ("max_tokens", "dimensions"):
-        value = getattr(settings, key)
-        if not (value is None and key == "dimensions") and (type(value) is not int or value < 1):
-            raise ModelError(f"{path}: {key} must be a positive whole number, not {value!r}.")
-    for key in ("query_prefix", "document_prefix"):
-        if not isinstance(getattr(settings, key), str):
-            raise ModelError(f"{path}: {key} must be a string.")
 
 
 def _download(model: str) -> Path:

@@ -181,7 +181,8 @@ def _page(document: Document, row: StoredDocument | None, reader: Reader | None)
 
 def _similar(reader: Reader | None, fresh: set[str], pages: int, notes: list[str]) -> tuple[Pair, ...]:
     """Pairs of near duplicates among the pages that did not change since they were indexed."""
-    pairs = None if reader is None else content_health.near_duplicates(reader, MAX_PAIRS)
+    vectors = None if reader is None else content_health.compared_vectors(reader)
+    pairs = content_health.near_duplicates(vectors, MAX_PAIRS)
     build = installation.line([*installation.typed(), "build"])
     if pairs is None:
         notes.append(NO_INDEX.format(build=build) if reader is None else NO_VECTORS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from anvil.index_file.reader import Reader
@@ -96,13 +96,8 @@ class ContentHealth:
     smallest_pages: tuple[PageSize, ...] = ()
 
 
-def finished(health: ContentHealth, vectors: ChunkVectors | None) -> ContentHealth:
-    """The report with its near duplicates, whose search takes the longest. ``vectors``: from :func:`read_index`."""
-    return replace(health, near_duplicates=None if vectors is None else _near_duplicates(*vectors))
-
-
-def read_index(reader: Reader) -> tuple[ContentHealth, ChunkVectors | None]:
-    """Read the text of an index, and its vectors if near duplicates will be searched. Then it can be closed."""
+def read_index(reader: Reader) -> ContentHealth:
+    """The report, without its near duplicates, whose search takes the longest and needs no index."""
     meta, counts = reader.meta(), reader.counts()
     limit = int(json.loads(meta["chunking"])["max_chunk_size"])
     long_sections: list[Spot] = []
@@ -131,7 +126,7 @@ def read_index(reader: Reader) -> tuple[ContentHealth, ChunkVectors | None]:
     twice = [tuple(spots) for spots in bodies.values() if len(spots) > 1]
     pages.sort(key=lambda page: (-page.chars, page.file_path))
     few = min(MAX_EXTREMES, len(pages) // 2)
-    health = ContentHealth(
+    return ContentHealth(
         pages=counts["documents"],
         sections=counts["sections"],
         chunks=counts["chunks"],
@@ -148,18 +143,10 @@ def read_index(reader: Reader) -> tuple[ContentHealth, ChunkVectors | None]:
         largest_pages=tuple(pages[: min(MAX_EXTREMES, len(pages) - few)]),
         smallest_pages=tuple(reversed(pages[len(pages) - few :])),
     )
-    return health, _compared_vectors(reader)
 
 
-def near_duplicates(reader: Reader, limit: int = MAX_PAIRS) -> tuple[Pair, ...] | None:
-    """The ``limit`` nearest pairs of chunks of different pages, by their vectors, without those of equal text; None
-    where there are no vectors, or more than ``MAX_COMPARED_CHUNKS`` chunks."""
-    vectors = _compared_vectors(reader)
-    return None if vectors is None else _near_duplicates(*vectors, limit)
-
-
-def _compared_vectors(reader: Reader) -> ChunkVectors | None:
-    """What :func:`near_duplicates` compares."""
+def compared_vectors(reader: Reader) -> ChunkVectors | None:
+    """What :func:`near_duplicates` compares; None without vectors, or with more than ``MAX_COMPARED_CHUNKS`` chunks."""
     counts = reader.counts()
     if not counts["vectors"] or counts["chunks"] > MAX_COMPARED_CHUNKS:
         return None
@@ -180,11 +167,14 @@ def _hash(body: str) -> bytes:
     return hashlib.sha256(body.encode("utf-8", "surrogatepass")).digest()
 
 
-def _near_duplicates(
-    owners: NDArray[np.int64], rows: VectorRows, chunks: Mapping[int, StoredChunk], limit: int = MAX_PAIRS
-) -> tuple[Pair, ...]:
+def near_duplicates(vectors: ChunkVectors | None, limit: int = MAX_PAIRS) -> tuple[Pair, ...] | None:
+    """The ``limit`` nearest pairs of chunks of different pages, without those of equal text. ``vectors``: those of
+    :func:`compared_vectors`; without them None."""
     from anvil.search.candidates import nearest_pairs
 
+    if vectors is None:
+        return None
+    owners, rows, chunks = vectors
     texts: dict[bytes, int] = {}  # chunks with equal text are duplicates, not near duplicates
     text = {
         row: texts.setdefault(_hash(_body(chunk.content, chunk.metadata.heading_level)), len(texts))

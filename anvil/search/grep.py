@@ -2,7 +2,7 @@
 
 A pattern from a client must not stall a server. A fixed text is found by :meth:`str.find`. Regular expressions run in
 RE2, which does not backtrack. Its time per character is at worst proportional to the size of the pattern's automaton.
-That is limited, and a caller with a deadline matches a text in :meth:`LineMatcher.parts`.
+That is limited, and a caller with a deadline matches a text in parts.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from array import array
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Protocol
+from typing import TypeAlias
 
 from anvil.errors import ConfigError
 from anvil.formats import patterns
@@ -37,19 +37,6 @@ MAX_REGEX_LINE_CHARS = 32_768
 """A longer line is matched in pieces: a match of a regular expression across two of them is not found."""
 
 _CONTINUATION_BYTES = bytes(range(0x80, 0xC0))
-
-
-class LineMatcher(Protocol):
-    """A compiled pattern."""
-
-    def parts(self, text: str) -> Iterator[tuple[int, str]]:
-        """The text in parts that :meth:`lines` takes little time for, each with the number of its first line."""
-
-    def lines(self, text: str) -> Iterator[int]:
-        """The 0-based numbers of the lines that match, of a text whose lines end in a line feed."""
-
-    def spans(self, line: str) -> Iterator[tuple[int, int]]:
-        """The (start, end) of each match in one line. The first one takes no time for the others."""
 
 
 def compile(pattern: str, *, regex: bool = False, ignore_case: bool = True) -> LineMatcher:
@@ -81,9 +68,11 @@ class _FixedText:
         return text.casefold() if self._ignore_case else text
 
     def parts(self, text: str) -> Iterator[tuple[int, str]]:
+        """The text in parts that :meth:`lines` takes little time for, each with the number of its first line."""
         yield 0, text
 
     def lines(self, text: str) -> Iterator[int]:
+        """The 0-based numbers of the lines that match, of a text whose lines end in a line feed."""
         folded = self._folded(text)  # has the same lines
         number, line_start = 0, 0
         while (at := folded.find(self._pattern, line_start)) >= 0:
@@ -94,6 +83,7 @@ class _FixedText:
                 return
 
     def spans(self, line: str) -> Iterator[tuple[int, int]]:
+        """The (start, end) of each match in one line. The first one takes no time for the others."""
         folded = self._folded(line)
         place: Callable[[int], int] = int
         if len(folded) != len(line):  # "ß" folds to "ss"
@@ -107,6 +97,8 @@ class _FixedText:
 
 
 class _Regex:
+    """A regular expression, with the methods of :class:`_FixedText`."""
+
     def __init__(self, pattern: str, ignore_case: bool) -> None:
         import re2  # takes 10 ms
 
@@ -151,6 +143,9 @@ class _Regex:
             start = place + _characters(data[at : match.start()])
             place, at = start + _characters(data[match.start() : match.end()]), match.end()
             yield start, place
+
+
+LineMatcher: TypeAlias = _FixedText | _Regex
 
 
 def _characters(data: bytes) -> int:

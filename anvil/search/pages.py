@@ -8,6 +8,7 @@ import itertools
 import posixpath
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path, PureWindowsPath
 
@@ -66,17 +67,19 @@ def find_document(reader: IndexReader, file_path: str, docs_root: Path | None) -
             f"No page found at path: {shown(file_path)}. It has {len(file_path):,} characters, and no path has more "
             f"than {MAX_PATH_CHARS:,}. Use list_pages to discover available pages."
         )
-    if document := _stored(reader, file_path):  # a listed path first, also if it looks like an absolute one
+    if document := _document(reader, file_path, docs_root):
         return document
-    path = normalize_path(file_path, docs_root)
-    if document := _stored(reader, path):
-        return document
-    near = closest_paths(path, reader.identities())
+    near = closest_paths(normalize_path(file_path, docs_root), reader.identities())
     closest = f" Closest: {', '.join(near)}." if near else ""
     raise NotFound(f"No page found at path: {shown(file_path)}. Use list_pages to discover available pages.{closest}")
 
 
-def _stored(reader: IndexReader, path: str) -> StoredDocument | None:
+def _document(reader: IndexReader, file_path: str, docs_root: Path | None) -> StoredDocument | None:
+    """The page at a path; a listed path first, also if it looks like an absolute one. Raises :class:`NotFound` for a
+    path outside of the folder."""
+    if is_unicode(file_path) and (document := reader.document(file_path)):
+        return document
+    path = normalize_path(file_path, docs_root)
     return reader.document(path) if is_unicode(path) else None
 
 
@@ -87,14 +90,9 @@ def get_page(reader: IndexReader, file_path: str, docs_root: Path | None = None)
 
 def has_page(reader: IndexReader, file_path: str, docs_root: Path | None = None) -> bool:
     """Whether :func:`get_page` finds a page."""
-    if len(file_path) > MAX_PATH_CHARS:
-        return False
-    if _stored(reader, file_path):
-        return True
-    try:
-        return _stored(reader, normalize_path(file_path, docs_root)) is not None
-    except NotFound:  # outside of the folder
-        return False
+    with suppress(NotFound):
+        return len(file_path) <= MAX_PATH_CHARS and _document(reader, file_path, docs_root) is not None
+    return False
 
 
 def outline(reader: IndexReader, file_path: str, docs_root: Path | None = None) -> Outline:

@@ -260,10 +260,10 @@ def test_hidden_states_without_pooling_are_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"pooling": "max"}, "pooling 'max' is unknown"),
-        ({"max_tokens": 0}, "max_tokens must be a positive"),
-        ({"dimensions": "many"}, "dimensions must be a positive"),
-        ({"query_prefix": 3}, "query_prefix must be a string"),
+        ({"pooling": "max"}, r"model\.json: pooling has an unknown value"),
+        ({"max_tokens": 0}, r"model\.json: max_tokens is 0"),
+        ({"dimensions": "many"}, r"dimensions in .*model\.json must be a whole number"),
+        ({"query_prefix": 3}, r"query_prefix in .*model\.json must be a string"),
         ([], "one JSON object"),
     ],
 )

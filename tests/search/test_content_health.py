@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from anvil.build import builder
 from anvil.documents.working_tree import WorkingTree
 from anvil.embedding.provider import EmbeddingProvider
 from anvil.index_file import verify
+from anvil.index_file.reader import Reader
 from anvil.live.memory_copy import MemoryCopy
 from anvil.requests import BuildRequest
 from anvil.search import content_health
@@ -32,7 +34,12 @@ def looked_over(docs: Path, provider: EmbeddingProvider, options: ChunkingOption
     options = options or ChunkingOptions()
     builder.build(WorkingTree(docs, SourceOptions()), index, provider, options, BuildRequest(force=True))
     with verify.open_checked(index) as reader:
-        return content_health.finished(*content_health.read_index(reader))
+        return _health(reader)
+
+
+def _health(reader: Reader) -> ContentHealth:
+    near = content_health.near_duplicates(content_health.compared_vectors(reader))
+    return replace(content_health.read_index(reader), near_duplicates=near)
 
 
 def test_good_pages_have_nothing_to_mend(docs: Path, local: EmbeddingProvider) -> None:
@@ -49,7 +56,7 @@ def test_vectors_that_are_still_to_be_made_are_counted(docs: Path, local: Embedd
     with contextlib.closing(MemoryCopy(docs.parent / "none.db", tree, local, defer_vectors=True)) as copy:
         copy.begin_empty(ChunkingOptions())
         copy.read_some(99)
-        found = content_health.finished(*content_health.read_index(copy.reader))
+        found = _health(copy.reader)
         assert found.pending_vectors == found.chunks == copy.pending == 13 and found.windows == 0
 
 
