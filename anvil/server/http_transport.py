@@ -1,8 +1,7 @@
 """The HTTP transports: streamable HTTP without sessions at ``/mcp``, or SSE for older clients at ``/sse``; ``/health``.
 
 The server keeps no state between requests of streamable HTTP. So a load balancer can use any number of servers. There
-are time limits for a request's head, for its body, and for a client that does not read. An idle connection costs a file
-descriptor: when there are too many idle ones, the oldest of them is closed.
+are time limits for a request, and for a client that does not read its answer.
 """
 
 from __future__ import annotations
@@ -96,7 +95,6 @@ async def serve(
 
 
 def _uvicorn_config(app: ASGIApp) -> uvicorn.Config:
-    limit = connection_limit()
     return uvicorn.Config(
         app,
         log_config=None,  # anvil.server.logs configured it
@@ -105,8 +103,8 @@ def _uvicorn_config(app: ASGIApp) -> uvicorn.Config:
         timeout_graceful_shutdown=SHUTDOWN_GRACE_S,
         lifespan="on",  # the SDK's manager of requests runs in it
         ws="none",
-        http=WaitingConnections(limit).protocol(),
-        backlog=LISTEN_BACKLOG if limit > RESERVED_DESCRIPTORS * 4 else LISTEN_BACKLOG // 4,
+        http=Connection,
+        backlog=LISTEN_BACKLOG,
     )
 
 
@@ -251,10 +249,9 @@ class _Streams:
 
 # --- time limits of connections --------------------------------------------------------------------------------------
 
-HEAD_TIMEOUT_S = 10.0
-"""Time for the head of a request, from the start of the connection or the end of the last answer."""
-BODY_TIMEOUT_S, MIN_BODY_BYTES_PER_S = 15.0, 16 * 1024
-"""Time for the body of a request, and the number of received bytes that extend it by a second."""
+REQUEST_TIMEOUT_S, MIN_BYTES_PER_S = 15.0, 16 * 1024
+"""Time for a request, from the start of the connection or the end of the last answer, and the number of received bytes
+that extend it by a second."""
 UNREAD_ANSWER_TIMEOUT_S = 30.0
 """Time after which a client that does not read its answer is disconnected."""
 MAX_CONNECTIONS = 1024
@@ -275,118 +272,77 @@ def connection_limit() -> int:
     return max(min(MAX_CONNECTIONS, soft - RESERVED_DESCRIPTORS), 16)
 
 
-class WaitingConnections:
-    """The idle connections of one server, the oldest first."""
+class Connection(H11Protocol):
+    """A connection with time limits, which uvicorn has for none but idle ones. With too many of them the one that waits
+    longest for its request is closed. uvicorn and the event loop call the methods without an underscore."""
 
-    def __init__(self, limit: int) -> None:
-        self.limit = limit
-        self._waiting: dict[WaitingConnection, None] = {}
-
-    def begins(self, connection: WaitingConnection) -> None:
-        """A connection becomes idle. Closes the oldest one if there are too many."""
-        self._waiting.pop(connection, None)  # a dict keeps the order of its first entry: this one is the last again
-        self._waiting[connection] = None
-        if len(self._waiting) > self.limit // 2 or len(connection.connections) > self.limit:
-            self._waiting.pop(oldest := next(iter(self._waiting)))
-            oldest.give_up()
-
-    def ends(self, connection: WaitingConnection) -> None:
-        """A connection is no longer idle."""
-        self._waiting.pop(connection, None)
-
-    def protocol(self) -> type[asyncio.Protocol]:
-        return type("Connection", (WaitingConnection,), {"waiting": self})
-
-
-class WaitingConnection(H11Protocol):
-    """A connection with time limits, counted by its :class:`WaitingConnections` while it is idle."""
-
-    waiting: WaitingConnections
-    _timer: asyncio.TimerHandle | None = None
-    """Of the head or the body of a request."""
-    _reading: asyncio.TimerHandle | None = None
-    """Of a client that does not read."""
-    _seen: Any = None
-    """The request whose head was seen to be complete."""
+    _late: asyncio.TimerHandle | None = None
+    """The timer of a request that is not complete."""
+    _unread: asyncio.TimerHandle | None = None
+    """The timer of a client that does not read."""
     _since = 0.0
     _received = 0
-    """When its body began, and the bytes of it that came since."""
-
-    # --- called by uvicorn and the event loop ------------------------------------------------------------------
+    """When the wait for the request began, and the bytes that came since."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Wait for the first request."""
         super().connection_made(transport)
         peer = transport.get_extra_info("socket")
         if peer is not None:
             peer.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)  # detects a peer that vanished
-        self._wait(HEAD_TIMEOUT_S, self.give_up)
+        self._expect_request()
+        if len(self.connections) > connection_limit():
+            waiting = [each for each in self.connections if isinstance(each, Connection) and each._late is not None]
+            min(waiting, key=lambda each: each._since)._close()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop all timers."""
         self._stop()
         self.resume_writing()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Count the bytes of a head or body."""
         self._received += len(data)
         super().data_received(data)
 
     def handle_events(self) -> None:
-        """Start or stop the timer of the body, if a head or body is complete."""
         super().handle_events()
         cycle = self.cycle
-        if cycle is not None and cycle is not self._seen:  # the head of a new request is complete
-            self._seen = cycle
-            if cycle.more_body and not cycle.response_complete:
-                self._since, self._received = time.monotonic(), 0
-                self._wait(BODY_TIMEOUT_S, self._body_is_late)
         if cycle is not None and not cycle.more_body and not cycle.response_complete:
             self._stop()
 
     def on_response_complete(self) -> None:
-        """Wait for the next request, or for the rest of a body that the application did not read."""
         if not self.transport.is_closing():
-            self._wait(HEAD_TIMEOUT_S, self.give_up)
+            self._expect_request()  # or the rest of a body that the application did not read
         super().on_response_complete()
 
     def pause_writing(self) -> None:
-        """The client stopped reading: start its timer."""
-        if self._reading is None:
-            self._reading = self.loop.call_later(UNREAD_ANSWER_TIMEOUT_S, self.transport.abort)
+        if self._unread is None:
+            self._unread = self.loop.call_later(UNREAD_ANSWER_TIMEOUT_S, self.transport.abort)
         super().pause_writing()
 
     def resume_writing(self) -> None:
-        """The client reads again: stop its timer."""
-        if self._reading is not None:
-            self._reading.cancel()
-            self._reading = None
+        if self._unread is not None:
+            self._unread.cancel()
+            self._unread = None
         super().resume_writing()
 
-    # --- time ----------------------------------------------------------------------------------------------------
-
-    def _wait(self, seconds: float, late: Callable[[], None]) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-        self._timer = self.loop.call_later(seconds, late)
-        self.waiting.begins(self)
+    def _expect_request(self) -> None:
+        self._stop()
+        self._since, self._received = time.monotonic(), 0
+        self._late = self.loop.call_later(REQUEST_TIMEOUT_S, self._check_time)
 
     def _stop(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        self.waiting.ends(self)
+        if self._late is not None:
+            self._late.cancel()
+            self._late = None
 
-    def _body_is_late(self) -> None:
-        left = self._since + BODY_TIMEOUT_S + self._received / MIN_BODY_BYTES_PER_S - time.monotonic()
-        if left > 0:
-            # with a little more, because a timer can be early by a clock's tick
-            self._timer = self.loop.call_later(left + 0.01, self._body_is_late)
+    def _check_time(self) -> None:
+        left_s = self._since + REQUEST_TIMEOUT_S + self._received / MIN_BYTES_PER_S - time.monotonic()
+        if left_s > 0:  # with a little more, because a timer can be early by a clock's tick
+            self._late = self.loop.call_later(left_s + 0.01, self._check_time)
         else:
-            self.give_up()
+            self._close()
 
-    def give_up(self) -> None:
+    def _close(self) -> None:
         """Close the connection. A request that was begun is answered with status 408."""
         self._stop()
         if self.transport.is_closing():
