@@ -48,8 +48,7 @@ class ExpectedPart:
 
 
 class ExpectedParts:
-    """The pages and sections of one index that expectations name. ``moved``: path in the suite -> path in the index, of
-    renamed pages."""
+    """The pages and sections of one index that expectations name. ``moved``: renamed page -> its path in the index."""
 
     def __init__(self, reader: IndexReader, moved: Mapping[str, str] | None = None) -> None:
         self.reader = reader

@@ -11,10 +11,10 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +36,7 @@ from anvil.system import safe_files, user_folders
 from anvil.values import Progress, address, silent
 from anvil.wording import counted
 
+T = TypeVar("T")
 MAX_PAGES = 5
 """Pages of an answer that are logged."""
 MAX_COMMENT_CHARS = 2000
@@ -91,25 +92,20 @@ def report(log: QuestionLog, index: str, page: str, problem: str, comment: str) 
 
 def questions(entries: Iterable[dict[str, Any]]) -> list[LoggedQuestion]:
     """The questions of a log, oldest first. Entries of another form are left out."""
-    return [
-        LoggedQuestion(_text(entry, "time"), question[:MAX_ASK_CHARS])
-        for entry in entries
-        if entry.get("kind") == "question" and (question := _text(entry, "question")).strip()
-    ]
+    logged = _of_kind(entries, "question", LoggedQuestion)
+    return [replace(each, question=each.question[:MAX_ASK_CHARS]) for each in logged if each.question.strip()]
 
 
 def reports(entries: Iterable[dict[str, Any]]) -> list[PageReport]:
     """The reports about pages, oldest first."""
-    return [
-        PageReport(_text(entry, "time"), _text(entry, "problem"), _text(entry, "page"), _text(entry, "comment"))
-        for entry in entries
-        if entry.get("kind") == "report"
-    ]
+    return list(_of_kind(entries, "report", PageReport))
 
 
-def _text(entry: dict[str, Any], key: str) -> str:
-    value = entry.get(key)
-    return value if isinstance(value, str) else ""
+def _of_kind(entries: Iterable[dict[str, Any]], kind: str, made: type[T]) -> Iterator[T]:
+    for entry in entries:
+        if entry.get("kind") == kind:
+            values = (entry.get(field.name) for field in fields(made))  # type: ignore[arg-type]
+            yield made(*(value if isinstance(value, str) else "" for value in values))
 
 
 EMAIL, SECRET = "[e-mail]", "[secret]"
@@ -187,16 +183,14 @@ class QuestionLog:
 
     @classmethod
     def of(cls, docs_root: Path | None, name: str, config: Config) -> QuestionLog:
-        """The log of a documentation folder, in its ``.anvil``; without a folder, in the user's data folder, by the
-        ``name`` of the index."""
+        """The log in a folder's ``.anvil``; without a folder, in the user's data, by the ``name`` of the index."""
         max_bytes = config.table(registry.load(registry.SETTINGS["serve"])).log_bytes
         if docs_root is not None:
             return cls(docs_root / INDEX_FOLDER / FILE_NAME, max_bytes)
         return cls(user_folders.data() / f"questions-{blob_id(name.encode())[:12]}.jsonl", max_bytes)
 
     def append(self, entry: Mapping[str, Any]) -> None:
-        """Add an entry. Raises :class:`OSError` when it cannot be written, as on a full disk, and :class:`AnvilError`
-        when the file is a link."""
+        """Add an entry. Raises :class:`OSError`, as on a full disk, and :class:`AnvilError` for a link."""
         if self.path.parent.name == INDEX_FOLDER:
             safe_files.ensure_inside_parent(self.path.parent)
             keep_out_of_git(self.path.parent)
@@ -295,8 +289,7 @@ def question_groups(
 
 
 def _grouped(keys: Sequence[str], searcher: Searcher, progress: Progress) -> list[list[str]]:
-    """The questions in groups: a question joins the first group whose first question is near enough. Without vectors,
-    every question is a group."""
+    """The questions in groups: each joins the first whose first one is near enough. Without vectors, each is one."""
     vectors = _vectors(keys, searcher, progress)
     if vectors is None:
         return [[key] for key in keys]

@@ -273,8 +273,7 @@ FIRST_QUESTION = "a heading of this page: ask what a reader would, in other word
 
 def recorded(text: str, report: TestReport, origin: str) -> str:
     """The suite's text with today's first answer to each question without ``expect``, unless it is unlikely to answer.
-    Raises :class:`ConfigError` where an answer cannot be added, as to a text that has other questions than those that
-    were asked."""
+    Raises :class:`ConfigError` where an answer cannot be added, as to a text with other questions than were asked."""
     asked = {number: outcome for number, outcome in enumerate(report.outcomes) if outcome.status == "new"}
     answers = {number: outcome.likely_address for number, outcome in asked.items() if outcome.likely_address}
     new = {number: question.ask for number, question in enumerate(parse(text, origin).questions) if question.new}
@@ -285,8 +284,7 @@ def recorded(text: str, report: TestReport, origin: str) -> str:
 
 def suggestions(reader: IndexReader, suite: Suite | None, logged: Collection[str] = ()) -> Iterator[str]:
     """TOML of questions that are not in ``suite`` yet: headings that are questions, entries of FAQs, and the ``logged``
-    questions, without ``expect``. Without any and without a suite, the first sections of some pages, to be put as
-    questions."""
+    questions, without ``expect``. Without any and without a suite, the first sections of some pages."""
     seen = {folded(question.ask) for question in suite.questions} if suite else set()
     before = len(seen)
     of_pages = (
@@ -324,8 +322,8 @@ _FAQ = re.compile(
 
 
 def questions_in(path: str, title: str, sections: Sequence[Section]) -> Iterator[tuple[str, Section]]:
-    """(question, section) of each heading of a page that ends in a question mark or is in a FAQ: its page, or a heading
-    above it, has such a name."""
+    """(question, section) of each heading that ends in a question mark or is in a FAQ, by the name of its page or of a
+    heading above it."""
     faq_level = 0 if _FAQ.search(title) or _FAQ.search(path.rpartition("/")[2].partition(".")[0]) else None
     for section in sections:
         if section.heading_level == 0:

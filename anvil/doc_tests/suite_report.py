@@ -120,8 +120,7 @@ def cut(text: str) -> str:
 
 
 def junit(report: TestReport, file: str) -> str:
-    """The outcomes as JUnit XML, as CI systems show it: a test case a question. ``file``: the path of the suite, as
-    they know it."""
+    """The outcomes as JUnit XML, a test case a question. ``file``: the path of the suite, as CI systems know it."""
     from xml.etree import ElementTree as xml
 
     counts = {"tests": str(len(report.outcomes)), "failures": str(len(report.failed))}

@@ -69,7 +69,7 @@ def run(
         asker = Asker(copy.searcher, targets, vectors)
         outcomes = asker.ask_all(suite.questions, progress)
         moves = [f"{old} is {new} now. Write the new name into the suite." for old, new in sorted(renamed.items())]
-        notes = [*moves, *asker.notes, *_notes(outcomes)]
+        notes = [*([copy.refused] if copy.refused else []), *moves, *asker.notes, *_notes(outcomes)]
         comparison = None
         if other is not None and before is not None:
             other_asker = Asker(other.searcher, before, vectors)

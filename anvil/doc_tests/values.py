@@ -15,8 +15,7 @@ Status = Literal["pass", "fail", "new", "unjudged"]
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """A page, or a section of it: its anchor, the text of its heading, or its breadcrumb. ``section`` is empty for the
-    whole page."""
+    """A page, or a section of it: its anchor, heading or breadcrumb. ``section`` is empty for the whole page."""
 
     page: str
     section: str = ""

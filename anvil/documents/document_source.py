@@ -17,6 +17,7 @@ from typing import Any, Protocol
 from anvil.formats import patterns
 from anvil.formats.characters import plain_name
 from anvil.settings.schema import INDEX_FOLDER, SourceOptions
+from anvil.text import includes
 from anvil.values import Changes, Document, KnownTimes, Scan, Skipped
 from anvil.wording import counted
 
@@ -47,12 +48,10 @@ class DocumentSource(Protocol):
 
     @property
     def excluded_hashes(self) -> frozenset[str] | None:
-        """Hashed paths of the files that the site leaves out, see :func:`hash_path`; None without a
-        site."""
+        """Hashed paths of the files that the site leaves out, see :func:`hash_path`; None without one."""
 
     def commit(self) -> str | None:
-        """The commit of the documents (40 hex digits), HEAD for the working tree and the staged tree; None without
-        one."""
+        """The commit of the documents (40 hex digits), HEAD for the working and the staged tree; None without one."""
 
     def scan(self, indexed: Mapping[str, str] | None = None) -> Scan:
         """All documents by blob id, and the files that are skipped.
@@ -252,6 +251,21 @@ def refusal(data: bytes, max_bytes: int, key: str = SourceOptions.limit_key) -> 
 def decoded(data: bytes) -> str:
     """The text of bytes in which :func:`refusal` finds nothing wrong, without a byte order mark."""
     return data.decode("utf-8-sig")
+
+
+def page(path: str, blob: str, data: bytes, root: str, look: includes.Look | None) -> Document:
+    """The document in bytes in which :func:`refusal` finds nothing wrong, with what it includes. ``root``: the
+    documents' folder from the repository's root. ``look``: reads included files; None: they are not followed."""
+    text, size = decoded(data), len(data)
+    if not includes.may_include(data):
+        return Document(path, blob, text, size)
+    if look is None:
+        return Document(path, blob, text, size, fingerprint=includes.NOT_FOLLOWED)
+    expanded = includes.expand(text, path, root, look)
+    fingerprint = includes.fingerprint(expanded.files)
+    return Document(
+        path, blob, expanded.text, size, fingerprint=fingerprint, inserted=expanded.inserted, missing=expanded.missing
+    )
 
 
 def is_failure(reason: str) -> bool:

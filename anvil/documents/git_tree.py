@@ -8,7 +8,7 @@ from threading import RLock
 
 from anvil.documents import document_source
 from anvil.documents.document_source import BAD_NAME, LINK_PRIVATE, SUBMODULE, Selection, decoded, refusal
-from anvil.documents.working_tree import expanded_document, file_time, modified
+from anvil.documents.working_tree import file_time, modified
 from anvil.errors import SourceError
 from anvil.formats.characters import is_plain_name, plain_name
 from anvil.formats.data_formats import timestamp
@@ -102,15 +102,11 @@ class _Tree:
             is_same = included is not None and all(self._blob(file) == id_ for file, id_ in included.items())
         if indexed_blob == blob and is_same:
             return document_source.identity(blob, of_includes)
-        data = self._git.read_blob(blob)
-        if not includes.may_include(data):
-            return blob
-        if not self._options.includes:
-            return document_source.identity(blob, includes.NOT_FOLLOWED)
-        return document_source.identity(blob, includes.fingerprint(self._expanded(path, decoded(data)).files))
+        return document_source.identity(blob, self._page(path, blob, self._git.read_blob(blob)).fingerprint)
 
-    def _expanded(self, path: str, text: str) -> includes.Expanded:
-        return includes.expand(text, path, self.root_path, self._included)
+    def _page(self, path: str, blob: str, data: bytes) -> Document:
+        look = self._included if self._options.includes else None
+        return document_source.page(path, blob, data, self.root_path, look)
 
     def _included(self, path: str) -> includes.IncludedFile:
         blob = self._blob(path)
@@ -140,11 +136,7 @@ class _Tree:
             reason = self._refused[blob] = refusal(data, self._options.max_file_bytes)
             if reason is not None:
                 return Skipped(path, reason)
-            text = decoded(data)
-            if not self._options.includes or not includes.may_include(data):
-                fingerprint = includes.NOT_FOLLOWED if includes.may_include(data) else ""
-                return Document(path=path, blob_id=blob, text=text, size=len(data), fingerprint=fingerprint)
-            return expanded_document(path, blob, len(data), self._expanded(path, text))
+            return self._page(path, blob, data)
 
     def last_modified(self, paths: Collection[str], known: KnownTimes, since: str | None) -> dict[str, str]:
         with self._lock:

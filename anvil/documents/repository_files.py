@@ -34,8 +34,7 @@ MAX_CONFIG_BYTES = 1_000_000
 """A larger file is not read."""
 _WITHOUT_RULES = "Files that git ignores are not left out."
 Listing = Callable[[str], "Mapping[str, bool] | None"]
-"""The names in a folder (POSIX, from the root, ``""`` for the root), each with whether it is a folder; None for what is
-no folder."""
+"""The names in a folder (POSIX, from the root, which is ``""``), each with whether it is a folder; None without one."""
 
 
 class RepositoryFiles:

@@ -88,8 +88,7 @@ class StatCache:
     def file(
         self, path: str, real: str, recorded: Signature | None, result: str | Skipped, linked: bool = False
     ) -> None:
-        """Add a file. Without a signature it is read again each time. ``linked``: the signature is that of the file
-        that a link leads to."""
+        """Add a file. Without a signature it is read each time. ``linked``: it is that of the file a link leads to."""
         if recorded is None:
             self._unsure.append((path, real, result))
         else:

@@ -22,7 +22,6 @@ from anvil.documents.document_source import (
     LINK_PRIVATE,
     SUBMODULE,
     Selection,
-    decoded,
     refusal,
 )
 from anvil.documents.folder_advice import no_folder
@@ -47,8 +46,7 @@ _VANISHED = "vanished"
 _MAX_REREAD_FILES = 64
 """Recently written files that are read at each scan. Other such files are read once more when they are old enough."""
 _CLOCK_STEP_NS = 1_000_000_000
-"""How far the clock may go back. After that a file can get a time stamp again that it had before, where time stamps are
-whole seconds."""
+"""How far the clock may go back: further, and a file can get a time stamp in whole seconds that it had before."""
 
 
 class _CachedFile(NamedTuple):
@@ -176,21 +174,14 @@ class WorkingTree:
             cached, data = self._look(path, self._real(path))
             if isinstance(data, Skipped) or isinstance(cached.result, Skipped):
                 return Skipped(path, data.reason if isinstance(data, Skipped) else "")
-            self._files[path] = cached
-            blob, fingerprint = document_source.parts(cached.result)
-            text, size = decoded(data), len(data)
-            if not cached.files:
-                return Document(path=path, blob_id=blob, text=text, size=size, fingerprint=fingerprint)
-            expanded = self._expanded(path, text)  # included files can have changed since; the new ones are used
-            fingerprint = includes.fingerprint(expanded.files)
-            self._files[path] = cached._replace(
-                result=document_source.identity(blob, fingerprint), files=expanded.files
-            )
-            return expanded_document(path, blob, size, expanded)
+            page = self._page(path, document_source.parts(cached.result)[0], data)
+            # Included files can have changed since; the new ones are used.
+            result = document_source.identity(page.blob_id, page.fingerprint)
+            self._files[path] = cached._replace(result=result, files=includes.files(page.fingerprint) or {})
+            return page
 
     def last_modified(self, paths: Collection[str], known: KnownTimes, since: str | None) -> dict[str, str]:
-        """Path -> time of the last commit that changed it, of the file if it is not as in HEAD; missing files are left
-        out."""
+        """Path -> time of its last commit, of the file if it is not as in HEAD; without missing ones."""
         with self._lock:
             head = self.commit()
             if self._times[0] != head:
@@ -279,8 +270,7 @@ class WorkingTree:
     def _listed(
         self, folder: str, above: frozenset[tuple[int, int]], skipped: list[Skipped], stat_cache: StatCache
     ) -> tuple[list[os.DirEntry[str]], tuple[int, int]]:
-        """The items of a folder, none of one that is not entered, and its identity. ``above``: the identities of the
-        folders around it."""
+        """The items of a folder, none where it is not entered, and its identity. ``above``: those around it."""
         base = self._real(folder)
         began = time.time_ns()
         try:
@@ -363,20 +353,9 @@ class WorkingTree:
         if isinstance(data, Skipped):
             return _CachedFile(state, data, linked), data
         blob = blob_id(data)
-        files: Mapping[str, str] = {}
-        fingerprint = ""
-        if self._options.includes:
-            files = self._named(path, blob, data)
-            fingerprint = includes.fingerprint(files)
-        elif includes.may_include(data):
-            fingerprint = includes.NOT_FOLLOWED
-        return _CachedFile(
-            signature=state,
-            result=document_source.identity(blob, fingerprint),
-            linked=linked,
-            files=files,
-            target=inside if linked else "",
-        ), data
+        fingerprint = self._fingerprint(path, blob, data)
+        result, files = document_source.identity(blob, fingerprint), includes.files(fingerprint) or {}
+        return _CachedFile(state, result, linked, files, inside if linked else ""), data
 
     def _read_each_time(self, path: str, state: os.stat_result, began: int) -> bool:
         """Whether a file was written so recently that its signature is not reliable, and there are few such files."""
@@ -394,17 +373,19 @@ class WorkingTree:
         """Whether included files, path -> blob id, are as they are here."""
         return all(self._around.included_id(path) == id_ for path, id_ in files.items())
 
-    def _named(self, path: str, blob: str, data: bytes) -> Mapping[str, str]:
-        """The files that a page includes: as an index knows them where nothing moved, else by reading the page."""
+    def _fingerprint(self, path: str, blob: str, data: bytes) -> str:
+        """That of the files that a page includes: as an index has it where nothing moved, else by reading the page."""
         indexed, fingerprint = document_source.parts(self._indexed.get(path, ""))
-        if indexed == blob:
-            files = includes.files(document_source.included(fingerprint))
+        if indexed == blob and self._options.includes:
+            of_includes = document_source.included(fingerprint)
+            files = includes.files(of_includes)
             if files and self._has(files):
-                return files
-        return self._expanded(path, decoded(data)).files if includes.may_include(data) else {}
+                return of_includes
+        return self._page(path, blob, data).fingerprint if includes.may_include(data) else ""
 
-    def _expanded(self, path: str, text: str) -> includes.Expanded:
-        return includes.expand(text, path, self.root_path, self._around.included)
+    def _page(self, path: str, blob: str, data: bytes) -> Document:
+        look = self._around.included if self._options.includes else None
+        return document_source.page(path, blob, data, self.root_path, look)
 
     def _time_in(self, path: str, committed: _Committed) -> str | None:
         """The time of a file: of the last commit that changed it, unless it was edited since; None without the file."""
@@ -434,19 +415,6 @@ class WorkingTree:
 def _clock_ns() -> int:
     """The time by the clock that can be set, from a start that stays the same in a process."""
     return time.time_ns() - time.monotonic_ns()
-
-
-def expanded_document(path: str, blob: str, size: int, expanded: includes.Expanded) -> Document:
-    """A page with the text that it includes. ``size``: of its own file."""
-    return Document(
-        path=path,
-        blob_id=blob,
-        text=expanded.text,
-        size=size,
-        fingerprint=includes.fingerprint(expanded.files),
-        inserted=expanded.inserted,
-        missing=expanded.missing,
-    )
 
 
 def modified(

@@ -41,8 +41,7 @@ _AS_BROWSERS = {
     "gbk": "gb18030",
     "big5": "big5hkscs",
 }
-"""Encodings that browsers read as a larger one, which pages that declare them are mostly in. Source: WHATWG, "Encoding
-Standard", 4.2."""
+"""Encodings that browsers read as a larger one, as most such pages are. Source: WHATWG, "Encoding Standard", 4.2."""
 
 
 def known_encoding(name: str) -> str | None:

@@ -28,8 +28,7 @@ class _LazyPattern:
 
 
 def lazy_pattern(pattern: str, flags: int = 0) -> re.Pattern[str]:
-    """``re.compile`` at first use, for modules with many patterns. Call its methods: functions of ``re`` do not take
-    it."""
+    """``re.compile`` at first use, for modules with many patterns. Functions of ``re`` do not take it: call its own."""
     return cast("re.Pattern[str]", _LazyPattern(pattern, int(flags)))
 
 
@@ -86,8 +85,7 @@ def matches(pattern: str, path: str) -> bool:
 
 
 def selects(pattern: str) -> Callable[[str], bool]:
-    """Whether a path is in what ``pattern`` names: a page, a folder with or without a trailing slash, or a glob; ""
-    names all."""
+    """Whether a path is in what ``pattern`` names: a page, a folder, with a slash or not, or a glob; "" names all."""
     folder = "/".join(part for part in bounded(pattern).split("/") if part not in ("", "."))
     folder_glob, inside = glob(pattern), f"{folder}/"
     return lambda path: not folder or path.startswith(inside) or path == folder or folder_glob.matches(path)

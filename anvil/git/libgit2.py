@@ -118,8 +118,7 @@ class StagingArea:
 
     @property
     def temporary(self) -> Literal["all", "named"] | None:
-        """The kind of a temporary index: ``all`` for ``git commit -a``, ``named`` for ``git commit FILE``; None for the
-        repository's own index."""
+        """``all`` for the temporary index of ``git commit -a``, ``named`` for ``git commit FILE``; None for its own."""
         name = self.file.name
         if self.file.parent != self.git_dir or not name.endswith(".lock"):
             return None
@@ -155,8 +154,7 @@ class StagingArea:
             return entries
 
     def reload(self) -> None:
-        """Read git's index again if it changed. ``holds`` uses the one that was read last, because it is called
-        often."""
+        """Read git's index again if it changed. ``holds`` is called often, and uses the one that was read last."""
         try:
             self.current()
         except GitError:

@@ -332,8 +332,7 @@ class Repository:
         return is_here or (self._is_set("core.sparsecheckout") and self.entry(path) is not None)
 
     def _last_moves(self, head: str, paths: set[str]) -> dict[str, str]:
-        """Path -> the file that the change which removed it has instead, ``""`` for none. The first change is that of
-        the work tree."""
+        """Path -> the file that the change which removed it has instead, ``""`` for none. The work tree comes first."""
         from pygit2.enums import DiffFind, DiffOption
 
         entries = self._trees.entries(self._commit(head)[2], paths)
@@ -452,8 +451,7 @@ class Repository:
 
     @cached_property
     def _shared_rules(self) -> tuple[Path, ...]:
-        """Files whose ignore rules hold for the whole work tree: the user's, and the repository's, which counts
-        more."""
+        """Files whose ignore rules hold for the whole work tree: the user's, then the repository's, which win."""
         own = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
         user = Path(self.configured("core.excludesfile") or f"{own}/git/ignore").expanduser()
         return self.root / user, self.common_dir / "info/exclude"
@@ -485,8 +483,7 @@ class Repository:
             )
 
     def rule_files(self, prefix: str) -> tuple[Path, ...]:
-        """Files outside the folder, existing or not, that ``is_ignored`` and ``clean`` depend on, without the user's
-        global configuration."""
+        """Files outside the folder, existing or not, that ``is_ignored`` and ``clean`` depend on, but the user's."""
         folders = [self.root]
         for part in Path(prefix).parts:
             folders.append(folders[-1] / part)

@@ -222,8 +222,7 @@ def diff_command(a: str, b: str, as_json: bool) -> int:
 
 ATTRIBUTES_FILE = ".gitattributes"
 DRIVERS, AGENTS_DRIVER = "-text diff=anvil merge=anvil", "merge=anvil-agents"
-"""Of an index, and of a file with the pointer of ``anvil agents``. ``-text``: git never converts line endings in an
-index."""
+"""Of an index, and of a file with the pointer of ``anvil agents``. ``-text``: git converts no line endings in it."""
 
 
 def attribute_line(path: str, attributes: str = DRIVERS) -> str:

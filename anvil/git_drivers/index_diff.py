@@ -1,5 +1,4 @@
-"""The difference between two indexes: pages and sections that were added, changed, moved or removed, as values and as
-text."""
+"""The difference between two indexes: pages and sections that were added, changed, moved or removed; as text, too."""
 
 from __future__ import annotations
 

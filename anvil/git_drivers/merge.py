@@ -9,7 +9,7 @@ from pathlib import Path
 from anvil.build.builder import build
 from anvil.build.report import BuildReport
 from anvil.documents import document_source
-from anvil.documents.document_source import decoded, refusal
+from anvil.documents.document_source import refusal
 from anvil.embedding.provider import EmbeddingProvider
 from anvil.git.repository import Repository
 from anvil.index_file import verify
@@ -18,7 +18,6 @@ from anvil.index_file.manifest_keys import OPTIONAL_SETTINGS, SETTINGS, recalled
 from anvil.index_file.reader import Reader
 from anvil.live import site_view
 from anvil.requests import BuildRequest
-from anvil.text import includes
 from anvil.values import Document, KnownTimes, Progress, Scan, Skipped, silent
 
 
@@ -100,13 +99,7 @@ class _Merged:
         reason = refusal(data, len(data))
         if reason is not None:
             return Skipped(path, reason)
-        return Document(
-            path=path,
-            blob_id=blob,
-            text=decoded(data),
-            size=len(data),
-            fingerprint=includes.NOT_FOLLOWED if includes.may_include(data) else "",  # so the next check says: stale
-        )
+        return document_source.page(path, blob, data, "", None)  # with includes, the next check says: stale
 
     def last_modified(self, paths: Collection[str], known: KnownTimes, since: str | None) -> dict[str, str]:
         return {path: self._time(path) for path in paths}

@@ -68,6 +68,7 @@ def assess(
         if not isinstance(copy.reader, Reader):
             raise ConfigError("The impact of a change needs an index file. Name one with --index.")
         mode: Mode = "keyword" if copy.provisional else "hybrid"  # to embed all pages takes minutes
+        notes += [copy.refused] if copy.refused else []
         docs = IndexedPages(copy.reader)
         named = names.read(change.code)
         collected: list[Evidence] = []

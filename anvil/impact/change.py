@@ -1,5 +1,4 @@
-"""The change that is examined: of the work tree, of what is staged, or a diff from a file or standard input; and which
-of its files are code."""
+"""The change that is examined: of the work tree, what is staged, or a diff; and which of its files are code."""
 
 from __future__ import annotations
 
@@ -91,7 +90,7 @@ _TEST = lazy_pattern(
     r"(?:^|/)(?:test_[^/]*|conftest|[^/]*(?:[_.-](?:tests?|spec|bench)))\.\w+$|(?:Test|Tests|Spec)\.(?:java|kt|cs|scala)$"
 )
 _OTHER = lazy_pattern(
-    r"(?i)(?:^|/)(?:node_modules|vendor|third[-_]?party|dist|\.git|\.github|\.circleci|\.gitlab|\.vscode|\.idea|\.changeset)/|"
+    r"(?i)(?:^|/)(?:node_modules|vendor|third[-_]?party|dist|\.[^/]+)/|"
     r"(?:^|/)(?:package-lock\.json|pnpm-lock\.yaml|yarn\.lock|[^/]*\.lock|go\.sum|[^/]*\.min\.(?:js|css)|[^/]*\.map|"
     r"[^/]*\.snap|\.git(?:ignore|attributes|modules)|\.mailmap|\.git-blame-ignore-revs|\.editorconfig|"
     r"\.pre-commit-config\.yaml|anvil(?:-tests)?\.toml|license[^/]*|codeowners)$|"

@@ -35,8 +35,7 @@ class SectionLine(NamedTuple):
 
 
 class IndexedPages:
-    """The pages of an index file, or of a copy in memory. ``passages``: their number. ``titles``: path -> title of each
-    page, by path."""
+    """The pages of an index file, or of a copy in memory. ``passages``: their number. ``titles``: path -> title."""
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
@@ -88,11 +87,6 @@ class IndexedPages:
         return self._sections[document]
 
 
-def page_words(path: str) -> list[str]:
-    """The words of a page's path, in lower case."""
-    return [word.lower() for word in lexicon.words(posixpath.splitext(path)[0])]
-
-
 # How much a way of naming says, 0 to 1. Guesses; ``benchmarks/impact.py`` measures them.
 AS_WRITTEN, RESPELLED, BY_WORDS, PLAIN_WORD = 1.0, 0.8, 0.35, 0.12
 """A name as the code writes it; with other separators or case (``max_size`` for ``--max-size``); as words of a
@@ -131,8 +125,7 @@ def collect(
     docs: IndexedPages,
     search: Callable[[str], Sequence[Hit]],
 ) -> Iterator[Evidence]:
-    """The evidence that needs no history. ``code`` and ``tests``: the changed paths, those with the most changed lines
-    first."""
+    """The evidence that needs no history. ``code`` and ``tests``: the changed paths, the most changed ones first."""
     yield from of_names(named.names, docs)
     yield from of_texts(named.texts, docs)
     yield from of_paths(code, docs)
@@ -320,7 +313,7 @@ def of_paths(files: Sequence[str], docs: IndexedPages) -> Iterator[Evidence]:
     path_words = _PathWords(docs)
     for file in files[:MAX_LINKED_FILES]:
         stem = _stem(file)
-        if stem not in USUAL_STEMS:
+        if stem not in _USUAL:
             for path in stems.get(stem, ()):
                 strength = 1.0 / len(stems[stem])
                 yield Evidence("same name", path, None, strength, f"is called like {file}", None, stem)
@@ -338,7 +331,7 @@ class _PathWords:
     """The words of the paths of all pages, each with how much it says."""
 
     def __init__(self, docs: IndexedPages) -> None:
-        words = {path: {_singular(word) for word in page_words(path)} for path in docs.titles}
+        words = {path: {_singular(word) for word in lexicon.path_words(path).lower().split()} for path in docs.titles}
         frequency = Counter(word for own in words.values() for word in own)
         # the inverse document frequency of a word: one that all paths have, such as "docs", says nothing
         self._value = {word: math.log((len(words) + 1) / (count + 0.5)) for word, count in frequency.items()}
@@ -349,8 +342,7 @@ class _PathWords:
                 self._pages[word].append(path)
 
     def shares(self, words: Collection[str]) -> dict[str, float]:
-        """Page -> the share of the words of its path that are among ``words``, each by how rare it is; pages with
-        any."""
+        """Page -> the share of its path's words that are among ``words``, by how rare each is; pages with any."""
         both: dict[str, float] = defaultdict(float)
         for word in sorted(set(words)):
             for path in self._pages.get(word, ()):
@@ -361,10 +353,6 @@ class _PathWords:
 def _stem(path: str) -> str:
     """The name of a file without its ending and marks."""
     return "".join(naming.parts(posixpath.splitext(posixpath.basename(path))[0]))
-
-
-USUAL_STEMS = frozenset("index readme main mod lib init utils util types config common core base app".split())  # noqa: SIM905
-"""Names of files that say nothing."""
 
 
 def _singular(word: str) -> str:
@@ -401,18 +389,14 @@ def _spellings(file: str) -> Iterator[tuple[str, float, str]]:
     parts = file.split("/")
     stem, _ = posixpath.splitext(file)
     yield file, FULL_PATH, "the file"
-    is_usual = posixpath.splitext(parts[-1])[0].lower() in _USUAL_FILES
-    if len(parts) > 2 and not (is_usual and parts[-2] in _USUAL_FOLDERS):
+    is_usual = posixpath.splitext(parts[-1])[0].lower() in {*_USUAL, "cli", "config", "package", "setup"}
+    if len(parts) > 2 and not (is_usual and parts[-2] in _USUAL):
         yield "/".join(parts[-2:]), TWO_PARTS, "the file"
     if len(parts) > 1 and "." in parts[-1] and not is_usual:
         yield parts[-1], BASENAME, "the file"
     module = stem.removesuffix("/__init__").removeprefix("src/").removeprefix("lib/")
     if "/" in module and file.endswith(".py"):
         yield module.replace("/", "."), MODULE, "the module"
-
-
-_USUAL_FOLDERS = frozenset({"src", "lib", "app", "cmd", "pkg"})
-_USUAL_FILES = frozenset("__init__ index main mod lib readme setup package cli utils types config".split())  # noqa: SIM905
 
 
 def of_history(history: History, docs: IndexedPages) -> Iterator[Evidence]:
@@ -433,6 +417,6 @@ def of_history(history: History, docs: IndexedPages) -> Iterator[Evidence]:
 _USUAL = frozenset(
     """
     src lib libs app apps pkg packages crates internal cmd main index mod init __init__ core common utils util helpers
-    types impl java python go rust js ts com org io net
+    types impl base readme java python go rust js ts com org io net
     """.split()  # noqa: SIM905 - a list of quoted words is not read
 )

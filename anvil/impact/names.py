@@ -18,7 +18,8 @@ from anvil.impact.change import FileChange, Hunk, Line
 from anvil.impact.values import PublicKind
 from anvil.text.query import compound_parts, words
 
-NameKind = Literal[PublicKind, "class", "function", "constant", "identifier", "word"]
+NameKind = Literal[PublicKind, "definition", "identifier", "word"]
+"""``definition``: of a function, class or constant."""
 How = Literal["removed", "renamed", "value", "added", "touched", "near"]
 """How a name changed. ``value``: its default, or another literal beside it. ``touched``: a line with it. ``near``: a
 line next to it, or the function that it names."""
@@ -56,23 +57,16 @@ _ASSIGNED = lazy_pattern(
 _ROUTE = lazy_pattern(r"/[\w.~:@$*<>{}\[\]/-]+")
 # The patterns fit many languages at once. One that fits by mistake costs little: no page has such a name.
 # "def f", "pub(crate) async fn f", "func (s *Server) Serve", "export default class App"
-_DEFINITION = lazy_pattern(
+_MODIFIERS = (
     r"^\s*(?:(?:export|default|pub(?:\([^)]*\))?|public|private|protected|internal|static|final|abstract|async|unsafe|"
-    r"const|override|virtual|inline|extern|open|sealed|data|declare|suspend|@\w+)\s+)*"
-    r"(?:(?P<function>def|function|fn|func|fun|sub|proc|macro_rules!|defn|defp)\s+(?:\([^)]*\)\s*)?|"
-    r"(?P<class>class|struct|enum|trait|interface|type|object|module|record|union|protocol)\s+)"
-    r"(?P<name>[A-Za-z_$][\w$!?]*)"
+    r"override|virtual|inline|extern|open|sealed|data|declare|suspend|@\w+|#define|val|var|let|const|mut)\s+)"
 )
-# "export const LIMIT = 3", "#define LIMIT 3", "static final int LIMIT = 3"
-_CONSTANT = lazy_pattern(
-    r"^\s*(?:(?:export|pub(?:\([^)]*\))?|public|private|protected|static|final|#define|val|var|let|const)\s+)+"
-    r"(?:mut\s+)?(?:[\w<>\[\]]+\s+)?(?P<name>[A-Za-z_$][\w$]*)\s*(?:[:=(]|\s\S)"
+_DEFINITION = lazy_pattern(
+    rf"{_MODIFIERS}*(?:def|function|fn|func|fun|sub|proc|macro_rules!|defn|defp|class|struct|enum|trait|interface|type|"
+    r"object|module|record|union|protocol)\s+(?:\([^)]*\)\s*)?(?P<name>[A-Za-z_$][\w$!?]*)"
 )
-# "public static Map<String, User> load(": languages that have the type in front
-_METHOD = lazy_pattern(
-    r"^\s*(?:(?:public|private|protected|static|final|abstract|async|override|virtual|inline)\s+)+"
-    r"[\w<>\[\],.?&*:]+\s+(?P<name>[A-Za-z_]\w*)\s*\("
-)
+# "export const LIMIT = 3", "#define LIMIT 3", "static final int LIMIT = 3", "public static Map<String, User> load("
+_MEMBER = lazy_pattern(rf"{_MODIFIERS}+(?:[\w<>\[\],.?&*:]+\s+){{0,4}}(?P<name>[A-Za-z_$][\w$]*)\s*(?:[:=(]|\s\S)")
 # "pub name: String", "readonly name?: string"
 _FIELD = lazy_pattern(
     r"^\s*(?:(?:pub(?:\([^)]*\))?|readonly|public|private|protected)\s+)?[\"']?(?P<name>[A-Za-z_][\w-]*)[\"']?\??\s*:\s*\S"
@@ -171,13 +165,8 @@ class _Spot(NamedTuple):
 HOW_ORDER: tuple[How, ...] = ("removed", "renamed", "value", "added", "touched", "near")
 """The first is kept of a name that changed in several ways."""
 KIND_WEIGHT: dict[NameKind, float] = {
-    "flag": 1.0,
-    "variable": 1.0,
-    "route": 1.0,
-    "setting": 0.9,
-    "class": 0.9,
-    "function": 0.9,
-    "constant": 0.8,
+    **dict.fromkeys(("flag", "variable", "route"), 1.0),
+    **dict.fromkeys(("setting", "definition"), 0.9),
     "word": 0.8,
     "identifier": 0.7,
 }
@@ -330,12 +319,8 @@ def _public_readings(text: str, strings: Sequence[str]) -> Iterator[tuple[str, N
 
 def _definition(text: str) -> tuple[str, NameKind, bool] | None:
     """What a line of code defines, by the first pattern that fits, the surest first."""
-    if (definition := _DEFINITION.match(text)) is not None:
-        return definition["name"], "function" if definition["function"] else "class", True
-    if (method := _METHOD.match(text)) is not None:
-        return method["name"], "function", True
-    if (constant := _CONSTANT.match(text)) is not None:
-        return constant["name"], "constant", True
+    if (definition := _DEFINITION.match(text) or _MEMBER.match(text)) is not None:
+        return definition["name"], "definition", True
     if (field := _FIELD.match(text)) is not None:
         return field["name"], "setting", False
     return None
@@ -387,9 +372,7 @@ def _shape(line: str) -> str:
     return " ".join(_IDENTIFIER.sub("@", _LITERAL.sub("@", _plain(line))).split())
 
 
-_TOKEN = lazy_pattern(
-    r'"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'|`[^`\n]*`|[A-Za-z_$][\w$]*(?:-[A-Za-z][\w-]*)?|\b\d[\w.]*\b'
-)
+_TOKEN = lazy_pattern(f"{_LITERAL.pattern}|{_IDENTIFIER.pattern}")
 
 
 def _bare(literal: str) -> str:

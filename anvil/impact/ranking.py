@@ -60,8 +60,7 @@ CHANGE_WEIGHTS: dict[ChangeFeature, float] = {
     "prose": 1.2,
 }
 """Feature of a change -> what it adds to them. A logistic regression over 897 commits of 29 projects, each with and
-without its title, by ``benchmarks/impact.py --unsorted --fit``. ``breaking`` and ``public name gone`` are too rare to
-be fitted, and set by hand."""
+without its title, by ``benchmarks/impact.py --unsorted --fit``. ``breaking`` and ``public name gone`` are by hand."""
 MAX_SECTIONS_OF_PAGE = 3
 """Sections of a page that are named."""
 SECTION_FLOOR = 0.6
@@ -228,8 +227,7 @@ def title_features(title: str) -> dict[ChangeFeature, float]:
 
 
 def file_features(code: Sequence[str], tests: int) -> dict[ChangeFeature, float]:
-    """The features of the changed files. ``code``: path of each file of code. ``tests``: number of changed files of
-    tests."""
+    """The features of the changed files. ``code``: path of each file of code. ``tests``: number of files of tests."""
     return {
         "tests": tests / (tests + len(code)) if code else 0.0,
         "surface files": float(any(_SURFACE.search(path) for path in code)),

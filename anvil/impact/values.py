@@ -54,8 +54,7 @@ PublicKind = Literal["flag", "variable", "setting", "route"]
 
 @dataclass(frozen=True, slots=True)
 class Undocumented:
-    """A public name that the change adds and no page has. ``path`` and ``line``: where the code adds it, from the
-    repository's root."""
+    """A public name that the change adds and no page has. ``path``, from the repository's root, has it at ``line``."""
 
     kind: PublicKind
     name: str

@@ -210,8 +210,7 @@ def _mkdocs(files: FileTree, folder: str, names: Mapping[str, bool]) -> SiteRule
 
 
 def _mkdocs_rules(files: FileTree, folder: str, content: str, whole: list[dict[str, Any]]) -> SiteRules:
-    """The rules of a site whose pages are in ``content``. ``whole``: its configurations, of which the first with a key
-    counts."""
+    """The rules of a site with pages in ``content``. ``whole``: its configurations; the first with a key counts."""
 
     def first(key: str) -> Any:
         return next((config[key] for config in whole if config.get(key) is not None), None)
@@ -467,5 +466,4 @@ _READERS: tuple[tuple[Generator, Callable[[FileTree, str, Mapping[str, bool]], S
     ("hugo", _hugo),
     ("unknown", _mdbook),
 )
-"""In the order in which they are asked of a folder. VitePress goes first, because only its own sites have a folder
-``.vitepress``."""
+"""In the order in which they are asked of a folder: only sites of VitePress have a folder ``.vitepress``."""

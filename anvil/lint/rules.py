@@ -46,8 +46,7 @@ _START_PAGES = frozenset({"index", "readme", "_index", "summary", "404", "home",
 _SHOWN_BY_GITHUB = frozenset({"license", "contributing", "code_of_conduct", "security", "support", "governance"})
 """Names of pages of a repository to which GitHub's own pages link."""
 _CONTRIBUTORS = ("ALL-CONTRIBUTORS-LIST:START", "ALL-CONTRIBUTORS-LIST:END")
-"""Around the table of contributors that a bot writes. Its links to anchors such as ``#code-ada`` lead nowhere by
-design."""
+"""Around the table of contributors that a bot writes, whose links such as ``#code-ada`` lead nowhere by design."""
 _NUMBER = re.compile(r"_(?=\d+$)")
 """What Python-Markdown puts before the number of an anchor that is taken, GitHub ``-``. Of a site of MkDocs with a
 function of its own for anchors, letters and their case are like those of GitHub, or stay as they are."""
@@ -95,8 +94,7 @@ class LintReport:
 
 
 class Issue(NamedTuple):
-    """A problem: the page, a line of its file, and a message. ``whole``: it is about the page as a whole. ``seen``: the
-    built site shows it."""
+    """A problem: page, line of its file, and message. ``whole``: about the page itself. ``seen``: in the built site."""
 
     path: str
     line: int

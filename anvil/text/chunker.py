@@ -216,8 +216,7 @@ def _pieces(text: str, block: Block, limit: int) -> list[tuple[int, int]]:
 
 
 def _line_borders(text: str, block: Block) -> tuple[list[int], list[int]]:
-    """Offsets after each line of ``block``; and after its blank lines outside fences, before its items, and before
-    options in fences."""
+    """Offsets after each line of ``block``; after blank lines outside fences, before items and options in fences."""
     lines: list[int] = []
     paragraphs: list[int] = []
     fence = ""
@@ -247,8 +246,7 @@ def _last(borders: Sequence[int], after: int, upto: int) -> int | None:
 
 
 def _safe(text: str, at: int, cut: int) -> int:
-    """``cut`` or a position shortly before it that is not within CR LF, a letter with its marks, a surrogate pair or an
-    emoji."""
+    """``cut`` or a position shortly before it, not within CR LF, a letter with marks, a surrogate pair or an emoji."""
     # The emoji of a family with skin tones has eleven code points. Of longer runs of marks, the end is cut off.
     for candidate in range(cut, max(at, cut - 12), -1):
         before, char = text[candidate - 1], text[candidate]

@@ -141,8 +141,7 @@ def _best_cut(content: str, tokens: Sequence[int], low: int, high: int, target: 
 
 
 def _border_kind(before: str, after: str) -> int:
-    """3: end of a line, 2: of a sentence, 1: of a word, 0: within a word. ``before``: the text since the token
-    before."""
+    """3: end of a line, 2: of a sentence, 1: of a word, 0: within a word. ``before``: text since the last token."""
     # Borders before items, options and rows were tried: vectors find as much then, and hybrid search less. The numbers
     # are in docs/performance-method.md, "Single flags and options".
     bare = before.rstrip()

@@ -63,19 +63,13 @@ _ARGUMENT = lazy_pattern(r"""(?:(\w+)\s*=\s*)?(?:"([^"]*)"|'([^']*)'|`([^`]*)`)"
 _LINES = lazy_pattern(r"\b(?:ln|lines)[:\[]\s*([\d:,\s-]+)\]?")
 _SECTION_MARK = lazy_pattern(r"-+8<-+[ \t]+\[[ \t]*(start|end)[ \t]*:[ \t]*([\w-]+)[ \t]*\]")
 _REGION = lazy_pattern(r"^\s*(?://|/\*|<!--|#|--|;|%|::|REM\b)?\s*#?(?:pragma\s+)?(end)?region\b[ \t]*([\w*-]*)", re.I)
-# Options of literalinclude that choose lines, and those that change only how they look. With any other, such as
-# ``pyobject``, the lines are not known without Sphinx.
-_LITERAL = frozenset({"lines", "start-line", "end-line", "start-after", "end-before", "start-at", "end-at"})
-_LOOKS = frozenset(
-    """
-    language linenos lineno-start lineno-match emphasize-lines caption name class dedent force encoding tab-width
-    """.split()  # noqa: SIM905 - a list of quoted words is not read
-)
+_ONLY_SPHINX = frozenset({"pyobject", "diff", "prepend", "append"})
+"""Options of literalinclude with which the lines are not known without Sphinx. Others choose lines by numbers or texts,
+or change only how they look."""
 
 
 class IncludedFile(NamedTuple):
-    """A file of the repository: its git blob id (empty when there is none that may be read), and its text if it is
-    one that can be included."""
+    """A file of the repository: its git blob id, empty if none may be read, and its text if that can be included."""
 
     id: str
     text: str | None
@@ -107,8 +101,7 @@ class Expanded:
 
 
 def is_private(path: str) -> bool:
-    """Whether a page may never show this file of its repository through a link or an include: hidden names (except
-    ``.github``), and keys."""
+    """Whether a page may never show this file by a link or an include: hidden names, but for ``.github``, and keys."""
     names = path.split("/")
     return any(name[:1] == "." and name != ".github" for name in names) or _KEYS.search(names[-1]) is not None
 
@@ -271,7 +264,7 @@ class _Expansion:
 
     def _literal(self, path: str, options: Sequence[str], indent: str, fenced: bool) -> list[str] | None:
         options_by_name = {option[1]: option[2] for line in options if (option := _option(line))}
-        if options_by_name.keys() - _LITERAL - _LOOKS:
+        if options_by_name.keys() & _ONLY_SPHINX:
             return None
         lines = self._read(path, lambda file_lines: _literal_lines(file_lines, options_by_name))
         language = options_by_name.get("language")

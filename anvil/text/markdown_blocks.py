@@ -397,8 +397,7 @@ _lock = threading.Lock()
 
 
 def _interrupts(rows: Sequence[str], index: int, but: Any = None) -> bool:
-    """Whether the line at ``index``, which is not blank, begins a block that may end a paragraph; ``but``: not of this
-    kind."""
+    """Whether the line at ``index``, not blank, begins a block that may end a paragraph, of any kind but ``but``."""
     line = rows[index]
     if line.lstrip(" ")[0] in _STARTING and (kind := _interrupting_kind(line)) is not None and kind is not but:
         return True

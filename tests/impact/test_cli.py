@@ -86,6 +86,11 @@ def test_a_large_folder_without_an_index_is_searched_by_words(root: Path) -> Non
     assert built.stdout == by_words.stdout and (root / "docs/.anvil/index.db").exists()
 
 
+def test_it_says_why_an_index_cannot_be_written(root: Path) -> None:
+    write(root / "docs/.anvil", "")  # a file, where the folder of the index belongs
+    assert "docs/.anvil cannot be made" in program("impact", cwd=root, code=1).stderr
+
+
 def test_arguments_that_contradict_each_other(root: Path) -> None:
     assert "Give one of them" in complaint("impact", "--staged", "--base", "main", cwd=root, code=2)
     assert "Give one of them" in complaint("impact", "--json", "--github", cwd=root, code=2)

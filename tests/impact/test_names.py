@@ -42,7 +42,7 @@ def test_a_default_that_changes_is_another_value_of_what_its_line_names() -> Non
 def test_removed_and_added_names() -> None:
     found = read("-def old_thing():\n-    legacy_call()\n+class NewThing:\n+    fresh_call()")
     assert (how(found)["old_thing"], how(found)["NewThing"]) == ("removed", "added")
-    assert (name(found, "old_thing").kind, name(found, "NewThing").kind) == ("function", "class")
+    assert (name(found, "old_thing").kind, name(found, "NewThing").kind) == ("definition", "definition")
 
 
 def test_a_line_that_moves_is_edited_only() -> None:
@@ -63,18 +63,18 @@ def test_what_is_near_a_change() -> None:
         ("const dir = process.env.APP_CACHE_DIR", "a.ts", "APP_CACHE_DIR", "variable"),
         ('@app.get("/api/v1/items/{id}")', "a.py", "/api/v1/items/{id}", "route"),
         ('r.HandleFunc("/healthz", check)', "a.go", "/healthz", "route"),
-        ("func (s *Server) ListenAndServe() error {", "a.go", "ListenAndServe", "function"),
-        ("pub(crate) async fn fetch_all(x: u8) {", "a.rs", "fetch_all", "function"),
-        ("export interface BuildOptions {", "a.ts", "BuildOptions", "class"),
-        ("public static List<String> readLines(File f) {", "A.java", "readLines", "function"),
+        ("func (s *Server) ListenAndServe() error {", "a.go", "ListenAndServe", "definition"),
+        ("pub(crate) async fn fetch_all(x: u8) {", "a.rs", "fetch_all", "definition"),
+        ("export interface BuildOptions {", "a.ts", "BuildOptions", "definition"),
+        ("public static List<String> readLines(File f) {", "A.java", "readLines", "definition"),
         ('    #[arg(long = "no-cache", env = "X_NO_CACHE")]', "a.rs", "--no-cache", "flag"),
         ('    cmd.Flags().StringVar(&out, "output-dir", "", "where")', "a.go", "--output-dir", "flag"),
         ('    MaxSize int `yaml:"max_size"`', "a.go", "max_size", "setting"),
         ("retry_count: 3", "defaults.yaml", "retry_count", "setting"),
         ("[tool.limits]", "a.toml", "tool.limits", "setting"),
         ('  "maxDepth": 5,', "a.json", "maxDepth", "setting"),
-        ("#define MAX_BUFFER 10", "a.h", "MAX_BUFFER", "constant"),
-        ("export const defaultTimeout = 5", "a.ts", "defaultTimeout", "constant"),
+        ("#define MAX_BUFFER 10", "a.h", "MAX_BUFFER", "definition"),
+        ("export const defaultTimeout = 5", "a.ts", "defaultTimeout", "definition"),
     ],
 )
 def test_kinds_of_names_in_several_languages(line: str, path: str, text: str, kind: str) -> None:
