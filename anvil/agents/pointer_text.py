@@ -212,7 +212,6 @@ def topics(pages: Iterable[tuple[str, str]]) -> str:
 
 
 def cut_between_words(text: str, chars: int) -> str:
-    """``text``, cut between words to at most ``chars`` characters."""
     if len(text) <= chars:
         return text
     head = text[: chars - 1]

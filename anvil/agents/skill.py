@@ -53,7 +53,6 @@ def skill_name(project: str) -> str:
 
 
 def front_matter(name: str, docs: str) -> str:
-    """The front matter of the skill of a repository."""
     return _front_matter(name, _description("this repository" if docs == "." else f"the folder {docs[:200]}"))
 
 

@@ -209,7 +209,6 @@ class _Links:
         self._dead: set[str] = set()
 
     def of_page(self, path: str) -> Callable[[str], str | None]:
-        """The function that gives the targets of the page at ``path``."""
         folder = posixpath.dirname(self._files[path])
 
         def link(target: str) -> str | None:

@@ -73,7 +73,6 @@ DEPS_PREFIX = "anvil-deps-1-"
 
 
 def branch_key(name: str) -> str:
-    """A branch as a part of a cache key."""
     return f"{_id(name)}-"
 
 

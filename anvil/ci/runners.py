@@ -67,7 +67,6 @@ class Runner:
         self._summary = summary
 
     def line(self, text: str) -> None:
-        """Print a line in the log."""
         self._say(visible(text))
 
     def annotate(self, level: Level, message: str, file: str | None = None, line: int | None = None) -> None:
@@ -81,7 +80,6 @@ class Runner:
             self.annotate(*note)
 
     def output(self, values: Mapping[str, str]) -> None:
-        """Set values for later steps."""
         if self._output:
             _append(self._output, "".join(entry(name, value) for name, value in values.items()))
 

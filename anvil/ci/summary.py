@@ -16,6 +16,7 @@ from anvil import wording
 from anvil.build.report import BuildReport
 from anvil.ci.runners import visible
 from anvil.dependencies.values import DocsReport
+from anvil.doc_tests import suite_report
 from anvil.formats.characters import backticks
 from anvil.git_drivers.index_diff import IndexDifference, PageChange
 from anvil.impact.values import AffectedSection, Impact
@@ -85,7 +86,6 @@ def way_out(contents: Contents, quoted: Callable[[str], str]) -> str:
 
 
 def failure(message: str) -> str:
-    """The summary of a run that failed."""
     return f"## Documentation index: failed\n\n{code(message, 1000)}\n"
 
 
@@ -297,14 +297,8 @@ def questions_headline(report: TestReport) -> str:
 def render_questions(report: TestReport, since: str | None, pages_url: str | None) -> str:
     """A section for the summary, in Markdown. ``since``: the branch that it is compared with; ``pages_url``: the
     address of the pages' folder, with a slash at its end."""
-    judged = sum(outcome.status in ("pass", "fail") for outcome in report.outcomes)
-    wanted = "" if report.min_hit is None else f" At least {report.min_hit:.0%} must be."
     rank = "" if report.mrr is None else f" Mean reciprocal rank {report.mrr:.2f}."
-    passed = judged - len(report.failed)
-    parts = [
-        f"## Questions: {_escaped(questions_headline(report))}",
-        f"**{passed} of {counted(judged, 'question', 'are')} answered as expected ({report.hit:.1%}).**{wanted}{rank}",
-    ]
+    parts = [f"## Questions: {_escaped(questions_headline(report))}", f"**{suite_report.sums(report)}**{rank}"]
     comparison = report.comparison
     if comparison is not None:
         parts += [*_comparison(comparison, since, pages_url)]

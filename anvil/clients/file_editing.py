@@ -33,14 +33,6 @@ _LAST_COMMA = re.compile(r'("(?:[^"\\]|\\.)*")|,(?=\s*[\]}])', re.DOTALL)
 _SPACE = re.compile(r"[ \t\r\n]*")
 
 
-def _loads_json(text: str) -> Any:
-    return json.loads(_plain(text))
-
-
-def _dumps_json(key: str, name: str, value: Any) -> str:
-    return json.dumps({key: {name: value}}, indent=2) + "\n"
-
-
 def _put_json(text: str, key: str, name: str, value: Any) -> str:
     start = _skip(_plain(text), 0)
     members, _ = _members(_plain(text), start)
@@ -60,7 +52,6 @@ def _plain(text: str) -> str:
 
 
 def _skip(plain: str, at: int) -> int:
-    """The position after white space."""
     match = _SPACE.match(plain, at)
     return match.end() if match else at
 
@@ -165,10 +156,6 @@ def _loads_yaml(text: str) -> Any:
     return {} if value is None else value
 
 
-def _dumps_yaml(key: str, name: str, value: Any) -> str:
-    return _yaml({key: {name: value}})
-
-
 def _put_yaml(text: str, key: str, name: str, value: Any) -> str:
     """An entry is put in the place of the old one, else as the first."""
     newline = "\r\n" if "\r\n" in text else "\n"
@@ -176,7 +163,7 @@ def _put_yaml(text: str, key: str, name: str, value: Any) -> str:
     lines += "\n" if lines and not lines.endswith("\n") else ""
     head = re.search(rf"^{re.escape(key)}:(?:[ \t]*(?:\{{\}}|~|null))?([ \t]*(?:#.*)?)\n", lines, re.MULTILINE)
     if head is None:
-        return (lines + _dumps_yaml(key, name, value)).replace("\n", newline)
+        return (lines + _yaml({key: {name: value}})).replace("\n", newline)
     above, below = f"{lines[: head.start()]}{key}:{head[1]}\n", lines[head.end() :]
     first = re.match(r"(?:[ \t]*(?:#.*)?\n)*( +)[^ #\n]", below)
     indent = first[1] if first else "  "
@@ -194,7 +181,11 @@ def _yaml(value: Any) -> str:
 
 
 EDITORS: Mapping[Format, Editor] = {
-    "json": Editor(_loads_json, _dumps_json, _put_json),
+    "json": Editor(
+        lambda text: json.loads(_plain(text)),
+        lambda key, name, value: json.dumps({key: {name: value}}, indent=2) + "\n",
+        _put_json,
+    ),
     "toml": Editor(_loads_toml, _dumps_toml, _put_toml),
-    "yaml": Editor(_loads_yaml, _dumps_yaml, _put_yaml),
+    "yaml": Editor(_loads_yaml, lambda key, name, value: _yaml({key: {name: value}}), _put_yaml),
 }

@@ -74,7 +74,6 @@ def client_files(project: Path) -> Iterator[tuple[str, ClientFile]]:
 
 
 def present_clients(project: Path) -> list[str]:
-    """The names of the clients that this project or this user has."""
     return [name for name, client in CLIENTS.items() if any(_located(sign, project).exists() for sign in client.signs)]
 
 

@@ -209,7 +209,6 @@ _WORDS = {
 
 
 def _print(reports: Sequence[DocsReport], explain: bool, as_json: bool, quiet: bool) -> int:
-    """Print what was done; the exit code."""
     failed = any(report.outcome == "failed" for report in reports)
     if as_json:
         output.print_json({"failed": failed, "packages": reports})

@@ -98,7 +98,6 @@ def path(cache: FetchedCache, entry: LockedDocs) -> Path:
 
 
 def pages(path: Path) -> int:
-    """The number of pages in an index."""
     with verify.open_checked(path) as reader:
         return reader.counts()["documents"]
 

@@ -81,7 +81,6 @@ class DocsFinder(contextlib.AbstractContextManager["DocsFinder"]):
 
     @property
     def attempts(self) -> tuple[Attempt, ...]:
-        """What was tried for the last package."""
         return tuple(self._log.attempts)
 
     def __exit__(self, *_: object) -> None:
@@ -116,7 +115,6 @@ class DocsFinder(contextlib.AbstractContextManager["DocsFinder"]):
         return self._found(docs)
 
     def _forget(self) -> None:
-        """Begin with another package."""
         self._log.clear()
         self._notes, self._doubts = [], []
 

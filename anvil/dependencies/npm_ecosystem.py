@@ -233,7 +233,6 @@ class NodeModules:
         return of_npm(package), files
 
     def unlocked(self, named: Collection[str], locked: Collection[str]) -> list[Dependency]:
-        """Those that the project names and no lockfile has."""
         versions = {name: self._version(name) for name in named if name not in locked}
         return [Dependency("npm", name, version, True, self.place) for name, version in versions.items() if version]
 
@@ -248,7 +247,6 @@ class NodeModules:
 
 
 def installed(base: Path) -> NodeModules:
-    """The packages that are installed in the project in ``base``."""
     return NodeModules(base)
 
 

@@ -13,7 +13,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, Any, NamedTuple
 
 from anvil.dependencies import ecosystems, package_registry
 from anvil.dependencies.attempts import AttemptLog
@@ -97,8 +97,9 @@ class Packages:
         if package.archive is None:
             raise NotFound("the registry has no wheel of it")
         packed, name = self._downloaded(package.archive, folder), package.archive.name
-        paths = sorted(archive_members(packed, name))
-        return PackageFiles(paths, lambda wanted: read_archive(packed, name, wanted, MAX_INSTALLED_BYTES))
+        return PackageFiles(
+            archive_members(packed, name), lambda wanted: read_archive(packed, name, wanted, MAX_INSTALLED_BYTES)
+        )
 
     def _downloaded(self, file: PackageArchive, folder: Path) -> Path:
         """The file of an archive, once for each folder."""
@@ -234,10 +235,10 @@ def download(
         raise ArtifactRejected(f"{archive.name} is refused: its bytes are not those that the registry names.")
 
 
-def archive_members(path: Path, name: str) -> dict[str, int]:
-    """Path -> bytes of the files in an archive. ``name`` tells its format. Raises :class:`ArtifactRejected`."""
+def archive_members(path: Path, name: str) -> list[str]:
+    """The paths of the files in an archive. ``name`` tells its format. Raises :class:`ArtifactRejected`."""
     with _refusing(name):
-        return {member: size for member, size, _ in _walk(path, name)}
+        return sorted(member for member, _, _ in _walk(path, name))
 
 
 def read_archive(path: Path, name: str, wanted: Iterable[str], max_bytes: int) -> dict[str, bytes]:
@@ -255,7 +256,6 @@ def read_archive(path: Path, name: str, wanted: Iterable[str], max_bytes: int) -
 
 @contextmanager
 def _refusing(name: str) -> Iterator[None]:
-    """Raise :class:`ArtifactRejected` for an archive that cannot be read."""
     try:
         yield
     except (*DAMAGED, tarfile.TarError) as error:
@@ -266,33 +266,11 @@ def _refusing(name: str) -> Iterator[None]:
         raise ArtifactRejected(f"The archive {name} is refused: it is damaged.") from None
 
 
-Member = tuple[str, int, Callable[[], bytes]]
-"""The path and size of a file, and a function that reads it before the next one is asked for."""
-
-
-def _walk(path: Path, name: str) -> Generator[Member, None, None]:
-    return _walk_zip(path) if name.endswith((".whl", ".zip")) else _walk_tar(path)
-
-
-def _walk_zip(path: Path) -> Generator[Member, None, None]:
-    with zipfile.ZipFile(path) as archive:
-        seen = set()
-        for member in archive.infolist():
-            kind = stat.S_IFMT(member.external_attr >> 16)
-            if member.is_dir() or kind not in (0, stat.S_IFREG) or not _is_plain(member.filename):
-                continue  # links and paths that lead out are not documentation
-            if member.filename in seen:
-                raise WrongArchive(f"it has {member.filename[:80]!r} twice")
-            seen.add(member.filename)
-            yield member.filename, member.file_size, partial(_unzipped, archive, member)
-
-
-def _unzipped(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
-    with archive.open(member) as packed:
-        return packed.read(member.file_size)  # without a number, all is unpacked before the rest is dropped
-
-
-def _walk_tar(path: Path) -> Generator[Member, None, None]:
+def _walk(path: Path, name: str) -> Generator[tuple[str, int, Callable[[], bytes]], None, None]:
+    """The path and size of each file, and a function that reads it before the next one is asked for."""
+    if name.endswith((".whl", ".zip")):
+        yield from _walk_zip(path)
+        return
     count = unpacked = 0
     # As a stream: each member is unpacked once, in order, and nothing goes back in the file.
     with tarfile.open(path, "r|gz", tarinfo=_limited_headers()) as archive:
@@ -302,7 +280,25 @@ def _walk_tar(path: Path) -> Generator[Member, None, None]:
                 raise WrongArchive("it unpacks to too much")
             if member.isreg() and _is_plain(member.name):
                 inside = member.name.partition("/")[2] or member.name  # npm puts all into one folder
-                yield inside, member.size, partial(_unpacked, archive, member)
+                yield inside, member.size, partial(_content, archive.extractfile, member, member.size)
+
+
+def _walk_zip(path: Path) -> Generator[tuple[str, int, Callable[[], bytes]], None, None]:
+    with zipfile.ZipFile(path) as archive:
+        seen = set()
+        for member in archive.infolist():
+            kind = stat.S_IFMT(member.external_attr >> 16)
+            if member.is_dir() or kind not in (0, stat.S_IFREG) or not _is_plain(member.filename):
+                continue  # links and paths that lead out are not documentation
+            if member.filename in seen:
+                raise WrongArchive(f"it has {member.filename[:80]!r} twice")
+            seen.add(member.filename)
+            yield member.filename, member.file_size, partial(_content, archive.open, member, member.file_size)
+
+
+def _content(opened: Callable[[Any], IO[bytes] | None], member: object, size: int) -> bytes:
+    file = opened(member)
+    return b"" if file is None else file.read(size)  # without a number, all of a ZIP is unpacked before the rest is cut
 
 
 def _limited_headers() -> type[tarfile.TarInfo]:
@@ -324,11 +320,6 @@ def _limited_headers() -> type[tarfile.TarInfo]:
             return header
 
     return Header
-
-
-def _unpacked(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
-    file = archive.extractfile(member)
-    return file.read() if file is not None else b""
 
 
 def _is_plain(name: str) -> bool:

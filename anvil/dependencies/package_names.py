@@ -19,12 +19,10 @@ _REQUEST = re.compile(rf"(?:(?P<ecosystem>{'|'.join(ECOSYSTEMS)}):)?(?P<name>@?[
 
 
 def is_name(ecosystem: Ecosystem, name: object) -> bool:
-    """Whether ``name`` can be the name of a package."""
     return isinstance(name, str) and bool(ECOSYSTEMS[ecosystem].name.fullmatch(name))
 
 
 def is_version(version: object) -> bool:
-    """Whether ``version`` can be the version of a package."""
     return isinstance(version, str) and bool(_VERSION.fullmatch(version))
 
 

@@ -68,7 +68,6 @@ def direct_names(ecosystem: Ecosystem, name: str, text: str, place: str) -> set[
 
 @contextmanager
 def _refusing(place: str, advice: str) -> Iterator[None]:
-    """One error for all that is wrong in a text."""
     try:
         yield
     except (ValueError, RecursionError) as error:

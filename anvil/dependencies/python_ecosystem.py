@@ -201,7 +201,6 @@ def release(http: HttpClient, registry: Registry, name: str, version: str) -> Re
 
 
 def urls_of(metadata: str) -> ProjectUrls:
-    """The addresses in a ``METADATA`` file."""
     message = email.parser.HeaderParser().parsestr(metadata[:MAX_METADATA_CHARS])
     labelled = [tuple(map(str.strip, str(line).partition(",")[::2])) for line in message.get_all("Project-URL") or ()]
     labelled += [("home", str(line)) for line in message.get_all("Home-page") or ()]

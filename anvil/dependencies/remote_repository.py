@@ -41,27 +41,43 @@ _NO_MEMORY = ("out of memory", "cannot allocate memory")
 _TAG_LINE = re.compile(r"([0-9a-f]{40}|[0-9a-f]{64})\trefs/tags/([^\x00-\x20\x7f]+?)(\^\{\})?")
 _LOCAL = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES")
 """Variables of a hook that would lead git to another repository."""
-_NO_SPACE = ("no space left", "disk quota exceeded")
-_NEEDS_CREDENTIALS = (
-    "authentication failed",
-    "could not read username",
-    "could not read password",
-    "permission denied",
-    "returned error: 401",
-    "http 401",
+_FAILURES: tuple[tuple[str, type[FetchError], str], ...] = (
+    (
+        "no space left|disk quota exceeded",
+        FetchError,
+        "The disk is full: git cannot write to {folder}, where it keeps what it fetches from {url}. Free some space, "
+        "or set TMPDIR to a folder on another disk.",
+    ),
+    (
+        "authentication failed|could not read (?:username|password)|permission denied|returned error: 401|http 401",
+        FetchError,
+        "{url} needs credentials. Give them to git (git credential, or an SSH key).",
+    ),
+    (
+        "returned error: 403|http 403",
+        FetchError,
+        "{url} refuses access (status 403). Give git credentials that may read it (git credential, or an SSH key), and "
+        "check that no proxy forbids it.",
+    ),
+    (
+        "could not resolve host|failed to connect|timed out|connection refused|no route to host|network is unreachable",
+        Unreachable,
+        "{url} cannot be reached. Check the network.",
+    ),
+    (
+        "early eof|transfer closed|hung up|rpc failed|returned error: (?:5|429)",
+        Unreachable,
+        "{url} broke off, or has an error. Try again later.",
+    ),
+    ("transport .*not allowed", FetchError, "{url} cannot be used: the protocols that are allowed are {protocols}."),
+    (
+        "not found|does not exist|does not appear to be a git",
+        FetchError,
+        "There is no repository at {url}. Check the address.",
+    ),
 )
-_REFUSED = ("returned error: 403", "http 403")
-_UNREACHABLE = (
-    "could not resolve host",
-    "failed to connect",
-    "timed out",
-    "connection refused",
-    "no route to host",
-    "network is unreachable",
-)
-_BROKEN_OFF = ("early eof", "transfer closed", "hung up", "rpc failed", "returned error: 5", "returned error: 429")
-"""Words of git's messages, in the order in which they are looked for: after a full disk or a refusal git also says that
-the server hung up, and a failed connection is also one that hung up."""
+"""Words of git's messages -> the error, in the order in which they are looked for: after a full disk or a refusal git
+also says that the server hung up, and a failed connection is also one that hung up."""
 # No setting of the user's and no file of the repository may start a program or another request. Redirects are followed
 # before, with a check of each host (:func:`checked`).
 _SETTINGS = {
@@ -165,7 +181,6 @@ class RemoteRepository:
         )
 
     def tree(self) -> dict[str, Entry]:
-        """All files of the commit, by path."""
         return self.repository().tree(self._commit, ".")
 
     def fetch_blobs(self, ids: Iterable[str]) -> None:
@@ -180,7 +195,6 @@ class RemoteRepository:
             self._absent.difference_update(wanted)
 
     def has(self, blob: str) -> bool:
-        """Whether a blob of the commit is here."""
         return blob not in self._absent
 
     def repository(self) -> Repository:
@@ -257,30 +271,12 @@ class RemoteRepository:
 
     def _error(self, text: str) -> FetchError:
         """What git's message means. It may contain the URL, so it is not passed on as it is."""
-        lowered = text.lower()
         # what the server wrote may have any words in it, such as those of a full disk, which would be its own
-        own_words = "\n".join(line for line in lowered.splitlines() if not line.startswith("remote:"))
-        if any(sign in own_words for sign in _NO_SPACE):
-            return FetchError(
-                f"The disk is full: git cannot write to {self.folder.parent}, where it keeps what it fetches from "
-                f"{self.shown}. Free some space, or set TMPDIR to a folder on another disk."
-            )
-        if any(sign in own_words for sign in _NEEDS_CREDENTIALS):
-            return FetchError(f"{self.shown} needs credentials. Give them to git (git credential, or an SSH key).")
-        if any(sign in own_words for sign in _REFUSED):
-            return FetchError(
-                f"{self.shown} refuses access (status 403). Give git credentials that may read it (git credential, or "
-                "an SSH key), and check that no proxy forbids it."
-            )
-        if any(sign in lowered for sign in _UNREACHABLE):
-            return Unreachable(f"{self.shown} cannot be reached. Check the network.")
-        if any(sign in lowered for sign in _BROKEN_OFF):
-            return Unreachable(f"{self.shown} broke off, or has an error. Try again later.")
-        if "not allowed" in lowered and "transport" in lowered:
-            allowed = self._protocols.replace(":", ", ")
-            return FetchError(f"{self.shown} cannot be used: the protocols that are allowed are {allowed}.")
-        if "not found" in lowered or "does not exist" in lowered or "does not appear to be a git" in lowered:
-            return FetchError(f"There is no repository at {self.shown}. Check the address.")
+        own_words = "\n".join(line for line in text.lower().splitlines() if not line.startswith("remote:"))
+        values = {"url": self.shown, "folder": self.folder.parent, "protocols": self._protocols.replace(":", ", ")}
+        for words, error, message in _FAILURES:
+            if re.search(words, own_words):
+                return error(message.format(**values))
         last = next((line for line in reversed(text.splitlines()) if line.startswith("fatal:")), "").strip()
         reason = re.sub(r"\S*://\S*", self.shown, last.removeprefix("fatal:").strip())[:200]
         return FetchError(f"git cannot fetch from {self.shown}{f' ({reason})' if reason else ''}. Check the address.")

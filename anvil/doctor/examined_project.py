@@ -108,7 +108,6 @@ class ExaminedProject:
         return installation.line([*installation.spelled(), *words, *named])
 
     def build(self, *words: str) -> str:
-        """The command that builds this index."""
         return self.anvil("build", *words, options=("--docs", "--index", "--config", "--provider"))
 
     def at(self, folder: Path, command: str) -> str:

@@ -152,7 +152,6 @@ def _version(distribution: str) -> str | None:
 
 
 def _brief(error: Exception) -> str:
-    """The first line of an error's message."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
 
 

@@ -49,7 +49,6 @@ def clients(project: ExaminedProject) -> Iterator[Finding]:
 
 
 def _init(project: ExaminedProject, name: str, *more: str) -> str:
-    """The command that puts the server into a client's file."""
     options = () if (project.base / CONFIG_NAME).is_file() else ("--docs",)
     return project.at(project.base, project.anvil("init", "--client", name, *more, options=options))
 
@@ -229,7 +228,6 @@ def _let_in(project: ExaminedProject, tracked: TrackedIndex) -> str:
 
 
 def _install_hooks(project: ExaminedProject, root: Path) -> str:
-    """The command that sets up pre-commit in this clone."""
     if shutil.which("pre-commit"):
         return project.at(root, "pre-commit install")
     run = installation.line([sys.executable, "-m", "pre_commit", "install"])
