@@ -144,7 +144,7 @@ class Library(contextlib.AbstractContextManager["Library"]):
             still_wanted()
             if self._reader is None:
                 self._reader = LibraryReader(open_file(self.path, self._manifest()))
-            with guarded(self._reader.connection, self.path), reading(self._reader.connection):
+            with guarded(self.path), reading(self._reader.connection):
                 yield self._reader
 
     @contextlib.contextmanager
@@ -153,7 +153,7 @@ class Library(contextlib.AbstractContextManager["Library"]):
         with self._write_lock:
             if self._writer is None:
                 self._writer = LibraryWriter(open_file(self.path, self._manifest()))
-            with guarded(self._writer.connection, self.path):
+            with guarded(self.path):
                 yield self._writer
 
     def _manifest(self) -> dict[str, str]:
@@ -208,7 +208,7 @@ class Library(contextlib.AbstractContextManager["Library"]):
                     else f"{file} is neither a file nor a folder. Name one."
                 )
             format_of(kind, options)  # before the file is read
-            status = file.stat()  # before it is read: a change meanwhile is then noticed
+            status = file.stat()
             self._ensure_size(status.st_size, f"{file} has")
             digest = safe_files.sha256(file)
         except OSError as error:
@@ -216,10 +216,9 @@ class Library(contextlib.AbstractContextManager["Library"]):
 
         def parts() -> Iterator[DocumentPart]:
             yield from self.converter.parts(file, kind, file_name(source))
-            try:
-                is_same = _state(file.stat()) == _state(status)
-            except OSError:
-                is_same = False
+            is_same = False
+            with contextlib.suppress(OSError):
+                is_same = safe_files.sha256(file) == digest
             if not is_same:  # else the new text would be stored with the hash of the old one
                 raise DocumentRejected(f"{file} changed while it was read. Ingest it again.")
 
@@ -467,7 +466,7 @@ class Library(contextlib.AbstractContextManager["Library"]):
         """Where this runs and what it can read; ``check_path``: a path to test."""
         from anvil.library.server_info import library_info
 
-        return library_info(self.path, self.config, self.provider, self.transport, self.list_libraries, check_path)
+        return library_info(self, check_path)
 
     # --- changes -----------------------------------------------------------------------------------------
 
@@ -543,10 +542,6 @@ class Library(contextlib.AbstractContextManager["Library"]):
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _state(status: os.stat_result) -> tuple[int, int]:
-    return status.st_size, status.st_mtime_ns
 
 
 def _skipped(stored: LibraryDocument, given: Mapping[str, Any]) -> Ingested:

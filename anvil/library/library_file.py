@@ -2,8 +2,7 @@
 
 It has the tables of an index and a few of its own (library.sql). In WAL mode readers never wait, and see whole
 documents only. A library can be large and several processes write it, so it is not checked whole at each start. Types,
-ranges and references between tables are checked when rows are read. When reading fails for another reason, the whole
-file is checked, so that the error names the damage.
+ranges and references between tables are checked when rows are read.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from typing import Any, TypeVar
 
 import apsw
 
-from anvil.errors import AnvilError, ArtifactRejected, BuildError, FormatTooNew
+from anvil.errors import ArtifactRejected, BuildError, FormatTooNew
 from anvil.formats.data_formats import is_deep, json_object
 from anvil.index_file import connection as connections
 from anvil.index_file import table_rows
@@ -201,21 +200,23 @@ def metadata(text: str, source: str) -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def guarded(connection: apsw.Connection, path: Path) -> Iterator[None]:
+def guarded(path: Path) -> Iterator[None]:
     """Raise :class:`ArtifactRejected` for errors that damaged rows cause. Other errors pass."""
     try:
         with translated(path):
             yield
-    except AnvilError:
-        raise
-    except (Damage, UnicodeDecodeError) as error:
-        damage = "it has text that is not UTF-8" if isinstance(error, UnicodeError) else str(error)
-        raise _rejected(path, damage) from error
-    except Exception as error:
-        damage = problem(connection) or ""
-        if not damage:
-            raise
-        raise _rejected(path, damage) from error
+    except _DAMAGES as error:
+        raise ArtifactRejected(f"{path} is damaged: {_reason(error)}. {LIBRARY.restore}") from error
+
+
+_DAMAGES = (Damage, ValueError, TypeError, LookupError, ArithmeticError, apsw.Error)
+"""What SQLite, json and numpy raise for values that Anvil never writes."""
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, UnicodeError):
+        return "it has text that is not UTF-8"
+    return str(error) or type(error).__name__
 
 
 def examine(path: Path) -> tuple[dict[str, str], int]:
@@ -228,87 +229,39 @@ def examine(path: Path) -> tuple[dict[str, str], int]:
     log = Path(f"{path}-wal")
     unused = not log.exists() or not log.stat().st_size
     address = f"{connections.uri(path.resolve()).partition('?')[0]}?{'immutable=1' if unused else 'mode=ro'}"
-    with translated(path):
-        flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
-        with contextlib.closing(connections.prepared(apsw.Connection(address, flags=flags))) as handle:
-            check_open(handle, path)
-            verdict = handle.execute("PRAGMA quick_check(1)").get
-            damage = None if verdict == "ok" else str(verdict)
-            with guarded(handle, path):
-                damage = damage or problem(handle)
-                meta = dict(handle.execute("SELECT key, value FROM anvil_meta"))
-                documents = int(handle.execute("SELECT count(*) FROM documents").get)
-    if damage is not None:
-        raise _rejected(path, damage)
-    return meta, documents
-
-
-def problem(connection: apsw.Connection) -> str | None:
-    """What is wrong with the first damaged row; None when no row is damaged."""
-    for table in _TABLES:
-        rule = connections.row_rule(connection, table, any_text=True)
-        if connection.execute(f"SELECT EXISTS (SELECT 1 FROM {table} WHERE NOT ({rule}))").get:
-            return f"a row of {table} has a value of a wrong type"
-        try:
-            for _ in connection.execute(f"SELECT * FROM {table}"):
+    flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+    with guarded(path), contextlib.closing(connections.prepared(apsw.Connection(address, flags=flags))) as handle:
+        check_open(handle, path)
+        verdict = str(handle.execute("PRAGMA quick_check(1)").get)
+        if verdict != "ok":
+            raise Damage(verdict)
+        for table in ("anvil_meta", "documents", "holdings", "chunks", "windows", "labels", "changes"):
+            rule = connections.row_rule(handle, table, any_text=True)
+            if handle.execute(f"SELECT EXISTS (SELECT 1 FROM {table} WHERE NOT ({rule}))").get:
+                raise Damage(f"a row of {table} has a value of a wrong type")
+            for _ in handle.execute(f"SELECT * FROM {table}"):  # its texts are decoded
                 pass
-        except UnicodeDecodeError:
-            return "it has text that is not UTF-8"
-    for damage, query in _DAMAGE:
-        if connection.execute(f"SELECT EXISTS ({query})").get:
-            return damage
-    dimensions = connection.execute("SELECT value FROM anvil_meta WHERE key = 'embedding_dimensions'").get
-    if dimensions is None or not dimensions.isdecimal():
-        return "its manifest has no embedding_dimensions"
-    if dimensions != "0" and connection.execute(f"SELECT EXISTS ({_VECTORS})", (int(dimensions),)).get:
-        return "its vectors are damaged, or belong to no window"
-    return None
+        for damage, query in _STRAY_ROWS:
+            if handle.execute(f"SELECT EXISTS ({query})").get:
+                raise Damage(damage)
+        meta = dict(handle.execute("SELECT key, value FROM anvil_meta"))
+        return meta, int(handle.execute("SELECT count(*) FROM documents").get)
 
 
-def _rejected(path: Path, damage: str) -> ArtifactRejected:
-    return ArtifactRejected(f"{path} is damaged: {damage}. {LIBRARY.restore}")
-
-
-_TABLES = ("anvil_meta", "documents", "holdings", "chunks", "windows", "labels", "changes")
-
-
-_DAMAGE = (
-    (
-        "the metadata of a document is no JSON object",
-        "SELECT 1 FROM documents WHERE CASE WHEN json_valid(metadata) THEN json_type(metadata) <> 'object' ELSE 1 END",
-    ),
+_STRAY_ROWS = (
     (
         "a document has no entry in holdings, or an entry no document",
         "SELECT id FROM documents WHERE id NOT IN (SELECT id FROM holdings) "
         "UNION ALL SELECT id FROM holdings WHERE id NOT IN (SELECT id FROM documents)",
     ),
     (
-        "a document has a number, a passage or a page that none has",
-        f"SELECT 1 FROM holdings WHERE id >> {table_rows.DOCUMENT_BITS} OR chunk_count > {table_rows.most_chunks()} "
-        "UNION ALL SELECT 1 FROM chunks WHERE page > 2147483647",
-    ),
-    (
-        "a passage belongs to no document",
+        "a passage belongs to no document, or is not in the keyword index",
         f"SELECT 1 FROM chunks WHERE document_id IS NOT id >> {table_rows.CHUNK_BITS} "
-        "OR document_id NOT IN (SELECT id FROM documents)",
+        "OR document_id NOT IN (SELECT id FROM documents) OR id NOT IN (SELECT id FROM chunks_fts_docsize)",
     ),
     (
-        "a passage is missing in the keyword index",
-        "SELECT 1 FROM chunks WHERE id NOT IN (SELECT id FROM chunks_fts_docsize)",
+        "a window belongs to no passage",
+        f"SELECT 1 FROM windows WHERE id >> {table_rows.WINDOW_BITS} NOT IN (SELECT id FROM chunks)",
     ),
-    (
-        "a window has no text, or belongs to no passage",
-        f'SELECT 1 FROM windows WHERE "end" < start OR id >> {table_rows.WINDOW_BITS} NOT IN (SELECT id FROM chunks)',
-    ),
-    ("a label is no JSON", "SELECT 1 FROM labels WHERE NOT json_valid(value)"),
 )
 """(damage, a query for the rows that have it)."""
-_VECTOR_GROUP = connections.LARGE.vector_group
-_VECTORS = f"""
-    SELECT 1 FROM vectors_chunks c LEFT JOIN vectors_vector_chunks00 v ON v.rowid = c.chunk_id
-    WHERE c.size <> {_VECTOR_GROUP} OR length(c.validity) <> {_VECTOR_GROUP // 8}
-    OR length(c.rowids) <> {_VECTOR_GROUP * 8} OR length(v.vectors) IS NOT {_VECTOR_GROUP} * ?1
-    UNION ALL SELECT 1 FROM vectors_rowids r WHERE r.chunk_offset NOT BETWEEN 0 AND {_VECTOR_GROUP - 1}
-    OR r.chunk_id NOT IN (SELECT chunk_id FROM vectors_chunks) OR r.rowid NOT IN (SELECT id FROM windows)
-"""
-"""A query for vectors that sqlite-vec did not write, or that belong to no window."""

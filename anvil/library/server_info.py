@@ -6,33 +6,27 @@ from __future__ import annotations
 import getpass
 import os
 import platform
-from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from anvil._version import __version__
-from anvil.embedding.provider import EmbeddingProvider
 from anvil.errors import AnvilError
 from anvil.library import document_formats
 from anvil.library.settings import LibraryOptions
-from anvil.library.values import Libraries, LibraryInfo, LibrarySummary, PathCheck
-from anvil.settings.schema import Config
+from anvil.library.values import LibraryInfo, LibrarySummary, PathCheck
+
+if TYPE_CHECKING:
+    from anvil.library.library import Library
 
 
-def library_info(
-    index: Path,
-    config: Config,
-    provider: EmbeddingProvider,
-    transport: str,
-    list_libraries: Callable[[], Libraries],
-    check_path: str | None,
-) -> LibraryInfo:
-    """All that is known of the process and the library file ``index``. It never fails: its notes say what is not
-    known."""
+def library_info(library: Library, check_path: str | None) -> LibraryInfo:
+    """All that is known of the process and the library's file. It never fails: its notes say what is not known."""
+    config, provider, transport = library.config, library.provider, library.transport
     formats = document_formats.available(config.table(LibraryOptions))
     summaries: tuple[LibrarySummary, ...] = ()
     notes: tuple[str, ...] = ()
     try:
-        summaries = list_libraries().libraries
+        summaries = library.list_libraries().libraries
     except AnvilError as error:
         notes = (str(error),)
     try:
@@ -47,7 +41,7 @@ def library_info(
         platform=platform.platform(),
         python_version=platform.python_version(),
         cwd=os.getcwd(),
-        index_path=str(index),
+        index_path=str(library.path),
         model_path=model,
         transport=transport,
         note=_note(transport),

@@ -86,8 +86,8 @@ DAMAGES: dict[str, str] = {
     "averages": "UPDATE chunks_fts_data SET block = x'ff' WHERE id = 1",
 }
 """What was done to a library -> the statement that does it."""
-UNSEEN = {"averages", "no windows", "no chunks"}
-"""These make results worse or fewer, and no other."""
+UNSEEN = {"averages", "no windows", "no chunks", "page beyond", "a label no JSON", "vectors of no window"}
+"""These make results worse or fewer, or give a page another number."""
 
 
 @pytest.fixture(scope="module")
