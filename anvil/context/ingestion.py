@@ -17,13 +17,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from anvil.build.report import BuildReport
 from anvil.context.artifacts import ContextFiles, is_within, stored_artifacts
 from anvil.context.settings import TASKMASTER, ContextOptions
 from anvil.context.tasks import METADATA_VERSION, TaskCounts, TaskedDocuments
 from anvil.documents.document_source import is_failure
 from anvil.errors import ArtifactError, BuildError, ConfigError, IndexBusy
-from anvil.formats.data_formats import canonical, json_object
+from anvil.formats.data_formats import json_object
 from anvil.index_file import publish, verify
 from anvil.live.index_location import IndexLocation
 from anvil.requests import BuildRequest
@@ -72,10 +71,7 @@ class Ingestion:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """The last run: its time, the hash of each file (git's blob id), errors, notes and counts.
-
-    The counts are those of the index with this ``digest``.
-    """
+    """The last run: its time, the hash of each file (git's blob id), errors and notes."""
 
     timestamp: str | None = None
     version: int = METADATA_VERSION
@@ -83,11 +79,6 @@ class State:
     errors: tuple[Skipped, ...] = ()
     notes: tuple[str, ...] = ()
     degraded: bool = False
-    digest: str = ""
-    embeddings: int = 0
-    tasks: TaskCounts = field(default_factory=lambda: TaskCounts(0, 0))
-    unmarked: str | None = None
-    """The note on items of task lists with an unknown mark."""
 
 
 class Records:
@@ -117,8 +108,7 @@ class Records:
         try:
             fields = json_object(safe_files.text(self.folder / STATE, MAX_STATE_BYTES)) or {}
             errors = tuple(Skipped(**error) for error in fields["errors"])
-            tasks = TaskCounts(**fields["tasks"])
-            return State(**{**fields, "errors": errors, "notes": tuple(fields["notes"]), "tasks": tasks})
+            return State(**{**fields, "errors": errors, "notes": tuple(fields["notes"])})
         except (OSError, ValueError, KeyError, TypeError):
             return State()
 
@@ -222,48 +212,28 @@ class ContextCorpus:
             if executor.failure is not None:
                 notes = (*notes, f"Vectors are missing; the next run tries again: {executor.failure}")
             timestamp = datetime.now(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-            state = replace(
-                self._counted(report, last),
-                timestamp=timestamp,
-                errors=tuple(skipped for skipped in report.skipped if is_failure(skipped.reason)),
-                notes=notes,
-                degraded=executor.failure is not None,
-            )
-            errors = len(state.errors)
+            with verify.open_checked(self.records.index) as reader:
+                contents, hashes = stored_artifacts(reader, self.options.types, self.options.tasks), reader.blob_ids()
+            failures = tuple(skipped for skipped in report.skipped if is_failure(skipped.reason))
+            degraded = executor.failure is not None
+            state = State(timestamp, hashes=hashes, errors=failures, notes=notes, degraded=degraded)
             run = Ingestion(
                 timestamp=timestamp,
                 outcome=report.outcome,
                 artifacts=report.pages,
                 chunks=report.chunks,
-                embeddings=state.embeddings,
-                tasks=state.tasks,
+                embeddings=contents.embeddings,
+                tasks=contents.counts,
                 **{kind: len(paths) for kind, paths in asdict(report.changes).items()},
-                skipped=len(report.skipped) - errors,
-                errors=errors,
+                skipped=len(report.skipped) - len(failures),
+                errors=len(failures),
                 seconds=round(time.perf_counter() - started, 3),
-                notes=tuple(filter(None, (*state.notes, *report.reasons, state.unmarked))),
+                notes=tuple(filter(None, (*notes, *report.reasons, contents.note()))),
             )
             self.records.write(run, state)
         for skipped in report.skipped:
             warn(skipped)
         return run
-
-    def _counted(self, report: BuildReport, last: State) -> State:
-        """A state with the hashes and counts of the index as it is; those of the last run where nothing changed."""
-        types, marks = self.options.types, self.options.tasks
-        # The index does not depend on them, but its counts do.
-        digest = " ".join([report.digest, canonical(asdict(types)), canonical(asdict(marks))])
-        if report.outcome == "unchanged" and digest == last.digest:
-            return last
-        with verify.open_checked(self.records.index) as reader:
-            contents = stored_artifacts(reader, types, marks)
-            return State(
-                hashes=reader.blob_ids(),
-                digest=digest,
-                embeddings=contents.embeddings,
-                tasks=contents.counts,
-                unmarked=contents.note(),
-            )
 
     def _folder_notes(self) -> Iterator[str]:
         """A note if none of the directories exists."""

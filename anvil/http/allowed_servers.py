@@ -8,7 +8,6 @@ import socket
 import threading
 import urllib.parse
 from collections.abc import Callable, Collection
-from typing import Protocol
 
 from anvil.errors import ConfigError, DocumentRejected, FetchError, Unreachable
 from anvil.settings import index_url
@@ -51,22 +50,6 @@ _WRAPS_IPV4 = tuple(map(ipaddress.ip_network, ("::ffff:0:0/96", "64:ff9b::/96"))
 """Networks with an IPv4 address in the last 32 bits: mapped addresses, and NAT64."""
 
 
-class HttpPolicy(Protocol):
-    """Which URLs and addresses a client can request."""
-
-    uses_environment: bool
-    """Whether proxies and certificates of the environment are used."""
-
-    def check(self, url: str) -> None:
-        """Raise for a URL that is not allowed."""
-
-    def redirect(self, before: str, target: str) -> str:
-        """The URL after a redirect. Raises for a redirect that is not allowed, ValueError for an invalid URL."""
-
-    def resolve(self, host: str, port: int, timeout_s: float) -> str | None:
-        """The address to connect to; None: the HTTP library resolves the name. Raises for one that is not allowed."""
-
-
 class IndexPolicy:
     """The policy for an index that the user named: https, or this machine.
 
@@ -74,12 +57,15 @@ class IndexPolicy:
     """
 
     uses_environment = True
+    """Whether proxies and certificates of the environment are used."""
 
     def check(self, url: str) -> None:
+        """Raise for a URL that is not allowed."""
         if not index_url.is_allowed(url):
             raise FetchError(f"{host_of(url)} can be used over https only. Check the address.")
 
     def redirect(self, before: str, target: str) -> str:
+        """The URL after a redirect. Raises for a redirect that is not allowed, ValueError for an invalid URL."""
         hosts = f"{host_of(before)} to {host_of(target)}".removesuffix(" to ")
         if not index_url.is_allowed(target) or (before.startswith("https:") and not target.startswith("https:")):
             scheme = urllib.parse.urlsplit(target).scheme
@@ -93,6 +79,7 @@ class IndexPolicy:
         return urllib.parse.urlunsplit((parts.scheme, host_of(target), parts.path, parts.query, ""))
 
     def resolve(self, host: str, port: int, timeout_s: float) -> str | None:
+        """The address to connect to; None: the HTTP library resolves the name. Raises for one that is not allowed."""
         return None
 
 
@@ -165,6 +152,10 @@ class DependencyPolicy(IndexPolicy):
         unknown = Unreachable(f"There is no host {host}. Check the network.")
         private = FetchError(f"{host} is in a private network, which a package may not name. {ALLOW_DEPENDENCIES}")
         return _looked_up(host, port, timeout_s, is_public, unknown, private)
+
+
+HttpPolicy = IndexPolicy | DocumentPolicy
+"""Which URLs and addresses a client can request."""
 
 
 def proxy_of(url: str) -> str | None:

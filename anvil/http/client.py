@@ -106,7 +106,8 @@ class Reply:
         and :class:`Unreachable` if it is too slow."""
         import httpx2
 
-        if is_packed(self.headers):
+        # none was asked for: a small body could unpack to a huge one before its size is checked
+        if self.headers.get("content-encoding", "").strip().lower() not in ("identity", ""):
             raise FetchError(f"{self.host} sent a compressed answer although none was asked for. Tell its owner.")
         began, received = time.monotonic(), 0
         try:
@@ -353,14 +354,6 @@ class SocketDeadline:
 
 _MAX_PARSED_CHARACTERS = 500
 """Characters of a header that are parsed. The parser takes quadratic time."""
-
-
-def is_packed(headers: Mapping[str, str]) -> bool:
-    """Whether the body is compressed. ``headers``: a case-insensitive mapping, or one with names in lower case.
-
-    Anvil never asks for compression, because a small body could unpack to a huge one before its size is checked.
-    """
-    return headers.get("content-encoding", "").strip().lower() not in ("identity", "")
 
 
 def content_type(headers: Mapping[str, str]) -> tuple[str, str | None]:

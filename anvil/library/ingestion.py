@@ -14,7 +14,6 @@ import hashlib
 import logging
 import os
 import re
-import stat
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -185,8 +184,6 @@ def prepared(
 # --- folders --------------------------------------------------------------------------------------------------------
 
 MAX_CONCURRENCY = 32
-MAX_PATH_CHARACTERS = 200
-"""Characters of a path that an error shows."""
 PROGRESS_INTERVAL_S = 0.5
 
 
@@ -253,14 +250,13 @@ def existing_folder(path: str) -> Path:
     """The absolute path of a folder. Raises :class:`ConfigError` for a path that is none, or cannot be read."""
     root = path_of(path, "folder")
     try:
-        mode = root.stat().st_mode
-    except (FileNotFoundError, NotADirectoryError):
+        os.scandir(root).close()
+    except FileNotFoundError:
         raise ConfigError(f"There is no folder {root}. Paths are those of the machine that Anvil runs on.") from None
+    except NotADirectoryError:
+        raise ConfigError(f"{root} is not a folder. To take in one file, use ingest_file.") from None
     except OSError as error:
-        shown = root if len(str(root)) <= MAX_PATH_CHARACTERS else f"{str(root)[:MAX_PATH_CHARACTERS]}..."
-        raise ConfigError(f"The folder {shown} cannot be read: {error.strerror or error}. Name another.") from None
-    if not stat.S_ISDIR(mode):
-        raise ConfigError(f"{root} is not a folder. To take in one file, use ingest_file.")
+        raise ConfigError(f"The folder {root} cannot be read: {error.strerror or error}. Name another.") from None
     return root
 
 

@@ -241,6 +241,8 @@ def examine(path: Path) -> tuple[dict[str, str], int]:
                 raise Damage(f"a row of {table} has a value of a wrong type")
             for _ in handle.execute(f"SELECT * FROM {table}"):  # its texts are decoded
                 pass
+        for row in handle.execute("SELECT metadata, file_path FROM documents"):
+            metadata(*row)
         for damage, query in _STRAY_ROWS:
             if handle.execute(f"SELECT EXISTS ({query})").get:
                 raise Damage(damage)

@@ -388,15 +388,6 @@ def declared(data: bytes, size: int) -> bytes:
     return bytes(changed)
 
 
-def bomb() -> bytes:
-    """Sixty megabytes of nothing, in sixty kilobytes."""
-    whole = BytesIO()
-    with zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED) as archive, archive.open("index.db", "w") as file:
-        for _ in range(60):
-            file.write(bytes(1_000_000))
-    return whole.getvalue()
-
-
 def crowd() -> bytes:
     whole = BytesIO()
     with zipfile.ZipFile(whole, "w") as archive:
@@ -427,7 +418,6 @@ def encrypted(data: bytes) -> bytes:
         (lambda files: packed({}), "instead of one index"),
         (lambda files: packed({"o.db": files["index.db"], "o.json": files["index.json"]}), "is of 'index.db'"),
         (lambda files: packed({**files, "index.json": b"{}"}), "is not the manifest of an index"),
-        (lambda files: bomb(), "unpacks to 60,000,000 bytes from"),
         (lambda files: crowd(), "more than an index and its manifest"),
         (lambda files: declared(packed({"index.db": files["index.db"]}), 40_000), "is refused"),
         (lambda files: declared(packed({"index.db": files["index.db"]}), 9_000_000), "is refused"),

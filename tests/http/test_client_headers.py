@@ -58,11 +58,3 @@ def test_a_type_without_end_takes_no_time() -> None:
 )
 def test_when_a_body_was_changed(said: str, when: str | None) -> None:
     assert client.http_date(said) == when
-
-
-@pytest.mark.parametrize(
-    ("said", "packed"),
-    [(None, False), ("", False), ("identity", False), (" Identity ", False), ("gzip", True), ("identity, br", True)],
-)
-def test_whether_a_body_is_compressed(said: str | None, packed: bool) -> None:
-    assert client.is_packed({"content-encoding": said} if said is not None else {}) is packed
