@@ -6,27 +6,33 @@ from __future__ import annotations
 import getpass
 import os
 import platform
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from anvil._version import __version__
+from anvil.embedding.provider import EmbeddingProvider
 from anvil.errors import AnvilError
 from anvil.library import document_formats
 from anvil.library.settings import LibraryOptions
-from anvil.library.values import LibraryInfo, LibrarySummary, PathCheck
-
-if TYPE_CHECKING:
-    from anvil.library.library import Library
+from anvil.library.values import Libraries, LibraryInfo, LibrarySummary, PathCheck
+from anvil.settings.schema import Config
 
 
-def library_info(library: Library, check_path: str | None) -> LibraryInfo:
-    """All that is known of the process and the library's file. It never fails: its notes say what is not known."""
-    config, provider, transport = library.config, library.provider, library.transport
+def library_info(
+    index: Path,
+    config: Config,
+    provider: EmbeddingProvider,
+    transport: str,
+    list_libraries: Callable[[], Libraries],
+    check_path: str | None,
+) -> LibraryInfo:
+    """All that is known of the process and the library file ``index``. It never fails: its notes say what is not
+    known."""
     formats = document_formats.available(config.table(LibraryOptions))
     summaries: tuple[LibrarySummary, ...] = ()
     notes: tuple[str, ...] = ()
     try:
-        summaries = library.list_libraries().libraries
+        summaries = list_libraries().libraries
     except AnvilError as error:
         notes = (str(error),)
     try:
@@ -41,7 +47,7 @@ def library_info(library: Library, check_path: str | None) -> LibraryInfo:
         platform=platform.platform(),
         python_version=platform.python_version(),
         cwd=os.getcwd(),
-        index_path=str(library.path),
+        index_path=str(index),
         model_path=model,
         transport=transport,
         note=_note(transport),
