@@ -7,8 +7,9 @@ import gc
 import os
 import sys
 import threading
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from types import ModuleType
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 import click
@@ -16,7 +17,11 @@ import click
 from anvil.cli import options, output
 from anvil.registry import TOOLSETS
 from anvil.server.security import Access
-from anvil.server.toolset import ServeRequest
+from anvil.server.toolset import RunningToolset, ServeRequest
+
+if TYPE_CHECKING:
+    from anvil.server.logs import ProgressReporter
+    from anvil.server.signals import ShutdownDeadline
 
 
 def names(ctx: click.Context, param: click.Parameter, value: str) -> tuple[str, ...]:
@@ -129,25 +134,11 @@ def command(
     if ui and "docs" not in surface:
         raise click.UsageError("--ui needs the docs surface. Add it: --surface docs,...")
 
-    from anvil.server import logs
-    from anvil.server.logs import ProgressReporter
-    from anvil.server.signals import ShutdownDeadline, exit_on_signal
-    from anvil.server.toolset import open_toolset
-
-    logs.configure(log_level, log_format)
-    given = replace(given, watch=not no_watch)
-    reporter = ProgressReporter()
-    with exit_on_signal(), ShutdownDeadline() as shutdown, contextlib.ExitStack() as stack:
-        running = [stack.enter_context(open_toolset(name, given, reporter)) for name in surface]
+    with _opened(surface, replace(given, watch=not no_watch), log_level, log_format) as (running, reporter, shutdown):
         if text_format == "markdown":
             from anvil.server.docs_toolset import in_markdown
 
             running = [replace(each, toolset=in_markdown(each.toolset)) for each in running]
-        if ui:
-            from anvil.server import playground
-
-            running = [playground.with_playground(toolset) for toolset in running]
-        stack.callback(shutdown.begin)  # entered last, so called first: closing the toolsets is a part of the shutdown
         if given.transport == "stdio":
             from anvil.server import stdio
 
@@ -156,24 +147,50 @@ def command(
             pipe = stdio.StdioPipe.take_over_stdio()
             stdio.serve(running, reporter, pipe, shutdown)
         else:
-            for toolset in running:
-                toolset.target.start(reporter)  # beside the import, which takes longer than to load index and model
-            http_transport = _http_transport()
-            import asyncio
-
-            ready = playground.log_address if ui else None
-            asyncio.run(http_transport.serve(running, reporter, access, given.transport == "sse", ready))
+            _serve_http(running, reporter, access, given.transport == "sse", ui)
 
 
-def _http_transport() -> ModuleType:
-    """:mod:`anvil.server.http_transport`, which imports the SDK: a million objects and no garbage. To look for some
-    takes a tenth of the import."""
+@contextlib.contextmanager
+def _opened(
+    surfaces: Sequence[str], given: ServeRequest, log_level: str, log_format: str = "text"
+) -> Iterator[tuple[list[RunningToolset], ProgressReporter, ShutdownDeadline]]:
+    """The toolsets of a server, open until it ends or gets a signal."""
+    from anvil.server import logs
+    from anvil.server.signals import ShutdownDeadline, exit_on_signal
+    from anvil.server.toolset import open_toolset
+
+    logs.configure(log_level, log_format)
+    reporter = logs.ProgressReporter()
+    with exit_on_signal(), ShutdownDeadline() as shutdown, contextlib.ExitStack() as stack:
+        running = [stack.enter_context(open_toolset(name, given, reporter)) for name in surfaces]
+        stack.callback(shutdown.begin)  # entered last, so called first: closing the toolsets is a part of the shutdown
+        yield running, reporter, shutdown
+
+
+def _serve_http(
+    running: list[RunningToolset],
+    reporter: ProgressReporter,
+    access: Access,
+    sse: bool,
+    ui: bool,
+    ready: Callable[[str], None] | None = None,
+) -> None:
+    for toolset in running:
+        toolset.target.start(reporter)  # beside the import, which takes longer than to load index and model
+    # The import of the SDK makes a million objects and no garbage. To look for some takes a tenth of its time.
     gc.disable()
     try:
         from anvil.server import http_transport
     finally:
         gc.enable()
-    return http_transport
+    import asyncio
+
+    if ui:
+        from anvil.server import playground
+
+        running = [playground.with_playground(toolset) for toolset in running]
+        ready = ready or playground.log_address
+    asyncio.run(http_transport.serve(running, reporter, access, sse, ready))
 
 
 @click.command("ui", epilog="Example: anvil ui --docs docs")
@@ -186,31 +203,19 @@ def ui_command(given: ServeRequest, port: int, no_browser: bool) -> None:
     """Search, read and check the index in your browser, until Ctrl+C. Only this machine can open the page."""
     output.say("Starting the playground.", err=True)  # what it needs takes some seconds to load
 
-    from anvil.server import logs
-    from anvil.server.logs import ProgressReporter
-    from anvil.server.signals import ShutdownDeadline, exit_on_signal
-    from anvil.server.toolset import open_toolset
-
-    logs.configure("warn")
     access = Access(port=port, token=os.environ.get("ANVIL_TOKEN") or None)
-    reporter = ProgressReporter()
 
     def ready(base: str) -> None:
-        home = f"{base}{playground.HOME}"
+        import webbrowser
+
+        from anvil.server.playground import HOME
+
+        home = f"{base}{HOME}"
         # Browsers do not send the part after #. The browser's command line must not contain the token, because other
         # users of the machine can read it. There the page asks for the token.
         output.say(f"{home}#token={quote(access.token, safe='')}" if access.token else home)
         if not no_browser:
             threading.Thread(target=webbrowser.open, args=(home,), daemon=True).start()
 
-    with exit_on_signal(), ShutdownDeadline() as shutdown, open_toolset("docs", given, reporter) as running:
-        running.target.start(reporter)  # beside the imports, as above
-        http_transport = _http_transport()
-        import asyncio
-        import webbrowser
-
-        from anvil.server import playground
-
-        served = playground.with_playground(running)
-        asyncio.run(http_transport.serve([served], reporter, access, ready=ready))
-        shutdown.begin()
+    with _opened(["docs"], given, "warn") as (running, reporter, _):
+        _serve_http(running, reporter, access, sse=False, ui=True, ready=ready)

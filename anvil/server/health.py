@@ -46,24 +46,19 @@ class Health:
         self._asking = asyncio.Lock()
 
     async def answer(self, _: Request) -> JSONResponse:
-        """200 with counts, or 503 with the reason.
-
-        A single toolset's answer is returned as it is. Several are each under their name, with the worst status on top.
-        """
-        async with self._asking:
-            if time.monotonic() >= self._until:
-                self._known = await self._examine()
-                self._until = time.monotonic() + HEALTH_CACHE_S
+        """200 with counts, or 503 with the reason. Several toolsets are each under their name, with the worst status on
+        top."""
         from starlette.responses import JSONResponse
 
+        async with self._asking:
+            if time.monotonic() >= self._until:
+                parts = {toolset.name: await self._part(toolset, bridge) for toolset, bridge in self._parts}
+                worst = max((part["status"] for part in parts.values()), key=STATUSES.index)
+                [self._known, *others] = parts.values()
+                if others:
+                    self._known = {"status": worst, "version": __version__, **parts}
+                self._until = time.monotonic() + HEALTH_CACHE_S
         return JSONResponse(self._known, 503 if self._known["status"] == "error" else 200)
-
-    async def _examine(self) -> Mapping[str, Any]:
-        answers = {toolset.name: await self._part(toolset, bridge) for toolset, bridge in self._parts}
-        if len(answers) == 1:
-            return next(iter(answers.values()))
-        worst = max((answer["status"] for answer in answers.values()), key=STATUSES.index)
-        return {"status": worst, "version": __version__, **answers}
 
     async def _part(self, toolset: Toolset, bridge: ThreadBridge) -> Mapping[str, Any]:
         try:

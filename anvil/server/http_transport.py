@@ -58,15 +58,26 @@ async def serve(
     sse: bool = False,
     ready: Callable[[str], None] | None = None,
 ) -> None:
-    """Serve until a signal. ``ready`` is called with ``http://host:port`` when the server accepts requests; it must not
-    block.
+    """Serve until a signal. ``ready`` is called with ``http://host:port`` when clients can connect; it must not block.
 
     Raises :class:`ConfigError` when the port cannot be used.
     """
     async with contextlib.AsyncExitStack() as stack:
         sock = stack.enter_context(listening(access))
         app = await stack.enter_async_context(running_app(served, reporter, standing=sse))
-        server = _Server(_uvicorn_config(application(app, access, sse)))
+        server = _Server(
+            uvicorn.Config(
+                application(app, access, sse),
+                log_config=None,  # anvil.server.logs configured it
+                access_log=False,
+                server_header=False,
+                timeout_graceful_shutdown=SHUTDOWN_GRACE_S,
+                lifespan="on",  # the SDK's manager of requests runs in it
+                ws="none",
+                http=Connection,
+                backlog=LISTEN_BACKLOG,
+            )
+        )
         loop = asyncio.get_running_loop()
 
         def stop() -> None:
@@ -80,32 +91,12 @@ async def serve(
         stack.enter_context(handling(on_signal))
         name = f"[{access.host}]" if ":" in access.host else access.host
         base = f"http://{name}:{sock.getsockname()[1]}"
-
-        def started() -> None:
-            event(
-                logging.INFO,
-                f"Serving on {base}/{'sse' if sse else 'mcp'}",
-                token="required" if access.token or access.oauth else "none",
-            )
-            if ready is not None:
-                ready(base)
-
-        server.started_up = started
+        sock.listen(LISTEN_BACKLOG)  # who connects from now on is answered as soon as the server runs
+        token = "required" if access.token or access.oauth else "none"
+        event(logging.INFO, f"Serving on {base}/{'sse' if sse else 'mcp'}", token=token)
+        if ready is not None:
+            ready(base)
         await server.serve([sock])
-
-
-def _uvicorn_config(app: ASGIApp) -> uvicorn.Config:
-    return uvicorn.Config(
-        app,
-        log_config=None,  # anvil.server.logs configured it
-        access_log=False,
-        server_header=False,
-        timeout_graceful_shutdown=SHUTDOWN_GRACE_S,
-        lifespan="on",  # the SDK's manager of requests runs in it
-        ws="none",
-        http=Connection,
-        backlog=LISTEN_BACKLOG,
-    )
 
 
 @contextlib.contextmanager
@@ -130,13 +121,6 @@ def listening(access: Access) -> Iterator[socket.socket]:
 
 class _Server(uvicorn.Server):
     """uvicorn without its signal handling, which raises the signal again at its end: the exit code would not be 0."""
-
-    started_up: Callable[[], None]
-    """Called when the server accepts requests."""
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        self.started_up()
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:

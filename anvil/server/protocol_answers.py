@@ -15,7 +15,7 @@ from typing import Any
 from anvil._version import __version__
 from anvil.errors import AnvilError
 from anvil.formats.data_formats import compact, plain
-from anvil.server.logs import timed
+from anvil.server.logs import Send, timed
 from anvil.server.page_resources import SKILLS_EXTENSION, Resources
 from anvil.server.protocol_errors import (
     INVALID_PARAMS,
@@ -210,13 +210,28 @@ MAX_SUBSCRIPTIONS, MAX_STREAMS = 10_000, 64
 """Pages that one connection may subscribe to, and streams of changes at once."""
 
 
-class Connection:
-    """One open connection: the pages that it subscribed to, and its lowest level of log messages. ``send`` sends a
-    notification from any thread; None until the client is ready for them."""
+class Subscriptions:
+    """The pages that a client hears of; ``has_list``: also of added or removed ones. ``meta``: in each notification."""
+
+    def __init__(self, send: Send | None = None, uris: Iterable[str] = (), has_list: bool = True, **meta: Any) -> None:
+        self.send, self.uris = send, set(uris)
+        self._has_list, self._meta = has_list, meta
+
+    def changed(self, uris: Iterable[str], is_listed: bool) -> None:
+        """Tell of changed pages. ``is_listed``: pages were added or removed, so the list changed too."""
+        if self.send is not None:
+            for uri in uris:
+                if uri in self.uris:
+                    self.send("notifications/resources/updated", {"uri": uri, **self._meta})
+            if is_listed and self._has_list:
+                self.send("notifications/resources/list_changed", self._meta)
+
+
+class Connection(Subscriptions):
+    """One open connection, with its lowest level of log messages. ``send`` is None until the client is ready."""
 
     def __init__(self) -> None:
-        self.send: Callable[[str, dict[str, Any]], object] | None = None
-        self._uris: set[str] = set()
+        super().__init__()
         self._level = "info"
 
     def answer(self, method: str, params: dict[str, Any], resources: Resources | None) -> dict[str, Any]:
@@ -228,23 +243,14 @@ class Connection:
             return {}
         uri = member(params, "uri", str)
         if method == "resources/unsubscribe":
-            self._uris.discard(uri)
+            self.uris.discard(uri)
             return {}
         assert resources is not None
         resources.path_of(uri)
-        if len(self._uris) >= MAX_SUBSCRIPTIONS:
+        if len(self.uris) >= MAX_SUBSCRIPTIONS:
             raise ProtocolError(INVALID_REQUEST, "Too many subscriptions on one connection. Unsubscribe from some.")
-        self._uris.add(uri)
+        self.uris.add(uri)
         return {}
-
-    def changed(self, uris: Iterable[str], is_listed: bool) -> None:
-        """Tell of changed pages. ``is_listed``: pages were added or removed, so the list changed too."""
-        if self.send is not None:
-            for uri in uris:
-                if uri in self._uris:
-                    self.send("notifications/resources/updated", {"uri": uri})
-            if is_listed:
-                self.send("notifications/resources/list_changed", {})
 
     def log(self, message: str) -> None:
         """Send a log message of level info, if the client asks for this level."""

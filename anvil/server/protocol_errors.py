@@ -11,7 +11,15 @@ from anvil.server.logs import log
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND = -32700, -32600, -32601
 INVALID_PARAMS, INTERNAL_ERROR = -32602, -32603
 """Error codes of JSON-RPC."""
-_KINDS: dict[type, str] = {str: "a string", dict: "an object", list: "an array"}
+KINDS: dict[type, str] = {
+    str: "a string",
+    bool: "a boolean",
+    int: "an integer",
+    float: "a number",
+    list: "an array",
+    dict: "an object",
+}
+"""Kinds of JSON values, for messages."""
 
 
 class ProtocolError(AnvilError):
@@ -50,5 +58,5 @@ def member(params: Mapping[str, Any], name: str, kind: type, *, optional: bool =
     """A member of a request's parameters; None where it is optional and missing. Raises :class:`ProtocolError`."""
     value = params.get(name)
     if not isinstance(value, kind) and not (optional and value is None):
-        raise ProtocolError(INVALID_PARAMS, f"Invalid request parameters: {name} must be {_KINDS[kind]}.")
+        raise ProtocolError(INVALID_PARAMS, f"Invalid request parameters: {name} must be {KINDS[kind]}.")
     return value

@@ -14,12 +14,12 @@ import os
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from anvil.formats.characters import is_unicode
 from anvil.formats.data_formats import compact, no_constant
-from anvil.server.logs import ProgressReporter, event
+from anvil.server.logs import ProgressReporter, Send, event
 from anvil.server.protocol_answers import (
     MAX_OPEN_REQUESTS,
     MAX_STREAMS,
@@ -28,6 +28,7 @@ from anvil.server.protocol_answers import (
     TOO_MANY_STREAMS,
     Answers,
     Connection,
+    Subscriptions,
     connection_methods,
 )
 from anvil.server.protocol_errors import (
@@ -199,7 +200,7 @@ class Conversation:
         self._is_initialized = False
         self._is_garbled = False
         """Whether the last line was no JSON. Of several, as of a client that sends headers, one is answered."""
-        self._streams: dict[str, _Stream] = {}
+        self._streams: dict[str, Subscriptions] = {}
 
     def run(self) -> None:
         """Answer all lines until the end of input."""
@@ -223,9 +224,8 @@ class Conversation:
     def changed(self, changes: Changes) -> None:
         assert self._answers.resources is not None
         uris, is_listed = self._answers.resources.changed_uris(changes), bool(changes.added or changes.removed)
-        self.connection.changed(uris, is_listed)
-        for stream in list(self._streams.values()):
-            stream.changed(uris, is_listed)
+        for subscriptions in (self.connection, *list(self._streams.values())):
+            subscriptions.changed(uris, is_listed)
 
     def _receive(self, line: bytes) -> None:
         try:
@@ -276,7 +276,7 @@ class Conversation:
             if method == "subscriptions/listen" and self._answers.resources is not None:
                 if len(self._streams) >= MAX_STREAMS:
                     raise ProtocolError(INTERNAL_ERROR, TOO_MANY_STREAMS)
-                self._streams[str(request)] = _Stream(request, params, self._notify)
+                self._streams[str(request)] = _stream(request, params, self._notify)
                 return None
         elif names_revision:
             raise ProtocolError(
@@ -348,27 +348,18 @@ class Conversation:
         self._pipe.offer(_line({"method": method, **({"params": params} if params else {})}))
 
 
-class _Stream:
+def _stream(request: RequestId, params: dict[str, Any], send: Send) -> Subscriptions:
     """A stream of changes, which the client asked for with ``subscriptions/listen``."""
-
-    def __init__(self, request: RequestId, params: dict[str, Any], send: Callable[[str, dict[str, Any]], None]) -> None:
-        wanted = member(params, "notifications", dict)
-        self._meta, self._send = {f"{META}subscriptionId": request}, send
-        self._uris = member(wanted, "resourceSubscriptions", list, optional=True) or []
-        if not all(isinstance(uri, str) for uri in self._uris):
-            raise ProtocolError(INVALID_PARAMS, "Invalid request parameters: resourceSubscriptions must be URIs.")
-        self._is_listed = wanted.get("resourcesListChanged") is True
-        flags = ("toolsListChanged", "promptsListChanged", "resourcesListChanged")
-        honoured: dict[str, Any] = {name: True for name in flags if wanted.get(name) is True}
-        honoured |= {"resourceSubscriptions": self._uris} if self._uris else {}
-        send("notifications/subscriptions/acknowledged", {"notifications": honoured, "_meta": self._meta})
-
-    def changed(self, uris: Sequence[str], is_listed: bool) -> None:
-        for uri in uris:
-            if uri in self._uris:
-                self._send("notifications/resources/updated", {"uri": uri, "_meta": self._meta})
-        if is_listed and self._is_listed:
-            self._send("notifications/resources/list_changed", {"_meta": self._meta})
+    wanted = member(params, "notifications", dict)
+    uris = member(wanted, "resourceSubscriptions", list, optional=True) or []
+    if not all(isinstance(uri, str) for uri in uris):
+        raise ProtocolError(INVALID_PARAMS, "Invalid request parameters: resourceSubscriptions must be URIs.")
+    flags = ("toolsListChanged", "promptsListChanged", "resourcesListChanged")
+    honoured: dict[str, Any] = {name: True for name in flags if wanted.get(name) is True}
+    honoured |= {"resourceSubscriptions": uris} if uris else {}
+    meta = {f"{META}subscriptionId": request}
+    send("notifications/subscriptions/acknowledged", {"notifications": honoured, "_meta": meta})
+    return Subscriptions(send, uris, "resourcesListChanged" in honoured, _meta=meta)
 
 
 def _check_envelope(method: str, params: dict[str, Any], meta: dict[str, Any]) -> None:

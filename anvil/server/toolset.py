@@ -22,6 +22,7 @@ from anvil.formats.data_formats import LEFT_OUT
 from anvil.formats.patterns import lazy_pattern
 from anvil.registry import TOOLSETS, load
 from anvil.requests import OpenRequest
+from anvil.server.protocol_errors import KINDS
 from anvil.values import Progress
 
 if TYPE_CHECKING:
@@ -33,15 +34,7 @@ if TYPE_CHECKING:
 Kind = Literal["string", "integer", "boolean", "object"]
 _TYPES: dict[Kind, type] = {"string": str, "integer": int, "boolean": bool, "object": dict}
 _DIGITS = lazy_pattern(r"[+-]?[0-9]{1,18}")
-_NAMES: dict[type, str] = {
-    str: "a string",
-    bool: "a boolean",
-    int: "an integer",
-    float: "a number",
-    list: "an array",
-    dict: "an object",
-}
-_SCHEMA_TYPES: dict[Any, str] = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
+_SCHEMA_TYPES: dict[Any, str] = {str: "string", int: "integer", float: "number", bool: "boolean"}
 ARRAY_KEY = "result"
 """The key of an array in structured content, which must be an object. The official SDK uses the same key."""
 
@@ -99,8 +92,8 @@ def _value(tool: str, parameter: Parameter, value: Any) -> Any:
         value = value == "true"
     fits = _TYPES[parameter.kind]
     if not isinstance(value, fits) or (fits is int and isinstance(value, bool)):  # True is an int in Python
-        given_type = _NAMES.get(type(value), "that")
-        raise InvalidArguments(f"{parameter.name} of {tool} must be {_NAMES[fits]}, not {given_type}.")
+        given_type = KINDS.get(type(value), "that")
+        raise InvalidArguments(f"{parameter.name} of {tool} must be {KINDS[fits]}, not {given_type}.")
     if parameter.choices and value not in parameter.choices:
         raise InvalidArguments(f"{parameter.name} of {tool} must be one of {', '.join(parameter.choices)}.")
     if isinstance(value, int):
