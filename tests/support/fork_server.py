@@ -396,12 +396,12 @@ def _tests_imported(tests: Sequence[str]) -> Iterator[None]:
     for module in (".".join(file.relative_to(ROOT).with_suffix("").parts) for file in sorted(files)):
         with contextlib.suppress(Exception, pytest.skip.Exception):
             importlib.import_module(module)
-    _fill_tables_of_hypothesis()
+    fill_tables_of_hypothesis()
     yield
     config._ensure_unconfigure()
 
 
-def _fill_tables_of_hypothesis() -> None:
+def fill_tables_of_hypothesis() -> None:
     """Run a property test: the first one makes tables of all characters and of the constants of all modules, which
     takes 5 s in a new checkout. The processes that are forked have them."""
     from hypothesis import given, strategies
