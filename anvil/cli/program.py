@@ -190,6 +190,10 @@ def run(arguments: list[str]) -> int:
             import traceback
 
             output.say(traceback.format_exc(), err=True, nl=False)
+        if isinstance(error, PermissionError) and error.filename is not None:
+            # Any path that is looked at may be in a folder of another user.
+            output.warn(f"{error.filename}: {error.strerror}. Give yourself the right to use it, or name another path.")
+            return ERROR
         details = "" if isinstance(error, AnvilError) else f" ({type(error).__name__}). {UNEXPECTED_ADVICE}"
         output.warn(f"{error}{details}")
         return ERROR

@@ -427,6 +427,8 @@ def _checked(value: Any, kind: Any, dotted: str, origin: str) -> Any:
     if not isinstance(value, plain) or (isinstance(value, bool) and plain is not bool):
         expected = _EXPECTED[plain]
         raise ConfigError(f"{dotted} in {origin} must be {expected}, not {_named(value)}.")
+    if plain is str and "\0" in value:
+        raise ConfigError(f"{dotted} in {origin} has a NUL character. Remove it.")
     return value
 
 

@@ -101,6 +101,7 @@ def test_a_key_like_no_other_lists_those_there_are() -> None:
     [
         ({"docs": 3}, "docs in anvil.toml must be a string, not a number."),
         ({"docs": ["a"]}, "docs in anvil.toml must be a string, not a list."),
+        ({"docs": "a\0b"}, "docs in anvil.toml has a NUL character. Remove it."),
         ({"chunking": 3}, "chunking in anvil.toml must be a table, not a number."),
         (
             {"chunking": {"max_chunk_size": "6000"}},

@@ -166,6 +166,19 @@ def test_a_message_for_agents_names_no_tool_here(work: Path) -> None:
     assert "3 collections cannot answer: a, b, c. 'anvil status' says why." in notes
 
 
+@pytest.mark.parametrize("arguments", [["search", "--docs"], ["build", "--site"], ["search", "--config"]])
+def test_a_folder_of_another_user_is_named_with_what_to_do(work: Path, arguments: list[str]) -> None:
+    closed = work / "closed"
+    closed.mkdir(mode=0o000)
+    if os.access(closed, os.X_OK):
+        pytest.skip("for root and on Windows nothing is closed")
+    by = in_process.program
+    message = complaint(*arguments, closed / "docs", *(["x"] if arguments[0] == "search" else []), cwd=work, by=by)
+    assert message.startswith("anvil: ") and message.endswith(
+        "closed/docs: Permission denied. Give yourself the right to use it, or name another path."
+    )
+
+
 def test_a_broken_configuration_is_an_error(work: Path) -> None:
     (work / "anvil.toml").write_text('dosc = "x"\n')
     assert "Unknown key 'dosc'" in complaint("build", cwd=work)
