@@ -199,13 +199,7 @@ def _finder(config: str | None, quiet: bool) -> Iterator[tuple[DocsFinder, Path]
         yield finder, base
 
 
-_WORDS = {
-    "added": "added",
-    "current": "is up to date",
-    "fetched": "fetched",
-    "updated": "updated",
-    "removed": "removed from anvil.lock",
-}
+_WORDS = {"current": "is up to date", "removed": "removed from anvil.lock"}
 
 
 def _print(reports: Sequence[DocsReport], explain: bool, as_json: bool, quiet: bool) -> int:
@@ -232,7 +226,7 @@ def _print(reports: Sequence[DocsReport], explain: bool, as_json: bool, quiet: b
 
 def _line(report: DocsReport) -> str:
     docs = report.docs
-    line = f"{report.name} {report.version} {_WORDS[report.outcome]}"
+    line = f"{report.name} {report.version} {_WORDS.get(report.outcome, report.outcome)}"
     if docs is None or report.outcome == "removed":
         return f"{line}."
     pages = "" if report.pages is None else f": {counted(report.pages, 'page')}"

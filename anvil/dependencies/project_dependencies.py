@@ -123,13 +123,18 @@ def _of_ecosystem(base: Path, ecosystem: Ecosystem) -> set[Dependency]:
     # On Windows fnmatch.filter() would find names in other letters, which have no reader.
     matches = ([base / name for name in files if fnmatch.fnmatchcase(name, pattern)] for pattern in module.LOCKFILES)
     lockfiles = next(filter(None, matches), [])
-    if not lockfiles and projects:  # that of its workspace
+
+    def locked(path: Path) -> list[Dependency]:
+        text, member = anvil_lock.project_text(path), base.relative_to(path.parent).as_posix()
+        return [] if text is None else parse(ecosystem, path.name, text, str(path), member)
+
+    packages = [each for path in lockfiles for each in locked(path)]
+    if projects:
         above = (folder / name for folder in ecosystems.project_folders(base)[1:] for name in module.LOCKFILES)
-        lockfiles = [path for path in above if path.is_file()][:1]
-    packages: list[Dependency] = []
-    for path in lockfiles:
-        if (locked := anvil_lock.project_text(path)) is not None:
-            packages += parse(ecosystem, path.name, locked, str(path), base.relative_to(path.parent).as_posix())
+        of_workspace = next((locked(path) for path in above if path.is_file()), [])
+        # the tools of a member read the lockfile that names it at the top: one in its own folder is left over
+        if not lockfiles or any(each.direct for each in of_workspace):
+            packages = of_workspace
     elsewhere = {each.name for each in packages if each.elsewhere}
     direct -= {each.name for each in packages if each.version is None} - elsewhere
     packages = [each for each in packages if each.version is not None]

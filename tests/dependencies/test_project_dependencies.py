@@ -289,6 +289,9 @@ def test_a_member_has_its_own_version(tmp_path: Path) -> None:
     }
     files = {"package-lock.json": json.dumps({"packages": lock}), ".git/HEAD": "", "package.json": "{}"}
     member = write(tmp_path, files | {"packages/a/package.json": '{"dependencies": {"semver": "^6"}}'}) / "packages/a"
+    write(
+        member, {"package-lock.json": '{"packages": {"": {}, "node_modules/semver": {"version": "6.0.0"}}}'}
+    )  # left over
     for base, version in ((tmp_path, "7.8.6"), (member, "6.3.2")):
         assert [each.version for each in project_dependencies.dependencies(base) if each.direct] == [version]
 
