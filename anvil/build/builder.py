@@ -185,7 +185,6 @@ def _update(plan: _Plan, writer: Writer, opened: contextlib.ExitStack) -> Indexe
 
 
 def _publish(plan: _Plan, indexer: Indexer, lock: publish.Lock, readers: contextlib.ExitStack) -> BuildReport:
-    """Make the vectors, and put the new file in place."""
     request, reasons = plan.request, plan.reasons
     publication = publish.Publication(indexer.writer, lock)
     publication.write_text()  # before the vectors: the model loads meanwhile, in the thread of _warming

@@ -99,7 +99,6 @@ class MemoryCopy:
 
     @property
     def where(self) -> str:
-        """The place of the index, for messages."""
         return str(self.index)
 
     @property
@@ -305,7 +304,6 @@ class MemoryCopy:
         self.source = self._tree and site_view.view_of(self._tree, artifact)
 
     def _update(self, entries: Mapping[str, str], changes: Changes) -> None:
-        """See :meth:`anvil.build.row_updates.Indexer.update`."""
         assert self.source is not None
         copy = self._writable()
         indexer = self._indexer()

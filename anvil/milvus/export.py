@@ -87,8 +87,6 @@ def export(index: Path, client: Client, progress: Progress = silent, grace: floa
 
 
 class _Export:
-    """The export of one file to one generation."""
-
     def __init__(self, reader: Reader, target: Generation, progress: Progress) -> None:
         self._reader, self._target, self._progress = reader, target, progress
         self._meta, self._counts = reader.meta(), reader.counts()

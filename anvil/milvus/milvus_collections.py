@@ -130,7 +130,6 @@ def collection_schema(kind: str, dimensions: int) -> CollectionSchema:
 
 
 def _indexes(kind: str) -> Any:
-    """The indexes of a collection."""
     from pymilvus import MilvusClient
 
     index_params = MilvusClient.prepare_index_params()
@@ -185,8 +184,6 @@ def drop(client: Client, generation: str) -> None:
 
 
 class Generation:
-    """A generation that is being written."""
-
     def __init__(self, client: Client, name: str, dimensions: int) -> None:
         self.client, self.name = client, name
         self._rows: dict[str, list[Mapping[str, Any]]] = {kind: [] for kind in KINDS}
@@ -212,7 +209,6 @@ class Generation:
             self._send(kind)
 
     def put_json(self, kind: int, number: int, value: Any) -> None:
-        """Add a value of any size as a text."""
         for row, piece in pieces(kind, number, compact(value)):
             self.put("parts", {"id": row, "text": piece, "vector": [0.0, 0.0]})
 

@@ -81,8 +81,6 @@ class MilvusCollection(IndexLocation):
 
 
 class MilvusMemoryCopy(MemoryCopy):
-    """One index in Milvus that is updated from ``source``; see :class:`MemoryCopy`."""
-
     _artifact: MilvusReader | None  # type: ignore[assignment]
     _copy: Overlay | None
 
@@ -243,7 +241,6 @@ class MilvusIndex:
         return milvus_collections.within(None, self.reader.below.path_of.keys() - chosen)
 
     def _over(self, selection: NDArray[np.bool_] | None) -> list[int]:
-        """The selected documents of the overlay."""
         ids = self._ids if selection is None else self._ids[selection]
         return [id_ for id_ in ids.tolist() if self.reader.is_above(id_)]
 

@@ -413,7 +413,6 @@ def _add_to_cache(cache: dict[int, T], new: Mapping[int, T]) -> None:
 
 
 def whole(client: Client, generation: str) -> bool:
-    """Whether a generation is complete."""
     try:
         return MilvusReader(client, generation).whole()
     except ArtifactRejected:

@@ -106,7 +106,6 @@ class Cluster:
             )
 
     def _request(self) -> dict[str, Any]:
-        """The version and the model that each worker must have."""
         model = self._settings.model
         if model and Path(model).expanduser().is_dir():  # workers have another working folder
             model = str(Path(model).expanduser().resolve())
@@ -136,8 +135,6 @@ def _ensure_reachable(address: str) -> None:
 
 
 class _RayProcess:
-    """The process that is connected to the cluster."""
-
     def __init__(self, address: str) -> None:
         self._address = address
         self._timed_out = self._done = False

@@ -30,7 +30,6 @@ CLUSTER_SIZE_INTERVAL_S = 5.0
 
 
 def main() -> None:
-    """Serve one build."""
     messages, answers = take_over_pipes()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # runs ray.shutdown()
     request = next(messages)

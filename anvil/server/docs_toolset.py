@@ -48,8 +48,6 @@ MAX_REPORTED_CHARS = 1000
 
 @dataclass(frozen=True, slots=True)
 class Reported:
-    """The answer to a report."""
-
     status: str
     file_path: str
     problem: str

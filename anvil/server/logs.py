@@ -108,7 +108,6 @@ class JsonLines(logging.Formatter):
 
 
 def level_name(record: logging.LogRecord) -> str:
-    """The name of the level on the command line."""
     return "warn" if record.levelno == logging.WARNING else record.levelname.lower()
 
 

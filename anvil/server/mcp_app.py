@@ -79,7 +79,6 @@ class Unread:
         self._moved = asyncio.Event()
 
     async def send(self, message: Any) -> None:
-        """Send a message, when the client reads."""
         self._waiting += 1
         try:
             await self._stream.send(message)
@@ -188,7 +187,6 @@ class App:
             self._standing.discard(standing)
 
     async def changed(self, changes: Changes) -> None:
-        """Tell the subscribers of pages that changed."""
         if self.answers.resources is None:
             return
         uris, is_listed = self.answers.resources.changed_uris(changes), bool(changes.added or changes.removed)
@@ -200,7 +198,6 @@ class App:
             connection.changed(uris, is_listed)
 
     def log_to_clients(self, message: str) -> None:
-        """Send a message of level info to the connections that ask for this level."""
         for connection in list(self._connections):
             connection.log(message)
 
@@ -273,7 +270,6 @@ class App:
 
 
 def _in_loop(loop: asyncio.AbstractEventLoop, function: Callable[..., object], *arguments: Any) -> None:
-    """Call a function in the event loop, from any thread."""
     with contextlib.suppress(RuntimeError):  # the loop has ended, and with it all connections
         loop.call_soon_threadsafe(function, *arguments)
 

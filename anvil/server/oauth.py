@@ -93,8 +93,6 @@ class OAuthSettings:
 
 
 class TokenGuard:
-    """Decides about access tokens."""
-
     def __init__(self, settings: OAuthSettings) -> None:
         self.settings = settings
         # An issuer that is spelled otherwise, with a final slash or without, is found: its provider then says so.

@@ -44,7 +44,6 @@ def _address(page: PageSummary) -> str:
 
 
 def skill_uri(skill: Skill) -> str:
-    """The URI of a skill's ``SKILL.md``."""
     return f"{SKILL_PREFIX}{skill.name}/SKILL.md"
 
 
@@ -68,7 +67,6 @@ class Resources:
         return bool(self._target.is_several)
 
     def _list(self, params: dict[str, Any]) -> dict[str, Any]:
-        """The pages after the one in the cursor."""
         cursor = member(params, "cursor", str, optional=True)
         pages = sorted(self._target.list_pages().pages, key=_address)
         # The cursor is the last page and not a number: pages may be added and removed between two requests.
@@ -87,7 +85,6 @@ class Resources:
         return _cacheable(resources=resources, **more)
 
     def _templates(self, params: dict[str, Any]) -> dict[str, Any]:
-        """The URI templates of a page and of a section."""
         member(params, "cursor", str, optional=True)
         prefix = f"{COLLECTION_PREFIX}{{collection}}/" if self._is_several else PREFIX
         listed = [
@@ -178,11 +175,9 @@ class Resources:
     # --- skills ----------------------------------------------------------------------------------------------
 
     def _list_skills(self, params: dict[str, Any]) -> dict[str, Any]:
-        """All skills, on one page."""
         return _cacheable(skills=[_entry(skill) for skill in self._target.skills()]) | {"ttlMs": SKILL_TTL_MS}
 
     def _get_skill(self, params: dict[str, Any]) -> dict[str, Any]:
-        """The entry of one skill."""
         return _cacheable(skill=_entry(self._skill(member(params, "uri", str)))) | {"ttlMs": SKILL_TTL_MS}
 
     def _skill(self, uri: str) -> Skill:

@@ -120,7 +120,6 @@ def _status(opened: Anvil, given: dict[str, Any]) -> Any:
 
 
 def _of_one(call: Callable[[Anvil, dict[str, Any]], Any]) -> Endpoint:
-    """An endpoint that answers from the index of one collection."""
     return lambda opened, given: call(_index_of(opened, given.pop("collection", None)), given)
 
 

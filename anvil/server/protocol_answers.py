@@ -76,7 +76,6 @@ class Answers:
             return self.methods[method](params)
 
     def unknown(self, method: str) -> ProtocolError:
-        """The error for a method that there is not."""
         shown = method if len(method) <= MAX_SHOWN_METHOD_CHARS else f"{method[:MAX_SHOWN_METHOD_CHARS]}..."
         message = f"Method not found: {shown!r}. This server answers {', '.join(self.methods)}."
         return ProtocolError(METHOD_NOT_FOUND, message, shown)

@@ -118,7 +118,6 @@ def _read_token(token: str | None, file: str | None) -> str | None:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach a host."""
     address = parsed_address(host)
     return host.lower() == "localhost" or (address is not None and address.is_loopback)
 

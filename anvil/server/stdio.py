@@ -298,7 +298,6 @@ class Conversation:
         return None
 
     def _start(self, request: RequestId, method: str, params: dict[str, Any]) -> None:
-        """Answer a request in a thread."""
         key = str(request)
         if key in self._streams:
             return  # a stream of changes goes on until it is cancelled

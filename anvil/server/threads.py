@@ -44,7 +44,6 @@ class Workers:
         self._threads = self._idle = 0
 
     def submit(self, call: Call) -> None:
-        """Run a call in the next free thread."""
         with self._moved:
             self._waiting.append(call)
             self._moved.notify()

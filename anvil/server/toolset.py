@@ -253,14 +253,11 @@ class Toolset:
 
 @dataclass(frozen=True, slots=True)
 class RunningToolset:
-    """A toolset and its open object."""
-
     toolset: Toolset
     target: Any
 
     @classmethod
     def of(cls, toolset: Toolset, target: Any) -> RunningToolset:
-        """A toolset as it is for this object."""
         return cls(toolset if toolset.configured is None else toolset.configured(toolset, target), target)
 
 
