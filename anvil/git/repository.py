@@ -92,15 +92,6 @@ class Repository:
             raise GitError(f"{broken} is not a complete repository: it has no HEAD. Clone again or remove it.")
         return None
 
-    @classmethod
-    def bare(cls, path: Path) -> Repository | None:
-        """The repository whose own folder is ``path``, without a work tree, for its commits; None for another folder.
-        Raises :class:`GitError` for one that cannot be read."""
-        folder = Path(os.path.realpath(path))
-        if not ((folder / "HEAD").is_file() and (folder / "objects").is_dir()):
-            return None
-        return cls(open_repository(folder), folder)
-
     def relative(self, path: Path) -> str:
         """The path below ``root``, POSIX, ``.`` for the root itself. Raises :class:`SourceError` for another path."""
         try:

@@ -54,7 +54,8 @@ def assess(
     the folder of ``anvil_`` is. Raises :class:`AnvilError`, such as :class:`ConfigError` for a text that is no diff.
     """
     files = parse_diff(diff_text)
-    git, notes = _repository(repository or anvil_.folder)
+    notes: list[str] = []
+    git = _repository(repository or anvil_.folder, notes)
     docs_folder = anvil_.config.docs
     if docs_path is not None:
         docs_folder = docs_path.strip("/")
@@ -153,17 +154,16 @@ class _Change:
         return notes
 
 
-def _repository(folder: Path | None) -> tuple[Repository | None, list[str]]:
-    """The repository of a folder, and a sentence where there is none."""
-    if folder is None:
-        return None, []
+def _repository(folder: Path | None, notes: list[str]) -> Repository | None:
+    """The repository of a folder; a note says why there is none."""
+    git = None
     try:
-        git = Repository.discover(folder) or Repository.bare(folder)
+        git = None if folder is None else Repository.discover(folder)
+        if folder is not None and git is None:
+            notes.append(f"{folder} is in no git repository, so nothing is known of earlier changes.")
     except GitError as error:
-        return None, [f"The history is not read: {error}"]
-    if git is None:
-        return None, [f"{folder} is in no git repository, so nothing is known of earlier changes."]
-    return git, []
+        notes.append(f"The history is not read: {error}")
+    return git
 
 
 def _history(git: Repository, change: _Change, before: str | None, notes: list[str]) -> co_change.History:

@@ -12,7 +12,9 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
+
+from anvil.git.repository import Repository
 
 MAX_STEPS = 2_000
 """Steps of the history that are read."""
@@ -28,16 +30,6 @@ SMALL_FILES, SMALL_PAGES = 5, 3
 """Files and pages of a small step: of a larger one, each pair counts less, by the root of how much larger it is."""
 PRIOR_STEPS = 1.0
 """Steps without any page that each file is thought to have had besides: one joint change alone says little."""
-
-
-class Past(Protocol):
-    """The history of a repository; see :class:`anvil.git.repository.Repository`."""
-
-    def steps(self, start: str, limit: int, paths: Sequence[str]) -> Iterator[tuple[str, tuple[object, ...]]]:
-        """(root tree, id at each path) of commits, the newest first."""
-
-    def changed(self, old: object, new: object) -> set[str]:
-        """The paths in which two folders differ."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +53,7 @@ class History:
     steps: int = 0
 
 
-def read(past: Past, start: str, files: Sequence[str], docs: str, is_page: Callable[[str], bool]) -> History:
+def read(past: Repository, start: str, files: Sequence[str], docs: str, is_page: Callable[[str], bool]) -> History:
     """What the history up to the commit ``start`` says of these files of code, and of the folders that they are in.
 
     ``docs``: the documentation folder from the root, ``""`` for the root itself. ``is_page``: whether a path from that
@@ -108,7 +100,7 @@ class _Step(NamedTuple):
 
 
 def _steps(
-    past: Past, start: str, sources: Sequence[str], docs: str, is_page: Callable[[str], bool]
+    past: Repository, start: str, sources: Sequence[str], docs: str, is_page: Callable[[str], bool]
 ) -> Iterator[_Step]:
     """The steps up to a commit, the newest first. One that changed too much says nothing, and is empty here."""
     paths = [docs, *(source.rstrip("/") for source in sources)]

@@ -221,9 +221,7 @@ class Site:
         for candidate in dict.fromkeys((inside, path)):
             file = posixpath.normpath(join(rules.content, candidate))
             target = self._at_address(candidate, fragment) or self._asset(candidate) or self._at(file, fragment)
-            if target is None and rules.generator in ("vitepress", "docusaurus", "hugo"):
-                target = self._as_page_file(file, fragment)
-            if target is not None:
+            if target := target or self._as_page_file(file, fragment):
                 return target
         if rules.generates or rules.generator in _ADDRESSES_UNKNOWN:
             return UNKNOWN
@@ -260,10 +258,10 @@ class Site:
         is_page = rules.wiki or path.lower().endswith(PAGE_ENDINGS)
         if rules.by_name and is_page and (named := self.named(posixpath.basename(path.rstrip("/")))):
             return LinkTarget("page", named[0], fragment) if len(named) == 1 else UNKNOWN
-        reason = self._absence(page, path, file, link)
+        reason = self._absence(path, file, link)
         return UNKNOWN if reason is None else LinkTarget("missing", "", fragment, reason, file)
 
-    def _absence(self, page: LintPage, path: str, file: str, link: Link) -> str | None:
+    def _absence(self, path: str, file: str, link: Link) -> str | None:
         """What a relative link names that is not there; None where the site may have it all the same."""
         rules = self.rules
         if file.startswith("../") or file == "..":
@@ -278,7 +276,7 @@ class Site:
             return None
         if path.lower().endswith(PAGE_ENDINGS):
             return f"there is no file {self.shown(file)}"
-        if rules.generator == "unknown" or self._is_unknowable(page, path, file):
+        if rules.generator == "unknown" or self._is_unknowable(file):
             return None
         if link.kind in ("image", "html image") or (posixpath.splitext(path)[1] and not path.endswith("/")):
             return f"there is no file {self.shown(file)}"
@@ -302,22 +300,17 @@ class Site:
                 joined = unquote(urljoin(_BASE + form, path)).removeprefix(_BASE).partition("#")[0]
                 if target := self._at_address(joined, fragment):
                     return target
-                if self.rules.generator in ("mkdocs", "hugo", "vitepress"):
-                    content = posixpath.normpath(join(self.rules.content, joined))
-                    if target := self._at(content, fragment) or self._asset(joined):
-                        return target
+                content = posixpath.normpath(join(self.rules.content, joined))
+                if target := self._at(content, fragment) or self._asset(joined):
+                    return target
         is_by_name = self.rules.wiki or self.rules.generator in ("docusaurus", "vitepress", "hugo", "unknown")
         return self._as_page_file(file, fragment) if is_by_name else None
 
-    def _is_unknowable(self, page: LintPage, path: str, file: str) -> bool:
-        """Whether a relative link may lead to a page that only the generator makes."""
-        if self.rules.generator == "github":  # a link without ending to a page: another tool makes the site
-            return self._as_page_file(file, "") is not None
-        if self.rules.generator == "vitepress":
-            folder = posixpath.dirname(posixpath.normpath(join(posixpath.dirname(page.path), path)))
-            names = self.files.names(posixpath.normpath(join(self.files.docs, folder))) or {}
-            return any(name.startswith("[") for name in names)  # a dynamic route
-        return False
+    def _is_unknowable(self, file: str) -> bool:
+        """Whether a relative link may lead to a page that only a generator makes: there is one without its ending, so
+        another tool than GitHub makes the site; or a dynamic route is beside it, such as VitePress' ``[name].md``."""
+        is_of_tool = self.rules.generator == "github" and self._as_page_file(file, "") is not None
+        return is_of_tool or any(name.startswith("[") for name in self.files.names(posixpath.dirname(file)) or ())
 
     def _hugo_reference(self, page: LintPage, written: str) -> LinkTarget:
         """``ref`` and ``relref``: a page by its path from its own folder, from the content, or by its name."""

@@ -45,11 +45,11 @@ def page_of(
     declared, begin = front_matter.split(document.text)
     text = with_images(document.text, images)[begin:]
     metadata = {**declared, **document.metadata}
-    first = markdown_sections.leading_title(text, 0)
+    first = markdown_sections.leading_title(text)
     title = document.title or _text(metadata, "title") or first
     has_heading = first is not None
     # Most pages begin with their title. The others are parsed only if that may tell more.
-    if not has_heading and (not title or markdown_sections.may_have_heading(text, 0, 1)):
+    if not has_heading and (not title or markdown_sections.may_have_h1(text)):
         parsed = document.page or markdown_sections.parse(text)
         headings = ((section.heading_level, section.title) for section in parsed.sections if section.heading_level)
         title = title or page_title(document.path, parsed.title, headings)

@@ -165,8 +165,6 @@ class _Expansion:
     """(path as written, candidates) of files that the present line of the page includes and that do not exist."""
     _unread: dict[str, tuple[str, ...] | None] = field(default_factory=dict)
     """Path as written, of which nothing can be included -> where it was looked for; None: there is a file."""
-    _textless: dict[str, IncludedFile] = field(default_factory=dict)
-    """Path from the repository's root -> what is there, and cannot be included."""
 
     def body(self, text: str, begin: int) -> Expanded:
         """``text`` with what it includes after ``begin``."""
@@ -277,8 +275,7 @@ class _Expansion:
             lines = self._found(path)
             if lines is not None:
                 return choose(lines)
-        candidates = self._unread.get(path)
-        if candidates is not None:
+        if (candidates := self._unread.get(path)) is not None:
             self._absent.append((path, candidates))
         return None
 
@@ -287,12 +284,8 @@ class _Expansion:
         candidates = tuple(self._candidates(path))
         self._unread[path] = candidates  # until one is found: a page may name a missing file a thousand times
         for candidate in candidates:
-            file = self._textless.get(candidate)
-            if file is None:
-                file = self.look(candidate)
-                self.files[candidate] = file.id
-                if file.text is None:
-                    self._textless[candidate] = file
+            file = self.look(candidate)
+            self.files[candidate] = file.id
             if file.id:  # no further place is looked at, even where the file that exists cannot be included
                 self.left -= 1
                 if file.text is None or len(file.text) > self.room:

@@ -10,7 +10,7 @@ import gc
 import re
 from collections.abc import Container, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from anvil.formats.characters import LINE_END, line_starts
 from anvil.formats.patterns import lazy_pattern
@@ -33,11 +33,8 @@ _FIRST_HEADING = lazy_pattern(r"(?:[ \t]*(?:\r\n?|\n))* {0,3}(#[ \t][^\[\r\n]*)(
 _HTML_H1 = lazy_pattern(r"<h1[\s>]", re.I)
 _HTML_H1_END = lazy_pattern(r"</h1\s*>", re.I)
 _ALTERNATIVE_TEXT = lazy_pattern(r"""\salt=(?:"([^"]*)"|'([^']*)')""", re.I)
-_HEADING_SIGNS = {
-    1: re.compile(r"(?:\A|[\r\n])[ \t]*(?:#(?!#)|=+[ \t]*(?:[\r\n]|\Z))"),
-    2: re.compile(r"(?:\A|[\r\n])[ \t]*(?:##(?!#)|-+[ \t]*(?:[\r\n]|\Z))"),
-}
-"""What each heading of these levels has, and some other text, too."""
+_H1_SIGN = lazy_pattern(r"(?:\A|[\r\n])[ \t]*(?:#(?!#)|=+[ \t]*(?:[\r\n]|\Z))")
+"""What each heading of the first level has, and some other text, too."""
 
 
 def parse(text: str, options: Chunking = DEFAULTS) -> ParsedPage:
@@ -51,18 +48,16 @@ def parse(text: str, options: Chunking = DEFAULTS) -> ParsedPage:
         return _parsed(text, options)
 
 
-def leading_title(text: str, begin: int) -> str | None:
-    """The title of a page without one in its front matter, if its text begins with it; None where only :func:`parse`
-    can tell. ``begin``: the offset behind the front matter."""
-    heading = _FIRST_HEADING.match(text, begin)
+def leading_title(text: str) -> str | None:
+    """The title of a page without front matter, if it begins with it; None where only :func:`parse` can tell."""
+    heading = _FIRST_HEADING.match(text)
     title = _name(heading[1], False, ())[0] if heading else ""
     return title if title and title != UNTITLED else None
 
 
-def may_have_heading(text: str, begin: int, level: Literal[1, 2]) -> bool:
-    """Whether a page may have a heading of this level; only :func:`parse` can tell for sure that it has. ``begin``: the
-    offset behind the front matter."""
-    return _HEADING_SIGNS[level].search(text[begin:]) is not None
+def may_have_h1(text: str) -> bool:
+    """Whether a page without front matter may have a heading of level 1; only :func:`parse` can tell that it has."""
+    return _H1_SIGN.search(text) is not None
 
 
 def _parsed(text: str, options: Chunking) -> ParsedPage:

@@ -593,10 +593,3 @@ def test_steps_go_along_the_first_parents(root: Path) -> None:
     assert repository.changed(old_root, new_root) == {"docs/b.md"}
     assert len(list(repository.steps(head, 1, ["none"]))) == 1
     assert repository.subjects(head, first, 5) == ["merge"]
-
-
-def test_a_bare_repository_has_commits(root: Path, tmp_path: Path) -> None:
-    run(tmp_path, "clone", "-q", "--bare", root.as_uri(), "bare.git")
-    repository = Repository.bare(tmp_path / "bare.git")
-    assert repository is not None and repository.head() == run(root, "rev-parse", "HEAD")
-    assert Repository.bare(root / "docs") is None

@@ -1,9 +1,11 @@
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import cast
 
 import pytest
 
+from anvil.git.repository import Repository
 from anvil.impact import co_change
 
 
@@ -44,7 +46,7 @@ class _Id:
 
 
 def read(past: Past, *files: str) -> co_change.History:
-    return co_change.read(past, "HEAD", files, "docs", lambda path: path.endswith(".md"))
+    return co_change.read(cast("Repository", past), "HEAD", files, "docs", lambda path: path.endswith(".md"))
 
 
 def test_pages_that_changed_with_a_file() -> None:

@@ -161,7 +161,7 @@ def test_markdown_that_is_included_may_include_once_more() -> None:
         ("{!large.py!}\n", 1),
         ('--8<-- "f.py:nowhere"\n', 200),
         ("{!f.py [ln:2000] !}\n", 200),
-        ("<<< @/f.py#nowhere\n", 1 + 200),
+        ("<<< @/f.py#nowhere\n", 2 * 200),
     ],
 )
 def test_what_includes_nothing_is_looked_for_a_bounded_number_of_times(line: str, looks: int) -> None:
