@@ -16,11 +16,11 @@ from anvil.formats.data_formats import canonical
 from anvil.sites import content_words as word_lists
 from anvil.sites import html_to_markdown as markdown
 from anvil.sites import html_tree, indexed_pages, page_addresses
-from anvil.sites.generators import GENERIC, Generator, generator_of
+from anvil.sites.generators import GENERIC, Generator
 from anvil.sites.html_elements import headings_of
 from anvil.sites.html_tree import Element, Tree
 from anvil.sites.indexed_pages import PageFacts
-from anvil.sites.page_content import INERT, NO_RULES, Content, PageRules, content_of
+from anvil.sites.page_content import INERT, NO_RULES, Content, PageRules, content_of, edit_url, generator_of
 from anvil.text import front_matter
 from anvil.text.headings import says_nothing
 from anvil.text.rendered_sections import Heading, bare
@@ -33,6 +33,8 @@ _FIRST_CHAPTER = re.compile(r"^1[. ]")
 _LINK_OR_HEADING = re.compile(r"\[[^\]\n]*\]\([^()\s]*\)|^#.*", re.M)
 _CURRENT = "nav a[aria-current=page], .md-nav__link--active .md-ellipsis, li.current > a.current"
 """What the navigation calls the page that is shown."""
+_BANNER = "#banner, #banner *, [role=banner] *, [class*=brand i], [class*=logo i]"
+"""What has the name of the site."""
 _SCRIPTS = "script[src], script[type=module]"
 _WAITING = frozenset({"loading", "please", "wait"})
 """The words of a page whose text is not made yet."""
@@ -65,7 +67,7 @@ def read_page(html: bytes | str, rules: PageRules = NO_RULES) -> PageContent:
         word_count=word_count,
         own_words=len(word_lists.words(_LINK_OR_HEADING.sub("", converted.markdown))),
         canonical=_attribute(tree, "link[rel~=canonical i]", "href"),
-        edit_url=_edit_url(tree, (*generator.edit, *GENERIC.edit)),
+        edit_url=edit_url(tree),
         refresh=refresh[1].strip() or None if refresh else None,
         robots="\n".join(_meta(metas, name).lower() for name in ("robots", "googlebot")),
         shell=word_count <= len(_WAITING) and html_tree.first(tree, _SCRIPTS) is not None and not _has_text(tree),
@@ -134,7 +136,6 @@ def _title(tree: Tree, headings: tuple[Heading, ...], generator: Generator) -> s
             return _TITLE_SEPARATOR.split(given)[0] if element.tag == "title" else given
     title = _text(html_tree.first(tree, "head > title") or html_tree.first(tree, "title"))
     parts = [part for part in _TITLE_SEPARATOR.split(title) if part] or [title]
-    parts = parts[::-1] if generator.name == "maven" else parts  # the name of the project is the first
     top = [heading.text for heading in headings if heading.level == 1 and heading.text]
     top = [text for text in top if text != "Home"] or top  # above the README of a project, in pages of JSDoc
     first = next((text for text in top if text == parts[0]), top[0] if top else "")
@@ -143,25 +144,18 @@ def _title(tree: Tree, headings: tuple[Heading, ...], generator: Generator) -> s
     )
     if not says_nothing(first) and not (is_chapter and title):
         return first
-    # the part that has the first heading of the content, else the first: the name of the site may stand in front
-    letters = bare(headings[0].text) if headings and not top else ""
-    short = next((part for part in parts if letters and letters in bare(part)), parts[0])
+    # the part that is a heading, or has the first one; else the last behind the name of the site, or the first
+    letters = [bare(heading.text) for heading in headings if heading.text and not top]
+    of_site = [bare(element.text()) for element in html_tree.select(tree, _BANNER)] if len(parts) > 1 else []
+    named = [part for part in parts if bare(part) in letters]
+    named += [part for part in parts if letters and letters[0] in bare(part)]
+    short = [*named, parts[-1 if any(bare(parts[0]) in name for name in of_site) else 0]][0]
     candidates = (short, _text(html_tree.first(tree, _CURRENT)))
     return next((each for each in candidates if not says_nothing(each)), first or short)
 
 
 def _text(element: Element | None) -> str:
     return " ".join(element.text().split()) if element is not None else ""
-
-
-def _edit_url(tree: Tree, selectors: tuple[str, ...]) -> str | None:
-    if html_tree.first(tree, ", ".join(selectors)) is None:  # most pages: one pass tells
-        return None
-    for selector in selectors:
-        target = _attribute(tree, selector, "href")
-        if target and not target.startswith("#"):
-            return target
-    return None
 
 
 class PageLink(NamedTuple):

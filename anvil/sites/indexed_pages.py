@@ -16,6 +16,7 @@ from anvil.formats import patterns
 from anvil.index_file.table_rows import speaks
 from anvil.settings.schema import SiteOptions
 from anvil.sites import page_addresses
+from anvil.sites.generators import FOR_PRINTING, GENERATORS, LIST_OF_NAMES, OF_THEME, SOURCE_CODE
 from anvil.values import Skipped
 from anvil.wording import first_of
 
@@ -33,39 +34,22 @@ _SHORT = (
     (re.compile(rf"(?:{_EDITION}){{0,2}}search(?:/index)?\.html?", re.IGNORECASE), "it is the search page"),
 )
 _SPECIAL = (
-    (re.compile(r"(?:.*/)?print_page(?:/index)?\.html?"), "it is all pages again, for printing"),
-    (re.compile(r"(?:.*/)?(?:genindex(?:-\w+|/index)?|(?:py-)?modindex(?:/index)?)\.html?"), "it is a list of names"),
+    (re.compile(r"(?:.*/)?print_page(?:/index)?\.html?"), FOR_PRINTING),
+    (re.compile(r"(?:.*/)?(?:genindex(?:-\w+|/index)?|(?:py-)?modindex(?:/index)?)\.html?"), LIST_OF_NAMES),
     (  # of Javadoc
         re.compile(
             r"(?:.*/)?(?:index-files/index-\d+|index-all|all(?:classes|packages)(?:-\w+)?|class-use/.*|package-use|"
             r"(?:overview|package)-(?:tree|frame))\.html"
         ),
-        "it is a list of names",
+        LIST_OF_NAMES,
     ),
     (re.compile(r"(?:.*/)?page/\d+/index\.html"), "it is a list of other pages"),
     # of Sphinx, Doxygen and rustdoc
-    (re.compile(r"(?:.*/)?(?:_modules/.*|[^/]+_8\w+_source\.html|src/.*\.rs\.html)"), "it shows source code"),
-    (re.compile(r"(?:.*/)?(?:_static|_sources|_templates)/.*"), "it is a file of the theme"),
+    (re.compile(r"(?:.*/)?(?:_modules/.*|[^/]+_8\w+_source\.html|src/.*\.rs\.html)"), SOURCE_CODE),
+    (re.compile(r"(?:.*/)?(?:_static|_sources|_templates)/.*"), OF_THEME),
     (re.compile(r"(?:.*/)?build/[0-9a-f]{32}\.html"), "it is the output of code in another page"),  # of MyST
 )
-_OF_GENERATOR = {
-    "mdbook": ((re.compile(r"(?:.*/)?print\.html"), "it is all pages again, for printing"),),
-    "jazzy": ((re.compile(r"(?:.*/)?docsets/.*"), "it is a copy for programs that show documentation"),),
-    "rustdoc": (
-        (re.compile(r"(?:.*/)?all\.html"), "it is a list of names"),
-        (re.compile(r"(?:help|settings)\.html"), "it is a file of the theme"),
-    ),
-    "esdoc": ((re.compile(r"(?:file/.*|source)\.html"), "it shows source code"),),
-    "yuidoc": ((re.compile(r"files/.*\.html"), "it shows source code"),),
-    "doxygen": (
-        (
-            re.compile(
-                r"(?:.*/)?(?:(?:functions|globals|namespacemembers)(?:_\w+)?|classes|hierarchy|.+-members)\.html"
-            ),
-            "it is a list of names",
-        ),
-    ),
-}
+_OF_GENERATOR = {each.name: [(re.compile(pattern), reason) for pattern, reason in each.left_out] for each in GENERATORS}
 """Elsewhere such a page may be about a function or a class with this name."""
 # Reasons that name another page, which are one for people
 _LEADS_TO = re.compile(r"^(it leads to|its canonical address is|its text is that of) .*")
@@ -77,7 +61,7 @@ _LISTING = re.compile(
 ``Lamp-class-sidebar.html``."""
 
 
-READER_VERSION = 42
+READER_VERSION = 43
 """Raised when a page of HTML gives another Markdown or other facts than before: what is kept of it is read again then,
 as it is when :class:`PageFacts` gets another field."""
 

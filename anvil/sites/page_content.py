@@ -8,37 +8,40 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from html import unescape
 from typing import Literal, NamedTuple
 
 from anvil.sites import html_tree
-from anvil.sites.generators import GENERIC, UNKNOWN, Generator, generator_of
+from anvil.sites.generators import ARTICLES, GENERATORS, GENERIC, UNKNOWN, Generator
 from anvil.sites.html_tree import Element, Tree
 from anvil.text.visible_text import APART
 
 _TITLE = "h1:not(article *, nav *, aside *, body > header *, [role=banner] *)"
 """A title outside of articles. They are parts of the content then, as in pages of JSDoc."""
+_NAME = re.compile(r"[a-z][\w.-]*")
+"""Of a generator, in front of its version."""
 INERT = frozenset(
     """
     script style noscript iframe svg canvas object embed audio video select textarea datalist dialog xmp
     """.split()  # noqa: SIM905 - a list of quoted words is not read
 )
 """Elements whose content is not text of the page."""
-_LINKS_TO_ITSELF = ", ".join(
-    f"{tag} a[href^='#']:not(pre *, code *)"
-    for tag in ("h1", "h2", "h3", "h4", "h5", "h6", "dt", "caption", "figcaption", "summary")
-)
+_TITLES = "h1, h2, h3, h4, h5, h6, dt, caption, figcaption, summary"
+"""Elements that have links to themselves, to their source, or to edit what they begin."""
 _LINKED_NAMES = ":is(h1, h2, h3, h4, h5, h6, dt, code) > a[href^='#']:only-child"
 """Links that may have all the text, though they have the class of a sign, as in VuePress 2, or are hidden from screen
 readers."""
 _ANCHOR_SIGN = re.compile(r"[\W_]*", re.S)
 """All the text of a link of a heading to itself, such as "#", "¶" or a picture."""
+_SOURCE_SIGN = re.compile(r"\s*\[(?:view )?(?:source|src|docs|edit)\]\s*")
+"""All the text of a link of a heading to its source."""
 _LANGUAGE_TEXT = re.compile(r"AddLanguageSpecificTextSet.*?[?|](?:cs|nu(?!.*[?|]cs=))=([^|\"]*)")
 """What a script of Sandcastle writes in its place for C#, such as the dot of a name."""
 _MAX_LANGUAGE_SCRIPT = 1000
 """Characters of such a script, which is one call. The pattern takes more than linear time."""
 _IN_REPOSITORY = "a[href*='/edit/'], a[href*='/blob/'], a[href*='/tree/']"
-_EDIT = re.compile(r"\W*edit\b", re.I)
+_EDIT = re.compile(r"\W*(?:edit|improve|suggest)\b", re.I)
 _EDITED_FILE = re.compile(r"/(?:edit|blob|tree)/[^/]+/.*\.\w+$")
 """A file behind a branch, as GitHub and GitLab have it in their addresses."""
 _MAX_NEIGHBOUR_CHARACTERS = 60
@@ -52,11 +55,11 @@ _TURN = re.compile(r"\b(?:prev|next)")
 _AROUND_A_LINK = frozenset({"span", "li", "td", "th", "b", "p", "div"})
 """Elements that may have nothing but a link in a row of links."""
 _NAVIGATION = """
-    :is(div, ul, ol, aside, table, td, p, span, header):is([class^=nav i], [class*=' nav' i], [class$=nav i],
-    [id^=nav i], [class^=sidebar i], [class*=' sidebar' i], [id^=sidebar i], [class*=breadcrumb i], [class~=menu i],
-    #path, #page-header)
+    :is(div, ul, ol, aside, table, td, p, span, header):not([role=tablist], [role=note], .nav-tabs):is(
+    [class^=nav i], [class*=' nav' i], [class$=nav i], [id^=nav i], [class^=sidebar i], [class*=' sidebar' i],
+    [id^=sidebar i], [class*=breadcrumb i], [class~=menu i], #path, #page-header)
 """
-"""What is navigation in pages of an unknown generator if at least half of its text are links."""
+"""What is navigation if at least half of its text are links."""
 
 
 class PageRules(NamedTuple):
@@ -85,19 +88,36 @@ def validate(selectors: Iterable[str]) -> None:
         html_tree.select(tree, selector)
 
 
+def generator_of(tree: Tree) -> Generator:
+    """The generator that made a page. One without a row has the first word by which it names itself, or "unknown"."""
+    metas = [
+        (element.attributes.get("content") or "").strip().lower()
+        for element in html_tree.select(tree, "meta[name=generator i]")
+    ]
+
+    def is_named(generator: Generator) -> bool:
+        return bool(generator.meta) and any(meta.startswith(generator.meta) for meta in metas)
+
+    is_known = any(map(is_named, GENERATORS))
+    for generator in GENERATORS:
+        # the markup of a theme alone: not of a page that names another generator here, which may have the same theme
+        may_be = is_named(generator) or not generator.meta or (generator.markup and not is_known)
+        if may_be and (not generator.markup or html_tree.first(tree, generator.markup) is not None):
+            return generator
+    names = (name[0] for meta in metas if (name := _NAME.match(meta)))
+    return replace(UNKNOWN, name=next(names, UNKNOWN.name))
+
+
 def content_of(tree: Tree, rules: PageRules = NO_RULES, generator: Generator | None = None) -> Content:
     """The content of a page. Elements with ``data-pagefind-body`` come first, then the user's selectors, then those of
     the generator, then :data:`GENERIC`'s."""
     generator = generator or generator_of(tree)
     own = (*rules.content, "[data-pagefind-body]", *generator.content)
-    for selector in own:
-        roots = _outermost(html_tree.select(tree, selector))
-        if roots:
-            break
-    else:
-        roots = _by_general_rules(tree)
-    if generator.landing and not any(map(_has_text, roots)):
-        roots = _outermost(html_tree.select(tree, generator.landing)) or roots
+    found = (_outermost(html_tree.select(tree, selector)) for selector in own)
+    roots = next(filter(None, found), None) or _by_general_rules(tree)
+    if not rules.content and not any(map(_has_text, roots)) and html_tree.first(tree, _TITLE) is not None:
+        others = (_outermost(html_tree.select(tree, selector)) for selector in GENERIC.content)
+        roots = next((each for each in others if any(map(_has_text, each))), roots)  # a landing page, all around it
     for element in html_tree.select(tree, generator.blocks) if generator.blocks else ():
         element.insert_after(" ")
     for script in html_tree.select(tree, "#TopicContent script"):
@@ -112,11 +132,8 @@ def content_of(tree: Tree, rules: PageRules = NO_RULES, generator: Generator | N
     begun = [each for root in roots for each in html_tree.select(root, generator.entries)] if generator.entries else []
     tops = html_tree.ids(roots)
     entries = html_tree.ids([each for each in begun if each.parent is not None and each.parent.mem_id not in tops])
-    links = (link for root in roots for link in html_tree.select(root, _LINKS_TO_ITSELF))
-    skipped |= html_tree.ids([link for link in links if _ANCHOR_SIGN.fullmatch(link.text())])
-    skipped |= _edit_links(roots) | _neighbour_links(roots)
-    if generator is UNKNOWN:
-        skipped |= _navigation(roots, skipped) - with_content
+    skipped |= _signs(roots, begun) | _edit_links(roots) | _neighbour_links(roots)
+    skipped |= _navigation(roots, skipped) - with_content
     return Content(tuple(roots), skipped, entries)
 
 
@@ -127,8 +144,8 @@ def _by_general_rules(tree: Tree) -> list[Element]:
         roots = _outermost(html_tree.select(tree, selector))
         if not roots:
             continue
-        if selector == "main article":
-            if html_tree.first(tree, f"main {_TITLE}") is None:
+        if selector == ARTICLES:
+            if html_tree.first(tree, f"main {_TITLE}, [role=main] {_TITLE}") is None:
                 return roots
         elif title is None or not selector.endswith("article"):
             return roots
@@ -187,6 +204,18 @@ def around(elements: Iterable[Element]) -> frozenset[int]:
     return frozenset(found)
 
 
+def _signs(roots: Sequence[Element], entries: Sequence[Element]) -> frozenset[int]:
+    """The links of headings and entries to themselves and to their source that are no part of their text."""
+    found = []
+    for title in (*(each for root in roots for each in html_tree.select(root, _TITLES)), *entries):
+        for link in html_tree.select(title, "a:not(pre *, code *)"):
+            text = link.text()
+            is_own = (link.attributes.get("href") or "").startswith("#")
+            if _SOURCE_SIGN.fullmatch(text) or (is_own and _ANCHOR_SIGN.fullmatch(text)):
+                found.append(link)
+    return html_tree.ids(found)
+
+
 def _edit_links(roots: Sequence[Element]) -> frozenset[int]:
     """The links to edit a file in a repository that are all the text of a paragraph."""
     links = [link for root in roots for link in html_tree.select(root, _IN_REPOSITORY)]
@@ -203,6 +232,23 @@ def _edit_links(roots: Sequence[Element]) -> frozenset[int]:
             if with_text[around_it.mem_id] == _has_text(link):
                 alone.append(link)
     return html_tree.ids(alone)
+
+
+_EDIT_LINKS = (
+    *("a[rel~=edit]", "link[rel=edit]", "a.edit-page-link", "a.edit-link-button", "a[href*='/edit/']"),
+    *(".contribution a", "a:is([title^='edit this page' i], [title^='suggest an edit' i])"),
+)
+
+
+def edit_url(tree: Tree) -> str | None:
+    """Where a page says that it is edited: by the element of the link, else by its text and its address."""
+    for selector in _EDIT_LINKS if html_tree.first(tree, ", ".join(_EDIT_LINKS)) is not None else ():
+        element = html_tree.first(tree, selector)
+        target = ((element.attributes.get("href") if element is not None else None) or "").strip()
+        if target and not target.startswith("#"):
+            return target
+    links = html_tree.select(tree, _IN_REPOSITORY)
+    return next((link.attributes.get("href") for link in links if _EDIT.match(link.text())), None)
 
 
 def _navigation(roots: Sequence[Element], skipped: frozenset[int]) -> frozenset[int]:
@@ -244,7 +290,7 @@ def _before_title(root: Element) -> list[Element]:
     while node is not None and node.mem_id != root.mem_id:
         before = node.prev
         while before is not None:
-            if before.is_element_node and len(html_tree.select(before, "a[href]")) > 1:
+            if before.is_element_node and before.tag != "p" and len(html_tree.select(before, "a[href]")) > 1:
                 found.append(before)
             before = before.prev
         node = node.parent

@@ -28,6 +28,7 @@ from anvil.formats.data_formats import canonical, strict_json
 from anvil.git.objects import blob_id
 from anvil.settings.schema import SiteOptions, SourceOptions
 from anvil.sites import indexed_pages, page_addresses, site_listing, source_files
+from anvil.sites.generators import GENERATORS
 from anvil.sites.indexed_pages import PageFacts, SitePage
 from anvil.sites.page_cache import KnownFile, SiteCache, cache_folder
 from anvil.sites.site_listing import INVENTORY, SiteListing, list_site
@@ -452,8 +453,6 @@ def _without_address(chosen: Sequence[SitePage]) -> Iterator[str]:
     """A remark on pages that have no address, with the key of their generator."""
     if not chosen or any(page.url is not None for page in chosen):
         return
-    from anvil.sites.generators import GENERATORS
-
     (name, _), *_ = Counter(page.facts.generator for page in chosen).most_common(1)
     key = next((generator.address for generator in GENERATORS if generator.name == name), "")
     own = f", or set {key} and build the site again" if key else ""
