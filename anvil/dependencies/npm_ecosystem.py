@@ -36,6 +36,7 @@ _YARN_VERSION = re.compile(r'  version "([^"\n]*)"\s*')
 # "/name/1.2.0_peer", "/name@1.2.0(peer)" and "name@1.2.0(peer)", as pnpm wrote them one after the other
 _PNPM_KEY = re.compile(r"/?(@[^/]+/[^/@]+|[^/@]+)[/@]([^/(_]+)(?:[(_].*)?", re.DOTALL)
 
+_ALIAS = re.compile(r"npm:(@?[^@]+)")
 _BUN_PACKAGE = re.compile(r"(@?[^@]+)@(.+)", re.DOTALL)
 
 
@@ -52,8 +53,9 @@ def _package_lock(text: str) -> NamedPackages:
             inside = path.rpartition("node_modules/")
             _mapping(row, f"the package {path[:80]!r}")
             if not inside[1]:  # the project, or a member of its workspace
-                names = [name for name, _ in _named_versions(row)]
-                projects[path or "."] = {name: set(_installed_version(rows, path, name)) for name in names}
+                direct = projects.setdefault(path or ".", {})
+                for name, wanted in _named_versions(row):
+                    direct.setdefault(_real_name(name, wanted), set()).update(_installed_version(rows, path, name))
             elif row.get("link"):
                 packages.append((str(row.get("name", inside[2])), None))
             else:
@@ -86,6 +88,12 @@ def _named_versions(table: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
         yield from names.items() if isinstance(names, dict) else ()
 
 
+def _real_name(name: str, wanted: object) -> str:
+    """The name in the registry of a package that a project may call otherwise, as in ``"old": "npm:lib@1"``."""
+    alias = _ALIAS.match(wanted) if isinstance(wanted, str) else None
+    return alias[1] if alias else name
+
+
 def _pnpm(text: str) -> NamedPackages:
     # since pnpm 11, a document before that of the project has the versions of pnpm itself, and may be the only one
     own = text.partition("\n---\n")[2] if text.startswith("---\n") else text
@@ -106,6 +114,8 @@ def _pnpm(text: str) -> NamedPackages:
                     packages.append((name, None))
                 elif "://" in plain or plain.startswith(HOSTS):
                     packages.append((name, ELSEWHERE))
+                elif not is_version(plain) and (match := _PNPM_KEY.fullmatch(str(version))):  # of an alias: "lib@1.2.0"
+                    name, plain = match[1], match[2]
                 direct.setdefault(name, set()).update([plain] if is_version(plain) else ())
     return packages, projects
 
@@ -161,7 +171,7 @@ def _mapping(value: Any, what: str = "it") -> dict[Any, Any]:
 
 
 def _package_json_names(text: str) -> Iterator[str]:
-    return (name for name, _ in _named_versions(_mapping(json.loads(text))))
+    return (_real_name(name, wanted) for name, wanted in _named_versions(_mapping(json.loads(text))))
 
 
 PROJECT_FILES: Mapping[str, Callable[[str], Iterable[str]]] = {"package.json": _package_json_names}

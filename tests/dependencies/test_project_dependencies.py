@@ -116,6 +116,28 @@ def test_yarn_berry_says_where_a_package_is_from() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        (
+            "package-lock.json",
+            '{"packages": {"": {"dependencies": {"old": "npm:@x/lib@^1"}}, '
+            '"node_modules/@x/lib": {"version": "2.0.0"}, "node_modules/old": {"name": "@x/lib", "version": "1.0.0"}}}',
+        ),
+        (
+            "pnpm-lock.yaml",
+            "importers: {.: {dependencies: {old: {specifier: 'npm:@x/lib@^1', version: '@x/lib@1.0.0(y@2.0.0)'}}}}\n"
+            "packages: {'@x/lib@1.0.0': {}, '@x/lib@2.0.0': {}}\n",
+        ),
+        ("pnpm-lock.yaml", "dependencies: {old: /@x/lib/1.0.0}\npackages: {/@x/lib/1.0.0: {}, /@x/lib/2.0.0: {}}\n"),
+        ("yarn.lock", '"old@npm:@x/lib@^1":\n  version "1.0.0"\n'),
+    ],
+)
+def test_an_alias_is_the_package_that_it_stands_for(name: str, text: str, tmp_path: Path) -> None:
+    write(tmp_path, {name: text, "package.json": '{"dependencies": {"old": "npm:@x/lib@^1"}}'})
+    assert [each.shown for each in project_dependencies.dependencies(tmp_path) if each.direct] == ["@x/lib 1.0.0"]
+
+
 def test_a_workspace_of_bun() -> None:
     """A member's own version of a package is named by the member, and an alias by the package that it stands for."""
     text = (DATA / "bun" / "bun.lock").read_text(encoding="utf-8")
