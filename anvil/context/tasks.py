@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain, islice
-from typing import Any, NamedTuple
+from typing import Any
 
 from anvil.context.settings import TASKMASTER, TaskMarks
 from anvil.documents.document_source import SourceWrapper
@@ -16,7 +16,8 @@ from anvil.formats.data_formats import json_object, objects
 from anvil.values import Document, Skipped
 
 TASKS_KEY = "anvil.tasks"
-"""The key of the tasks in a document's metadata."""
+"""The key of the tasks in a document's metadata: for each item of its task lists the line, text, mark and breadcrumb,
+the number in an ordered list or None, and the group, as in :class:`anvil.values.Task`."""
 LABELS_KEY = "anvil.labels"
 """That of the labels, assignees and status in its front matter, which are labels of all its tasks."""
 MAX_LABELS = 50
@@ -108,29 +109,16 @@ def _blocks(tasks: Iterable[Mapping[str, Any]], above: str = "", level: str = "#
             yield from _blocks(objects(task, "subtasks"), f"{number}.", f"{level}#")
 
 
-class StoredTask(NamedTuple):
-    """An item of a task list, as it is in the metadata of its document. ``number``: that of an ordered list. The other
-    values are as in :class:`anvil.values.Task`."""
-
-    line: int
-    text: str
-    mark: str
-    heading_path: str
-    number: str | None
-    group: int
-
-
 def tasks_of(path: str, metadata: Mapping[str, Any], known: TaskMarks) -> tuple[tuple[TaskItem, ...], tuple[int, ...]]:
     """The tasks of a document by its metadata; and the lines of items in the same lists that have no known mark."""
-    boxes = [StoredTask(*box) for box in metadata.get(TASKS_KEY, [])]
-    of_all = metadata.get(LABELS_KEY, [])
+    boxes, of_all = metadata.get(TASKS_KEY, []), metadata.get(LABELS_KEY, [])
     tasks, groups = [], set()
     for line, text, mark, heading, number, group in boxes:
         if (status := known.status(mark)) is not None:
             id_, labels = marks(text)
             tasks.append(TaskItem(path, line, text, status, id_ or number, (*labels, *of_all), heading, mark))
             groups.add(group)
-    return tuple(tasks), tuple(box.line for box in boxes if box.group in groups and not known.status(box.mark))
+    return tuple(tasks), tuple(line for line, _, mark, *_, group in boxes if group in groups and not known.status(mark))
 
 
 def marks(text: str) -> tuple[str | None, tuple[str, ...]]:

@@ -204,22 +204,18 @@ def _report(pulled: Pulled) -> dict[str, Any]:
     return {
         "outcome": pulled.outcome,
         "index_path": str(pulled.path),
-        "origin": fetched.origin,
-        "commit": fetched.commit,
-        "distance": fetched.distance,
         "digest": manifest.digest,
         "sha256": manifest.sha256,
         "size_bytes": manifest.size,
         "pages": manifest.pages,
         "chunks": manifest.chunks,
-        "fetched_at": fetched.fetched_at,
-        "checked_at": fetched.checked_at,
-        "from_cache": fetched.from_cache,
         "differs": pulled.differs,
         "of_site": pulled.of_site,
-        "notes": fetched.notes,
-        "attestation": fetched.attestation,
+        **{name: getattr(fetched, name) for name in _OF_FETCHED},
     }
+
+
+_OF_FETCHED = ("origin", "commit", "distance", "fetched_at", "checked_at", "from_cache", "notes", "attestation")
 
 
 def _rendered(pulled: Pulled, build: str) -> str:

@@ -80,10 +80,8 @@ def _limit_cpu_time(seconds: float) -> None:
 
 def _damaged(file_type: str, error: Exception) -> str:
     """Why a converter failed, in a sentence."""
-    attempts = getattr(error, "attempts", None)
-    cause = attempts[0].exc_info[1] if attempts and attempts[0].exc_info else error
-    lines = str(cause).strip().splitlines()
-    reason = f"{type(cause).__name__}: {lines[0][:200].rstrip('.')}" if lines else type(cause).__name__
+    lines = str(error).strip().splitlines()
+    reason = f"{type(error).__name__}: {lines[0][:200].rstrip('.')}" if lines else type(error).__name__
     return (
         f"It cannot be read as {file_type.upper()}: it is damaged, or of another kind ({reason}). "
         "Open it in its own program, and save it again."

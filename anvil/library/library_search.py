@@ -117,13 +117,13 @@ class LibraryIndex(KeywordTables):
 
     def select(self, filter: Filter) -> SelectedPassages | None:
         """The passages that a filter lets through; None: all."""
-        if not filter.of_documents and not filter.passages:
+        if filter == Filter():
             return None
         if filter not in self._selections:
             if len(self._selections) >= MAX_FILTERS:
                 self._selections.clear()
             mask = np.ones(len(self.rows), bool)
-            if filter.of_documents:
+            if filter.documents:
                 chosen = np.zeros(1 << table_rows.DOCUMENT_BITS, bool)
                 chosen[self.reader.fitting(filter)] = True
                 mask = chosen[self.documents]

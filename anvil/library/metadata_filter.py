@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
@@ -23,10 +23,12 @@ FIELDS = ("file_type", "page", "chunk_index", "last_modified", "created_at", "so
 """Fields of a filter, in addition to ``metadata.KEY``."""
 OPERATORS = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
 """Operator of a range -> operator in SQL."""
-_HOLDINGS_COLUMNS = ("doc_id", "created_at")
-_DOCUMENT_COLUMNS = {"source": "file_path"}
-"""Field of a filter -> column of ``documents``, where the name differs."""
-_PASSAGE_COLUMNS = {"page": "page", "chunk_index": f"id & {most_chunks() - 1}"}
+_SQL = {
+    **dict.fromkeys(("doc_id", "created_at"), "id IN (SELECT id FROM holdings WHERE {0} {1} ?)"),
+    "source": "file_path {1} ?",
+    "chunk_index": f"id & {most_chunks() - 1} {{1}} ?",
+}
+"""Field of a filter -> condition, where it is not a column of that name. ``{1}``: the operator."""
 _LABEL: dict[tuple[str, type], str] = {
     ("=", str): "value =",
     **{
@@ -60,65 +62,51 @@ _SPELLED = re.compile(
 
 
 class Condition(NamedTuple):
-    """``name operator value``, with ``=`` or an SQL operator of ``OPERATORS``."""
+    """A condition in SQL, and its values."""
 
-    name: str
-    operator: str
-    value: str | int
+    sql: str
+    values: tuple[str | int, ...]
+
+    @classmethod
+    def on(cls, name: str, operator: str, value: str | int) -> Condition:
+        """On a field of a filter; ``operator``: ``=`` or an SQL operator of ``OPERATORS``."""
+        return cls(_SQL.get(name, "{0} {1} ?").format(name, operator), (value,))
+
+    @classmethod
+    def on_label(cls, key: str, operator: str, value: str | int) -> Condition:
+        """On metadata; ``value``: JSON with ``=``, and a number or text in a range."""
+        compared = _LABEL[operator, type(value)]
+        return cls(f"id IN (SELECT document_id FROM labels WHERE key = ? AND {compared} ?)", (key, value))
 
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Conditions that must all be true.
+    """Conditions that must all be true: on rows of ``documents``, and on those of ``chunks``."""
 
-    ``fields``: on columns of documents; times are compared as text. ``labels``: on metadata, by key; the value is JSON
-    with ``=``, and a number or text in a range. ``passages``: on the page and chunk_index of passages.
-    """
-
-    fields: tuple[Condition, ...] = ()
-    labels: tuple[Condition, ...] = ()
+    documents: tuple[Condition, ...] = ()
     passages: tuple[Condition, ...] = ()
 
-    @property
-    def of_documents(self) -> bool:
-        """Whether a condition is on documents."""
-        return bool(self.fields or self.labels)
 
-    def on_documents(self) -> tuple[str, list[str | int]]:
-        """The conditions on ``documents`` in SQL, and their values."""
-        parts, values = ["1"], list[str | int]()
-        for name, operator, value in self.fields:
-            if name in _HOLDINGS_COLUMNS:
-                parts.append(f"id IN (SELECT id FROM holdings WHERE {name} {operator} ?)")
-            else:
-                parts.append(f"{_DOCUMENT_COLUMNS.get(name, name)} {operator} ?")
-            values.append(value)
-        for key, operator, value in self.labels:
-            parts.append(f"id IN (SELECT document_id FROM labels WHERE key = ? AND {_LABEL[operator, type(value)]} ?)")
-            values += [key, value]
-        return " AND ".join(parts), values
-
-    def on_passages(self) -> tuple[str, list[str | int]]:
-        """The conditions on ``chunks`` in SQL, and their values."""
-        parts = ["1", *(f"{_PASSAGE_COLUMNS[name]} {operator} ?" for name, operator, _ in self.passages)]
-        return " AND ".join(parts), [value for _, _, value in self.passages]
+def all_of(conditions: Sequence[Condition]) -> tuple[str, list[str | int]]:
+    """The conditions as one in SQL, and its values."""
+    sql = " AND ".join(["1", *(condition.sql for condition in conditions)])
+    return sql, [value for condition in conditions for value in condition.values]
 
 
 def document_filter(conditions: Mapping[str, Any] | None, library: str | None = None) -> Filter:
     """The filter from a client's conditions, for one library or all (None). Raises :class:`ConfigError`."""
-    fields = [] if library is None else [Condition("library", "=", library_name(library))]
-    labels: list[Condition] = []
+    documents = [] if library is None else [Condition.on("library", "=", library_name(library))]
     passages: list[Condition] = []
     for name, value in (conditions or {}).items():
         if name.startswith(_KEY) and len(name) > len(_KEY):
-            labels += _of_metadata(name, value)
+            documents += _of_metadata(name, value)
         elif name not in FIELDS:
             raise ConfigError(f"Unknown filter field {_shown(name)!r}. Use {', '.join(FIELDS)} or metadata.KEY.")
         elif name in NUMBERS:
             bounds = [("=", value)] if isinstance(value, int) else _range(name, value, "a whole number")
-            passages += (Condition(name, operator, _number(name, bound)) for operator, bound in bounds)
+            passages += (Condition.on(name, operator, _number(name, bound)) for operator, bound in bounds)
         elif name in TIMES:
-            fields += _of_time(name, value)
+            documents += _of_time(name, value)
         elif isinstance(value, Mapping):
             ranged = ", ".join((*NUMBERS, *TIMES))
             raise ConfigError(f"filter.{name} takes a value, not a range. Ranges are for {ranged} and metadata.KEY.")
@@ -126,32 +114,31 @@ def document_filter(conditions: Mapping[str, Any] | None, library: str | None = 
             raise ConfigError(f"filter.{name} must be a string.")
         else:
             value = value.lower().removeprefix(".") if name == "file_type" else value
-            fields.append(Condition(name, "=", valid_unicode(value)))
-    return Filter(tuple(fields), tuple(labels), tuple(passages))
+            documents.append(Condition.on(name, "=", valid_unicode(value)))
+    return Filter(tuple(documents), tuple(passages))
 
 
 def _of_metadata(name: str, value: Any) -> Iterator[Condition]:
     key = valid_unicode(name[len(_KEY) :])
     if isinstance(value, (str, int)):  # true and false are numbers of Python's
-        yield Condition(key, "=", _as_json(value))
+        yield Condition.on_label(key, "=", _as_json(value))
         return
     for operator, bound in _range(name, value, "a string, a whole number, true or false"):
-        if isinstance(bound, str):
-            yield Condition(key, operator, valid_unicode(bound))
-        else:
-            yield Condition(key, operator, _number(name, bound, "a string or a whole number"))
+        is_text = isinstance(bound, str)
+        limit = valid_unicode(bound) if is_text else _number(name, bound, "a string or a whole number")
+        yield Condition.on_label(key, operator, limit)
 
 
 def _of_time(name: str, value: Any) -> Iterator[Condition]:
     if isinstance(value, str):
         first, beyond = _span(name, value)
-        yield Condition(name, ">=", first)
-        yield Condition(name, "<", beyond)
+        yield Condition.on(name, ">=", first)
+        yield Condition.on(name, "<", beyond)
         return
     for operator, bound in _range(name, value, "an ISO 8601 time such as 2026-01-31"):
         # A bound is a span too: "<= 2026" includes that year, "> 2026" begins after it, both compare with its end.
         first, beyond = _span(name, bound)
-        yield Condition(name, "<" if operator[0] == "<" else ">=", first if operator in ("<", ">=") else beyond)
+        yield Condition.on(name, "<" if operator[0] == "<" else ">=", first if operator in ("<", ">=") else beyond)
 
 
 def _range(name: str, value: Any, plain_values: str) -> Iterator[tuple[str, Any]]:

@@ -24,7 +24,7 @@ from anvil.index_file.table_rows import SearchedText, VectorRows
 from anvil.index_file.writer import Writer, copy_rows
 from anvil.library.ingestion import StagedDocument
 from anvil.library.library_file import Damage, metadata, typed, writing
-from anvil.library.metadata_filter import Filter, different_keys, labels_of, merged_metadata, valid_unicode
+from anvil.library.metadata_filter import Filter, all_of, different_keys, labels_of, merged_metadata, valid_unicode
 from anvil.library.values import (
     Deleted,
     DocumentInfo,
@@ -163,20 +163,20 @@ class LibraryReader(Reader):
 
     def fitting(self, filter_: Filter) -> list[int]:
         """Row ids of the documents that pass a filter. Its conditions on passages are ignored."""
-        condition, values = filter_.on_documents()
+        condition, values = all_of(filter_.documents)
         return [id_ for (id_,) in self.connection.execute(f"SELECT id FROM documents WHERE {condition}", values)]
 
     def fitting_passages(self, filter_: Filter) -> list[int]:
         """Row ids of the passages that pass a filter's conditions on passages."""
-        condition, values = filter_.on_passages()
+        condition, values = all_of(filter_.passages)
         return [id_ for (id_,) in self.connection.execute(f"SELECT id FROM chunks WHERE {condition}", values)]
 
     def matching_within(self, expression: str, weights: Sequence[float], limit: int, filter_: Filter) -> list[int]:
         """As :meth:`matching`, but only passages that pass a filter."""
-        condition, values = filter_.on_documents()
+        condition, values = all_of(filter_.documents)
         within = f"AND rowid >> {table_rows.CHUNK_BITS} IN (SELECT id FROM documents WHERE {condition})"
         if filter_.passages:
-            which, compared = filter_.on_passages()
+            which, compared = all_of(filter_.passages)
             within += f" AND rowid IN (SELECT id FROM chunks WHERE {which})"
             values += compared
         return self._matching(expression, weights, limit, within, *values)
