@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import logging
 import socket
 import time
@@ -33,7 +32,7 @@ from anvil.server.health import Health
 from anvil.server.logs import ProgressReporter, event
 from anvil.server.mcp_app import App, running_app
 from anvil.server.oauth import METADATA_CACHE
-from anvil.server.protocol_errors import PARSE_ERROR, no_message, not_json
+from anvil.server.protocol_errors import ProtocolError, parsed_message
 from anvil.server.security import TOO_MANY, Access, AccessMiddleware, refuse
 from anvil.server.signals import handling, is_repeated
 from anvil.server.toolset import RunningToolset
@@ -46,8 +45,6 @@ LISTEN_BACKLOG = 128
 """Connections that wait in the system's queue until they are accepted."""
 SHUTDOWN_GRACE_S = 3
 """Time for open requests when the server stops."""
-NO_MESSAGE = ("Validation error:", "Body must be")
-"""Beginnings of the SDK's messages about a body that is no JSON-RPC message."""
 NO_SDK_CHECKS = TransportSecuritySettings(enable_dns_rebinding_protection=False)
 
 
@@ -166,49 +163,38 @@ def streamable(app: App, access: Access, more: Sequence[Route] = ()) -> Starlett
     )
     # POST alone: without a session nothing could ever be sent on the stream that GET asks for, and the protocol has 405
     # for that. The SDK would hold it open, one of the requests that may be under way, until the server is killed.
-    endpoint = _Reworded(StreamableHTTPASGIApp(requests))
+    endpoint = _Checked(StreamableHTTPASGIApp(requests))
     routes = [Route("/mcp", endpoint, methods=["POST"]), *_own_routes(app, access), *more]
     return Starlette(routes=routes, lifespan=lambda _: requests.run())
 
 
-class _Reworded:
-    """The SDK's application. What it refuses as no JSON or no message has the code and the words of stdio."""
+class _Checked:
+    """The SDK's application. A body that is no message gets the error of stdio, and not the SDK's."""
 
     def __init__(self, application: ASGIApp) -> None:
         self._application = application
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        start: Message | None = None
-
-        async def sent(message: Message) -> None:
-            nonlocal start
-            if message["type"] == "http.response.start" and message["status"] == 400:
-                start = message  # until its body is known
+        body, message = bytearray(), await receive()
+        while message.get("more_body") and len(body) <= MAX_REQUEST_BYTES:
+            body += message["body"]
+            message = await receive()
+        is_complete = message["type"] == "http.request" and not message.get("more_body")
+        body += message.get("body", b"")
+        if is_complete:
+            try:
+                parsed_message(bytes(body), "body")
+            except ProtocolError as error:
+                await JSONResponse(error.answer(error.request), 400)(scope, receive, send)
                 return
-            if start is not None:
-                body = _reworded(message.get("body", b""))
-                headers = [(name, value) for name, value in start["headers"] if name.lower() != b"content-length"]
-                await send({**start, "headers": [*headers, (b"content-length", str(len(body)).encode())]})
-                message, start = {**message, "body": body}, None
-            await send(message)
+        again: list[Message] = [{"type": "http.request", "body": bytes(body), "more_body": not is_complete}]
+        if message["type"] != "http.request":  # the client went away
+            again.append(message)
 
-        await self._application(scope, receive, sent)
+        async def received() -> Message:
+            return again.pop(0) if again else await receive()
 
-
-def _reworded(body: bytes) -> bytes:
-    """An error of the SDK about a body that is no message, in words of this server; another one as it is."""
-    try:
-        sdk_error = json.loads(body)["error"]
-    except (ValueError, LookupError, TypeError):
-        return body
-    if sdk_error["code"] == PARSE_ERROR:
-        error = not_json("body")
-    elif sdk_error["message"].startswith(NO_MESSAGE):
-        error = no_message("body")
-    else:
-        return body
-    answer = {"jsonrpc": "2.0", "id": None, "error": {"code": error.code, "message": error.message}}
-    return json.dumps(answer).encode()
+        await self._application(scope, received, send)
 
 
 class _Streams:

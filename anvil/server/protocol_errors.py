@@ -1,11 +1,14 @@
-"""Errors of the protocol: their codes, and the messages for requests that cannot be answered."""
+"""Messages of the protocol as clients send them, and the errors for those that cannot be answered."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
 from anvil.errors import AnvilError
+from anvil.formats.characters import is_unicode
+from anvil.formats.data_formats import no_constant
 from anvil.server.logs import log
 
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND = -32700, -32600, -32601
@@ -23,26 +26,51 @@ KINDS: dict[type, str] = {
 
 
 class ProtocolError(AnvilError):
-    """A request that has no result: the code, message and data of the error that answers it."""
+    """A request that has no result: the code, message and data of the error that answers it. ``request``: its id, where
+    it is known from a message that could not be read."""
 
-    def __init__(self, code: int, message: str, data: Any = None) -> None:
+    def __init__(self, code: int, message: str, data: Any = None, request: int | str | None = None) -> None:
         super().__init__(message)
-        self.code, self.message, self.data = code, message, data
+        self.code, self.message, self.data, self.request = code, message, data, request
+
+    def answer(self, request: int | str | None) -> dict[str, Any]:
+        """The answer to a request."""
+        data = {} if self.data is None else {"data": self.data}
+        return {"jsonrpc": "2.0", "id": request, "error": {"code": self.code, "message": self.message, **data}}
 
 
-def not_json(where: str) -> ProtocolError:
-    """The error for what is sent and is no JSON. ``where``: such as "line"."""
-    problem = f"Parse error: the {where} is not JSON. Send one JSON-RPC 2.0 message per {where}, without headers."
-    return ProtocolError(PARSE_ERROR, problem)
+def parsed_message(text: bytes, where: str) -> dict[str, Any]:
+    """A request, a notification or an answer. ``where`` it is: such as "line". Raises :class:`ProtocolError`."""
+    try:
+        message = json.loads(text.decode("utf-8-sig"), parse_constant=no_constant)
+        request = message.get("id") if isinstance(message, dict) else None
+        request = request if type(request) is int or (type(request) is str and is_unicode(request)) else None
+        json.dumps(message, ensure_ascii=False).encode()
+    except UnicodeEncodeError:  # such as of a text that a client has cut inside an emoji
+        problem = f"Parse error: a text of the {where} has half of a surrogate pair, which is no character."
+        raise ProtocolError(PARSE_ERROR, problem, request=request) from None
+    except (ValueError, RecursionError):
+        problem = f"Parse error: the {where} is not JSON. Send one JSON-RPC 2.0 message per {where}, without headers."
+        raise ProtocolError(PARSE_ERROR, problem) from None
+    if not isinstance(message, dict) or not _is_message(message):
+        problem = (
+            f'Invalid request: send one JSON-RPC 2.0 object per {where}, with "jsonrpc": "2.0", method, params (an '
+            "object) and id (a string or an integer)."
+        )
+        raise ProtocolError(INVALID_REQUEST, problem, request=request)
+    return message
 
 
-def no_message(where: str, request: str | int | None = None) -> ProtocolError:
-    """The error for JSON that is no message; its data is the id of the request, where it has one."""
-    problem = (
-        f'Invalid request: send one JSON-RPC 2.0 object per {where}, with "jsonrpc": "2.0", method, id (a string or an '
-        "integer) and params (an object)."
+def _is_message(message: dict[str, Any]) -> bool:
+    if message.get("jsonrpc") != "2.0":
+        return False
+    if "method" not in message:
+        return "id" in message and isinstance(message.get("result", message.get("error")), dict)
+    return (
+        isinstance(message["method"], str)
+        and isinstance(message.get("params", {}), dict | None)
+        and ("id" not in message or type(message["id"]) in (int, str))
     )
-    return ProtocolError(INVALID_REQUEST, problem, request)
 
 
 def unexpected(name: str, error: Exception) -> ProtocolError:

@@ -8,7 +8,6 @@ the client. Tests compare the answers with those of the SDK.
 from __future__ import annotations
 
 import contextlib
-import json
 import logging
 import os
 import sys
@@ -17,8 +16,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from anvil.formats.characters import is_unicode
-from anvil.formats.data_formats import compact, no_constant
+from anvil.formats.data_formats import compact
 from anvil.server.logs import ProgressReporter, Send, event
 from anvil.server.protocol_answers import (
     MAX_OPEN_REQUESTS,
@@ -38,8 +36,7 @@ from anvil.server.protocol_errors import (
     PARSE_ERROR,
     ProtocolError,
     member,
-    no_message,
-    not_json,
+    parsed_message,
     unexpected,
 )
 from anvil.server.signals import SHUTDOWN_TIMEOUT_S, ShutdownDeadline
@@ -229,11 +226,13 @@ class Conversation:
 
     def _receive(self, line: bytes) -> None:
         try:
-            message = parsed(line)
+            if line == OVERLONG_LINE:
+                raise ProtocolError(INVALID_REQUEST, f"Request too large: a line may have {MAX_LINE_BYTES} bytes.")
+            message = parsed_message(line, "line")
         except ProtocolError as error:
-            is_garbled = error.code == PARSE_ERROR and error.data is None
+            is_garbled = error.code == PARSE_ERROR and error.request is None
             if not (is_garbled and self._is_garbled):
-                self._pipe.offer(_error_line(error.data, ProtocolError(error.code, error.message)))
+                self._pipe.offer(_error_line(error.request, error))
                 if is_garbled:  # such a client seldom shows what it cannot read
                     event(logging.WARNING, f"The client does not speak MCP over stdio. {error.message}")
             self._is_garbled = is_garbled
@@ -379,42 +378,8 @@ def _unsupported(version: Any, message: str) -> ProtocolError:
     return ProtocolError(UNSUPPORTED_VERSION, message, {"supported": [MODERN_VERSION], **requested})
 
 
-def parsed(line: bytes) -> dict[str, Any]:
-    """The message on a line. Raises :class:`ProtocolError` with the line's id as its data, where it has one."""
-    if line == OVERLONG_LINE:
-        raise ProtocolError(INVALID_REQUEST, f"Request too large: a line may have {MAX_LINE_BYTES} bytes.")
-    try:
-        message = json.loads(line.decode("utf-8-sig"), parse_constant=no_constant)
-        request = message.get("id") if isinstance(message, dict) else None
-        request = request if type(request) is int or (type(request) is str and is_unicode(request)) else None
-        json.dumps(message, ensure_ascii=False).encode()
-    except UnicodeEncodeError:  # such as of a text that a client has cut inside an emoji
-        problem = "Parse error: a text of the line has half of a surrogate pair, which is no character."
-        raise ProtocolError(PARSE_ERROR, problem, request) from None
-    except (ValueError, RecursionError):
-        raise not_json("line") from None
-    if not _is_message(message):
-        raise no_message("line", request)
-    assert isinstance(message, dict)
-    return message
-
-
-def _is_message(message: Any) -> bool:
-    """Whether a value is a request, a notification or an answer."""
-    if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
-        return False
-    if "method" not in message:
-        return "id" in message and isinstance(message.get("result", message.get("error")), dict)
-    return (
-        isinstance(message["method"], str)
-        and isinstance(message.get("params", {}), dict | None)
-        and ("id" not in message or type(message["id"]) in (int, str))
-    )
-
-
 def _error_line(request: RequestId | None, error: ProtocolError) -> bytes:
-    data = {} if error.data is None else {"data": error.data}
-    return _line({"id": request, "error": {"code": error.code, "message": error.message, **data}})
+    return compact(error.answer(request)).encode()
 
 
 def _line(message: dict[str, Any]) -> bytes:
