@@ -16,8 +16,8 @@ import html
 import re
 import unicodedata
 from bisect import bisect_left
-from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from difflib import SequenceMatcher
 from typing import NamedTuple
@@ -31,11 +31,6 @@ MIN_SIMILARITY = 0.5
 """Texts that share less than this (difflib's ratio) are not the same heading."""
 MAX_COMPARED_PAIRS = 4_000
 """Pairs weighed within one gap; a larger gap is only matched by equal texts."""
-MAX_EQUAL_PAIRS = 200_000
-"""Pairs of equal headings that difflib weighs, as many as 450 headings of one text make; its time is theirs."""
-MAX_SKIPPED_HEADINGS = 50
-"""Headings of a page with more of such pairs that may be skipped to reach the next equal one."""
-_Key = tuple[int, str]
 _ICON = lazy_pattern(r":[a-z0-9_+-]+:")
 
 
@@ -65,68 +60,65 @@ def with_anchors(page: ParsedPage, rendered: Iterable[tuple[int, str, str]]) -> 
 
 
 def _pairs(sections: Sequence[Section], rendered: Sequence[Heading]) -> dict[int, Heading]:
-    """Section ordinal -> its heading."""
-    left = [(section.heading_level, bare(section.title)) for section in sections]
-    right = [(heading.level, bare(heading.text)) for heading in rendered]
-    pairs: dict[int, Heading] = {}
-    for kind, left_start, left_end, right_start, right_end in _opcodes(left, right):
-        some_sections, some_headings = sections[left_start:left_end], rendered[right_start:right_end]
-        if kind == "equal":
-            matched: Iterable[tuple[Section, Heading]] = zip(some_sections, some_headings, strict=True)
-        elif kind == "replace" and len(some_sections) * len(some_headings) <= MAX_COMPARED_PAIRS:
-            matched = _best(some_sections, some_headings)
-        else:
-            continue
-        pairs.update((section.ordinal, heading) for section, heading in matched)
-    return pairs
+    """Section ordinal -> its heading: in order on both sides, equal ones first, then alike ones between these."""
+    indexes: dict[tuple[int, str], list[int]] = {}
+    for index, heading in enumerate(rendered):
+        indexes.setdefault((heading.level, bare(heading.text)), []).append(index)
+    earlier: Counter[tuple[int, str]] = Counter()
+    equal: list[dict[int, float]] = []
+    for section in sections:
+        key = section.heading_level, bare(section.title)
+        equal.append(dict.fromkeys(_near(indexes.get(key, []), earlier[key]), 1.0))
+        earlier[key] += 1
+    pairs: list[tuple[int, int]] = []
+    row = column = 0
+    for next_row, next_column in (*_heaviest(equal), (len(sections), len(rendered))):
+        between = rendered[column:next_column]
+        if (next_row - row) * len(between) <= MAX_COMPARED_PAIRS:
+            alike = [
+                {at: weight for at, each in enumerate(between, column) if (weight := _alike(section, each))}
+                for section in sections[row:next_row]
+            ]
+            pairs += [(row + at, index) for at, index in _heaviest(alike)]
+        pairs.append((next_row, next_column))
+        row, column = next_row + 1, next_column + 1
+    return {sections[at].ordinal: rendered[index] for at, index in pairs[:-1]}
 
 
-def _opcodes(left: Sequence[_Key], right: Sequence[_Key]) -> Sequence[tuple[str, int, int, int, int]]:
-    """difflib's opcodes of the two; of lists with too many equal pairs, each with the next equal one, in order."""
-    counts = Counter(right)
-    if sum(counts[key] for key in left) <= MAX_EQUAL_PAIRS:
-        return SequenceMatcher(None, left, right, autojunk=False).get_opcodes()
-    indexes: dict[_Key, deque[int]] = {}
-    for index, key in enumerate(right):
-        indexes.setdefault(key, deque()).append(index)
-    opcodes = []
-    after = 0
-    for index, key in enumerate(left):
-        ahead = indexes.get(key, deque())
-        while ahead and ahead[0] < after:
-            ahead.popleft()
-        if ahead and ahead[0] - after <= MAX_SKIPPED_HEADINGS:  # one far away would leave nothing for those between
-            after = ahead.popleft() + 1
-            opcodes.append(("equal", index, index + 1, after - 1, after))
-    return opcodes
+def _near(candidates: Sequence[int], count: int) -> Sequence[int]:
+    """Of candidates with one text those that may be the one with ``count`` of it before."""
+    return candidates[max(0, count - MAX_SHIFT) : count + MAX_SHIFT + 1]
+
+
+def _heaviest(pairs_of: Iterable[Mapping[int, float]]) -> list[tuple[int, int]]:
+    """The pairs, in order on both sides, that weigh most together. ``pairs_of``: of each on the left, index on the
+    right -> weight."""
+    # The heaviest increasing subsequence. best[n] is the heaviest chain that ends at frontier[n]; both ascend, because
+    # a chain that ends further down and weighs no more is dropped.
+    frontier: list[int] = []
+    best: list[_Link] = []
+    for left, pairs in enumerate(pairs_of):
+        for right, weight in sorted(pairs.items(), reverse=True):  # from the last up: none must follow itself
+            at = bisect_left(frontier, right)
+            before = best[at - 1] if at else None
+            link = _Link(weight + (before.weight if before else 0.0), left, right, before)
+            if at < len(frontier) and frontier[at] == right and best[at].weight >= link.weight:
+                continue
+            stop = at
+            while stop < len(best) and best[stop].weight <= link.weight:
+                stop += 1
+            frontier[at:stop], best[at:stop] = [right], [link]
+    chain: list[tuple[int, int]] = []
+    last = best[-1] if best else None
+    while last is not None:
+        chain.append((last.left, last.right))
+        last = last.before
+    return chain[::-1]
 
 
 def bare(text: str) -> str:
     """Letters and digits alone: marks, icons and typographic signs differ between a source and its page."""
     return "".join(c for c in unicodedata.normalize("NFKC", _ICON.sub("", text)).casefold() if c.isalnum())
-
-
-def _best(sections: Sequence[Section], rendered: Sequence[Heading]) -> list[tuple[Section, Heading]]:
-    """The pairs, in order on both sides, that are most alike together."""
-    # As for the longest common subsequence, with likeness for length: best[row][column] is the greatest sum that the
-    # sections from ``row`` on and the headings from ``column`` on can have.
-    rows, columns = len(sections), len(rendered)
-    best = [[0.0] * (columns + 1) for _ in range(rows + 1)]
-    alike = [[_alike(section, heading) for heading in rendered] for section in sections]
-    for row in range(rows - 1, -1, -1):
-        for column in range(columns - 1, -1, -1):
-            paired = best[row + 1][column + 1] + alike[row][column] if alike[row][column] else 0.0
-            best[row][column] = max(best[row + 1][column], best[row][column + 1], paired)
-    pairs, row, column = [], 0, 0
-    while row < rows and column < columns:
-        if alike[row][column] and best[row][column] == best[row + 1][column + 1] + alike[row][column]:
-            pairs.append((sections[row], rendered[column]))
-            row, column = row + 1, column + 1
-        elif best[row][column] == best[row + 1][column]:
-            row += 1
-        else:
-            column += 1
-    return pairs
 
 
 def _alike(section: Section, heading: Heading) -> float:
@@ -183,11 +175,11 @@ class _Place(NamedTuple):
 
 
 class _Link(NamedTuple):
-    """A section whose heading is found at a place, and the ones before it."""
+    """A pair at the end of a chain, and the chain before it. ``weight``: of all."""
 
     weight: float
-    section: int
-    place: int
+    left: int
+    right: int
     before: _Link | None
 
 
@@ -287,39 +279,19 @@ class _Finder:
         keys = [_keys(section) for section in self._page.sections]
         uses = Counter(names[0] for names in keys if names)
         earlier: Counter[str] = Counter()
-        # The heaviest increasing subsequence. best[n] is the heaviest chain that ends at the place frontier[n]; both
-        # ascend, because a chain that ends further down and weighs no more is dropped.
-        frontier: list[int] = []
-        best: list[_Link] = []
+        pairs_of: list[dict[int, float]] = []
         for number, names in enumerate(keys):
             pairs: dict[int, float] = {}
             for rank, name in enumerate(names):
                 candidates = by_key.get(name, [])
-                for index, place in enumerate(candidates):
-                    if abs(index - earlier[name]) > MAX_SHIFT:
-                        continue
+                for place in _near(candidates, earlier[name]):
                     weight = self._places[place].weight * (_NAMED if rank else _EXACT)
                     if len(candidates) > 1 or uses[name] > 1:  # the text decides between equal headings
                         weight += 0.5 * self._alike(number, place)
                     pairs[place] = max(weight, pairs.get(place, 0.0))
             earlier.update(names[:1])
-            # From the last place up: a section must not follow itself in a chain.
-            for place, weight in sorted(pairs.items(), reverse=True):
-                at = bisect_left(frontier, place)
-                before = best[at - 1] if at else None
-                link = _Link(weight + (before.weight if before else 0.0), number, place, before)
-                if at < len(frontier) and frontier[at] == place and best[at].weight >= link.weight:
-                    continue
-                stop = at
-                while stop < len(best) and best[stop].weight <= link.weight:
-                    stop += 1
-                frontier[at:stop], best[at:stop] = [place], [link]
-        chain: list[tuple[int, int]] = []
-        last = best[-1] if best else None
-        while last is not None:
-            chain.append((last.section, last.place))
-            last = last.before
-        return chain
+            pairs_of.append(pairs)
+        return _heaviest(pairs_of)
 
     def _alike(self, number: int, place: int) -> float:
         """The share of a section's first words that stand after a heading of the source."""
