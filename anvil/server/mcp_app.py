@@ -45,21 +45,6 @@ from anvil.values import Changes
 
 RequestContext = ServerRequestContext[Connection, Any]
 
-
-class GetSkillParams(types.RequestParams):
-    uri: str
-
-
-PARAMS: dict[str, type[types.RequestParams]] = {
-    "tools/call": types.CallToolRequestParams,
-    "resources/read": types.ReadResourceRequestParams,
-    "resources/subscribe": types.SubscribeRequestParams,
-    "resources/unsubscribe": types.UnsubscribeRequestParams,
-    "completion/complete": types.CompleteRequestParams,
-    "logging/setLevel": types.SetLevelRequestParams,
-    "skills/get": GetSkillParams,
-}
-"""Method -> its parameters; others are lists, with a cursor."""
 SDK_MESSAGES = {
     "Invalid request parameters": NOT_INITIALIZED,  # an invalid parameter is a ValidationError
     "Subscription limit reached": TOO_MANY_STREAMS,
@@ -156,7 +141,7 @@ class App:
         of_connection = connection_methods(resources) if standing else frozenset()
         for method in self.answers.methods.keys() | of_connection:
             answer = self._answer_connection if method in of_connection else self._answer
-            self.server.add_request_handler(method, PARAMS.get(method, types.PaginatedRequestParams), answer)
+            self.server.add_request_handler(method, types.RequestParams, answer)
         self.server.add_notification_handler("notifications/initialized", types.NotificationParams, self._initialized)
 
     async def describe(self) -> None:

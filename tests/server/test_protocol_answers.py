@@ -188,7 +188,7 @@ def test_a_parameter_that_is_wrong_is_named_over_http(running: list[RunningTools
     bodies = [as_http(LEGACY, {"method": method, "params": params}) for method, params in asked]
     messages = [answer["error"]["message"] for answer in over_http(running, bodies)]
     assert "uri: Field required." in messages[0] and "cursor: Input should be a valid string." in messages[1]
-    assert "uri: Field required." in messages[2]
+    assert messages[2] == "Invalid request parameters: uri must be a string."
 
 
 @pytest.mark.parametrize("headers", [{}, {"Mcp-Protocol-Version": MODERN, "Mcp-Method": "ping"}])
