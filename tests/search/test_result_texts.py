@@ -219,7 +219,7 @@ def test_sections_are_named_by_their_own_words_and_their_addresses_hold_the_matc
     syllables = ("bar", "kel", "mon", "tiv", "dro", "lum", "pex")
     vocabulary = [f"{a}{b}{c}" for a in syllables for b in "aeiou" for c in syllables]
     pages = dict(PAGES)
-    for number in range(12):
+    for number in range(7):
         front = f"---\ntitle: Page {number}\n---\n" if number % 2 else f"# Page {number}\n\n"
         sections = []
         for at in range(chance.randint(3, 12)):
@@ -228,6 +228,6 @@ def test_sections_are_named_by_their_own_words_and_their_addresses_hold_the_matc
             sections.append(f"{level} Part {chance.randint(1, 4)}\n\nUnique{number}x{at} {text}.\n\n")
         pages[f"generated/{number}.md"] = front + "Before the first heading.\n\n" + "".join(sections)
     tally = section_hits.measured(write(tmp_path / "docs", pages), tmp_path / "i.db")
-    assert tally.asked > 80
+    assert tally.asked > 40
     assert tally.named >= 0.99 * tally.asked, tally.missed
     assert tally.held == tally.hits > 0

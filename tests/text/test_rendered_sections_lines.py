@@ -76,9 +76,9 @@ def test_a_part_of_a_long_section_has_its_own_lines() -> None:
 
 def test_hostile_pages_take_no_long_time() -> None:
     began = time.process_time()
-    lines("# A\n\n" + "## Same\n\nword\n\n" * 2000, "# A\n\n" + "## Same\n\nother\n\n" * 2000)
+    lines("# A\n\n" + "## Same\n\nword\n\n" * 1000, "# A\n\n" + "## Same\n\nother\n\n" * 1000)
     lines(
         "# A\n\n" + "## Nowhere {#x}\n\n" + "words of this section here\n" * 15_000, "another line of text\n" * 15_000
     )
     lines("# A\n", "[" * 2000 + "\n" + "{" * 100_000 + "\n" + "<" * 1900 + "\n" + ".. " * 600)
-    assert time.process_time() - began < 5
+    assert time.process_time() - began < 3

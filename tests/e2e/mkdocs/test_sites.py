@@ -19,8 +19,7 @@ for needed in ("mkdocs", "material", "mkdocs_static_i18n", "mkdocs_macros", "mkd
 SITES = {
     "own": ("own", {}),
     "harbour": ("harbour", {}),
-    "harbour in folders": ("harbour", {"folders": True}),
-    "harbour in files": ("harbour", {"files": True}),
+    "harbour otherwise": ("harbour", {"folders": True, "files": True}),
     "toolbox": ("toolbox", {}),
 }
 
@@ -65,7 +64,7 @@ def letters(text: str) -> str:
 @pytest.mark.parametrize("name", SITES)
 def test_the_address_of_each_section_leads_to_its_heading(built: Built, browser: Browser, name: str) -> None:
     site, seen = built(name), 0
-    step = 20 if name == "own" else 3 if name in ("harbour in folders", "harbour in files") else 1
+    step = 20 if name == "own" else 3 if name == "harbour otherwise" else 1
     pages = list(site.sections())[::step]  # the rest, of the same kind, is read without a browser below
     with hosted(site.built) as base:
         for document, sections in pages:
@@ -144,27 +143,15 @@ def test_each_section_is_a_heading_of_its_page(built: Built, name: str) -> None:
             },
         ),
         (
-            "harbour in folders",
+            "harbour otherwise",
             {
-                "en/index.md": "",
-                "de/index.md": "de/",
-                "en/guides/mooring.md": "guides/mooring/",
-                "de/guides/mooring.md": "de/guides/mooring/",
-                "en/guides/fees.md": "guides/fees/",
-                "en/guides/unlisted.md": "guides/unlisted/",
-                "en/guides/rough.md": "guides/rough/",
-            },
-        ),
-        (
-            "harbour in files",
-            {
-                "index.md": "index.html",
-                "index.de.md": "de/index.html",
-                "guides/mooring.md": "guides/mooring.html",
-                "guides/mooring.de.md": "de/guides/mooring.html",
-                "guides/fees.md": "guides/fees.html",
-                "guides/unlisted.md": "guides/unlisted.html",
-                "guides/rough.md": "guides/rough.html",
+                "en/index.md": "index.html",
+                "de/index.md": "de/index.html",
+                "en/guides/mooring.md": "guides/mooring.html",
+                "de/guides/mooring.md": "de/guides/mooring.html",
+                "en/guides/fees.md": "guides/fees.html",
+                "en/guides/unlisted.md": "guides/unlisted.html",
+                "en/guides/rough.md": "guides/rough.html",
             },
         ),
     ],
@@ -205,7 +192,7 @@ def test_a_question_finds_the_section_and_its_address(built: Built, question: st
 
 
 def test_the_program_answers_from_the_index_alone(built: Built) -> None:
-    site = built("harbour in files")
+    site = built("harbour otherwise")
     asked = ("search", "--index", site.index, "--provider", "none", "outer pier by night")
     (first, *_) = printed(*asked, cwd=site.built)["results"]
     assert first["metadata"]["url"] == f"{site.address}index.html#welcome" and "of Wismar" in first["content"]
