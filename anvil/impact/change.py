@@ -185,9 +185,11 @@ def parse_diff(text: str) -> tuple[FileChange, ...]:
     files = [file for file in found if file.path and max(len(file.path), len(file.old_path)) <= MAX_PATH_CHARS]
     if not files and text.strip():
         first = next(line for line in text.splitlines() if line.strip())
+        step = "Give the output of 'git diff'."
+        if first.startswith(("commit ", "From ")):
+            step = "Of a merge, give the output of 'git show -m --first-parent'."
         raise ConfigError(
-            f"This is not a diff: no line begins with 'diff --git' or '---'. It begins with {first[:80]!r}. "
-            "Give the output of 'git diff'."
+            f"This is not a diff: no line begins with 'diff --git' or '---'. It begins with {first[:80]!r}. {step}"
         )
     return tuple(files)
 

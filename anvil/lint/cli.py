@@ -101,7 +101,12 @@ def command(
         outcomes = [(None, outcomes[0][1])]
     examined = [(label, each) for label, each in outcomes if isinstance(each, Examined)]
     if sarif is not None:
-        _write_sarif([each for _, each in examined], sarif)
+        log = sarif_log([(each.shown, each.report.folder) for _, each in examined])
+        text = json.dumps(log, indent=2, ensure_ascii=False) + "\n"
+        if sarif == "-":
+            output.say(text, nl=False)
+        else:
+            output.write_file(sarif, text, "--sarif")
     if as_json:
         options.print_each(outcomes, Examined.as_json)
     elif form == "gitlab":
@@ -159,15 +164,6 @@ def _examined(
         raise SourceError(f"{error} --site examines the pages of that folder, as {built_site} shows them.") from None
 
 
-def _write_sarif(examined: Sequence[Examined], file: str) -> None:
-    log = sarif([(each.shown, each.report.folder) for each in examined])
-    text = json.dumps(log, indent=2, ensure_ascii=False) + "\n"
-    if file == "-":
-        output.say(text, nl=False)
-    else:
-        output.write_file(file, text, "--sarif")
-
-
 def _print(examined: Examined, label: str | None, quiet: bool) -> None:
     if examined.notes is not None:
         registry.part("runner of a CI job")(output.say, None, None).show(examined.notes)
@@ -196,7 +192,7 @@ def _summary(report: LintReport, hidden: int) -> str:
     return "\n".join([*lines, f"{elsewhere} were resolved as for {GENERATORS[report.generator]}.", *report.notes])
 
 
-def sarif(examined: Sequence[tuple[Sequence[LintFinding], str]]) -> dict[str, Any]:
+def sarif_log(examined: Sequence[tuple[Sequence[LintFinding], str]]) -> dict[str, Any]:
     """The log of one run as SARIF 2.1.0, the format that code scanning services read: of each documentation folder the
     findings, and its path from the repository's root, POSIX, ``""`` for the same.
 

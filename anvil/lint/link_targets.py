@@ -250,16 +250,19 @@ class Site:
         at = None if path.endswith("/") else [self._at(each, fragment) for each in files]
         target = next(filter(None, at or ()), None)
         if target is not None:
-            if target.kind == "file" and self._is_outside(file) and rules.generator in ("mkdocs", "vitepress"):
-                return self._outside(file, fragment, link)
-            return target
+            if target.kind != "file" or not self._is_outside(file) or rules.generator not in ("mkdocs", "vitepress"):
+                return target
+            if rules.generates or link.kind in ("html link", "html image"):
+                return UNKNOWN
+            reason = f"{self.shown(file)} is outside of the documentation folder, so the site does not have it"
+            return LinkTarget("missing", "", fragment, reason)
         if not path.lower().endswith(PAGE_ENDINGS) and (target := self._by_address(page, path, file, fragment)):
             return target
         is_page = rules.wiki or path.lower().endswith(PAGE_ENDINGS)
         if rules.by_name and is_page and (named := self.named(posixpath.basename(path.rstrip("/")))):
             return LinkTarget("page", named[0], fragment) if len(named) == 1 else UNKNOWN
-        reason = self._absence(path, file, link)
-        return UNKNOWN if reason is None else LinkTarget("missing", "", fragment, reason, file)
+        absence = self._absence(path, file, link)
+        return UNKNOWN if absence is None else LinkTarget("missing", "", fragment, absence, file)
 
     def _absence(self, path: str, file: str, link: Link) -> str | None:
         """What a relative link names that is not there; None where the site may have it all the same."""
@@ -284,12 +287,6 @@ class Site:
 
     def _is_outside(self, file: str) -> bool:
         return _inside(file, self.rules.content) is None and _inside(file, self.files.docs) is None
-
-    def _outside(self, file: str, fragment: str, link: Link) -> LinkTarget:
-        if link.kind in ("html link", "html image") or self.rules.generates:
-            return UNKNOWN
-        reason = f"{self.shown(file)} is outside of the documentation folder, so the site does not have it"
-        return LinkTarget("missing", "", fragment, reason)
 
     def _by_address(self, page: LintPage, path: str, file: str, fragment: str) -> LinkTarget | None:
         """The target of a link without a page's ending: by addresses, as in a browser, or by file names."""

@@ -82,6 +82,11 @@ def test_a_text_that_is_no_diff_is_refused(text: str) -> None:
         change.parse_diff(text)
 
 
+def test_what_git_show_prints_of_a_merge_has_no_diff() -> None:
+    with pytest.raises(ConfigError, match="git show -m --first-parent"):
+        change.parse_diff("commit 1a2b3c4\nMerge: 5d 6e\n\n    Merge branch 'topic'\n")
+
+
 @pytest.mark.parametrize("text", ["", "\n \n"])
 def test_an_empty_text_has_no_change(text: str) -> None:
     assert change.parse_diff(text) == ()
