@@ -1,6 +1,6 @@
 """Servers side by side over one index file, as replicas: questions a second, how long one takes, start and memory.
 
-    python benchmarks/replicas.py [--docs FOLDER] [--chunks 10000] [--replicas 2] [--rounds 5] [--seconds 5]
+    python benchmarks/replicas.py [--docs FOLDER] [--chunks 10000] [--replicas 2] [--rounds 3] [--seconds 5]
 
 The index is the one that ``latency.py`` synthesises. Four clients ask hybrid questions over HTTP without a pause, dealt
 out over the servers; one server and several take turns. Clients and servers share the processors, so that the gain
@@ -139,7 +139,7 @@ def main() -> None:
     parser.add_argument("--docs", type=Path)
     parser.add_argument("--chunks", type=int, default=10_000)
     parser.add_argument("--replicas", type=int, default=2)
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=5.0)
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
