@@ -326,18 +326,16 @@ class PageQueries:
 
     def headings(self, file_path: str, collection: str | None = None, version: str | None = None) -> tuple[str, ...]:
         """The breadcrumbs of all sections of a page, in order. :meth:`get_section` accepts them."""
-        from anvil.search import pages
-
-        with self._holding(file_path, collection, version) as (member, reader):
-            return pages.headings(reader, file_path, member.docs_root)
+        return tuple(section.heading_path for section in self.outline(file_path, collection, version).sections)
 
     def breadcrumb(self, file_path: str, heading: str) -> str:
         """The exact breadcrumb of a section. It may be named by breadcrumb, by anchor, or by a heading that only one
         section has."""
         from anvil.search import pages
 
-        with self.only.live.query() as copy:
-            return pages.breadcrumb(copy.reader, file_path, heading, self.docs_root)
+        outline = self.outline(file_path)
+        section = pages.find_section(heading, outline.page.title, outline.sections)
+        return heading if section is None else section.heading_path
 
     def list_pages(
         self,

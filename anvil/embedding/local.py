@@ -23,6 +23,7 @@ from anvil.embedding.passages import PassageScorer, Tokens, has_scorer
 from anvil.embedding.provider import BUNDLED_MODEL, Embedded, Vector
 from anvil.errors import ConfigError, ModelError
 from anvil.formats.characters import encodable
+from anvil.formats.data_formats import json_object
 from anvil.settings.configuration import merged
 from anvil.settings.schema import EmbeddingSettings, one_of, within
 from anvil.system import safe_files
@@ -393,12 +394,9 @@ def open_directory(model: str) -> ModelDirectory:
 def _read_settings(path: Path) -> dict[str, Any]:
     if not path.is_file():
         return {}
-    try:
-        entries = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ModelError(f"{path} is not valid JSON ({error}). Correct or remove it.") from error
-    if not isinstance(entries, dict):
-        raise ModelError(f"{path} must hold one JSON object.")
+    entries = json_object(path.read_bytes())
+    if entries is None:
+        raise ModelError(f"{path} must hold one JSON object. Correct or remove it.")
     return entries
 
 

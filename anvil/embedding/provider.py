@@ -214,10 +214,7 @@ def create_provider(name: str, settings: EmbeddingSettings) -> EmbeddingProvider
 
 
 def create_cached_provider(name: str, settings: EmbeddingSettings) -> EmbeddingProvider:
-    """The provider called ``name``, with the user's cache of vectors in front of it where ``settings`` allow that.
-
-    Raises ConfigError for a name that is not in ``PROVIDERS``.
-    """
+    """As :func:`create_provider`, with the user's cache of vectors in front of it where ``settings`` allow that."""
     provider = create_provider(name, settings)
     return provider if name == "none" or not settings.cache else CachedProvider(provider)
 

@@ -217,11 +217,6 @@ _ADDRESSES: tuple[Callable[[Section, str], bool], ...] = (
 _PART = re.compile(r"(.*) \[part \d+/\d+\]", re.DOTALL)
 
 
-def headings(reader: IndexReader, file_path: str, docs_root: Path | None = None) -> tuple[str, ...]:
-    """The breadcrumbs of a page's sections, in order. Raises :class:`NotFound`, naming the closest paths."""
-    return tuple(section.heading_path for section in reader.sections(find_document(reader, file_path, docs_root).id))
-
-
 def page_text(chunks: tuple[PageChunk, ...]) -> str:
     """The page's text: its chunks, joined."""
     return "".join(chunk.content for chunk in chunks)
@@ -315,11 +310,3 @@ def find_section(address: str, title: str, sections: tuple[Section, ...]) -> Sec
     """The section of a page that ``address`` means: breadcrumb, anchor or heading, as in :func:`get_section`."""
     match = _address(address, title, sections) if len(address) <= MAX_PATH_CHARS else None
     return match[0] if match else None
-
-
-def breadcrumb(reader: IndexReader, file_path: str, heading: str, docs_root: Path | None = None) -> str:
-    """The exact breadcrumb of the section that ``heading`` means to :func:`get_section`; ``heading`` itself when
-    nothing fits."""
-    document = find_document(reader, file_path, docs_root)
-    match = _address(heading, document.title, reader.sections(document.id))
-    return match[0].heading_path if match else heading
