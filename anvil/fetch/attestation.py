@@ -461,11 +461,6 @@ def _stored(http: HttpClient, api: str, url: str) -> str:
         raise FetchError(f"The attestation at {shown} cannot be read, because {error}. Update Anvil.") from None
 
 
-def of_server(http: HttpClient, address: WebAddress | GitHubAddress, url: str, sha256: str) -> list[str]:
-    """The bundles of the index at ``url``, which ``address`` led to."""
-    return of_github(http, address, sha256) if isinstance(address, GitHubAddress) else beside(http, url)
-
-
 def _parsed(text: str, shown: str) -> list[str]:
     try:
         return bundles(text)

@@ -264,7 +264,10 @@ class _Server:
         return self._fetched(state, examined)
 
     def _examined(self, http: HttpClient, url: str, sha256: str) -> Examined:
-        return self.examiner.examine(sha256, lambda: attestation.of_server(http, self.address, url, sha256))
+        address = self.address
+        if isinstance(address, GitHubAddress):
+            return self.examiner.examine(sha256, lambda: attestation.of_github(http, address, sha256))
+        return self.examiner.examine(sha256, lambda: attestation.beside(http, url))
 
     def _verified(self, candidate: Candidate, max_bytes: int) -> Path:
         """Check the downloaded file against its digest and manifest, and move it into the cache."""

@@ -17,7 +17,7 @@ from anvil.values import ROOT, SEPARATOR, Chunk, Section
 MAX_PART_CHARACTERS = 500_000
 """Characters of the longest text that is parsed at once."""
 PACK_FROM_CHARACTERS = 4_000_000
-"""Characters of a document from which on short chunks are merged, because the row ids of a document are limited
+"""Characters of a document from which on all sections are short ones, because the row ids of a document are limited
 (``CHUNK_BITS`` in :mod:`anvil.index_file.table_rows`)."""
 
 _BORDER = re.compile(r"^(?: {0,3}(?P<fence>`{3,}|~{3,})|(?P<heading>#{1,6})(?=[ \t])|(?P<blank>[ \t]*$))", re.M)
@@ -96,15 +96,16 @@ class DocumentChunker:
         if not page.text.strip():  # only the first of several parts can have front matter and no text
             self.head = text if not self._chunks else self.head
             return []
-        chunks: Sequence[Chunk] = chunker.chunks(page, self._options)
-        if self.characters > PACK_FROM_CHARACTERS:
-            chunks = packed(chunks, self._options.max_chunk_size)
+        chunks = chunker.chunks(page, self._options)
         before = _openings(page.sections, self._above)
         starts = [section.start for section in page.sections]
         placed = [self._placed(chunk, before[bisect_right(starts, chunk.start) - 1]) for chunk in chunks]
         self._above = _open_at_end(page.sections, before, self._above)
         self._chunks += len(placed)
         self.characters += len(page.text)
+        if self.characters > PACK_FROM_CHARACTERS:
+            longest = self._options.max_chunk_size
+            self._options = replace(self._options, merge_short_sections=True, min_chunk_size=longest)
         self._lines += page.text.count("\n") + page.first_line - 1
         return placed
 
@@ -122,22 +123,6 @@ class DocumentChunker:
             start_line=self._lines + (chunk.start_line or 0),
             end_line=self._lines + (chunk.end_line or 0),
         )
-
-
-def packed(chunks: Sequence[Chunk], limit: int) -> list[Chunk]:
-    """Merge neighbours while they have ``limit`` characters at most. The mean is more than half of that."""
-    merged: list[Chunk] = []
-    for chunk in chunks:
-        last = merged[-1] if merged else None
-        if last is not None and chunk.end - last.start <= limit:
-            masked = None
-            if last.masked is not None or chunk.masked is not None:
-                masked = (last.masked or last.content) + (chunk.masked or chunk.content)
-            content = last.content + chunk.content
-            merged[-1] = replace(last, content=content, end=chunk.end, end_line=chunk.end_line, masked=masked)
-        else:
-            merged.append(replace(chunk, ordinal=len(merged)))
-    return merged
 
 
 def _openings(sections: Sequence[Section], above: Headings) -> list[str]:

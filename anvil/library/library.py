@@ -24,13 +24,6 @@ from anvil.index_file.writer import DEFAULT_LIBRARY
 from anvil.library import ingestion, lancedb_import, metadata_filter
 from anvil.library.document_chunker import DocumentPart
 from anvil.library.document_formats import BY_ENDING, file_name, format_of, looked_for, save_as, type_of
-from anvil.library.ingestion import (
-    described,
-    described_text,
-    path_of,
-    prepared,
-    text_parts,
-)
 from anvil.library.library_file import default_path, guarded, reading, writing
 from anvil.library.library_file import open_library as open_file
 from anvil.library.settings import LibraryOptions
@@ -181,7 +174,7 @@ class Library(contextlib.AbstractContextManager["Library"]):
 
         Raises :class:`DocumentRejected`, or :class:`ConfigError` for arguments that are not valid.
         """
-        file = path_of(path, "path")
+        file = ingestion.path_of(path, "path")
         return self.ingest_as(file, str(file), library, metadata)
 
     def ingest_as(
@@ -224,7 +217,9 @@ class Library(contextlib.AbstractContextManager["Library"]):
 
         last_modified = last_modified or timestamp(status.st_mtime_ns // 10**9)
         size = status.st_size
-        info = described(source, library, metadata, kind, content_hash=digest, size=size, last_modified=last_modified)
+        info = ingestion.described(
+            source, library, metadata, kind, content_hash=digest, size=size, last_modified=last_modified
+        )
         return self._ingest(parts(), info)
 
     def ingest_content(
@@ -237,8 +232,8 @@ class Library(contextlib.AbstractContextManager["Library"]):
         self._ensure_size(len(data), "The content has")
         format_ = BY_ENDING.get(type_of(source))
         is_text = format_ is not None and format_.is_text
-        info = described_text(data, source, library, metadata, type_of(source) if is_text else "md")
-        return self._ingest(text_parts(data), info)
+        info = ingestion.described_text(data, source, library, metadata, type_of(source) if is_text else "md")
+        return self._ingest(ingestion.text_parts(data), info)
 
     def ingest_url(
         self, url: str, library: str = DEFAULT_LIBRARY, metadata: Mapping[str, Any] | None = None
@@ -319,7 +314,7 @@ class Library(contextlib.AbstractContextManager["Library"]):
                 if (stored := self._stored(info)) is not None:
                     results.append(_skipped(stored, {}))
                     continue
-                result = self._ingest(text_parts(data), info)
+                result = self._ingest(ingestion.text_parts(data), info)
                 results.append(replace(result, notes=(*result.notes, *notes)))
             except AnvilError as error:
                 errors.append(FileError(row["source"], str(error)))
@@ -340,7 +335,7 @@ class Library(contextlib.AbstractContextManager["Library"]):
         stored = self._stored(info)
         if stored is not None and stored.content_hash == info.content_hash:
             return _skipped(stored, info.metadata)
-        ready = prepared(
+        ready = ingestion.prepared(
             parts,
             info,
             provider=self.provider,

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anvil.library.document_chunker import DocumentChunker, packed, sliced
+from anvil.library.document_chunker import DocumentChunker, sliced
 from anvil.settings.schema import ChunkingOptions
 from anvil.values import Chunk
 
@@ -85,8 +85,3 @@ def test_long_documents_are_packed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "".join(chunk.content for chunk in tight) == text
     late = [len(chunk.content) for chunk in tight[-20:-1]]
     assert sum(late) / len(late) > 200
-
-
-def test_packing_keeps_what_fits_apart_when_it_does_not() -> None:
-    chunks = [Chunk(n, "H", 1, "x" * 300, n * 300, n * 300 + 300, n, n, "") for n in range(3)]
-    assert [len(each.content) for each in packed(chunks, 700)] == [600, 300]
