@@ -55,9 +55,7 @@ def _uv(text: str) -> NamedPackages:
                         version = each.get("version")  # written where the file has several
                         direct.setdefault(each["name"], set()).update([version] if isinstance(version, str) else ())
         else:
-            packages.append(
-                (_name(row), None if "path" in kinds else ELSEWHERE if "git" in kinds else row.get("version"))
-            )
+            packages.append((_name(row), _version(row)))
     return packages, projects
 
 
@@ -72,7 +70,7 @@ _pylock = functools.partial(_tables, "packages")
 
 def _version(row: Mapping[str, Any]) -> object:
     source = row.get("source")
-    kinds = {*row, str(source.get("type")) if isinstance(source, dict) else ""}
+    kinds = {*row, *source, str(source.get("type"))} if isinstance(source, dict) else {*row}
     if kinds & {"directory", "file", "path"}:
         return None
     return ELSEWHERE if kinds & {"git", "vcs"} else row.get("version")

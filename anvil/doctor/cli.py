@@ -15,13 +15,13 @@ import click
 from anvil.cli import options, output
 from anvil.cli.output import ERROR, NO, OK
 from anvil.doctor import documents_and_index, examined_project, installed_parts, integrations
-from anvil.doctor.examined_project import ExaminedProject, Finding, Verdict, worst
+from anvil.doctor.examined_project import ExaminedProject, Finding, Verdict
 from anvil.errors import AnvilError
 from anvil.requests import OpenRequest
 from anvil.wording import counted
 
 COLOURS: dict[Verdict, str] = {"ok": "green", "note": "yellow", "wrong": "red", "unseen": "magenta"}
-EXIT_CODES: dict[Verdict, int] = {"ok": OK, "note": OK, "wrong": NO, "unseen": ERROR}
+EXIT_CODES: dict[Verdict, int] = {"ok": OK, "note": OK, "unseen": ERROR, "wrong": NO}
 MAX_WIDTH = 100
 
 Examination = Callable[[ExaminedProject], Iterator[Finding]]
@@ -77,7 +77,7 @@ def command(given: OpenRequest, as_json: bool) -> int:
         findings.append(finding)
         if not as_json:
             output.say(_rendered(finding, indent))
-    verdict = worst(findings)
+    verdict = max((finding.verdict for finding in findings), key=[*EXIT_CODES].index)
     if as_json:
         listed = [{"subject": finding.subject, **finding._asdict()} for finding in findings]
         output.print_json({"verdict": verdict, "findings": listed})

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -23,8 +22,8 @@ if TYPE_CHECKING:
     from anvil.requests import OpenRequest
 
 
-Verdict = Literal["ok", "note", "wrong", "unseen"]
-"""``note``: nothing is broken. ``unseen``: the examination could not be made."""
+Verdict = Literal["ok", "note", "unseen", "wrong"]
+"""From best to worst. ``note``: nothing is broken. ``unseen``: the examination could not be made."""
 
 
 class Finding(NamedTuple):
@@ -39,13 +38,6 @@ class Finding(NamedTuple):
     text: str
     fix: str | None = None
     subject: str = ""
-
-
-def worst(findings: Iterable[Finding]) -> Verdict:
-    """The worst verdict: ``wrong``, ``unseen``, ``note``, ``ok``."""
-    verdicts = {finding.verdict for finding in findings}
-    order: tuple[Verdict, ...] = ("wrong", "unseen", "note")
-    return next((verdict for verdict in order if verdict in verdicts), "ok")
 
 
 @dataclass(frozen=True)
@@ -134,12 +126,8 @@ def find(request: OpenRequest) -> ExaminedProject:
         if loaded.collections and index is None:
             loaded, others = _of_collection(loaded, base, is_named=docs is not None)
     except ConfigError as error:
-        places = {
-            key: value if index_url.is_remote(value) else os.path.abspath(value)
-            for key in ("docs", "index")
-            if (value := given.get(f"--{key}")) is not None
-        }
-        defaults = configured(Config(), {**places, "embedding.provider": provider})
+        places = {"docs": docs, "index": given.get("--index"), "embedding.provider": provider}
+        defaults = configured(Config(), places)
         return ExaminedProject(defaults, Path.cwd(), str(error), given)
     return ExaminedProject(loaded, base, given=given, other_folders=others)
 

@@ -21,13 +21,14 @@ from anvil.clients import server_entries
 from anvil.clients.known_clients import CLIENTS
 from anvil.clients.server_entries import client_file, default_name
 from anvil.doctor import cli, examined_project
-from anvil.doctor.examined_project import Finding
+from anvil.doctor.examined_project import Finding, Verdict
 from anvil.embedding.provider import PROVIDERS, NoProvider
 from anvil.index_file.writer import checksum
 from anvil.requests import OpenRequest
 from anvil.system import installation
 from tests.conftest import PAGES, write
 from tests.support import fork_server, repositories
+from tests.support.in_process import program
 from tests.support.programs import environment
 from tests.support.repositories import commit, run
 
@@ -624,3 +625,14 @@ def test_the_context(project: Path) -> None:
     assert finding("context").verdict == "wrong" and "chunkSize" in finding("context").text
     file.write_text("{")
     assert finding("context").verdict == "wrong" and "mcp.config.json cannot be read" in finding("context").text
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "worst", "code"),
+    [(["ok", "note"], "note", 0), (["note", "unseen"], "unseen", 2), (["unseen", "wrong", "ok"], "wrong", 1)],
+)
+def test_the_worst_verdict_is_the_exit_code(
+    project: Path, monkeypatch: pytest.MonkeyPatch, verdicts: list[Verdict], worst: str, code: int
+) -> None:
+    monkeypatch.setattr(cli, "EXAMINATIONS", {"x": lambda project: (Finding(each, "") for each in verdicts)})
+    assert json.loads(program("doctor", "--json", code=code).stdout)["verdict"] == worst
