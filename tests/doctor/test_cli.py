@@ -27,8 +27,7 @@ from anvil.index_file.writer import checksum
 from anvil.requests import OpenRequest
 from anvil.system import installation
 from tests.conftest import PAGES, write
-from tests.support import fork_server, repositories
-from tests.support.in_process import program
+from tests.support import fork_server, in_process, repositories
 from tests.support.programs import environment
 from tests.support.repositories import commit, run
 
@@ -635,4 +634,4 @@ def test_the_worst_verdict_is_the_exit_code(
     project: Path, monkeypatch: pytest.MonkeyPatch, verdicts: list[Verdict], worst: str, code: int
 ) -> None:
     monkeypatch.setattr(cli, "EXAMINATIONS", {"x": lambda project: (Finding(each, "") for each in verdicts)})
-    assert json.loads(program("doctor", "--json", code=code).stdout)["verdict"] == worst
+    assert json.loads(in_process.program("doctor", "--json", code=code).stdout)["verdict"] == worst
