@@ -26,7 +26,7 @@ from anvil.formats.data_formats import canonical, is_deep, strict_json
 from anvil.formats.patterns import OBJECT_ID, lazy_pattern
 from anvil.index_file import connection as connections
 from anvil.index_file import fts_table, manifest_keys, table_rows
-from anvil.index_file.reader import Reader
+from anvil.index_file.reader import IndexReader, Reader
 from anvil.index_file.writer import checksum, document_digests
 from anvil.system import user_folders
 from anvil.values import MAX_PATH_CHARS
@@ -113,7 +113,7 @@ def _damage(path: Path) -> Iterator[None]:
         raise ArtifactRejected(f"{path} is damaged ({reason}).", connections.rebuild_advice(path)) from error
 
 
-def refuse_part(reader: Reader, path: Path) -> None:
+def refuse_part(reader: IndexReader, path: Path) -> None:
     """Raise :class:`ArtifactRejected` when an index is a shard: the other shards have the rest."""
     shard = reader.meta().get("shard")
     if shard is not None:

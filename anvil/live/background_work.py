@@ -125,32 +125,7 @@ class InitialBuild:
             raise _Cancelled
 
 
-class Worker:
-    """A thread that begins when there is work for the first time, and then waits on a condition for more. ``work``:
-    what it does, until it finds that it is closed."""
-
-    def __init__(self, name: str, work: Callable[[], None], lock: threading.RLock | None = None) -> None:
-        self._name, self._work = name, work
-        self._changed = threading.Condition(lock)
-        self._closed = False
-        self._thread: threading.Thread | None = None
-
-    def _start(self) -> None:
-        """Let the thread look for work. The lock is held."""
-        if self._thread is None and not self._closed:
-            self._thread = threading.Thread(target=self._work, name=self._name, daemon=True)
-            self._thread.start()
-        self._changed.notify_all()
-
-    def close(self) -> None:
-        """End the thread, after the work that is running. The lock must not be held."""
-        with self._changed:
-            self._closed = True
-            self._changed.notify_all()
-        join(self._thread)
-
-
-class VectorWorker(Worker):
+class VectorWorker:
     """Makes the missing vectors of a memory copy, a few chunks at a time, from :meth:`wake` on until there are none.
 
     The lock is held to take a few chunks and to save their vectors. The model runs without it.
@@ -161,7 +136,9 @@ class VectorWorker(Worker):
     def __init__(
         self, lock: threading.RLock, copy: Callable[[], MemoryCopy | None], build_running: Callable[[], bool]
     ) -> None:
-        super().__init__("anvil-vectors", self._run, lock)
+        self._changed = threading.Condition(lock)
+        self._closed = False
+        self._thread: threading.Thread | None = None
         self._copy = copy
         self._build_running = build_running
         self._first: list[ChunkText] = []
@@ -181,6 +158,20 @@ class VectorWorker(Worker):
         """Look for missing vectors: the text has changed. The lock is held."""
         self._pause_until, self._last_row = 0.0, -1
         self._start()
+
+    def _start(self) -> None:
+        """Let the thread look for work. The lock is held."""
+        if self._thread is None and not self._closed:
+            self._thread = threading.Thread(target=self._run, name="anvil-vectors", daemon=True)
+            self._thread.start()
+        self._changed.notify_all()
+
+    def close(self) -> None:
+        """End the thread, after the work that is running. The lock must not be held."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+        join(self._thread)
 
     def embed_first(self, chunks: Sequence[ChunkText], timeout_s: float) -> None:
         """Embed these chunks before all others, and wait for that up to ``timeout_s``. The lock is held, and released
@@ -308,46 +299,41 @@ class VectorWorker(Worker):
         ], failure
 
 
-class IndexSaver(Worker):
-    """Calls ``save`` once, ``QUIET_S`` seconds after the last :meth:`wake`. It may raise :class:`AnvilError`."""
+class IndexSaver:
+    """Calls ``save`` in a thread, ``QUIET_S`` seconds after the last :meth:`wake`. It may raise :class:`AnvilError`."""
 
     def __init__(self, save: Callable[[], None]) -> None:
-        super().__init__("anvil-saver", self._run)
         self._save = save
-        self._save_at: float | None = None
-        self._saving = False
+        self._timer: threading.Timer | None = None
+        self._saving = threading.Lock()
+        """One after the other: a timer can end while the save before it goes on."""
 
     @property
     def is_due(self) -> bool:
         """Whether the file will be written, or is being written."""
-        return self._save_at is not None or self._saving
+        return self._timer is not None and self._timer.is_alive()
 
     def wake(self) -> None:
         """A page has changed, or the file is found to be of another model."""
-        with self._changed:
-            self._save_at = time.monotonic() + QUIET_S
-            self._start()
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = threading.Timer(QUIET_S, self._run)
+        self._timer.name, self._timer.daemon = "anvil-saver", True
+        self._timer.start()
+
+    def close(self) -> None:
+        """Wait for a save that goes on; none begins after it."""
+        if self._timer is not None:
+            self._timer.cancel()
+            if self._saving.acquire(timeout=JOIN_TIMEOUT_S):
+                self._saving.release()
+            join(self._timer)
 
     def _run(self) -> None:
-        while self._wait():
+        with self._saving:
             try:
                 self._save()
             except AnvilError as error:  # answers do not need the file; the next change tries again
                 logger.debug("The index file was not brought up to date: %s", error)
             except Exception:
                 logger.exception("The index file could not be brought up to date")
-            finally:
-                self._saving = False
-
-    def _wait(self) -> bool:
-        """Wait until it is time to save; False when the server ends."""
-        with self._changed:
-            while not self._closed:
-                if self._save_at is None:
-                    self._changed.wait()
-                elif (rest_s := self._save_at - time.monotonic()) > 0:
-                    self._changed.wait(rest_s)
-                else:
-                    self._save_at, self._saving = None, True
-                    return True
-        return False

@@ -66,7 +66,7 @@ class IndexLocation:
         from anvil.index_file import verify
         from anvil.live import site_view
 
-        with verify.open_checked(self.path) as reader:
+        with self.open() as reader:
             verify.refuse_part(reader, self.path)
             return site_view.compared(reader, source)
 

@@ -262,10 +262,8 @@ class MemoryCopy:
     def read_page(self, path: str) -> None:
         """Update one page from its file, while the others are still being read."""
         _, work = self._compared()
-        kinds = (work.changed, work.added, work.removed)
-        chosen = Changes(*(tuple(other for other in kind if other == path) for kind in kinds))
-        if chosen:
-            self._update({}, chosen)
+        if path in work.paths:
+            self._update({}, Changes(removed=(path,)) if path in work.removed else Changes(changed=(path,)))
 
     def _compared(self) -> tuple[Mapping[str, str], Changes]:
         """All documents, path -> blob id, and how they differ from what is indexed."""

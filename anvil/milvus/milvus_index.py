@@ -67,9 +67,6 @@ class MilvusCollection(IndexLocation):
     def open(self) -> AbstractContextManager[MilvusReader]:
         return nullcontext(self.reader())
 
-    def compare(self, source: DocumentSource) -> Changes:
-        return site_view.compared(self.reader(), source)
-
     def memory_copy(
         self, source: DocumentSource | None, provider: EmbeddingProvider, progress: Progress, *, defer_vectors: bool
     ) -> MilvusMemoryCopy:

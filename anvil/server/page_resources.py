@@ -138,9 +138,8 @@ class Resources:
                 page: Page = self._target.get_page(path, **chosen)
                 candidates = [full_heading(page.title, section.heading_path) for section in page.sections]
         folded = typed.casefold()
-        beginnings = [value for value in candidates if value.casefold().startswith(folded)]
-        listed = set(beginnings)
-        values = beginnings + [value for value in candidates if folded in value.casefold() and value not in listed]
+        fitting = [value for value in candidates if folded in value.casefold()]
+        values = sorted(fitting, key=lambda value: not value.casefold().startswith(folded))  # in order otherwise
         completion = {
             "values": values[:MAX_COMPLETIONS],
             "total": len(values),
