@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from anvil.impact import names as naming
 from anvil.impact.co_change import History
-from anvil.impact.names import How, Name, Named, Text
+from anvil.impact.names import How, Name, Named
 from anvil.impact.values import Evidence, Feature
 from anvil.index_file.reader import Reader
 from anvil.index_file.table_rows import StoredChunk, is_parallel
@@ -284,7 +284,7 @@ def _is_marked(text: str, start: int, end: int) -> bool:
     return (text[start - 1 : start] in _BESIDE_CODE and start > 0) or text[end : end + 1] in _BEHIND_CODE
 
 
-def of_texts(texts: Iterable[Text], docs: IndexedPages) -> Iterator[Evidence]:
+def of_texts(texts: Iterable[Name], docs: IndexedPages) -> Iterator[Evidence]:
     """Sections that quote a message or help text of the changed lines."""
     for text in texts:
         words = lexicon.words(text.text)[:MAX_TEXT_WORDS]

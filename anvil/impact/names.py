@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from anvil.formats.patterns import lazy_pattern
@@ -18,8 +18,8 @@ from anvil.impact.change import FileChange, Hunk, Line
 from anvil.impact.values import PublicKind
 from anvil.text.query import compound_parts, words
 
-NameKind = Literal[PublicKind, "definition", "identifier", "word"]
-"""``definition``: of a function, class or constant."""
+NameKind = Literal[PublicKind, "definition", "identifier", "word", "text"]
+"""``definition``: of a function, class or constant. ``text``: a message or help text."""
 How = Literal["removed", "renamed", "value", "added", "touched", "near"]
 """How a name changed. ``value``: its default, or another literal beside it. ``touched``: a line with it. ``near``: a
 line next to it, or the function that it names."""
@@ -137,21 +137,12 @@ class Name:
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
-    """A message or help text in a change, without placeholders at its ends."""
-
-    text: str
-    how: How
-    path: str
-    line: int
-
-
-@dataclass(frozen=True, slots=True)
 class Named:
-    """What changed lines name. ``prose``: sentences that the change adds in comments and help texts."""
+    """What changed lines name. ``texts``: of messages and helps, without placeholders at their ends. ``prose``:
+    sentences that the change adds in comments and help texts."""
 
     names: tuple[Name, ...]
-    texts: tuple[Text, ...]
+    texts: tuple[Name, ...]
     prose: tuple[str, ...]
 
 
@@ -395,20 +386,18 @@ def _around(hunk: Hunk, path: str) -> Iterator[_Spot]:
             yield from (spot for spot in _spots(line, path) if spot.defined or spot.kind in ("flag", "variable"))
 
 
-def _texts(files: Sequence[FileChange]) -> list[Text]:
+def _texts(files: Sequence[FileChange]) -> list[Name]:
     """Strings for people, each once, removed ones first: the pages may quote them."""
-
-    def read(file: FileChange, line: Line, how: How) -> list[Text]:
-        return [Text(text, how, file.path, line.number) for text in _fragments(line.text)]
-
-    added = [text for file in files for line in file.added for text in read(file, line, "added")]
-    removed = [text for file in files for line in file.removed for text in read(file, line, "removed")]
-    new = {text.text for text in added}
-    moved = [replace(text, how="touched") if text.text in new else text for text in removed]
-    unique: dict[str, Text] = {}
-    for text in (*moved, *added):
-        unique.setdefault(text.text, text)
-    return list(unique.values())
+    texts: dict[str, Name] = {}
+    new = {text for file in files for line in file.added for text in _fragments(line.text)}
+    sides: tuple[How, ...] = ("removed", "added")
+    for side in sides:
+        for file in files:
+            for line in file.removed if side == "removed" else file.added:
+                for text in _fragments(line.text):
+                    how = "touched" if side == "removed" and text in new else side
+                    texts.setdefault(text, Name(text, "text", how, file.path, line.number))
+    return list(texts.values())
 
 
 def _fragments(line: str) -> Iterator[str]:

@@ -8,6 +8,7 @@ import json
 import os
 import posixpath
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
@@ -17,6 +18,7 @@ from anvil import registry
 from anvil._version import __version__
 from anvil.cli import options, output
 from anvil.cli.output import ERROR, NO, OK
+from anvil.formats import data_formats
 from anvil.lint.settings import LEVELS, Level, LintOptions
 from anvil.requests import OpenRequest
 from anvil.wording import counted, listed
@@ -133,16 +135,8 @@ class Examined(NamedTuple):
         return NO if self.is_failed else OK
 
     def as_json(self) -> dict[str, Any]:
-        """The findings as JSON values."""
-        return {
-            "failed": self.is_failed,
-            "findings": self.shown,
-            "pages": self.report.pages,
-            "suppressed": self.report.suppressed,
-            "generator": self.report.generator,
-            "looked_up": self.report.looked_up,
-            "notes": self.report.notes,
-        }
+        """The report of the shown findings as JSON values."""
+        return {"failed": self.is_failed, **data_formats.plain(replace(self.report, findings=self.shown))}
 
 
 def _examined(
