@@ -8,7 +8,7 @@ the pages.
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
@@ -122,8 +122,7 @@ _STOP = frozenset(
 """Words of programming languages, and names that are in each program: they say nothing alone."""
 
 
-@dataclass(frozen=True, slots=True)
-class Name:
+class Name(NamedTuple):
     """A name in a change. ``path`` and ``line``: where it is, in the new file or, when removed, in the old one.
     ``defined``: the line defines it, so that users can meet it. ``is_new``: no removed line has it."""
 
@@ -144,13 +143,6 @@ class Named:
     names: tuple[Name, ...]
     texts: tuple[Name, ...]
     prose: tuple[str, ...]
-
-
-class _Spot(NamedTuple):
-    text: str
-    kind: NameKind
-    line: int
-    defined: bool
 
 
 HOW_ORDER: tuple[How, ...] = ("removed", "renamed", "value", "added", "touched", "near")
@@ -184,15 +176,15 @@ def _rank(name: Name) -> tuple[bool, int, float]:
 def read(files: Iterable[FileChange]) -> Named:
     """What the changed lines of files name, the most telling first. Within the limits of this module."""
     changes = list(files)
-    added, removed = Counter[str](), Counter[str]()
-    spots: list[tuple[FileChange, Hunk, list[_Spot], list[_Spot]]] = []
+    added, removed = set[str](), set[str]()
+    spots: list[tuple[FileChange, Hunk, list[Name], list[Name]]] = []
     for file in changes:
         for hunk in file.hunks:
             new = [spot for line in hunk.added for spot in _spots(line, file.path)]
             old = [spot for line in hunk.removed for spot in _spots(line, file.path)]
             spots.append((file, hunk, new, old))
-            added.update({spot.text for spot in new})
-            removed.update({spot.text for spot in old})
+            added.update(spot.text for spot in new)
+            removed.update(spot.text for spot in old)
     names: dict[tuple[str, NameKind], Name] = {}
 
     def keep(name: Name) -> None:
@@ -202,7 +194,7 @@ def read(files: Iterable[FileChange]) -> Named:
 
     for file, hunk, new, old in spots:
         renames, valued = _pairs(hunk)
-        sides: tuple[tuple[How, list[_Spot], Counter[str], Collection[str]], ...] = (
+        sides: tuple[tuple[How, list[Name], set[str], Collection[str]], ...] = (
             ("removed", old, added, renames.keys()),
             ("added", new, removed, set(renames.values())),
         )
@@ -214,11 +206,10 @@ def read(files: Iterable[FileChange]) -> Named:
                     how = "renamed"
                 elif not is_alone:
                     how = "value" if spot.text in valued else "touched"
-                is_new = is_alone and side is new
-                keep(Name(spot.text, spot.kind, how, file.path, spot.line, spot.defined, is_new))
+                keep(spot._replace(how=how, is_new=is_alone and side is new))
         for spot in _around(hunk, file.path):
             if spot.text not in added and spot.text not in removed:
-                keep(Name(spot.text, spot.kind, "near", file.path, spot.line, spot.defined))
+                keep(spot)
     ranked = sorted(names.values(), key=lambda name: (_rank(name), name.path, name.line, name.text))
     return Named(tuple(ranked[:MAX_NAMES]), tuple(_texts(changes)[:MAX_TEXTS]), tuple(_prose(changes))[:MAX_PROSE])
 
@@ -237,21 +228,21 @@ def _strings(text: str) -> list[str]:
     return [next(part for part in match.groups() if part is not None) for match in _STRING.finditer(text)]
 
 
-def _spots(line: Line, path: str) -> Iterator[_Spot]:
-    """The names in a line, each once, as what it surely is."""
+def _spots(line: Line, path: str) -> Iterator[Name]:
+    """The names in a line, each once, as what it surely is, as if a line next to it had changed."""
     text = _plain(line.text)
     # A comment defines nothing, but its examples show flags.
     if len(text) > MAX_NAMED_LINE_CHARS or _COMMENT.match(text):
         text = text[:MAX_NAMED_LINE_CHARS]
         for match in _FLAG.finditer(text):
-            yield _Spot(match[0], "flag", line.number, False)
+            yield Name(match[0], "flag", "near", path, line.number)
         return
     seen: set[str] = set()
     is_data = path.endswith(_DATA_ENDINGS)
     for name, kind, is_defined in _readings(text, is_data, is_data and _OF_TOOL.search(path) is None):
         if name not in seen and _is_telling(name, kind):
             seen.add(name)
-            yield _Spot(name, kind, line.number, is_defined)
+            yield Name(name, kind, "near", path, line.number, is_defined)
 
 
 _OF_TOOL = lazy_pattern(
@@ -376,7 +367,7 @@ def _is_name(text: str) -> bool:
     return bool(re.fullmatch(r"(?:--)?[A-Za-z_$/][\w$/.{}:-]*", text)) and len(text) > 2
 
 
-def _around(hunk: Hunk, path: str) -> Iterator[_Spot]:
+def _around(hunk: Hunk, path: str) -> Iterator[Name]:
     """What the lines around a change define: the function of its header, and definitions within two lines of it."""
     changed = {line.number for line in hunk.added or hunk.removed}  # the numbers of the old file are near enough
     if hunk.header:
