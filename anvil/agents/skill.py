@@ -97,7 +97,9 @@ def published(index: Path, project: str, access: SiteAccess) -> Skill:
     roots = [url for path, url in pages if url is not None and url.endswith("/") and "/" not in path and is_index(path)]
     if not access.url and len(roots) == 1:
         access = access._replace(url=roots[0])
-    made = published_pointer([_at_address(*page, access.url) for page in pages], access, version)
+    site = access.url
+    paths = [url[len(site) :] if url and site and url.startswith(site) else path for path, url in pages]
+    made = published_pointer(paths, access, version)
     return skill(skill_name(project), access.url or "its site", made.text)
 
 
@@ -118,11 +120,6 @@ def publish(index: Path, site: Path, project: str, access: SiteAccess) -> tuple[
             file.parent.mkdir(parents=True, exist_ok=True)
             safe_files.update_file(file, data, flush=False)
     return tuple(files)
-
-
-def _at_address(path: str, url: str | None, site_url: str) -> str:
-    """The address of a page in the site, if that is known; else its path."""
-    return url[len(site_url) :] if url and site_url and url.startswith(site_url) else path
 
 
 def skill_files(skill: Skill, before: str | None = None) -> Mapping[str, bytes]:

@@ -132,16 +132,13 @@ def largest(bundle: Bundle, max_size: int) -> tuple[str, ...]:
     if bundle.size <= max_size:
         return ()
     lines = [f"{len(bundle.files[INDEX]):>12,}  {INDEX}: leave out --index"] if INDEX in bundle.files else []
+    pages = {path: len(data) for path, data in bundle.files.items() if path.startswith(f"{PAGES}/")}
     folders: Counter[str] = Counter()
-    pages: list[tuple[int, str]] = []
-    for path, data in bundle.files.items():
-        if path.startswith(f"{PAGES}/"):
-            folder = path.split("/")[1] if path.count("/") > 1 else ""
-            folders[folder] += len(data)
-            pages.append((-len(data), path))
-    least = MIN_SHARE_NAMED * bundle.size
-    rows = [(-size, f"{PAGES}/{folder}/**") for folder, size in folders.items() if folder and size > least]
-    rows += sorted(pages)[:MAX_NAMED]
+    for path, size in pages.items():
+        if path.count("/") > 1:
+            folders[f"{PAGES}/{path.split('/')[1]}/**"] += size
+    rows = [(-size, folder) for folder, size in folders.items() if size > MIN_SHARE_NAMED * bundle.size]
+    rows += sorted((-size, path) for path, size in pages.items())[:MAX_NAMED]
     lines += [f"{-size:>12,}  --exclude '{path}'" for size, path in sorted(rows)]
     return (*lines, f"{bundle.size - max_size:>12,}  bytes are too many")
 

@@ -26,6 +26,7 @@ from typing import Any
 from anvil._version import __version__
 from anvil.bundle.agents_md import BundledProject
 from anvil.errors import BuildError
+from anvil.formats.characters import plain_name
 from anvil.formats.data_formats import canonical
 from anvil.system import safe_files
 from anvil.values import PAGE_ENDING, Progress, silent
@@ -205,9 +206,11 @@ def page_files(paths: Iterable[str]) -> tuple[dict[str, str], dict[str, str]]:
         names = itertools.chain([usual, _portable(f"{path}.md")], others)
         name = next(name for name in names if _same(name) not in taken)
         if name != usual:
-            notes[path] = f"{_shown(path)} is {name} in the bundle, because {_shown(taken[_same(usual)])} is {usual}."
+            notes[path] = (
+                f"{plain_name(path)} is {name} in the bundle, because {plain_name(taken[_same(usual)])} is {usual}."
+            )
         elif name != f"{stem}.md":
-            notes[path] = f"{_shown(path)} is {name} in the bundle, because not every system takes its name."
+            notes[path] = f"{plain_name(path)} is {name} in the bundle, because not every system takes its name."
         taken[_same(name)] = path
         files[path] = name
     return dict(sorted(files.items())), dict(sorted(notes.items()))
@@ -233,8 +236,3 @@ def _portable_name(name: str) -> str:
     ending = ending if ending == ".md" else ""
     kept = stem.encode()[: MAX_NAME_BYTES - len(mark) - 1 - len(ending)].decode("utf-8", "ignore")
     return f"{kept}-{mark}{ending}"
-
-
-def _shown(path: str) -> str:
-    shown = path if path.isprintable() else ascii(path)[1:-1]
-    return shown if len(shown) <= 160 else f"{shown[:160]}…"

@@ -162,22 +162,19 @@ def overview(base: Path) -> list[DependencyState]:
     """All dependencies of the project in ``base``, direct ones first. Raises :class:`ConfigError`."""
     entries = {entry.key: entry for entry in anvil_lock.read_lock(base)}
     installed = {ecosystem: ecosystems.of(ecosystem).installed(base) for ecosystem in ECOSYSTEMS}
-    rows = [
-        _state(each, entries.pop((each.ecosystem, each.name, each.version or ""), None), installed[each.ecosystem])
-        for each in dependencies(base)
-    ]
-    rows += [  # of versions that the project does not use any more
-        _state(Dependency(entry.ecosystem, entry.name, entry.version, origin="anvil.lock"), entry, None)
-        for entry in entries.values()
-    ]
+    used = {(each.ecosystem, each.name, each.version or ""): each for each in dependencies(base)}
+    unused = {  # of versions that the project does not use any more
+        key: Dependency(entry.ecosystem, entry.name, entry.version, origin="anvil.lock")
+        for key, entry in entries.items()
+        if key not in used
+    }
+    rows = []
+    for key, each in (used | unused).items():
+        locked = entries.get(key)
+        known = _documentation(each, installed[each.ecosystem]) if locked is None else None
+        is_here = None if locked is None else docs_cache.path(docs_cache.cache(), locked).is_file()  # nothing is read
+        rows.append(DependencyState(**asdict(each), locked=locked, documentation=known, is_here=is_here))
     return sorted(rows, key=lambda row: (not row.direct, row.ecosystem, row.name, row.version or ""))
-
-
-def _state(dependency: Dependency, locked: LockedDocs | None, installed: InstalledPackages | None) -> DependencyState:
-    if locked is None:
-        return DependencyState(**asdict(dependency), documentation=_documentation(dependency, installed))
-    is_here = docs_cache.path(docs_cache.cache(), locked).is_file()  # its bytes are not read
-    return DependencyState(**asdict(dependency), locked=locked, is_here=is_here)
 
 
 def _documentation(dependency: Dependency, installed: InstalledPackages | None) -> str | None:

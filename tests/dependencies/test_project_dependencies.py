@@ -461,3 +461,8 @@ def test_which_files_are_lockfiles() -> None:
     )
     others = ["Cargo.lock", "requirements.in", "notes.txt"]
     assert not any(project_dependencies.reader(ecosystem, name) for ecosystem in ECOSYSTEMS for name in others)
+
+
+def test_a_package_of_several_files_is_listed_once(tmp_path: Path) -> None:
+    write(tmp_path, {"requirements.txt": "click==8.1.7\n", "requirements-dev.txt": "click==8.1.7\npytest==8.0\n"})
+    assert [row.shown for row in project_dependencies.overview(tmp_path)] == ["click 8.1.7", "pytest 8.0"]
