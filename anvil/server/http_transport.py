@@ -128,7 +128,7 @@ def application(app: App, access: Access, sse: bool = False) -> AccessMiddleware
     if sse:
         streams = _Streams(app)
         # GET alone: clients of both transports try POST first, and go by its status
-        own = Route("/sse", streams, methods=["GET"]), Mount("/messages/", streams.transport.handle_post_message)
+        own = Route("/sse", streams, methods=["GET"]), Mount("/messages/", _Checked(streams.transport.handle_post_message))
         served = Starlette(routes=[*_own_routes(app, access), *own])
     else:
         served = streamable(app, access)
@@ -169,7 +169,7 @@ def streamable(app: App, access: Access, more: Sequence[Route] = ()) -> Starlett
 
 
 class _Checked:
-    """The SDK's application. A body that is no message gets the error of stdio, and not the SDK's."""
+    """An application of the SDK. A body that is no message gets the error of stdio, and not the SDK's."""
 
     def __init__(self, application: ASGIApp) -> None:
         self._application = application

@@ -50,7 +50,8 @@ def parsed_message(text: bytes, where: str) -> dict[str, Any]:
         problem = f"Parse error: a text of the {where} has half of a surrogate pair, which is no character."
         raise ProtocolError(PARSE_ERROR, problem, request=request) from None
     except (ValueError, RecursionError):
-        problem = f"Parse error: the {where} is not JSON. Send one JSON-RPC 2.0 message per {where}, without headers."
+        more = ", without headers" if where == "line" else ""
+        problem = f"Parse error: the {where} is not JSON. Send one JSON-RPC 2.0 message per {where}{more}."
         raise ProtocolError(PARSE_ERROR, problem) from None
     if not isinstance(message, dict) or not _is_message(message):
         problem = (

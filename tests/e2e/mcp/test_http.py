@@ -421,6 +421,9 @@ def test_signals_end_it_in_order(docs: Path, transport: str, number: int) -> Non
         if transport == "sse":
             assert ask(server, "POST", "/sse", b"{}")[0] == 405  # from which clients of both transports know the older
             assert response.status == 200 and b"endpoint" in response.readline()
+            path = response.readline().decode().removeprefix("data: ").strip()
+            refused = ask(server, "POST", path, b"{", **JSON)
+            assert refused[0] == 400 and "Parse error: the body is not JSON. Send one" in refused[1]
         stack.callback(connection.close)
         stack.callback(response.close)
         assert server.stop(number) == 0
