@@ -39,9 +39,9 @@ def battery(folder: Path, provider: str) -> Any:
     return battering.Battery(folder, battering.PAGES, provider)
 
 
-@pytest.mark.parametrize("provider", ["none", "local"])
-def test_bad_values_are_refused_or_harmless(tmp_path: Path, provider: str) -> None:
-    tried = battery(tmp_path, provider)
+def test_bad_values_are_refused_or_harmless(tmp_path: Path) -> None:
+    """With vectors, as only then all tables have rows."""
+    tried = battery(tmp_path, "local")
     battering.crafted(tried, random.Random(13), 0.008)
     assert not tried.failures and tried.tried["sealed"] > 7 and tried.refused["words"] >= 9
 
@@ -55,7 +55,7 @@ def test_flipped_bits_are_refused_or_harmless(tmp_path: Path) -> None:
 @pytest.mark.skipif(os.name == "nt", reason="Windows renames nothing onto an open file")
 def test_what_is_opened_is_what_was_checked(tmp_path: Path) -> None:
     tried = battery(tmp_path, "none")
-    battering.renames(tried, 1.5)
+    battering.renames(tried, 0.8)
     assert not tried.failures and tried.tried["renames"] > 20
 
 

@@ -11,7 +11,7 @@ from anvil.documents.repository_files import RepositoryFiles
 from tests.conftest import write
 from tests.support.in_process import program
 
-PAGE_BYTES = 150_000
+PAGE_BYTES = 100_000
 MAX_TIMES = 15
 """A page may take so many times the processor time of prose, of which a megabyte took half a second when written."""
 
