@@ -217,7 +217,7 @@ def impact(options: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
     from anvil.impact import change
     from anvil.impact.assessment import assess
 
-    with _opened(options, runner) as opened:
+    with _opened(replace(options, build_first=False), runner) as opened:  # words are enough, without an index
         base = options.base
         if base is None and pull_request.base_branch() is not None:
             base = pull_request.base_commit(opened)

@@ -89,3 +89,10 @@ def test_elsewhere_a_base_is_named(root: Path, monkeypatch: pytest.MonkeyPatch) 
     assert "Name a commit with --base." in program("ci", "impact", cwd=root).stdout
     done = program("ci", "impact", "--base", "HEAD^", cwd=root)
     assert "notice: docs/limits.md:7: This section may be wrong" in done.stdout
+
+
+def test_a_large_folder_without_an_index_is_searched_by_words(root: Path) -> None:
+    for number in range(70):
+        write(root / f"docs/many/{number}.md", f"# Part {number}\n\nThe text of part {number}.\n")
+    done = program("ci", "impact", "--provider", "local", cwd=root)
+    assert "::notice file=docs/limits.md,line=7" in done.stdout and not (root / "docs/.anvil").exists()
