@@ -85,11 +85,7 @@ class Records:
     """The files in one folder. Methods that write raise :class:`BuildError` when they cannot."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
-
-    @property
-    def index(self) -> Path:
-        return self.folder / INDEX
+        self.folder, self.index = folder, folder / INDEX
 
     def prepare(self) -> None:
         """Make the folder, with a ``.gitignore`` for its files."""
@@ -134,6 +130,7 @@ class ContextCorpus:
 
     configured: Mapping[str, str | None] = {}
     watched: tuple[Path, bool] | None = None
+    is_private = False  # the context has its own interval for updates
 
     def __init__(self, config: Config, root: Path, notes: tuple[str, ...] = ()) -> None:
         self.options = config.table(ContextOptions)
@@ -173,11 +170,6 @@ class ContextCorpus:
             name = self.options.embeddings.provider
             self._provider, self.provider_failure = provider_or_none(replace(self._embedding, provider=name))
         return self._provider
-
-    @property
-    def is_private(self) -> bool:
-        """False: the context has its own interval for updates."""
-        return False
 
     def ensure_usable(self) -> None:
         """Raise :class:`ConfigError` when the index folder is outside the repository, as by a symbolic link."""

@@ -56,7 +56,7 @@ def open_library(path: Path, settings: Mapping[str, str]) -> apsw.Connection:
         raise BuildError(
             f"{path.parent} cannot be made ({error.strerror}). Choose another place with library.index."
         ) from error
-    with translated(path):
+    with connections.translated(path, LIBRARY):
         handle = apsw.Connection(str(path))
         try:
             if handle.readonly("main"):  # SQLite would leave files beside it, into which its owner could not write
@@ -82,11 +82,6 @@ def open_library(path: Path, settings: Mapping[str, str]) -> apsw.Connection:
             handle.close()
             raise
     return handle
-
-
-def translated(path: Path) -> contextlib.AbstractContextManager[None]:
-    """Turn SQLite's exceptions about a library into Anvil's."""
-    return connections.translated(path, LIBRARY)
 
 
 @contextlib.contextmanager
@@ -203,20 +198,17 @@ def metadata(text: str, source: str) -> dict[str, Any]:
 def guarded(path: Path) -> Iterator[None]:
     """Raise :class:`ArtifactRejected` for errors that damaged rows cause. Other errors pass."""
     try:
-        with translated(path):
+        with connections.translated(path, LIBRARY):
             yield
-    except _DAMAGES as error:
-        raise ArtifactRejected(f"{path} is damaged: {_reason(error)}. {LIBRARY.restore}") from error
-
-
-_DAMAGES = (Damage, ValueError, TypeError, LookupError, ArithmeticError, apsw.Error)
-"""What SQLite, json and numpy raise for values that Anvil never writes."""
-
-
-def _reason(error: Exception) -> str:
-    if isinstance(error, UnicodeError):
-        return "it has text that is not UTF-8"
-    return str(error) or type(error).__name__
+    except (Damage, UnicodeDecodeError) as error:
+        damage = "it has text that is not UTF-8" if isinstance(error, UnicodeError) else str(error)
+        raise ArtifactRejected(f"{path} is damaged: {damage}. {LIBRARY.restore}") from error
+    except (ValueError, TypeError, LookupError, ArithmeticError, apsw.Error) as error:
+        # what SQLite, json and numpy raise for values that Anvil never writes; or a mistake of Anvil's
+        reason = str(error) or type(error).__name__
+        raise ArtifactRejected(
+            f"{path} seems to be damaged ({reason}). 'anvil doctor' checks it. {LIBRARY.restore}"
+        ) from error
 
 
 def examine(path: Path) -> tuple[dict[str, str], int]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from anvil.context.settings import ContextOptions, load_context
+from anvil.context.settings import DIRECTORIES, ContextOptions, load_context
 from anvil.errors import ConfigError
 from anvil.settings.schema import Config
 
@@ -41,6 +41,13 @@ def test_our_own_configuration_goes_before_it(work: Path, monkeypatch: pytest.Mo
     found = load_context(flags={"context.embeddings.provider": "local"})[0].table(ContextOptions)
     assert (found.chunk_size, found.directories, found.index_dir) == (1200, ("specs",), "elsewhere")
     assert found.embeddings.provider == "local"
+
+
+def test_the_guide_names_the_directories_of_each_tool() -> None:
+    rows = (Path(__file__).parents[2] / "docs/guides/context.md").read_text(encoding="utf-8").splitlines()
+    for tool, directories in list(DIRECTORIES.items())[1:]:  # without those that are of no tool
+        (row,) = (row for row in rows if row.startswith((f"| {tool} |", f"| [{tool}]")))
+        assert all(name.rpartition("/")[2] in row for name in directories), tool
 
 
 def test_nothing_said_gives_the_defaults_and_chunks_by_section(work: Path) -> None:
