@@ -128,7 +128,10 @@ def application(app: App, access: Access, sse: bool = False) -> AccessMiddleware
     if sse:
         streams = _Streams(app)
         # GET alone: clients of both transports try POST first, and go by its status
-        own = Route("/sse", streams, methods=["GET"]), Mount("/messages/", _Checked(streams.transport.handle_post_message))
+        own = (
+            Route("/sse", streams, methods=["GET"]),
+            Mount("/messages/", _Checked(streams.transport.handle_post_message)),
+        )
         served = Starlette(routes=[*_own_routes(app, access), *own])
     else:
         served = streamable(app, access)
