@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import zip_longest
 from typing import NamedTuple
 from urllib.parse import quote, unquote
 
@@ -32,19 +33,11 @@ def blocks(text: str, file: str) -> list[MarkedBlock]:
     Raises :class:`ConfigError` for a marker without the other one, and for a folder with several blocks.
     """
     spans: list[MarkedBlock] = []
-    begun: re.Match[str] | None = None
-    for marker in _MARKER.finditer(text):
-        if marker[1] is None:
-            if begun is not None:
-                raise _unpaired(begun, file)
-            begun = marker
-        elif begun is None or begun[2] != marker[2]:
-            raise _unpaired(begun or marker, file)
-        else:
-            spans.append(MarkedBlock(unquote(marker[2]), begun.start(), marker.end()))
-            begun = None
-    if begun is not None:
-        raise _unpaired(begun, file)
+    found = list(_MARKER.finditer(text))
+    for first, last in zip_longest(found[::2], found[1::2]):
+        if first[1] is not None or last is None or last[1] is None or first[2] != last[2]:
+            raise _unpaired(first, file)
+        spans.append(MarkedBlock(unquote(first[2]), first.start(), last.end()))
     names = [span.docs for span in spans]
     for name in names:
         if names.count(name) > 1:

@@ -271,7 +271,10 @@ class DocsFinder(contextlib.AbstractContextManager["DocsFinder"]):
             tags = remote.tags()
             tag = hints.tag or version_tags.find(tags, docs.name, docs.version)
             if tag is None or tag not in tags:
-                raise NotFound(repository_docs.no_tag(remote, tags, docs.name, hints.tag or docs.version))
+                wanted_tag = hints.tag or docs.version
+                near = ", ".join(version_tags.closest(list(tags), docs.name, wanted_tag))
+                hint = f"The closest are {near}. Name one with --tag." if near else "It has no tags."
+                raise NotFound(f"There is no tag for {wanted_tag} in {remote.shown}. {hint}")
             named = tuple(key for key in anvil_lock.NAMED if getattr(hints, key) is not None)
             docs = replace(docs, tag=tag, commit=tags[tag], named=named)
             slug = github_slug(url)

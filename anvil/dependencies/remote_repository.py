@@ -154,16 +154,15 @@ class RemoteRepository:
     def fetch(self, commit: str, tag: str | None = None) -> None:
         """Fetch a commit and its trees. ``tag``: for servers that do not send a commit by its id."""
         self._advice = "Its server cannot send a part of a repository, so all files came. Raise the limit."
-        wanted = [commit, *([f"refs/tags/{tag}"] if tag else [])]
-        for attempt, reference in enumerate(wanted):
-            try:
-                self._fetch("--depth=1", "--no-tags", "--filter=blob:none", "--", self.url, f"+{reference}:refs/anvil")
-                break
-            except (_TooLarge, Unreachable):
-                raise  # by the tag it is the same; and the git that was stopped left its lock files
-            except FetchError:
-                if attempt + 1 == len(wanted):
-                    raise
+        options = ("--depth=1", "--no-tags", "--filter=blob:none", "--", self.url)
+        try:
+            self._fetch(*options, f"+{commit}:refs/anvil")
+        except (_TooLarge, Unreachable):
+            raise  # by the tag it is the same; and the git that was stopped left its lock files
+        except FetchError:
+            if tag is None:
+                raise
+            self._fetch(*options, f"+refs/tags/{tag}:refs/anvil")
         fetched_commit = self._run("rev-parse", "refs/anvil^{commit}").decode("ascii").strip()
         if fetched_commit != commit:
             raise self.moved(tag or "", fetched_commit, commit)

@@ -13,7 +13,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from anvil.dependencies import version_tags
 from anvil.dependencies.remote_repository import RemoteRepository
 from anvil.dependencies.values import LockedDocs
 from anvil.documents.document_source import Selection, named_formats, other_formats
@@ -30,13 +29,6 @@ MAX_CONFIG_BYTES = 500_000
 """Bytes of a configuration that are read."""
 MAX_ROUNDS = 4
 """Requests for files that pages include, which can include more."""
-
-
-def no_tag(remote: RemoteRepository, tags: Collection[str], name: str, wanted: str) -> str:
-    """The message for a tag that does not exist, with the closest of ``tags``."""
-    near = version_tags.closest(list(tags), name, wanted)
-    hint = f"The closest are {', '.join(near)}. Name one with --tag." if near else "It has no tags."
-    return f"There is no tag for {wanted} in {remote.shown}. {hint}"
 
 
 def ensure_tagged(remote: RemoteRepository, entry: LockedDocs) -> None:
