@@ -11,7 +11,6 @@ from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
-from _pytest.runner import runtestprotocol
 from hypothesis import HealthCheck, settings
 from hypothesis.configuration import set_hypothesis_home_dir
 
@@ -160,6 +159,8 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
     """
     if not hasattr(item.config, "workerinput"):
         return None
+    from _pytest.runner import runtestprotocol
+
     for report in runtestprotocol(item, log=False, nextitem=nextitem):
         if report.when == "call" or not report.passed or report.duration > 0.1:
             item.ihook.pytest_runtest_logreport(report=report)

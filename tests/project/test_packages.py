@@ -213,8 +213,8 @@ def test_the_site_and_the_readme_on_pypi_are_where_the_metadata_says() -> None:
     assert named == {slug}
 
 
-@pytest.mark.parametrize("page", sorted((ROOT / "docs").rglob("*.md")), ids=lambda page: page.name)
-def test_pages_name_the_repository_as_the_metadata_does(page: Path) -> None:
-    text = page.read_text(encoding="utf-8")
-    found = set(re.findall(r"(?:uses: |github\.com/|ghcr\.io/)([\w.-]*anvil[\w.-]*/[\w-]+)", text))
-    assert found <= {f"{project.OWNER}/{project.REPOSITORY}"}
+def test_pages_name_the_repository_as_the_metadata_does() -> None:
+    for page in (ROOT / "docs").rglob("*.md"):
+        text = page.read_text(encoding="utf-8")
+        found = set(re.findall(r"(?:uses: |github\.com/|ghcr\.io/)([\w.-]*anvil[\w.-]*/[\w-]+)", text))
+        assert found <= {f"{project.OWNER}/{project.REPOSITORY}"}, page

@@ -171,10 +171,8 @@ def test_a_question_is_answered_as_it_is_typed(visitor: Visitor, home: str) -> N
     assert visitor.hash() == "#q=who+is+told+when+an+alert+is+not+acknowledged%3F"
 
 
-@pytest.mark.parametrize("width", [1280, 390])
-def test_excerpts_are_whole_lines_and_a_page_of_many_sections_leaves_room(
-    visitor: Visitor, tmp_path: Path, width: int
-) -> None:
+def test_excerpts_are_whole_lines_and_a_page_of_many_sections_leaves_room(visitor: Visitor, tmp_path: Path) -> None:
+    """On a screen and on a phone."""
     row = (
         "| `option-{0}` | integer | The walrus has tusk number {0}, and this cell has many words so that it is wide |\n"
     )
@@ -188,23 +186,24 @@ def test_excerpts_are_whole_lines_and_a_page_of_many_sections_leaves_room(
     pages = {"many.md": f"# Many\n\n{sections}", "other.md": f"# Other\n\nOf the sea.\n\n{code}\nA walrus.\n\n{table}"}
     write(tmp_path / "docs", pages)
     with mcp_servers.over_http(tmp_path / "docs", None, "--ui", "--provider", "none") as server:
-        visitor.screen(width, 860)
-        visitor.go(f"{server.base}/ui/#q=walrus&mode=keyword&n=20")
-        visitor.until(lambda: len(visitor.all(".hit")) >= 8)
-        assert {*visitor.texts(".of .path")} == {"many.md", "other.md"}
-        assert visitor.run(CUT_LETTERS) == []
-        tops = visitor.run(
-            "return [...document.querySelectorAll('.group')].map(each => each.getBoundingClientRect().top)"
-        )
-        assert max(tops) < 600, "the second page is on the first screen"
-        visible = [each for each in visitor.all(".hit .text") if each.is_displayed()]
-        assert len(visible) == 2 and visitor.texts(".others summary")[0].endswith(" more sections of this page")
-        visitor.see(".others summary").click()
-        visitor.see(".others .hit .sum").click()
-        assert len([each for each in visitor.all(".hit .text") if each.is_displayed()]) == 3
-        visitor.see(".hit .sum").click()  # the whole text, and back to the excerpt
-        visitor.see(".hit .sum").click()
-        assert visitor.run(CUT_LETTERS) == [] and visitor.overflow() <= 0
+        for width in (1280, 390):
+            visitor.screen(width, 860)
+            visitor.go(f"{server.base}/ui/#q=walrus&mode=keyword&n=20")
+            visitor.until(lambda: len(visitor.all(".hit")) >= 8)
+            assert {*visitor.texts(".of .path")} == {"many.md", "other.md"}
+            assert visitor.run(CUT_LETTERS) == []
+            tops = visitor.run(
+                "return [...document.querySelectorAll('.group')].map(each => each.getBoundingClientRect().top)"
+            )
+            assert max(tops) < 600, "the second page is on the first screen"
+            visible = [each for each in visitor.all(".hit .text") if each.is_displayed()]
+            assert len(visible) == 2 and visitor.texts(".others summary")[0].endswith(" more sections of this page")
+            visitor.see(".others summary").click()
+            visitor.see(".others .hit .sum").click()
+            assert len([each for each in visitor.all(".hit .text") if each.is_displayed()]) == 3
+            visitor.see(".hit .sum").click()  # the whole text, and back to the excerpt
+            visitor.see(".hit .sum").click()
+            assert visitor.run(CUT_LETTERS) == [] and visitor.overflow() <= 0
 
 
 def test_a_question_that_nothing_answers_is_told_so(visitor: Visitor, home: str) -> None:
