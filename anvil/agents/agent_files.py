@@ -258,9 +258,7 @@ class AgentFiles:
         problems: list[str] = []
         for path in self._candidates():
             try:
-                before = self._read(path)
-                if before is None or not blocks(before, path):
-                    continue
+                before = self._read(path) or ""
                 after = without_block(self._without_gone(before, path), self.docs, path)
                 if after == before:
                     continue
