@@ -25,6 +25,7 @@ from anvil.git.tracked_file import TrackedIndex
 from anvil.index_file import verify
 from anvil.index_file.manifest_keys import SETTINGS
 from anvil.index_file.reader import Reader
+from anvil.live.index_location import IndexLocation
 from anvil.live.memory_copy import MemoryCopy
 from anvil.search.page_versions import moved_pages
 from anvil.search.searcher import Searcher
@@ -185,7 +186,7 @@ def opened(
         is_remote = index_url.is_remote(named)
         path = fetch(named) if is_remote else Path(named)
         shown = index_url.without_secrets(named) if is_remote else named
-        with closing(MemoryCopy(path, None, current.provider)) as copy:
+        with closing(MemoryCopy(IndexLocation(path), None, current.provider)) as copy:
             copy.refresh()
             yield Baseline(f"the index {shown}", copy.reader, copy.searcher)
         return
@@ -197,7 +198,7 @@ def opened(
         start = stack.enter_context(_committed(current, folder, commit)) or current.index
         tree = CommitTree(folder, commit, options)
         copy = stack.enter_context(
-            closing(MemoryCopy(start, tree, current.provider, progress, caches=[current.reader]))
+            closing(MemoryCopy(IndexLocation(start), tree, current.provider, progress, caches=[current.reader]))
         )
         copy.refresh()
         notes = (f"Vectors of {name} are missing: {copy.failure}",) if copy.failure else ()

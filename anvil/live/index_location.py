@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from anvil.values import Changes, Progress
 
 if TYPE_CHECKING:
     from anvil.documents.document_source import DocumentSource
-    from anvil.embedding.provider import EmbeddingProvider
-    from anvil.index_file.reader import IndexReader
-    from anvil.live.memory_copy import MemoryCopy
+    from anvil.index_file.reader import IndexReader, Reader
 
 CLOSED = "This index is closed. Open it again, as with anvil.open()."
 
@@ -24,6 +22,8 @@ class IndexLocation:
     is_file = True
     origin: str | None = None
     """The address of a published index or of Milvus, without credentials; None for a local file."""
+    copy_class: Any = None
+    """The class of the copy for queries; None: :class:`anvil.live.memory_copy.MemoryCopy`."""
     published_at: str | None = None
     """When the index was published, from its server (ISO 8601, UTC); None when unknown."""
 
@@ -55,6 +55,10 @@ class IndexLocation:
 
     def open(self) -> AbstractContextManager[IndexReader]:
         """A reader of the index. Raises :class:`ArtifactError` when it cannot be used."""
+        return self.open_file()
+
+    def open_file(self) -> Reader:
+        """The reader of :attr:`path`."""
         from anvil.index_file import verify
 
         # Which of the two decides only what a message advises: a build here, or where the index was built.
@@ -69,16 +73,6 @@ class IndexLocation:
         with self.open() as reader:
             verify.refuse_part(reader, self.path)
             return site_view.compared(reader, source)
-
-    def memory_copy(
-        self, source: DocumentSource | None, provider: EmbeddingProvider, progress: Progress, *, defer_vectors: bool
-    ) -> MemoryCopy:
-        """The copy of this index for queries; see :class:`anvil.live.memory_copy.MemoryCopy`."""
-        from anvil.live.memory_copy import MemoryCopy
-
-        return MemoryCopy(
-            self.path, source, provider, progress, defer_vectors=defer_vectors, built_here=self._built_here
-        )
 
     def stop(self) -> None:
         """End the thread; queries still work. A second call does nothing."""

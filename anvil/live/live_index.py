@@ -319,8 +319,11 @@ class LiveIndex:
         self._ensure_usable()
         corpus = self._corpus
         if self._copy is None:
-            self._copy = corpus.location.memory_copy(
-                corpus.source, corpus.provider, self._progress, defer_vectors=self._background
+            from anvil.live.memory_copy import MemoryCopy
+
+            copy_class = corpus.location.copy_class or MemoryCopy
+            self._copy = copy_class(
+                corpus.location, corpus.source, corpus.provider, self._progress, defer_vectors=self._background
             )
         copy = self._copy
         if not self._background:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from anvil.build.row_updates import Indexer, StoredVectors, without
@@ -18,13 +17,14 @@ from anvil.documents.document_source import DocumentSource
 from anvil.embedding.provider import EmbeddingProvider
 from anvil.errors import AnvilError, ArtifactError, ArtifactMissing
 from anvil.formats.data_formats import timestamp
-from anvil.index_file import connection, verify, writer
+from anvil.index_file import connection, writer
 from anvil.index_file.connection import signature
 from anvil.index_file.manifest_keys import recalled_chunking, settings
 from anvil.index_file.reader import Reader
 from anvil.index_file.table_rows import ChunkText
 from anvil.index_file.writer import Writer
 from anvil.live import site_view
+from anvil.live.index_location import IndexLocation
 from anvil.requests import SearchRequest
 from anvil.settings.schema import Chunking
 from anvil.values import RETRY_S, Changes, Progress, Window, silent
@@ -52,18 +52,15 @@ class MemoryCopy:
 
     def __init__(
         self,
-        index: Path,
+        location: IndexLocation,
         source: DocumentSource | None,
         provider: EmbeddingProvider,
         progress: Progress = silent,
         *,
         defer_vectors: bool = False,
         caches: Sequence[Reader] = (),
-        built_here: bool = True,
     ) -> None:
-        """``built_here``: whether the index is built from documents that are here, for messages."""
-        self._built_here = built_here
-        self.index = index
+        self.location, self.index = location, location.path
         self.source = self._tree = source  # ``source`` is the tree as the site of an index shows it, if it has one
         self.provider = provider
         self.progress = progress
@@ -281,7 +278,7 @@ class MemoryCopy:
         if was_open and current in (None, self._signature, self._refused):
             return
         try:
-            artifact = (verify.open_checked if self._built_here else verify.open_foreign)(self.index)
+            artifact = self.location.open_file()
             if os.name == "nt":  # an open file cannot be replaced there
                 artifact = writer.detached(artifact, ":memory:")
         except ArtifactMissing:

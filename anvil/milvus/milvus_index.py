@@ -16,8 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anvil.build.row_updates import Indexer
-from anvil.documents.document_source import DocumentSource
-from anvil.embedding.provider import EmbeddingProvider
 from anvil.formats import patterns
 from anvil.index_file import connection, table_rows
 from anvil.index_file.fts_table import tokenizer
@@ -39,7 +37,7 @@ from anvil.settings import index_url
 from anvil.text import query as lexicon
 from anvil.text.page_links import PageLinks
 from anvil.text.query import Stemmer
-from anvil.values import Changes, Progress, silent
+from anvil.values import Changes
 
 
 class MilvusCollection(IndexLocation):
@@ -67,10 +65,9 @@ class MilvusCollection(IndexLocation):
     def open(self) -> AbstractContextManager[MilvusReader]:
         return nullcontext(self.reader())
 
-    def memory_copy(
-        self, source: DocumentSource | None, provider: EmbeddingProvider, progress: Progress, *, defer_vectors: bool
-    ) -> MilvusMemoryCopy:
-        return MilvusMemoryCopy(self, source, provider, progress, defer_vectors=defer_vectors)
+    @property
+    def copy_class(self) -> type[MilvusMemoryCopy]:
+        return MilvusMemoryCopy
 
     def close(self) -> None:
         self._reader = None
@@ -81,22 +78,12 @@ class MilvusMemoryCopy(MemoryCopy):
     _artifact: MilvusReader | None  # type: ignore[assignment]
     _copy: Overlay | None
 
-    def __init__(
-        self,
-        remote: MilvusCollection,
-        source: DocumentSource | None,
-        provider: EmbeddingProvider,
-        progress: Progress = silent,
-        *,
-        defer_vectors: bool = False,
-    ) -> None:
-        super().__init__(remote.path, source, provider, progress, defer_vectors=defer_vectors)
-        self._remote = remote
-        self._overlaid: LayeredReader | None = None
+    location: MilvusCollection
+    _overlaid: LayeredReader | None = None
 
     @property
     def where(self) -> str:
-        return self._remote.origin or ""
+        return self.location.origin or ""
 
     @property
     def size(self) -> int:
@@ -126,7 +113,7 @@ class MilvusMemoryCopy(MemoryCopy):
         return self._searcher
 
     def _open(self) -> None:
-        artifact = self._remote.reader()
+        artifact = self.location.reader()
         if artifact is self._artifact:
             return
         self.close()

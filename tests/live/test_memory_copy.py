@@ -13,6 +13,7 @@ from anvil.documents.working_tree import WorkingTree
 from anvil.embedding.provider import create_provider
 from anvil.errors import AnvilError
 from anvil.git.repository import Repository
+from anvil.live.index_location import IndexLocation
 from anvil.live.memory_copy import MemoryCopy
 from anvil.settings.schema import ChunkingOptions, Config, EmbeddingSettings
 from tests.conftest import PAGES, write
@@ -199,7 +200,9 @@ def test_a_first_reading_of_many_pages_is_a_hundred_steps_and_one_walk(
 
     monkeypatch.setattr(Repository, "last_modified", counted)
     tree = WorkingTree(tmp_path / "many/docs")
-    copy = MemoryCopy(tmp_path / "index.db", tree, create_provider("none", EmbeddingSettings(provider="none")))
+    copy = MemoryCopy(
+        IndexLocation(tmp_path / "index.db"), tree, create_provider("none", EmbeddingSettings(provider="none"))
+    )
     copy.begin_empty(ChunkingOptions())
     steps = [copy.read_some(1)]
     while steps[-1][0] < 300:

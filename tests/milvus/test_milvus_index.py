@@ -18,10 +18,11 @@ from anvil.errors import ArtifactMissing, ConfigError, NotFound, ProviderError, 
 from anvil.index_file.reader import Reader
 from anvil.index_file.table_rows import quantized
 from anvil.live import site_view
+from anvil.live.index_location import IndexLocation
 from anvil.live.memory_copy import ChunkVectors, MemoryCopy
 from anvil.milvus import export as exporting
 from anvil.milvus.milvus_client import Client
-from anvil.milvus.milvus_index import MilvusCollection
+from anvil.milvus.milvus_index import MilvusCollection, MilvusMemoryCopy
 from anvil.milvus.overlay import LayeredReader
 from anvil.requests import SearchRequest
 from anvil.results import Mode
@@ -58,8 +59,8 @@ def export(folder: Path, index: Path, source: str = LITE) -> None:
 def copies(exported: Path) -> Iterator[tuple[MemoryCopy, MemoryCopy]]:
     """What answers from the file, and what answers from Milvus; both beside the folder."""
     remote = MilvusCollection(LITE, exported)
-    there = remote.memory_copy(WorkingTree(exported / "docs"), Words(), lambda *_: None, defer_vectors=False)
-    file = MemoryCopy(exported / "index.db", WorkingTree(exported / "docs"), Words())
+    there = MilvusMemoryCopy(remote, WorkingTree(exported / "docs"), Words())
+    file = MemoryCopy(IndexLocation(exported / "index.db"), WorkingTree(exported / "docs"), Words())
     yield file, there
     file.close()
     there.close()
@@ -160,7 +161,7 @@ def test_a_model_that_fails_keeps_no_text_back(exported: Path) -> None:
             raise ProviderError("The service is down.")
 
     docs, remote = exported / "docs", MilvusCollection(LITE, exported)
-    copy = remote.memory_copy(WorkingTree(docs), Failing(), lambda *_: None, defer_vectors=False)
+    copy = MilvusMemoryCopy(remote, WorkingTree(docs), Failing())
     copy.refresh()
     assert copy.reader.document("quokka.md") is None
     write(docs, {"quokka.md": "# Quokka\n\nThe quokka smiles.\n", "index.md": "# Second\n"})
@@ -204,7 +205,7 @@ def test_only_what_moved_on_is_in_memory(exported: Path, copies: tuple[MemoryCop
 
 def test_a_server_makes_the_vectors_behind_the_answers(exported: Path) -> None:
     remote = MilvusCollection(LITE, exported)
-    copy = remote.memory_copy(WorkingTree(exported / "docs"), Words(), lambda *_: None, defer_vectors=True)
+    copy = MilvusMemoryCopy(remote, WorkingTree(exported / "docs"), Words(), defer_vectors=True)
     write(exported / "docs", {"quokka.md": "# Quokka\n\nThe quokka smiles at the walrus.\n"})
     copy.refresh()
     assert copy.pending == 1
@@ -222,7 +223,7 @@ def test_a_server_makes_the_vectors_behind_the_answers(exported: Path) -> None:
 
 def test_a_generation_that_is_exchanged_is_noticed_by_the_next_answer(exported: Path, keywords: Any) -> None:
     remote = MilvusCollection(LITE, exported)
-    copy = remote.memory_copy(None, Words(), lambda *_: None, defer_vectors=False)
+    copy = MilvusMemoryCopy(remote, None, Words())
     assert search(copy, "dugong", "keyword").hits == ()
     before = copy.artifact_meta
     export(exported, built(exported, {"dugong.md": "# Dugong\n\nThe dugong grazes.\n"}))
@@ -259,7 +260,7 @@ def test_a_server_that_goes_away_is_said_to_be_and_asked_again(tmp_path: Path) -
         source = f"milvus://127.0.0.1:{port}/docs"
         export(tmp_path, index, source)
         remote = MilvusCollection(source, tmp_path)
-        copy = remote.memory_copy(None, Words(), lambda *_: None, defer_vectors=False)
+        copy = MilvusMemoryCopy(remote, None, Words())
         assert search(copy, "certificates expire").hits
     began = time.monotonic()
     with pytest.raises(Unreachable, match="does not respond"):
@@ -281,7 +282,7 @@ def test_a_server_that_goes_away_is_said_to_be_and_asked_again(tmp_path: Path) -
 
 def test_a_collection_that_is_gone_is_named(exported: Path) -> None:
     remote = MilvusCollection(LITE, exported)
-    copy = remote.memory_copy(None, Words(), lambda *_: None, defer_vectors=False)
+    copy = MilvusMemoryCopy(remote, None, Words())
     copy.refresh()
     remote.client.ask("drop_alias", "docs")
     with pytest.raises(ArtifactMissing, match="There is no index"):

@@ -16,6 +16,7 @@ from anvil.documents.working_tree import WorkingTree
 from anvil.embedding.provider import EmbeddingProvider
 from anvil.index_file import verify
 from anvil.index_file.reader import Reader
+from anvil.live.index_location import IndexLocation
 from anvil.live.memory_copy import MemoryCopy
 from anvil.requests import BuildRequest
 from anvil.search import content_health
@@ -53,7 +54,9 @@ def test_good_pages_have_nothing_to_mend(docs: Path, local: EmbeddingProvider) -
 def test_vectors_that_are_still_to_be_made_are_counted(docs: Path, local: EmbeddingProvider) -> None:
     """Of a chunk that is not yet cut into windows one is, as an answer says it, too."""
     tree = WorkingTree(docs, SourceOptions())
-    with contextlib.closing(MemoryCopy(docs.parent / "none.db", tree, local, defer_vectors=True)) as copy:
+    with contextlib.closing(
+        MemoryCopy(IndexLocation(docs.parent / "none.db"), tree, local, defer_vectors=True)
+    ) as copy:
         copy.begin_empty(ChunkingOptions())
         copy.read_some(99)
         found = _health(copy.reader)
