@@ -86,15 +86,6 @@ class MilvusMemoryCopy(MemoryCopy):
         return self.location.origin or ""
 
     @property
-    def size(self) -> int:
-        return 0
-
-    @property
-    def made_at(self) -> None:
-        """None: a collection has no time of its export."""
-        return None
-
-    @property
     def reader(self) -> LayeredReader:  # type: ignore[override]
         assert self._artifact is not None
         if self._overlaid is None:

@@ -166,20 +166,6 @@ class MilvusReader:
         hashes = self.about.meta.get("left_out")
         return None if hashes is None else frozenset(json.loads(hashes))
 
-    def whole(self) -> bool:
-        """Whether all rows exist, by Milvus' own count."""
-        counted_parts = f"id >= {milvus_collections.part(milvus_collections.ABOUT + 1, 0)}"
-        try:
-            row_counts = {
-                kind: milvus_collections.count(
-                    partial(self._ask, "query", kind), counted_parts if kind == "parts" else ""
-                )
-                for kind in milvus_collections.KINDS
-            }
-        except Gone:
-            return False
-        return row_counts == self.about.rows
-
     # --- documents -------------------------------------------------------------------------------------------
 
     @cached_property
@@ -413,10 +399,17 @@ def _add_to_cache(cache: dict[int, T], new: Mapping[int, T]) -> None:
 
 
 def whole(client: Client, generation: str) -> bool:
+    """Whether all rows of a generation exist, by Milvus' own count."""
+    parts = f"id >= {milvus_collections.part(milvus_collections.ABOUT + 1, 0)}"
     try:
-        return MilvusReader(client, generation).whole()
-    except ArtifactRejected:
+        reader = MilvusReader(client, generation)
+        row_counts = {
+            kind: milvus_collections.count(partial(reader._ask, "query", kind), parts if kind == "parts" else "")
+            for kind in milvus_collections.KINDS
+        }
+    except (ArtifactRejected, Gone):
         return False
+    return row_counts == reader.about.rows
 
 
 def opened(client: Client) -> MilvusReader:
