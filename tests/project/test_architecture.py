@@ -122,6 +122,7 @@ DOORS = {
     "mammoth": ("anvil.library",),
     "markitdown": ("anvil.library",),
     "openpyxl": ("anvil.library",),
+    "pptx": ("anvil.library.document_formats",),
     "charset_normalizer": ("anvil.library",),
     "pdfminer": ("anvil.library",),
     "pypdfium2": ("anvil.library",),

@@ -60,7 +60,7 @@ ELSEWHERE = {
     "anvil/system/safe_files.py": "the functions",
 }
 """Module -> what it reads that is no file of a project, or how it is bounded there."""
-OBJECTS = {"given.open()", "self.location.open()"}
+OBJECTS = {"given.open()", "self.location.open()", "self.open()"}
 """Calls of other methods with the name ``open``."""
 
 
