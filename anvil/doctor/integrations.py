@@ -313,20 +313,16 @@ def unrun_plugin(docs: Path) -> UnrunPlugin | None:
     None where there is no such plugin, where nothing shows that Zensical builds the site, where MkDocs still does, and
     where a build of the index after the site is configured.
     """
-    folder = _mkdocs_folder(docs)
-    if folder is None:
-        return None
-    config = next(folder / name for name in MKDOCS_CONFIGS if (folder / name).is_file())
+    config = _mkdocs_config(docs)
     try:
-        written = examined_project.read(config)
+        written = None if config is None else examined_project.read(config)
     except ConfigError:  # `anvil doctor` reports it
         return None
-    if not has_plugin(written):
+    if config is None or not has_plugin(written):
         return None
+    folder = config.parent
     texts = dict(_build_files(folder))
-    if any(_SITE_BUILD.search(text) for text in texts.values()):
-        return None
-    evidence = _evidence(folder, texts)
+    evidence = None if any(map(_SITE_BUILD.search, texts.values())) else _evidence(folder, texts)
     if evidence is None:
         return None
     site = str(written.get("site_dir") or "site")
@@ -342,12 +338,13 @@ def has_plugin(written: Any) -> bool:
     return "anvil" in names
 
 
-def _mkdocs_folder(docs: Path) -> Path | None:
-    """The nearest folder with a configuration of MkDocs, not above the repository's root."""
+def _mkdocs_config(docs: Path) -> Path | None:
+    """The nearest configuration of MkDocs, not above the repository's root."""
     start = Path(os.path.abspath(docs))
     for folder in (start, *start.parents):
-        if any((folder / name).is_file() for name in MKDOCS_CONFIGS):
-            return folder
+        for name in MKDOCS_CONFIGS:
+            if (folder / name).is_file():
+                return folder / name
         if (folder / ".git").exists():
             return None
     return None
