@@ -315,7 +315,7 @@ def unrun_plugin(docs: Path) -> UnrunPlugin | None:
     """
     config = _mkdocs_config(docs)
     try:
-        written = None if config is None else examined_project.read(config)
+        written = {} if config is None else examined_project.read(config)
     except ConfigError:  # `anvil doctor` reports it
         return None
     if config is None or not has_plugin(written):
