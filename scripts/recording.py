@@ -68,7 +68,7 @@ _ESCAPE = re.compile(r"\x1b\[([0-9;]*)m")
 _BAR = re.compile(rb"\r\x1b\[\?25l.*?\x1b\[K\x1b\[\?25h", re.DOTALL)
 """A progress bar, from a hidden cursor to a shown one: a machine that is busy draws it."""
 _CODES = {"1": "bold", "33": "yellow", "36": "cyan"}
-_SCORE = re.compile(r"(?<=  )[01]\.\d{3}(?=</text>)")
+_SCORE = re.compile(r"(?<=  )[01]\.\d{3}(?:  confidence [01]\.\d\d)?(?=</text>)")
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ def text(steps: list[Step]) -> str:
 
 
 def same(one: str, other: str) -> bool:
-    """Whether two pictures show the same but for the digits of scores."""
+    """Whether two pictures show the same but for the digits of scores and confidences, which onnxruntime decides."""
     return _SCORE.sub("0.000", one) == _SCORE.sub("0.000", other)
 
 
