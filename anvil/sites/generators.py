@@ -121,7 +121,7 @@ GENERATORS = (
     Generator(
         "docusaurus",
         meta="docusaurus",
-        content=("article .markdown", "article.markdown"),
+        content=("article .markdown",),
         address="url and baseUrl in docusaurus.config.js",
     ),
     Generator(
@@ -148,7 +148,7 @@ GENERATORS = (
     _HUGO,
     replace(_HUGO, meta="", markup=".td-content, .hextra-max-content-width"),  # its start page alone may name Hugo
     Generator("jekyll", meta="jekyll", address="url in _config.yml"),
-    Generator("antora", meta="antora", content=("article.doc",), address="site.url in the playbook"),
+    Generator("antora", meta="antora", address="site.url in the playbook"),
     Generator("quarto", meta="quarto", ignore=".quarto-title-meta", address="website.site-url in _quarto.yml"),
     Generator(
         "nextra",

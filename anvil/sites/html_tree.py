@@ -106,8 +106,6 @@ def parse(html: bytes | str) -> Tree:
 def _ensure_quick(data: bytes, tags: int) -> None:
     if data.count(b"<option") > MAX_OPTIONS:
         raise Unreadable(f"its HTML has more than {MAX_OPTIONS:,} elements <option>")
-    if len(data) < _MIN_ATTRIBUTE_CHARS and tags < _MIN_FORMAT_TAGS:
-        return
     # The count is made twice where it is too large: first quickly, then without what may have been counted wrongly.
     if _has_many_attributes(data) and _has_many_attributes(_without_raw(data)):
         raise Unreadable(f"its HTML has a tag with more than {MAX_ATTRIBUTES:,} attributes")

@@ -167,10 +167,9 @@ def _ignored(own: tuple[str, ...], generator: Generator) -> str:
 def is_note_reference(link: Element) -> bool:
     """Whether a link leads to a footnote."""
     attributes = link.attributes
-    names = (attributes.get("class") or "").split()
+    names = html_tree.classes(link)
     return (
-        "footnote-ref" in names
-        or "footnote-reference" in names
+        not {"footnote-ref", "footnote-reference"}.isdisjoint(names)
         or attributes.get("role") == "doc-noteref"
         or "data-footnote-ref" in attributes
         or (attributes.get("rel") == "footnote" and "footnote" in names)

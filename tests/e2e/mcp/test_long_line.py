@@ -25,7 +25,11 @@ MAX_CPU_S = 1
 
 Arguments = dict[str, Any]
 QUESTIONS: dict[str, list[Arguments]] = {
-    "search_docs": [{"query": "needle word"}, {"query": "needle", "max_chars": 9_000_000}, {"query": "a" * LINE_LENGTH}],
+    "search_docs": [
+        {"query": "needle word"},
+        {"query": "needle", "max_chars": 9_000_000},
+        {"query": "a" * LINE_LENGTH},
+    ],
     "get_page": [{"file_path": "001-x/spec.md"}],
     "get_section": [{"file_path": "001-x/spec.md", "heading_path": "Long > Text", "include_children": True}],
     "grep_docs": [
