@@ -134,7 +134,8 @@ def test_a_mail_is_read_with_the_files_in_it(converter: Converter, tmp_path: Pat
 @pytest.mark.parametrize("address", ["<", '"a" <a@[b>'])
 def test_a_mail_with_a_wrong_address_is_read(converter: Converter, tmp_path: Path, address: str) -> None:
     (tmp_path / "a.eml").write_text(f"From: {address}\nSubject: Tides\n\nAt noon.\n")
-    assert converted(converter, tmp_path / "a.eml") == f"# Tides\n\nFrom: {address}\n\nAt noon.\n\n"
+    read = converted(converter, tmp_path / "a.eml").replace("<>", "<")  # Python 3.13 completes the first address
+    assert read == f"# Tides\n\nFrom: {address}\n\nAt noon.\n\n"
 
 
 def test_office_files_with_macros_are_read_as_those_without(converter: Converter, tmp_path: Path) -> None:
