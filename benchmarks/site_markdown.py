@@ -41,9 +41,8 @@ import anvil
 from anvil.settings.configuration import load_config
 from anvil.sites import html_tree
 from anvil.sites.content_words import of_markdown, spaced_text, words
-from anvil.sites.generators import generator_of
 from anvil.sites.indexed_pages import SitePage
-from anvil.sites.page_content import content_of
+from anvil.sites.page_content import content_of, generator_of
 from anvil.text import front_matter, references
 
 DEFINITION = re.compile(r"^ {0,3}\[[^\]^\n][^\]\n]*\]:[^\n]*", re.M)
