@@ -1,4 +1,5 @@
-"""The text of a Markdown page that readers see: without comments, tags, styles, scripts, drawings and definitions.
+"""The text of a Markdown page that readers see: without comments, tags, styles, scripts, drawings, definitions, imports
+of MDX and ends of shortcodes.
 
 It takes one pass, linear time, and raises for no text. Code is not changed. Hidden characters are masked one by one,
 and line ends are kept, so offsets and line numbers stay those of the source.
@@ -26,7 +27,7 @@ _MASKS = lazy_pattern(f"[{MASK}{GAP}]")
 _HIDDEN_LINE = lazy_pattern(rf"^[ \t]*[{MASK}{GAP}][ \t{MASK}{GAP}]*(?:\r\n?|\n|\Z)", re.M)
 _TAG_INDENT = lazy_pattern(rf"^[ \t]*[{MASK}{GAP}][ \t{MASK}{GAP}]*", re.M)
 _NOT_LINE_END = lazy_pattern(r"[^\r\n]")
-_SUSPECT = lazy_pattern(r"<[!/A-Za-z]|\]:|\{/\*")
+_SUSPECT = lazy_pattern(r"<[!/A-Za-z]|\]:|\{/\*|\{\{[%<] */|(?m:^import[ \t])")
 """Without one of these, nothing is hidden."""
 _FENCE = lazy_pattern(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*(`{3,}(?=[^`\r\n]*(?:[\r\n]|\Z))|~{3,})")
 _FENCE_END = lazy_pattern(r"[ \t>]*(`{3,}|~{3,})[ \t]*(?=[\r\n]|\Z)")
@@ -37,7 +38,13 @@ _DEFINITION = lazy_pattern(
     r"[ \t>]*\[(?!\^)(?:[^\[\]\\\r\n]|\\.)+\]:[ \t]*(?:(?:\r\n?|\n)[ \t]*)?(?:<[^<>\r\n]*>|[^\s<]\S*)"
     rf"(?:[ \t]+{_TITLE}|[ \t]*(?:\r\n?|\n)[ \t]*{_TITLE})?[ \t]*(?=[\r\n]|\Z)"
 )
-_INLINE = lazy_pattern(r"\\.|`+|<!--|(?<!\{\{)</?[A-Za-z]|\{\{?/\*|[\r\n]")
+_IMPORT = lazy_pattern(
+    r"""import(?:[ \t]*(?=["'][./@])|[^"'`<>;.{}\r\n]*(?:[ \t]|\{[^"'`<>;.{}]{0,1000}\}[ \t]*)from[ \t]*)"""
+    r"""(["'])[^"'\r\n]+\1[ \t]*;?[ \t]*(?=[\r\n]|\Z)"""
+)
+"""The import of a module, as MDX has it between paragraphs; not Go's ``import "fmt"`` in a shortcode for code."""
+_SHORTCODE_END = r"\{\{(?:% */[\w /-]*%|< */[\w /-]*>)\}\}"  # of Hugo; its beginning may have a title that readers see
+_INLINE = lazy_pattern(rf"\\.|`+|<!--|{_SHORTCODE_END}|(?<!\{{\{{)</?[A-Za-z]|\{{\{{?/\*|[\r\n]")
 _ITEM = r"""(?:[.#][\w:.-]+|[\w:-]+=(?:"[^"{}\r\n]*"|'[^'{}\r\n]*'|[^\s"'{}]+))"""
 _ATTRIBUTES = rf"\{{:?[ \t]*{_ITEM}(?:[ \t]+{_ITEM})*[ \t]*\}}"
 _ICON = r":(?:fontawesome|material|octicons|simple)-[a-z0-9-]+:"
@@ -202,6 +209,10 @@ def spans(text: str, site: bool = False) -> Iterator[Span]:
             yield Span(definition.start(), definition.end(), "definition")
             at, blank = definition.end() + len(_end_of_line(text, definition.end())), False
             continue
+        if not paragraph and line.startswith("import") and (imported := _IMPORT.match(text, at)):
+            yield Span(at, imported.end(), "definition")
+            at, blank = imported.end() + len(_end_of_line(text, imported.end())), False
+            continue
         first = bare[0]
         if (first in _MARKERS or first.isdecimal()) and (marker := _MARKER.match(text, at)):
             while inside and column < inside[-1]:
@@ -210,7 +221,7 @@ def spans(text: str, site: bool = False) -> Iterator[Span]:
             inside.append(max(column + 1, min(width, column + 4)))
         paragraph = not bare.startswith(("#", "<!--", "[^"))  # a definition may follow these at once
         blank = False
-        if is_exact or "`" in line or "<" in line or "{/*" in line:
+        if is_exact or "`" in line or "<" in line or "{/*" in line or "{{%" in line:
             at = yield from _inline(_SITE_INLINE if site else _INLINE, text, at, code, without_end)
         else:
             at = end
@@ -268,6 +279,8 @@ def _inline(
                 yield Span(start, at, "code")
         elif piece[0] == "&":
             yield Span(start, at, "space")
+        elif piece[:3] in ("{{%", "{{<"):
+            yield Span(start, at, "comment")
         elif piece[0] == ":" or (piece[0] == "{" and piece[-1] == "}"):
             yield Span(start, at, "look")
         elif piece == "<!--" or piece[0] == "{":

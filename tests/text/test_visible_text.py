@@ -37,7 +37,9 @@ def seen(text: str) -> str:
         ("text\n*[HTML]: Hyper Text", "text\n"),
         ("- a\n\n    <b>c</b>\n\n    [d]: e", "- a\n\n    c\n\n"),
         ("!!! note\n\n    <b>c</b>", "!!! note\n\n    c"),
-        ("{{<table>}} <b>a</b> {{</table >}}", "{{<table>}} a {{</table >}}"),  # shortcodes of Hugo
+        ("{{<table>}} <b>a</b> {{</table >}}", "{{<table>}} a "),  # shortcodes of Hugo
+        ('{{% tab "A" %}}\nb\n{{% /tab %}}\n{{< /tabs >}}', '{{% tab "A" %}}\nb\n\n'),
+        ("import A from 'a';\nimport {B,\n  C} from \"b\"\nimport './d.css'\n\n# E", "\n\n\n\n\n# E"),
         ("| `a | b |\n| <b>c</b> | `d` |\n", "| `a | b |\n| c | `d` |\n"),
         ("`a\n<b>c</b>`", "`a\n<b>c</b>`"),
     ],
@@ -77,6 +79,9 @@ def test_spaces_spelled_as_entities_part_words_on_a_site() -> None:
         "- a\n\n        <b>\n",
         "a < b and b > c, 1 <2> 3",
         "[text](https://example.com), [text][a], [a]",
+        "Code:\nimport a from 'b'\n\nimport a from 'b' is prose\n\nimport a from\n\n'b'\n",
+        "import\n\na from 'b'\n\nimport \"fmt\"\n",
+        "```js\nimport a from 'b'\n```\n",
     ],
 )
 def test_code_and_what_is_no_html_stay(text: str) -> None:
@@ -116,6 +121,10 @@ PIECES = [
     "*/}",
     "~~~",
     "é",
+    "import ",
+    " from ",
+    "{{% /",
+    "%}}",
 ]
 
 
