@@ -100,8 +100,9 @@ def _put_member(text: str, start: int, key: str, value: Any) -> str:
 # --- TOML ------------------------------------------------------------------------------------------------------------
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
-_BODY = re.compile(r"(?:(?![ \t]*\[).*\n?)*?(?=(?:[ \t\r]*(?:#.*)?(?:\n|\Z))*(?:[ \t]*\[|\Z))")
-"""What is in a table, without the blank lines and comments at its end, which are of the next one."""
+_LINE = re.compile(r"[^\n]*\n|[^\n]+")
+_TABLE = re.compile(r"^[ \t]*\[", re.MULTILINE)
+"""Where the next table begins. The blank lines and comments in front of it are its own."""
 
 
 def _loads_toml(text: str) -> Any:
@@ -122,11 +123,15 @@ def _put_toml(text: str, key: str, name: str, value: Mapping[str, Any]) -> str:
         return text + gap + _dumps_toml(key, name, value).replace("\n", newline)
     names = [f"(?:{re.escape(part)}|{re.escape(_value(part))})" for part in (key, name)]
     head = re.search(rf"^[ \t]*\[[ \t]*{names[0]}[ \t]*\.[ \t]*{names[1]}[ \t]*\].*(?:\n|\Z)", text, re.MULTILINE)
-    body = _BODY.match(text, head.end()) if head else None
-    if head is None or body is None:
+    if head is None:
         raise ValueError(f"{key}.{name} is not in a table [{_key(key)}.{_key(name)}] of its own")
     written = _statements({**servers[name], **value}).replace("\n", newline)
-    return text[: head.end()] + ("" if head[0].endswith("\n") else newline) + written + text[body.end() :]
+    after = _TABLE.search(text, head.end())
+    lines = _LINE.findall(text, head.end(), after.start() if after else len(text))
+    while lines and lines[-1].strip()[:1] in ("", "#"):
+        lines.pop()
+    rest = text[head.end() + len("".join(lines)) :]
+    return text[: head.end()] + ("" if head[0].endswith("\n") else newline) + written + rest
 
 
 def _statements(entry: Mapping[str, Any]) -> str:

@@ -20,7 +20,7 @@ from anvil.sites.generators import GENERIC, Generator
 from anvil.sites.html_elements import headings_of
 from anvil.sites.html_tree import Element, Tree
 from anvil.sites.indexed_pages import PageFacts
-from anvil.sites.page_content import INERT, NO_RULES, Content, PageRules, content_of, edit_url, generator_of
+from anvil.sites.page_content import INERT, NO_RULES, Content, PageRules, content_of, edit_url, generator_of, outermost
 from anvil.text import front_matter
 from anvil.text.headings import says_nothing
 from anvil.text.rendered_sections import Heading, bare
@@ -33,7 +33,7 @@ _FIRST_CHAPTER = re.compile(r"^1[. ]")
 _LINK_OR_HEADING = re.compile(r"\[[^\]\n]*\]\([^()\s]*\)|^#.*", re.M)
 _CURRENT = "nav a[aria-current=page], .md-nav__link--active .md-ellipsis, li.current > a.current"
 """What the navigation calls the page that is shown."""
-_BANNER = "#banner, #banner *, [role=banner] *, [class*=brand i], [class*=logo i]"
+_BANNER = "#banner, [role=banner], [class*=brand i], [class*=logo i]"
 """What has the name of the site."""
 _SCRIPTS = "script[src], script[type=module]"
 _WAITING = frozenset({"loading", "please", "wait"})
@@ -145,10 +145,11 @@ def _title(tree: Tree, headings: tuple[Heading, ...], generator: Generator) -> s
     if not says_nothing(first) and not (is_chapter and title):
         return first
     # the part that is a heading, or has the first one; else the last behind the name of the site, or the first
-    letters = [bare(heading.text) for heading in headings if heading.text and not top]
-    of_site = [bare(element.text()) for element in html_tree.select(tree, _BANNER)] if len(parts) > 1 else []
+    letters = dict.fromkeys(bare(heading.text) for heading in headings if heading.text and not top)
+    banners = outermost(html_tree.select(tree, _BANNER)) if len(parts) > 1 else []  # a text once, however deep it is
+    of_site = [bare(element.text()) for element in banners]
     named = [part for part in parts if bare(part) in letters]
-    named += [part for part in parts if letters and letters[0] in bare(part)]
+    named += [part for part in parts if letters and next(iter(letters)) in bare(part)]
     short = [*named, parts[-1 if any(bare(parts[0]) in name for name in of_site) else 0]][0]
     candidates = (short, _text(html_tree.first(tree, _CURRENT)))
     return next((each for each in candidates if not says_nothing(each)), first or short)

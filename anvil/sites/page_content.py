@@ -113,10 +113,10 @@ def content_of(tree: Tree, rules: PageRules = NO_RULES, generator: Generator | N
     the generator, then :data:`GENERIC`'s."""
     generator = generator or generator_of(tree)
     own = (*rules.content, "[data-pagefind-body]", *generator.content)
-    found = (_outermost(html_tree.select(tree, selector)) for selector in own)
+    found = (outermost(html_tree.select(tree, selector)) for selector in own)
     roots = next(filter(None, found), None) or _by_general_rules(tree)
     if not rules.content and not any(map(_has_text, roots)) and html_tree.first(tree, _TITLE) is not None:
-        others = (_outermost(html_tree.select(tree, selector)) for selector in GENERIC.content)
+        others = (outermost(html_tree.select(tree, selector)) for selector in GENERIC.content)
         roots = next((each for each in others if any(map(_has_text, each))), roots)  # a landing page, all around it
     for element in html_tree.select(tree, generator.blocks) if generator.blocks else ():
         element.insert_after(" ")
@@ -141,7 +141,7 @@ def _by_general_rules(tree: Tree) -> list[Element]:
     """The content of a page whose generator has no rule that fits it."""
     title = html_tree.first(tree, _TITLE)
     for selector in GENERIC.content:
-        roots = _outermost(html_tree.select(tree, selector))
+        roots = outermost(html_tree.select(tree, selector))
         if not roots:
             continue
         if selector == ARTICLES:
@@ -177,7 +177,7 @@ def is_note_reference(link: Element) -> bool:
     )
 
 
-def _outermost(elements: Sequence[Element]) -> list[Element]:
+def outermost(elements: Sequence[Element]) -> list[Element]:
     """The elements that are in none of the others."""
     if len(elements) < 2:
         return list(elements)

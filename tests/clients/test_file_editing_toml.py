@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -90,3 +92,11 @@ def test_any_text_is_read_as_it_was_written(name: str, values: list[str], flag: 
     assert loads(dumps(KEY, name, entry)) == {KEY: {name: entry}}
     changed = put(put(CONFIG, KEY, name, entry), KEY, name, {"command": "x"})
     assert loads(changed)[KEY][name] == {**(loads(CONFIG)[KEY].get(name, {})), **entry, "command": "x"}
+
+
+def test_a_table_with_many_comments_takes_linear_time() -> None:
+    began = time.thread_time()
+    comments = "# note\n" * 20_000
+    changed = put(f"[mcp_servers.docs]\n{comments}x = 1\n{comments}[next]\n", KEY, "docs", ENTRY)
+    assert changed.endswith(f"]\n{comments}[next]\n")
+    assert time.thread_time() - began < 2

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -90,3 +91,17 @@ def test_the_words_of_each_construct() -> None:
 def test_the_text_of_a_landing_page(html: str, title: str, text: str) -> None:
     page = read_page(html)
     assert (page.facts.title, page.markdown) == (title, text)
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        f"<title>Boats | Nets</title>{'<div class=logo>' * 250}{'x' * 1_000_000}<main>y",
+        f"<title>{'Boats | ' * 20_000}Nets</title><main>{'<h2>Lines</h2>' * 40_000}",
+    ],
+)
+def test_the_title_of_a_strange_page_takes_linear_time(html: str) -> None:
+    """The text of each element in its turn, or each part with each heading, would take a quarter of a minute."""
+    began = time.thread_time()
+    assert read_page(html).facts.title == "Boats"
+    assert time.thread_time() - began < 5
