@@ -239,6 +239,9 @@ def examine(path: Path) -> tuple[dict[str, str], int]:
             if handle.execute(f"SELECT EXISTS ({query})").get:
                 raise Damage(damage)
         meta = dict(handle.execute("SELECT key, value FROM anvil_meta"))
+        dimensions = int(meta["embedding_dimensions"])
+        if dimensions and handle.execute(f"SELECT EXISTS ({_STRAY_VECTORS})", (dimensions,)).get:
+            raise Damage("its vectors are damaged, or belong to no window")
         return meta, int(handle.execute("SELECT count(*) FROM documents").get)
 
 
@@ -257,5 +260,15 @@ _STRAY_ROWS = (
         "a window belongs to no passage",
         f"SELECT 1 FROM windows WHERE id >> {table_rows.WINDOW_BITS} NOT IN (SELECT id FROM chunks)",
     ),
+    ("a label is no JSON", "SELECT 1 FROM labels WHERE NOT json_valid(value)"),
 )
 """(damage, a query for the rows that have it)."""
+_GROUP = connections.LARGE.vector_group
+_STRAY_VECTORS = f"""
+    SELECT 1 FROM vectors_chunks c LEFT JOIN vectors_vector_chunks00 v ON v.rowid = c.chunk_id
+    WHERE c.size <> {_GROUP} OR length(c.validity) <> {_GROUP // 8} OR length(c.rowids) <> {_GROUP * 8}
+    OR length(v.vectors) IS NOT {_GROUP} * ?1
+    UNION ALL SELECT 1 FROM vectors_rowids r WHERE r.chunk_offset NOT BETWEEN 0 AND {_GROUP - 1}
+    OR r.chunk_id NOT IN (SELECT chunk_id FROM vectors_chunks) OR r.rowid NOT IN (SELECT id FROM windows)
+"""
+"""A query for vectors that sqlite-vec did not write: each search fails with some, and finds less with others."""

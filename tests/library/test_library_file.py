@@ -169,6 +169,29 @@ def test_damage_is_an_error_with_a_way_out(sound: Path, tmp_path: Path, local: E
             library_file.examine(path)
 
 
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE vectors_vector_chunks00 SET vectors = x'00'",
+        "UPDATE vectors_chunks SET rowids = x'00'",
+        "UPDATE vectors_chunks SET validity = x''",
+        "DELETE FROM windows",
+        "UPDATE labels SET value = '{'",
+    ],
+)
+def test_the_doctor_finds_the_damage_for_which_a_search_fails_or_finds_less(
+    sound: Path, tmp_path: Path, damage: str
+) -> None:
+    """The error of such a search says that 'anvil doctor' checks the library."""
+    path = tmp_path / "library.db"
+    shutil.copyfile(sound, path)
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.execute(damage)
+        connection.commit()
+    with pytest.raises(ArtifactRejected, match=r"is damaged: .* Put a copy back"):
+        library_file.examine(path)
+
+
 def fits(found: Any) -> None:
     """Every value of an answer is of the type that its class says, and it can be sent."""
     json.dumps(plain(found)) if dataclasses.is_dataclass(found) else None
