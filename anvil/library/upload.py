@@ -54,6 +54,10 @@ async def answer(bridge: ThreadBridge, request: Request) -> JSONResponse:
 
 
 async def _ingested(bridge: ThreadBridge, request: Request, max_bytes: int) -> Any:
+    # First by the header, so that a form that is too large is refused unread; it may be missing or wrong.
+    length = request.headers.get("content-length", "")
+    if length.isdigit() and int(length) > max_bytes + FORM_OVERHEAD_BYTES:
+        raise _too_large(max_bytes)
     bounded = Request(request.scope, _bounded(request.receive, max_bytes))
     async with bounded.form(max_files=1, max_fields=8, max_part_size=4 * MAX_METADATA_BYTES) as form:
         file = form.get("file")

@@ -273,6 +273,16 @@ def test_each_status_of_an_upload(tmp_path: Path) -> None:
         for header in ([], ["-H", "Transfer-Encoding: chunked"]):  # its length known, and not
             status, answer = curl(process, tmp_path / "big.md", *header)
             assert status == 413 and "larger than 2,000,000 bytes" in answer["error"]
+        announced = [
+            "-X",
+            "POST",
+            "-H",
+            "Content-Type: multipart/form-data; boundary=x",
+            "-H",
+            "Content-Length: 3000000",
+        ]
+        status, answer = curl(process, None, *announced)  # refused before its body, which never comes
+        assert status == 413 and "larger than 2,000,000 bytes" in answer["error"]
         status, answer = curl(process, tmp_path / "a.exe")
         assert status == 422 and "are not read" in answer["error"]
         status, answer = curl(process, tmp_path / "bad.docx")
