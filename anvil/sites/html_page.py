@@ -150,7 +150,8 @@ def _title(tree: Tree, headings: tuple[Heading, ...], generator: Generator) -> s
     of_site = [bare(element.text()) for element in banners]
     named = [part for part in parts if bare(part) in letters]
     named += [part for part in parts if letters and next(iter(letters)) in bare(part)]
-    short = [*named, parts[-1 if any(bare(parts[0]) in name for name in of_site) else 0]][0]
+    in_banner = [any(bare(part) in name for name in of_site) for part in (parts[0], parts[-1])]
+    short = [*named, parts[-1 if in_banner == [True, False] else 0]][0]
     candidates = (short, _text(html_tree.first(tree, _CURRENT)))
     return next((each for each in candidates if not says_nothing(each)), first or short)
 

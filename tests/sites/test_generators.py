@@ -421,6 +421,7 @@ def test_an_operator_in_code_of_a_heading_is_its_name() -> None:
             '<title>Manual - Lamps</title><b id="banner">The Manual</b><div id="bodyColumn"><h2>About</h2></div>',
             "Lamps",
         ),
+        ('<title>API | Acme API</title><b id="banner">Acme API</b><main><p>Lamps</p></main>', "API"),
         ("<title>Lamps :: Manual</title><body><h3>About</h3>", "Lamps"),
         ('<title>Site : Lamp</title><div id="main-header"><i id="title-text">Site : Lamp</i></div>', "Site : Lamp"),
         (
