@@ -42,7 +42,8 @@ _IMPORT = lazy_pattern(
     r"""import(?:[ \t]*(?=["'][./@])|[^"'`<>;.{}\r\n]*(?:[ \t]|\{[^"'`<>;.{}]{0,1000}\}[ \t]*)from[ \t]*)"""
     r"""(["'])[^"'\r\n]+\1[ \t]*;?[ \t]*(?=[\r\n]|\Z)"""
 )
-"""The import of a module, as MDX has it between paragraphs; not Go's ``import "fmt"`` in a shortcode for code."""
+"""The import of a module, as MDX has it between paragraphs; not Go's ``import "fmt"`` in a shortcode for code. With
+``site`` it is text."""
 _SHORTCODE_END = r"\{\{(?:% */[\w /-]*%|< */[\w /-]*>)\}\}"  # of Hugo; its beginning may have a title that readers see
 _INLINE = lazy_pattern(rf"\\.|`+|<!--|{_SHORTCODE_END}|(?<!\{{\{{)</?[A-Za-z]|\{{\{{?/\*|[\r\n]")
 _ITEM = r"""(?:[.#][\w:.-]+|[\w:-]+=(?:"[^"{}\r\n]*"|'[^'{}\r\n]*'|[^\s"'{}]+))"""
@@ -209,7 +210,7 @@ def spans(text: str, site: bool = False) -> Iterator[Span]:
             yield Span(definition.start(), definition.end(), "definition")
             at, blank = definition.end() + len(_end_of_line(text, definition.end())), False
             continue
-        if not paragraph and line.startswith("import") and (imported := _IMPORT.match(text, at)):
+        if not (site or paragraph) and line.startswith("import") and (imported := _IMPORT.match(text, at)):
             yield Span(at, imported.end(), "definition")
             at, blank = imported.end() + len(_end_of_line(text, imported.end())), False
             continue

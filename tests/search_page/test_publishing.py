@@ -22,6 +22,7 @@ from anvil.search.candidates import FileIndex
 from anvil.search_page import publishing
 from anvil.search_page.publishing import FILES, parts_of_compounds, publish
 from anvil.settings.schema import SITE_SEARCH
+from anvil.text.query import BEGINNING_LETTERS
 from tests.support import html_sites
 
 SCRIPTS = resources.files("anvil.search_page") / "files"
@@ -117,6 +118,7 @@ def test_the_scripts_are_all_there_and_know_the_format() -> None:
     assert {file.name for file in SCRIPTS.iterdir()} == set(FILES)
     text = {name: (SCRIPTS / name).read_text(encoding="utf-8") for name in FILES}
     assert f"const FORMAT = {FORMAT_VERSION};" in text["index-file.js"]
+    assert f"const BEGINNING_LETTERS = {BEGINNING_LETTERS};" in text["words.js"]
     used = set(re.findall(r"\b[A-Z][A-Z0-9_]*\b", text["ranking.js"] + text["words.js"]))
     assert publishing.RULES.keys() <= used
     for name, script in text.items():

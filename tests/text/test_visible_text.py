@@ -54,6 +54,7 @@ def test_of_a_site_what_its_extensions_take_for_looks_is_hidden_too() -> None:
         '/// tab | E\n    ``` yaml title="f.yml" hl_lines="1"\n    :material-x: { .b }\n    ```\n///\n'
     )
     assert visible_text.masked(text) == text
+    assert visible_text.masked("import a from 'b'\n", site=True) == "import a from 'b'\n"  # text for Python-Markdown
     assert visible_text.shown(visible_text.masked(text, site=True)) == (
         "# A  \n\n[c](d) :a-b: {x} {{ y }} {% z %}\n\n E\n"
         '    ``` yaml "f.yml" "1"\n    :material-x: { .b }\n    ```\n///\n'
