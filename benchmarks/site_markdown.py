@@ -40,9 +40,9 @@ from sites import MARKDOWN, MARKUP
 import anvil
 from anvil.settings.configuration import load_config
 from anvil.sites import html_tree
-from anvil.sites.content_words import of_markdown, spaced_text, words
-from anvil.sites.indexed_pages import SitePage
-from anvil.sites.page_content import content_of, generator_of
+from anvil.sites.html_page import markdown_words
+from anvil.sites.page_content import content_of, generator_of, words, words_of
+from anvil.sites.site_pages import SitePage
 from anvil.text import front_matter, references
 
 DEFINITION = re.compile(r"^ {0,3}\[[^\]^\n][^\]\n]*\]:[^\n]*", re.M)
@@ -135,8 +135,8 @@ def _count(row: Row, site: Path, docs: Path | None, path: str, page: SitePage, f
     text = markdown[front_matter.split(markdown)[1] :]
     row.pages += 1
     row.generator[generator_of(tree).name] += 1
-    own = Counter(word for root in content.roots for word in words(spaced_text(root, content.skipped)))
-    there = Counter(of_markdown(text))
+    own = Counter(words_of(content))
+    there = Counter(markdown_words(text))
     row.words += own.total()
     row.lost += own - there
     fences = Counter(_fenced(text))

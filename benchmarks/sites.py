@@ -37,8 +37,7 @@ from anvil.index_file.reader import Reader
 from anvil.index_file.table_rows import StoredDocument
 from anvil.index_file.verify import open_checked
 from anvil.sites import html_page, html_tree
-from anvil.sites.content_words import words
-from anvil.sites.page_content import content_of, generator_of
+from anvil.sites.page_content import content_of, generator_of, words
 from anvil.text import markdown_sections as parser_of_markdown
 from anvil.text.rendered_sections import bare
 from anvil.values import Section

@@ -16,8 +16,8 @@ from anvil.formats import patterns
 from anvil.formats.data_formats import canonical
 from anvil.site_markdown.paths_and_links import SitePlace
 from anvil.sites import page_addresses
-from anvil.sites.content_words import words
 from anvil.sites.html_page import Fragment
+from anvil.sites.page_content import words
 from anvil.text import front_matter
 from anvil.text.rendered_sections import Heading
 from anvil.values import SEPARATOR, UNKNOWN_TIME, Document, KnownTimes, Scan, Skipped

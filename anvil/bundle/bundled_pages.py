@@ -32,7 +32,7 @@ from anvil.settings.schema import Config, SiteOptions
 from anvil.site_markdown import page_file, paths_and_links
 from anvil.site_markdown.paths_and_links import SiteLinks, SitePlace
 from anvil.sites import page_addresses
-from anvil.sites.indexed_pages import PageImage
+from anvil.sites.site_pages import PageImage
 from anvil.system import safe_files
 from anvil.text import front_matter, generator_urls, references
 from anvil.text.references import Link

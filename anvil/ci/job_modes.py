@@ -24,7 +24,7 @@ from anvil.lint.settings import LEVELS, LintOptions
 from anvil.lint.settings import Level as FindingLevel
 from anvil.requests import OpenRequest
 from anvil.settings.schema import INDEX_NAME
-from anvil.sites import indexed_pages
+from anvil.sites import site_pages
 from anvil.system import safe_files
 from anvil.values import Changes
 from anvil.wording import counted
@@ -379,7 +379,7 @@ def _warn(report: BuildReport, opened: Anvil, runner: Runner) -> None:
     if opened.config.site.folder is None:
         warnings += [(f"Skipped: {skipped.reason}", in_checkout(opened, skipped.path)) for skipped in report.skipped]
     else:
-        for line in indexed_pages.left_out(report.skipped):
+        for line in site_pages.left_out(report.skipped):
             runner.line(line)
     for failure in report.failed:
         warnings.append((f"Not embedded, found by keyword only: {failure.path}: {failure.reason}", None))

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from anvil.sites.indexed_pages import PageImage
+from anvil.sites.site_pages import PageImage
 from anvil.text import front_matter, markdown_sections, references, visible_text
 from anvil.text.headings import page_title
 from anvil.text.references import TargetSpan

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from urllib.parse import quote, unquote, urlsplit
 
 from anvil.sites import page_addresses
-from anvil.sites.indexed_pages import SitePage
+from anvil.sites.site_pages import SitePage
 from anvil.text import references
 
 SAMPLE_PAGES = 100

@@ -30,8 +30,8 @@ from anvil.site_markdown.llms import PublishedSite
 from anvil.site_markdown.page_file import MarkdownPage, page_of, render
 from anvil.site_markdown.paths_and_links import MarkdownLinks, SiteLinks, SitePlace, relative
 from anvil.sites import page_addresses
-from anvil.sites.indexed_pages import SitePage
 from anvil.sites.site_listing import RECORD, Record, read_record
+from anvil.sites.site_pages import SitePage
 from anvil.system import safe_files
 from anvil.text import references
 from anvil.values import Document, Progress, silent

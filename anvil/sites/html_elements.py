@@ -1,7 +1,4 @@
-"""What elements of a page are: headings with their ids and the names in signatures, admonitions, and code.
-
-The names in signatures are what a heading of the documentation of an API shows besides the parameters.
-"""
+"""What elements of a page are besides headings: sections in lists, entries of an API, admonitions, and code."""
 
 from __future__ import annotations
 
@@ -10,81 +7,8 @@ import textwrap
 from collections.abc import Container, Iterable
 
 from anvil.sites import html_tree
-from anvil.sites.content_words import spaced_text
 from anvil.sites.html_tree import Element, classes
-from anvil.sites.page_content import Content
-from anvil.text.rendered_sections import Heading
-
-LEVELS = {f"h{level}": level for level in range(1, 7)}
-HEADINGS = ", ".join(LEVELS)
-
-
-def headings_of(content: Content) -> tuple[Heading, ...]:
-    """The headings of a page in order, also those that have no id. Of a signature the text is its name."""
-    skipped = content.skipped
-    return tuple(
-        Heading(LEVELS[node.tag or ""], anchor_of(node), signature_name(node, skipped) or _text(node, skipped))
-        for root in content.roots
-        for node, begins in html_tree.walk(root, skipped)
-        if begins and node.is_element_node and node.tag in LEVELS
-    )
-
-
-def anchor_of(heading: Element) -> str:
-    """The id by which a heading is reached: its own, else one in it, that of an empty element before it, or of the
-    section that it begins."""
-    own = heading.attributes.get("id")
-    if own:
-        return own
-    named = html_tree.first(heading, "[id], a[name]")
-    if named is not None:
-        return _id(named)
-    before = _before(heading)
-    if before is not None and before.is_element_node and before.tag in ("a", "span", "div"):
-        name = _id(before)
-        if name and not before.text().strip():
-            return name
-    inner, above = heading, heading.parent
-    for _ in range(4):  # a heading may be in a <div> or <header> of its section, in three of DocBook; in all the first
-        if above is None or not _is_first(inner):
-            return ""
-        name = above.attributes.get("id") or ""
-        if name and (
-            above.tag in ("section", "div", "article", "a") or "-" in (above.tag or "")
-        ):  # "-": of the site's own
-            return name
-        inner, above = above, above.parent
-    return ""
-
-
-def _id(element: Element) -> str:
-    return element.attributes.get("id") or element.attributes.get("name") or ""
-
-
-def _before(element: Element) -> Element | None:
-    """The node before an element, blank text left out."""
-    before = element.prev
-    while before is not None and before.is_text_node and not (before.text_content or "").strip():
-        before = before.prev
-    return before
-
-
-_MAX_LINKS_BEFORE = 20
-"""Links in front of a heading that begins a section."""
-
-
-def _is_first(element: Element) -> bool:
-    """Whether an element begins the one that it is in: before it are only links, such as that to the source in the
-    pages of rustdoc."""
-    before = _before(element)
-    for _ in range(_MAX_LINKS_BEFORE):
-        if before is None or not before.is_element_node or before.tag not in ("a", "span"):
-            break
-        own_text = "" if before.tag == "a" else "".join(before.text().split())
-        if own_text and html_tree.first(before, "a[href]") is None:
-            return False
-        before = _before(before)
-    return before is None
+from anvil.sites.page_content import HEADINGS, LEVELS, id_of, node_before, text_of
 
 
 def is_list_of_sections(element: Element, entries: Container[int], skipped: Container[int]) -> bool:
@@ -113,27 +37,8 @@ def _begins_section(item: Element, entries: Container[int], skipped: Container[i
 
 def begins_row(cell: Element) -> bool:
     """Whether a cell begins a row in a table of Javadoc, which has cells alone."""
-    before = _before(cell)
+    before = node_before(cell)
     return before is None or "col-last" in classes(before)
-
-
-_END_OF_NAME = ("(", "=", ": ", "[", " ->", "\u2192")
-_MKDOCSTRINGS = ".doc-object-name, code:not(.doc-symbol)"
-
-
-def signature_name(node: Element, skipped: Container[int] = frozenset()) -> str:
-    """The name in a signature of Sphinx (``dt.sig``) or in a heading of mkdocstrings, with the module in front if the
-    page shows it there; empty for another element."""
-    names = classes(node)
-    if "sig" in names:
-        return _of_sphinx(node)
-    if "doc-heading" not in names:
-        return ""
-    named = html_tree.first(node, _MKDOCSTRINGS)
-    text = "" if named is None else _text(named, skipped)
-    for end in _END_OF_NAME:
-        text = text.partition(end)[0]
-    return text.strip()
 
 
 _ENTRY_NAME = (
@@ -145,41 +50,21 @@ _TITLE_TEMPLATE = '<template #title="">'
 def entry_of(node: Element, skipped: Container[int]) -> tuple[str, str, str]:
     """The name, the id and the signature of an entry of an API that begins with an element, in pages of pdoc, RDoc and
     Documenter."""
-    named, signature, above = html_tree.first(node, _ENTRY_NAME), _text(node, skipped), node.parent
+    named, signature, above = html_tree.first(node, _ENTRY_NAME), text_of(node, skipped), node.parent
     with_id = [node, html_tree.first(node, "[id], a[name]"), above]
     kind = html_tree.first(above, ".modifier_kind") if above is not None else None
     if above is not None and kind is not None:  # of Scaladoc 2, where the ids in a signature are those of types
-        signature = f"{_plain(kind.text())} {signature}"
+        signature = f"{kind.text().strip()} {signature}"
         with_id = [html_tree.first(above, "a[id]")] if above.tag == "li" else []
-    ids = [_id(each) for each in with_id if each is not None]
-    return _text(named if named is not None else node, skipped), next(filter(None, ids), ""), signature
+    ids = [id_of(each) for each in with_id if each is not None]
+    return text_of(named if named is not None else node, skipped), next(filter(None, ids), ""), signature
 
 
 def template_title(node: Element) -> str:
     """The text of a template that is the title of a tab or a panel, as Retype writes them; empty for another."""
     html = node.html or ""
     body = html_tree.parse(html.removeprefix(_TITLE_TEMPLATE)).body if html.startswith(_TITLE_TEMPLATE) else None
-    return _plain(body.text()) if body is not None else ""
-
-
-def _of_sphinx(node: Element) -> str:
-    """Of several names of one entry, as ``-v, --verbose``, all."""
-    entry_names, module = [], ""
-    for part in html_tree.select(node, ".sig-name, .sig-prename"):
-        if "sig-prename" in classes(part):
-            module = _plain(part.text())
-        else:
-            entry_names.append(module + _plain(part.text()))
-            module = ""
-    return ", ".join(entry_names)
-
-
-def _text(element: Element, skipped: Container[int]) -> str:
-    return _plain(spaced_text(element, skipped))
-
-
-def _plain(text: str) -> str:
-    return " ".join(text.split())
+    return " ".join(body.text().split()) if body is not None else ""
 
 
 # --- admonitions of all generators ----------------------------------------------------------------------------------

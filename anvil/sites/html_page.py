@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import posixpath
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,14 +14,25 @@ from typing import NamedTuple
 from urllib.parse import quote, unquote, urljoin, urlsplit
 
 from anvil.formats.data_formats import canonical
-from anvil.sites import content_words as word_lists
 from anvil.sites import html_to_markdown as markdown
-from anvil.sites import html_tree, indexed_pages, page_addresses
+from anvil.sites import html_tree, page_addresses, site_pages
 from anvil.sites.generators import GENERIC, Generator
-from anvil.sites.html_elements import headings_of
 from anvil.sites.html_tree import Element, Tree
-from anvil.sites.indexed_pages import PageFacts
-from anvil.sites.page_content import INERT, NO_RULES, Content, PageRules, content_of, edit_url, generator_of, outermost
+from anvil.sites.page_content import (
+    INERT,
+    NO_RULES,
+    Content,
+    PageRules,
+    content_of,
+    edit_url,
+    generator_of,
+    headings_of,
+    outermost,
+    text_of,
+    words,
+    words_of,
+)
+from anvil.sites.site_pages import PageFacts
 from anvil.text import front_matter
 from anvil.text.headings import says_nothing
 from anvil.text.rendered_sections import Heading, bare
@@ -55,7 +67,7 @@ def read_page(html: bytes | str, rules: PageRules = NO_RULES) -> PageContent:
     generator = generator_of(tree)
     content = content_of(tree, rules, generator)
     converted = markdown.to_markdown(content)
-    word_count = len(word_lists.words(converted.markdown))
+    word_count = len(words(converted.markdown))
     metas = [element.attributes for element in html_tree.select(tree, "meta")]
     refresh = _REFRESH.match(_meta(metas, "refresh", "http-equiv"))
     facts = PageFacts(
@@ -65,7 +77,7 @@ def read_page(html: bytes | str, rules: PageRules = NO_RULES) -> PageContent:
         description=_meta(metas, "description"),
         version=_meta(metas, "docusaurus_version"),
         word_count=word_count,
-        own_words=len(word_lists.words(_LINK_OR_HEADING.sub("", converted.markdown))),
+        own_words=len(words(_LINK_OR_HEADING.sub("", converted.markdown))),
         canonical=_attribute(tree, "link[rel~=canonical i]", "href"),
         edit_url=edit_url(tree),
         refresh=refresh[1].strip() or None if refresh else None,
@@ -99,7 +111,7 @@ def read_fragment(html: str) -> Fragment:
         content = _whole(html)
     except html_tree.Unreadable:
         return Fragment(html, (), ())
-    return Fragment(html, headings_of(content), tuple(word_lists.of_content(content)))
+    return Fragment(html, headings_of(content), tuple(words_of(content)))
 
 
 def _whole(html: str) -> Content:
@@ -109,7 +121,7 @@ def _whole(html: str) -> Content:
 def _has_text(tree: Tree) -> bool:
     """Whether a reader sees any text without scripts, also around the content, but that it is loading."""
     inert = html_tree.ids(html_tree.select(tree, ", ".join(sorted(INERT))))
-    return tree.body is not None and not _WAITING.issuperset(word_lists.words(word_lists.spaced_text(tree.body, inert)))
+    return tree.body is not None and not _WAITING.issuperset(words(text_of(tree.body, inert)))
 
 
 def _attribute(tree: Tree, selector: str, name: str) -> str | None:
@@ -132,7 +144,7 @@ def _title(tree: Tree, headings: tuple[Heading, ...], generator: Generator) -> s
     something."""
     if generator.title and (element := html_tree.first(tree, generator.title)) is not None:
         ignored = html_tree.ids(html_tree.select(element, generator.ignore)) if generator.ignore else frozenset()
-        if given := " ".join(word_lists.spaced_text(element, ignored).split()):
+        if given := text_of(element, ignored):
             return _TITLE_SEPARATOR.split(given)[0] if element.tag == "title" else given
     title = _text(html_tree.first(tree, "head > title") or html_tree.first(tree, "title"))
     parts = [part for part in _TITLE_SEPARATOR.split(title) if part] or [title]
@@ -203,6 +215,16 @@ _TWIN_LINK = re.compile(rb"<link\b[^>]{0,500}\btext/markdown\b[^>]{0,500}>", re.
 _HREF = re.compile(rb"\shref\s*=\s*(?:\"([^\">]*)\"|'([^'>]*)'|([^\s\"'>]+))", re.I)
 MIN_PASSAGE_WORDS = 8
 """Words of a passage that is looked for in other pages."""
+# Marks of Markdown whose letters and numbers are no words of the page: languages of code, numbers of lists and notes,
+# kinds of admonitions, targets of links.
+_FENCE = re.compile(r"(?:(?:[-*+]|\d+\.)\s+)*(`{3,})")
+_MARKER = re.compile(r"^[ >]*(?:(?:-|\d{1,9}\.) +)*(?:\[![A-Z]+\]|\[\^[^\]]+\]:|\d{1,9}\. |-+$|(?:- )*\[[x ]\] )?")
+_CODE_SPAN = re.compile(r"(?<![`\\])(`+)(?!`)(.+?)(?<!`)\1(?!`)")
+_EMPHASIS = re.compile(r"(?<!\\)(\*\*|~~|\*)(?=\S)(.*?\S)\1")
+_PLACEHOLDER = "\ufdd0"
+"""For a code span, whose marks are text. No character of Unicode."""
+_LINK = re.compile(r"(?<!\\)(!?)\[((?:\\.|[^\[\]\\])*)\]\([^()\s]*\)")
+_TARGET = re.compile(r"\]\([^()\s]*\)")
 _HEADING_LINE = re.compile(r"^#{1,6} .*\n?", re.M)
 MAX_FOLDERS_ABOVE = 4
 """Folders of an address in which the site may be published."""
@@ -240,7 +262,7 @@ def read_with_twin(data: bytes, twin: bytes | None, rules: PageRules) -> PageCon
         markdown, facts = same, facts._replace(images=())  # it has its images in the text
     values = [markdown, headings, facts.title, facts.description, facts.language]
     digest = hashlib.sha256(canonical(values).encode("utf-8", "surrogatepass")).hexdigest()
-    heading_digests = " ".join(indexed_pages.short_digest(heading.text) for heading in headings)
+    heading_digests = " ".join(site_pages.short_digest(heading.text) for heading in headings)
     facts = facts._replace(digest=digest, passages=_passages(markdown), heading_digests=heading_digests)
     return PageContent(markdown if facts.word_count else "", headings, facts)
 
@@ -248,10 +270,10 @@ def read_with_twin(data: bytes, twin: bytes | None, rules: PageRules) -> PageCon
 def _passages(markdown: str) -> str:
     """The texts between the headings of a page, in short: digest and number of words of all of them together, then of
     each that is long enough to be looked for."""
-    bodies = [word_lists.of_markdown(body) for body in _HEADING_LINE.split(markdown)]
+    bodies = [markdown_words(body) for body in _HEADING_LINE.split(markdown)]
     whole = [word for body in bodies for word in body]
     passages = (whole, *(body for body in bodies if len(body) >= MIN_PASSAGE_WORDS))
-    return " ".join(f"{indexed_pages.short_digest(' '.join(passage))}{len(passage)}" for passage in passages)
+    return " ".join(f"{site_pages.short_digest(' '.join(passage))}{len(passage)}" for passage in passages)
 
 
 def _said_by(twin: bytes, markdown: str) -> str | None:
@@ -260,4 +282,52 @@ def _said_by(twin: bytes, markdown: str) -> str | None:
     except UnicodeDecodeError:
         return None
     _, begin = front_matter.split(text)
-    return text[begin:] if word_lists.say_the_same(markdown, text[begin:]) else None
+    return text[begin:] if _say_the_same(markdown, text[begin:]) else None
+
+
+def markdown_words(text: str) -> list[str]:
+    """The words that readers of Markdown see: without the targets of links, the languages of code, and the marks of
+    footnotes and admonitions. Escaped characters are text."""
+    lines: list[str] = []
+    fence = ""
+    for line in text.split("\n"):
+        bare = line.lstrip(" >")
+        marks = _FENCE.match(bare)
+        if fence:
+            if bare.rstrip() == fence:
+                fence = ""
+            else:
+                lines.append(line)
+        elif marks:
+            fence = marks[1]
+        else:
+            lines.append(_without_marks(_MARKER.sub("", line)))
+    return words("\n".join(lines))
+
+
+MAX_DIFFERENT_SHARE = 0.02
+"""The share of words in which two texts that say the same may differ."""
+
+
+def _say_the_same(left: str, right: str) -> bool:
+    """Whether two pieces of Markdown have the same words, nearly."""
+    first, second = Counter(markdown_words(left)), Counter(markdown_words(right))
+    different = (first - second) + (second - first)
+    return different.total() <= MAX_DIFFERENT_SHARE * (first.total() + second.total()) / 2
+
+
+def _without_marks(line: str) -> str:
+    """A line without the marks of code, emphasis and links. They do not separate words: "`int`s" and "[int](a.md)s" are
+    one. Images do."""
+    if not any(mark in line for mark in ("`", "*", "~", "](")):
+        return line
+    spans = [span[2] for span in _CODE_SPAN.finditer(line)]
+    bare = _CODE_SPAN.sub(_PLACEHOLDER, line)
+    for _ in range(2):  # the text of a link may be an image
+        bare = _LINK.sub(lambda match: f" {match[2]} " if match[1] else match[2], bare)
+    bare = _TARGET.sub("]", bare)
+    while (unmarked := _EMPHASIS.sub(r"\2", bare)) != bare:
+        bare = unmarked
+    first, *others = bare.split(_PLACEHOLDER)
+    # not strict: a link's target that had a code span in it is gone with it
+    return first + "".join(code + text for code, text in zip(spans, others, strict=False))

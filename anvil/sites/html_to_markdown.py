@@ -13,11 +13,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from anvil.sites import html_tree
-from anvil.sites.content_words import EDGES, spaced_text
 from anvil.sites.html_elements import (
-    HEADINGS,
-    LEVELS,
-    anchor_of,
     begins_row,
     callout_kind,
     callout_title,
@@ -29,13 +25,22 @@ from anvil.sites.html_elements import (
     is_list_of_sections,
     is_titled,
     language_of,
-    signature_name,
     template_title,
 )
 from anvil.sites.html_tree import Element, classes
-from anvil.sites.indexed_pages import PageImage
 from anvil.sites.markdown_writer import MarkdownWriter, Table, is_layout
-from anvil.sites.page_content import Content, around, is_note_reference
+from anvil.sites.page_content import (
+    EDGES,
+    HEADINGS,
+    LEVELS,
+    Content,
+    anchor_of,
+    around,
+    is_note_reference,
+    signature_name,
+    text_of,
+)
+from anvil.sites.site_pages import PageImage
 from anvil.text.rendered_sections import Heading
 
 _MARKS = {"strong": "**", "b": "**", "em": "*", "i": "*", "del": "~~", "s": "~~", "strike": "~~"}
@@ -142,7 +147,7 @@ class _Converter:
         self._ends.append((node.mem_id, action))
 
     def _text(self, node: Element) -> str:
-        return " ".join(spaced_text(node, self._skipped).split())
+        return text_of(node, self._skipped)
 
     # --- inline --------------------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from anvil.formats.characters import backticks
 from anvil.sites import html_tree
 from anvil.sites.html_tree import Element
-from anvil.sites.indexed_pages import PageImage
+from anvil.sites.site_pages import PageImage
 from anvil.text.headings import attributes
 
 MAX_NESTING = 12

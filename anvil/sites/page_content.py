@@ -1,4 +1,4 @@
-"""The content of a page: the elements with its text, and what in them is none, such as navigation.
+"""The content of a page: the elements with its text, what in them is none, such as navigation, its words and headings.
 
 Where it is and what is left out are the rules of the page's generator, of all pages, and of the user.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import replace
 from html import unescape
 from typing import Literal, NamedTuple
@@ -15,6 +15,7 @@ from typing import Literal, NamedTuple
 from anvil.sites import html_tree
 from anvil.sites.generators import ARTICLES, GENERATORS, GENERIC, UNKNOWN, Generator
 from anvil.sites.html_tree import Element, Tree
+from anvil.text.rendered_sections import Heading
 from anvil.text.visible_text import APART
 
 _TITLE = "h1:not(article *, nav *, aside *, body > header *, [role=banner] *)"
@@ -360,3 +361,141 @@ def _is_edge(node: Element | None) -> bool:
 def _has_text(node: Element) -> bool:
     text = node.text_content if node.is_text_node else node.text() if node.is_element_node else ""
     return bool((text or "").strip())
+
+
+# --- words and headings ----------------------------------------------------------------------------------------------
+
+_WORD = re.compile(r"[^\W_]+")
+EDGES = APART | {"caption", "summary", "hgroup", "body", "legend", "button", "label"}
+"""Elements that separate words."""
+LEVELS = {f"h{level}": level for level in range(1, 7)}
+HEADINGS = ", ".join(LEVELS)
+
+
+def words(text: str) -> list[str]:
+    """The words of a text, folded."""
+    return _WORD.findall(text.casefold())
+
+
+def text_of(root: Element, skipped: Container[int] = frozenset()) -> str:
+    """The text under an element in one line, with the texts of images, and a space where an element separates words."""
+    pieces: list[str] = []
+    for node, begins in html_tree.walk(root, skipped):
+        if node.is_text_node:
+            pieces.append(node.text_content or "")
+        elif node.is_element_node:
+            tag = node.tag
+            if tag in EDGES or (tag == "a" and is_note_reference(node)):
+                pieces.append(" ")
+            elif begins and tag == "math":
+                pieces.append(
+                    node.attributes.get("alttext") or "" if html_tree.first(node, "annotation") is None else ""
+                )
+            if begins and tag == "img":
+                pieces.append(f" {node.attributes.get('alt') or ''} ")
+    return " ".join("".join(pieces).split())
+
+
+def words_of(content: Content) -> list[str]:
+    """All words of a page's content."""
+    return [word for root in content.roots for word in words(text_of(root, content.skipped))]
+
+
+def headings_of(content: Content) -> tuple[Heading, ...]:
+    """The headings of a page in order, also those that have no id. Of a signature the text is its name."""
+    skipped = content.skipped
+    return tuple(
+        Heading(LEVELS[node.tag or ""], anchor_of(node), signature_name(node, skipped) or text_of(node, skipped))
+        for root in content.roots
+        for node, begins in html_tree.walk(root, skipped)
+        if begins and node.is_element_node and node.tag in LEVELS
+    )
+
+
+def anchor_of(heading: Element) -> str:
+    """The id by which a heading is reached: its own, else one in it, that of an empty element before it, or of the
+    section that it begins."""
+    own = heading.attributes.get("id")
+    if own:
+        return own
+    named = html_tree.first(heading, "[id], a[name]")
+    if named is not None:
+        return id_of(named)
+    before = node_before(heading)
+    if before is not None and before.is_element_node and before.tag in ("a", "span", "div"):
+        name = id_of(before)
+        if name and not before.text().strip():
+            return name
+    inner, above = heading, heading.parent
+    for _ in range(4):  # a heading may be in a <div> or <header> of its section, in three of DocBook; in all the first
+        if above is None or not _is_first(inner):
+            return ""
+        name = above.attributes.get("id") or ""
+        if name and (
+            above.tag in ("section", "div", "article", "a") or "-" in (above.tag or "")
+        ):  # "-": of the site's own
+            return name
+        inner, above = above, above.parent
+    return ""
+
+
+def id_of(element: Element) -> str:
+    return element.attributes.get("id") or element.attributes.get("name") or ""
+
+
+def node_before(element: Element) -> Element | None:
+    """The node before an element, blank text left out."""
+    before = element.prev
+    while before is not None and before.is_text_node and not (before.text_content or "").strip():
+        before = before.prev
+    return before
+
+
+_MAX_LINKS_BEFORE = 20
+"""Links in front of a heading that begins a section."""
+
+
+def _is_first(element: Element) -> bool:
+    """Whether an element begins the one that it is in: before it are only links, such as that to the source in the
+    pages of rustdoc."""
+    before = node_before(element)
+    for _ in range(_MAX_LINKS_BEFORE):
+        if before is None or not before.is_element_node or before.tag not in ("a", "span"):
+            break
+        own_text = "" if before.tag == "a" else "".join(before.text().split())
+        if own_text and html_tree.first(before, "a[href]") is None:
+            return False
+        before = node_before(before)
+    return before is None
+
+
+_END_OF_NAME = ("(", "=", ": ", "[", " ->", "\u2192")
+_MKDOCSTRINGS = ".doc-object-name, code:not(.doc-symbol)"
+
+
+def signature_name(node: Element, skipped: Container[int] = frozenset()) -> str:
+    """The name in a signature of Sphinx (``dt.sig``) or in a heading of mkdocstrings, with the module in front if the
+    page shows it there; empty for another element."""
+    names = html_tree.classes(node)
+    if "sig" in names:
+        return _of_sphinx(node)
+    if "doc-heading" not in names:
+        return ""
+    named = html_tree.first(node, _MKDOCSTRINGS)
+    text = "" if named is None else text_of(named, skipped)
+    for end in _END_OF_NAME:
+        text = text.partition(end)[0]
+    return text.strip()
+
+
+def _of_sphinx(node: Element) -> str:
+    """Of several names of one entry, as ``-v, --verbose``, all."""
+    entry_names, module = [], ""
+    for part in html_tree.select(node, ".sig-name, .sig-prename"):
+        name = " ".join(part.text().split())
+        if "sig-prename" in html_tree.classes(part):
+            module = name
+        else:
+            entry_names.append(module + name)
+            module = ""
+    return ", ".join(entry_names)

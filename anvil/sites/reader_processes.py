@@ -16,9 +16,9 @@ from typing import NamedTuple
 
 from anvil.sites import page_addresses
 from anvil.sites.html_page import linked_twins, read_with_twin
-from anvil.sites.indexed_pages import PageFacts
 from anvil.sites.page_content import PageRules
 from anvil.sites.site_listing import recorded_paths
+from anvil.sites.site_pages import PageFacts
 from anvil.system.child_process import ChildProcess, take_over_pipes, write_message
 from anvil.text.rendered_sections import Heading
 

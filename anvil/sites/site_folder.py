@@ -27,11 +27,10 @@ from anvil.errors import SourceError
 from anvil.formats.data_formats import canonical, strict_json
 from anvil.git.objects import blob_id
 from anvil.settings.schema import SiteOptions, SourceOptions
-from anvil.sites import indexed_pages, page_addresses, site_listing, source_files
+from anvil.sites import page_addresses, site_listing, site_pages, source_files
 from anvil.sites.generators import GENERATORS
-from anvil.sites.indexed_pages import PageFacts, SitePage
-from anvil.sites.page_cache import KnownFile, SiteCache, cache_folder
-from anvil.sites.site_listing import INVENTORY, SiteListing, list_site
+from anvil.sites.site_listing import INVENTORY, KnownFile, SiteCache, SiteListing, cache_folder, list_site
+from anvil.sites.site_pages import PageFacts, SitePage
 from anvil.system import safe_files
 from anvil.values import UNKNOWN_TIME, Document, KnownTimes, Progress, Scan, Skipped, silent
 from anvil.wording import counted
@@ -305,20 +304,20 @@ class SiteFolder:
 
     def _choose(self, listing: SiteListing, facts: Mapping[str, PageFacts], blobs: Mapping[str, str]) -> None:
         listed, notes = self._listed(listing, facts)
-        chosen = indexed_pages.choose(facts, listed, self._options, self._declared_versions(listing))
+        chosen = site_pages.choose(facts, listed, self._options, self._declared_versions(listing))
         if not chosen.pages and any(page.shell for page in facts.values()):
             raise SourceError(
                 f"The pages in {self.folder} have no text: scripts make it in the browser. Turn on the pre-rendering "
                 "of the generator (static generation, SSR), and build the site again."
             )
         if not chosen.pages:
-            reasons = "; ".join(indexed_pages.left_out((*chosen.left_out, *listing.left_out)))
+            reasons = "; ".join(site_pages.left_out((*chosen.left_out, *listing.left_out)))
             raise SourceError(
                 f"{self.folder} has no page to index: {reasons}. Name the folder that the generator writes, or change "
                 "the pages or [site] in anvil.toml."
             )
         self._used_tree, mapped = self._mapped(chosen.pages, listing, blobs)
-        repeated = indexed_pages.repeated(chosen.pages, mapped)
+        repeated = site_pages.repeated(chosen.pages, mapped)
         copied = {copy.path for copy in repeated}
         mapped = {file: source for file, source in mapped.items() if file not in copied}
         self._aliases = self._second_names(listing)
@@ -412,7 +411,7 @@ class SiteFolder:
             path.rpartition("/")[0] + "/" if "/" in path else "" for path in maps
         )  # 1.1/ has no page of 1.10/
         covered = [path for path in facts if path.startswith(starts)]
-        expected = sum(indexed_pages.is_listable(facts[path]) for path in covered)
+        expected = sum(site_pages.is_listable(facts[path]) for path in covered)
         if len(addresses) < MIN_SHARE_LISTED * expected:
             return None, (f"{maps[0]} names other pages than the site has, so all HTML files are read.",)
         uncovered = {path: "" for path in facts if path not in covered}
@@ -430,14 +429,7 @@ class SiteFolder:
         return names
 
     def _metadata(self, page: SitePage) -> dict[str, object]:
-        optional = {
-            "version": page.version,
-            "language": page.language,
-            "description": page.facts.description or None,
-            "edit_url": page.facts.edit_url,
-            "aliases": self._aliases.get(page_addresses.key(page.file)),
-        }
-        return {"rendered": True, **{key: value for key, value in optional.items() if value is not None}}
+        return page.metadata(self._aliases.get(page_addresses.key(page.file)))
 
     def _declared_versions(self, listing: SiteListing) -> list[str]:
         declared = None

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from urllib.parse import unquote
 
 from anvil.sites import page_addresses
-from anvil.sites.indexed_pages import SitePage
+from anvil.sites.site_pages import SitePage
 from anvil.values import PAGE_ENDINGS
 
 ENDINGS = (*PAGE_ENDINGS, ".rst", ".adoc", ".ipynb", ".mdoc", ".txt", ".qmd", ".org", ".html")

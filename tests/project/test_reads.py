@@ -53,9 +53,9 @@ ELSEWHERE = {
     "anvil/server/protocol_answers.py": "a file of the installed package",
     "anvil/server/playground.py": "files of the installed package",
     "anvil/server/security.py": "the token file that the operator names",
-    "anvil/sites/page_cache.py": "the cache of this user",
     "anvil/sites/reader_processes.py": "regular files, as they were listed",
     "anvil/sites/site_folder.py": "regular files, as they were listed",
+    "anvil/sites/site_listing.py": "the cache of this user",
     "anvil/system/installation.py": "metadata of the installed package",
     "anvil/system/safe_files.py": "the functions",
 }

@@ -10,8 +10,8 @@ from anvil.site_markdown.page_file import with_images
 from anvil.sites import html_tree
 from anvil.sites.generators import GENERIC
 from anvil.sites.html_to_markdown import Converted, to_markdown
-from anvil.sites.indexed_pages import PageFacts, PageImage
 from anvil.sites.page_content import PageRules, content_of
+from anvil.sites.site_pages import PageFacts, PageImage
 from anvil.text import references
 
 

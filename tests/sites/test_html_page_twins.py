@@ -1,4 +1,4 @@
-"""The Markdown that an HTML file names: paths within the site, on all systems."""
+"""The Markdown that an HTML file names: paths within the site, on all systems, and its words."""
 
 from __future__ import annotations
 
@@ -54,3 +54,8 @@ def test_a_path_on_windows_is_in_the_site(href: str) -> None:
     for path in named(href):
         file = ntpath.normpath(ntpath.join("C:\\site", *path.split("/")))
         assert file.startswith("C:\\site\\")
+
+
+def test_marks_and_links_do_not_separate_words_and_images_do() -> None:
+    line = "[int](a.md)s, un[`happy`](x)ly, [**b**](c)d [![sun](a.png)](b)rise\\[no](x)"
+    assert html_page.markdown_words(line) == ["ints", "unhappyly", "bd", "sun", "rise", "no"]

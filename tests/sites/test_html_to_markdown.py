@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from anvil.sites import content_words, html_tree
+from anvil.sites import html_tree, page_content
 from anvil.sites.html_page import read_page
 from anvil.text.markdown_sections import parse
 from tests.support.html_words import lost_and_invented
@@ -416,13 +416,11 @@ def test_no_word_is_lost_in_any_html(html: str) -> None:
     root = html_tree.first(tree, "main")
     if root is None:
         return
-    from anvil.sites.page_content import content_of
-
-    seen = content_words.of_content(content_of(tree))
+    seen = page_content.words_of(page_content.content_of(tree))
     rendered = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
     shown = html_tree.parse(rendered.render(read_page(page).markdown))
     assert shown.body is not None
-    assert sorted("".join(seen)) == sorted("".join(content_words.words(shown.body.text())))
+    assert sorted("".join(seen)) == sorted("".join(page_content.words(shown.body.text())))
 
 
 @given(_HTML)

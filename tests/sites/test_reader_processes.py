@@ -11,8 +11,8 @@ from urllib.parse import quote
 import pytest
 
 from anvil.sites import reader_processes
-from anvil.sites.indexed_pages import PageFacts
 from anvil.sites.page_content import PageRules
+from anvil.sites.site_pages import PageFacts
 from anvil.system.child_process import ChildProcess
 from tests.support.html_sites import page, write
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from anvil.sites import source_files
-from anvil.sites.indexed_pages import PageFacts, SitePage
+from anvil.sites.site_pages import PageFacts, SitePage
 
 
 def made(

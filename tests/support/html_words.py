@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from anvil.sites import content_words, html_elements, html_to_markdown, html_tree
+from anvil.sites import html_page, html_to_markdown, html_tree, page_content
 from anvil.sites.page_content import content_of
 
 
@@ -21,10 +21,10 @@ def lost_and_invented(html: bytes | str) -> tuple[Counter[str], Counter[str]]:
     names = [
         word
         for entry in entries
-        if entry.attributes.get("id") in anchors and (name := html_elements.signature_name(entry, content.skipped))
-        if name != " ".join(content_words.spaced_text(entry, content.skipped).split())
-        for word in content_words.words(name)
+        if entry.attributes.get("id") in anchors and (name := page_content.signature_name(entry, content.skipped))
+        if name != page_content.text_of(entry, content.skipped)
+        for word in page_content.words(name)
     ]
-    left = Counter(content_words.of_content(content) + names)
-    right = Counter(content_words.of_markdown(converted.markdown))
+    left = Counter(page_content.words_of(content) + names)
+    right = Counter(html_page.markdown_words(converted.markdown))
     return left - right, right - left

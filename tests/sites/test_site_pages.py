@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from anvil.settings.schema import SiteOptions
-from anvil.sites import html_page, indexed_pages
-from anvil.sites.indexed_pages import PageFacts, SitePage
+from anvil.sites import html_page, site_pages
 from anvil.sites.page_content import NO_RULES
+from anvil.sites.site_pages import PageFacts, SitePage
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,7 @@ def test_a_search_page_has_a_hundred_words_at_most(path: str, reason: str) -> No
     """One with more is about searching, or about the status 404."""
     for words, is_page in ((1, False), (100, False), (101, True)):
         facts = {path: PageFacts("A", word_count=words, own_words=words, digest="a")}
-        chosen = indexed_pages.choose(facts, None, SiteOptions())
+        chosen = site_pages.choose(facts, None, SiteOptions())
         assert [page.file for page in chosen.pages] == ([path] if is_page else [])
         assert [skipped.reason for skipped in chosen.left_out] == ([] if is_page else [f"it is {reason}"])
 
@@ -34,7 +34,7 @@ def test_a_listing_has_thirty_words_at_most(path: str) -> None:
     """Also the parts that pages of docfx, Dokka and dartdoc load."""
     for words, is_page in ((30, False), (31, True)):
         facts = {path: PageFacts("Tags", word_count=500, own_words=words, digest="a")}
-        chosen = indexed_pages.choose(facts, None, SiteOptions())
+        chosen = site_pages.choose(facts, None, SiteOptions())
         assert [page.file for page in chosen.pages] == ([path] if is_page else [])
 
 
@@ -43,7 +43,7 @@ def test_a_file_and_a_folder_of_one_name_are_two_pages_if_their_texts_differ() -
     for passages, files in (("b", ["a.html", "a/index.html"]), ("a", ["a.html"])):
         facts = {"a.html": PageFacts("A", word_count=9, passages="a"), "a/index.html": PageFacts("A", word_count=9)}
         facts["a/index.html"] = facts["a/index.html"]._replace(passages=passages)
-        chosen = indexed_pages.choose(facts, None, SiteOptions())
+        chosen = site_pages.choose(facts, None, SiteOptions())
         assert [page.file for page in chosen.pages] == files
         assert [page.address for page in chosen.pages] == ["a.html", "a/"][: len(files)]
 
@@ -52,9 +52,9 @@ def test_noindex_leaves_no_page_out_if_all_pages_of_a_site_have_it() -> None:
     """As Writerside writes it by default, and hosts of private sites."""
     closed = PageFacts("A", word_count=500, own_words=500, robots="noindex")
     facts = {"a.html": closed, "b.html": closed._replace(word_count=0), "index.html": PageFacts(refresh="a.html")}
-    chosen = indexed_pages.choose(facts, None, SiteOptions())
+    chosen = site_pages.choose(facts, None, SiteOptions())
     assert [page.file for page in chosen.pages] == ["a.html"]
-    chosen = indexed_pages.choose({**facts, "c.html": closed._replace(robots="")}, None, SiteOptions())
+    chosen = site_pages.choose({**facts, "c.html": closed._replace(robots="")}, None, SiteOptions())
     assert [page.file for page in chosen.pages] == ["c.html"]
 
 
@@ -63,7 +63,7 @@ def test_a_canonical_address_of_most_pages_is_that_of_the_site(count: int, is_co
     """The template of a theme may have it, with the address of the start page."""
     page = PageFacts("A", word_count=500, own_words=500, canonical="https://x.test/")
     facts = {path: page for path in ("index.html", "a.html", "b.html")[:count]}
-    chosen = indexed_pages.choose(facts, None, SiteOptions())
+    chosen = site_pages.choose(facts, None, SiteOptions())
     assert [page.url for page in chosen.pages] == [
         f"https://x.test/{path}" for path in (["a.html", "b.html", ""] if not is_copy else [""])
     ]
@@ -74,7 +74,7 @@ def test_canonical_addresses_that_fit_no_page_are_not_believed() -> None:
     names = ("index.html", "oil.html", "wick.html")
     page = PageFacts("A", word_count=500, own_words=500)
     facts = {name: page._replace(canonical=f"https://x.test/lamp{name}") for name in names}
-    chosen = indexed_pages.choose(facts, None, SiteOptions())
+    chosen = site_pages.choose(facts, None, SiteOptions())
     assert [(each.file, each.url) for each in chosen.pages] == [(name, None) for name in names]
 
 
@@ -83,7 +83,7 @@ def test_noindex_leaves_no_page_out_if_all_pages_of_its_generator_have_it(genera
     """Writerside's pages have it, and those of Dokka in the same site do not."""
     page = PageFacts("A", word_count=500, own_words=500, generator=generator, robots="noindex")
     facts = {"a.html": page, "api/b.html": page._replace(generator="dokka", robots="")}
-    chosen = indexed_pages.choose(facts, None, SiteOptions())
+    chosen = site_pages.choose(facts, None, SiteOptions())
     assert [page.file for page in chosen.pages] == ["a.html", "api/b.html"][not is_page :]
 
 
@@ -104,12 +104,12 @@ def test_noindex_leaves_no_page_out_if_all_pages_of_its_generator_have_it(genera
 )
 def test_files_that_generators_write_beside_pages_are_none(path: str, generator: str, is_page: bool) -> None:
     facts = PageFacts("A", word_count=500, own_words=500, generator=generator)
-    assert bool(indexed_pages.choose({path: facts}, None, SiteOptions()).pages) == is_page
+    assert bool(site_pages.choose({path: facts}, None, SiteOptions()).pages) == is_page
 
 
 @pytest.mark.parametrize("path", ["_modules/a.html", "api/lamp_8hpp_source.html", "src/lamp/lib.rs.html"])
 def test_source_code_is_no_page(path: str) -> None:
-    chosen = indexed_pages.choose({path: PageFacts("A", word_count=500, own_words=500)}, None, SiteOptions())
+    chosen = site_pages.choose({path: PageFacts("A", word_count=500, own_words=500)}, None, SiteOptions())
     assert [skipped.reason for skipped in chosen.left_out] == ["it shows source code"]
 
 
@@ -126,11 +126,11 @@ def test_source_code_is_no_page(path: str) -> None:
     ],
 )
 def test_lists_of_javadoc_and_pages_of_a_blog_are_no_pages(path: str, reason: str) -> None:
-    chosen = indexed_pages.choose({path: PageFacts("A", word_count=500, own_words=500)}, None, SiteOptions())
+    chosen = site_pages.choose({path: PageFacts("A", word_count=500, own_words=500)}, None, SiteOptions())
     assert [skipped.reason for skipped in chosen.left_out] == [f"it is a list of {reason}"]
     similar = ("allclasses/a.html", "page/rules/index.html", "package-summary.html")
     facts = {path: PageFacts(path, word_count=500, own_words=500) for path in similar}
-    assert len(indexed_pages.choose(facts, None, SiteOptions()).pages) == 3
+    assert len(site_pages.choose(facts, None, SiteOptions()).pages) == 3
 
 
 @pytest.mark.parametrize(
@@ -147,13 +147,13 @@ def test_a_page_that_is_about_a_function_of_its_name_elsewhere(path: str, genera
     """mdBook's has all pages again, and those of Doxygen are lists of names."""
     for by, is_page in ((generator, False), ("unknown", True)):
         facts = {path: PageFacts("A", word_count=500, own_words=500, generator=by)}
-        assert bool(indexed_pages.choose(facts, None, SiteOptions()).pages) is is_page
+        assert bool(site_pages.choose(facts, None, SiteOptions()).pages) is is_page
 
 
 def test_the_address_of_a_page_whose_name_has_a_colon() -> None:
     options = SiteOptions(url="https://x.org/docs")
     facts = {path: PageFacts(path, word_count=5) for path in ("Category:Ropes.html", "index.html")}
-    urls = [page.url for page in indexed_pages.choose(facts, None, options).pages]
+    urls = [page.url for page in site_pages.choose(facts, None, options).pages]
     assert urls == ["https://x.org/docs/Category:Ropes.html", "https://x.org/docs/"]
 
 
@@ -167,7 +167,7 @@ def test_versions_that_pages_name() -> None:
         "blog/1.0/index.html": "",
     }
     facts = {path: PageFacts(path, word_count=5, version=version) for path, version in named.items()}
-    versions = {page.file: page.version for page in indexed_pages.choose(facts, None, SiteOptions()).pages}
+    versions = {page.file: page.version for page in site_pages.choose(facts, None, SiteOptions()).pages}
     assert versions == {
         "docs/a/index.html": None,
         "docs/1.0/a/index.html": "1.0",
@@ -187,7 +187,7 @@ def test_the_original_of_a_page_that_is_translated_in_part_is_no_copy() -> None:
         html = f"<main><h1>{title}</h1><p>{title} to a post with a knot.</p><h2>Example</h2>{EXAMPLE}</main>"
         facts = html_page.read_with_twin(html.encode(), None, NO_RULES).facts
         pages.append(SitePage(path, path, None, None, language, facts))
-    assert indexed_pages.repeated(pages, {}) == []
+    assert site_pages.repeated(pages, {}) == []
 
 
 def test_a_page_of_a_tag_that_lists_one_page_whole_is_the_copy() -> None:
@@ -197,7 +197,7 @@ def test_a_page_of_a_tag_that_lists_one_page_whole_is_the_copy() -> None:
         html = f"<title>{title}</title><main><h{level}>Tie the rope</h{level}>{EXAMPLE}</main>"
         facts = html_page.read_with_twin(html.encode(), None, NO_RULES).facts
         pages.append(SitePage(path, path, None, None, "en", facts))
-    assert [copy.path for copy in indexed_pages.repeated(pages, {})] == ["tags/rope.html"]
+    assert [copy.path for copy in site_pages.repeated(pages, {})] == ["tags/rope.html"]
 
 
 def test_pages_of_two_functions_with_one_example_are_no_copies() -> None:
@@ -209,7 +209,7 @@ def test_pages_of_two_functions_with_one_example_are_no_copies() -> None:
             html = f"<main><h1>{name.partition('_')[0]}</h1>{body}</main>"
             facts = html_page.read_with_twin(html.encode(), None, NO_RULES).facts
             pages.append(SitePage(f"{name}.html", f"{name}.html", None, None, "en", facts))
-        return [(copy.path, copy.reason) for copy in indexed_pages.repeated(pages, {})]
+        return [(copy.path, copy.reason) for copy in site_pages.repeated(pages, {})]
 
     example = f"<h2>Example</h2>{EXAMPLE}"
     assert copies(null=f"<p>A null value.</p>{example}", key=f"<p>A key.</p>{example}") == []

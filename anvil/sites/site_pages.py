@@ -1,4 +1,5 @@
-"""What is known of the HTML files of a site, and which of them are pages of its index.
+"""The pages of a site: what is known of its HTML files, which of them are pages, and the address, version, language
+and metadata of each.
 
 A file is left out by what it is, and by its text: if other pages have it, in a language to which they are not
 translated, or several in one.
@@ -127,6 +128,17 @@ class SitePage(NamedTuple):
     language: str | None
     facts: PageFacts
 
+    def metadata(self, aliases: Mapping[str, str] | None) -> dict[str, object]:
+        """What the index has as its metadata. ``aliases``: second names of its sections."""
+        optional = {
+            "version": self.version,
+            "language": self.language,
+            "description": self.facts.description or None,
+            "edit_url": self.facts.edit_url,
+            "aliases": aliases,
+        }
+        return {"rendered": True, **{key: value for key, value in optional.items() if value is not None}}
+
 
 class Pages(NamedTuple):
     """The pages of a site in order, and the HTML files that are not, each with a reason."""
@@ -166,7 +178,7 @@ def choose(
         own_canonical = None if page.canonical in of_template else page.canonical
         address, moved = _address(path, own_canonical, listed, base, keys, folders)
         version = page_addresses.version_of(path, folders)
-        language = page.language.strip() or None
+        language = page.language or None
         reason = (  # the first is what people read
             _special(path, page)
             or page.problem
