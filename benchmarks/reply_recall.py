@@ -31,7 +31,7 @@ from anvil.requests import SearchRequest
 from anvil.results import Hit
 from anvil.server.docs_toolset import MORE_IN_MARKDOWN
 from anvil.server.markdown_results import render, rendered_hit
-from anvil.server.protocol_answers import called
+from anvil.server.protocol import called
 from anvil.text.headings import attributes, plain
 
 FORMS = ("text", "wire", "markdown")

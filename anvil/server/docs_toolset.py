@@ -10,10 +10,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import anvil
+from anvil._version import __version__
 from anvil.api import Anvil, open_project
 from anvil.page_queries import answer
 from anvil.requests import MAX_RESULTS, MODES, TOP_K, SearchRequest
-from anvil.server import health
 from anvil.server.settings import ServeOptions
 from anvil.server.toolset import Parameter, ServeRequest, Tool, Toolset
 from anvil.values import Progress, address
@@ -244,6 +244,19 @@ def _report(opened: Anvil, file_path: str, problem: str, comment: str, **chosen:
     return Reported("recorded", reported, problem)
 
 
+def health(opened: Anvil) -> dict[str, Any]:
+    """Numbers of pages, chunks and missing vectors; of all collections together, where there are several."""
+    status = opened.get_status()
+    counted_in: Any = status.collections or [status.index]
+    return {
+        "status": "ok",
+        "version": __version__,
+        "pages": sum(each.total_pages or 0 for each in counted_in),
+        "chunks": sum(each.total_chunks or 0 for each in counted_in),
+        "pending_vectors": sum(each.pending_vectors or 0 for each in counted_in),
+    }
+
+
 def open(options: ServeRequest, progress: Progress) -> Anvil:
     """The index over the documentation folder, or the collections of the project."""
     return open_project(replace(options, progress=progress, background=True))
@@ -254,7 +267,7 @@ TOOLSET = Toolset(
     "Anvil documentation",
     INSTRUCTIONS,
     TOOLS,
-    health.of_docs,
+    health,
     has_pages=True,
     configured=configured,
     topics=lambda opened: opened.topics(),

@@ -11,7 +11,7 @@ import contextlib
 import logging
 import socket
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import FrameType
 from typing import Any
 
@@ -27,15 +27,16 @@ from starlette.routing import Mount, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from anvil.errors import ConfigError
-from anvil.server.health import Health
+from anvil._version import __version__
+from anvil.errors import AnvilError, ConfigError
 from anvil.server.logs import ProgressReporter, event
 from anvil.server.mcp_app import App, running_app
 from anvil.server.oauth import METADATA_CACHE
-from anvil.server.protocol_errors import ProtocolError, parsed_message
+from anvil.server.protocol import ProtocolError, parsed_message
 from anvil.server.security import TOO_MANY, Access, AccessMiddleware, refuse
 from anvil.server.signals import handling, is_repeated
-from anvil.server.toolset import RunningToolset
+from anvil.server.threads import ThreadBridge
+from anvil.server.toolset import RunningToolset, Toolset
 
 MAX_REQUEST_BYTES = 4 * 1024 * 1024
 """Bytes of a request's body."""
@@ -218,6 +219,41 @@ class _Streams:
                 await self._app.serve(read, write)
         finally:
             self._open -= 1
+
+
+# --- health -----------------------------------------------------------------------------------------------------------
+
+HEALTH_CACHE_S = 1.0
+"""Time for which ``/health`` repeats an answer, so that frequent requests cost little."""
+STATUSES = ("ok", "degraded", "error")
+"""From best to worst."""
+
+
+class Health:
+    def __init__(self, parts: Sequence[tuple[Toolset, ThreadBridge]]) -> None:
+        self._parts = parts
+        self._known: Mapping[str, Any] = {}
+        self._until = 0.0
+        self._asking = asyncio.Lock()
+
+    async def answer(self, _: Request) -> JSONResponse:
+        """200 with counts, or 503 with the reason. Several toolsets are each under their name, with the worst status on
+        top."""
+        async with self._asking:
+            if time.monotonic() >= self._until:
+                parts = {toolset.name: await self._part(toolset, bridge) for toolset, bridge in self._parts}
+                worst = max((part["status"] for part in parts.values()), key=STATUSES.index)
+                [self._known, *others] = parts.values()
+                if others:
+                    self._known = {"status": worst, "version": __version__, **parts}
+                self._until = time.monotonic() + HEALTH_CACHE_S
+        return JSONResponse(self._known, 503 if self._known["status"] == "error" else 200)
+
+    async def _part(self, toolset: Toolset, bridge: ThreadBridge) -> Mapping[str, Any]:
+        try:
+            return await bridge.call("health", toolset.health)
+        except AnvilError as error:
+            return {"status": "error", "version": __version__, "error": str(error)}
 
 
 # --- time limits of connections --------------------------------------------------------------------------------------

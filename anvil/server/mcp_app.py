@@ -23,22 +23,23 @@ from pydantic_core import ValidationError
 
 from anvil._version import __version__
 from anvil.server.logs import ProgressReporter, event
-from anvil.server.page_resources import SKILLS_EXTENSION
-from anvil.server.protocol_answers import (
+from anvil.server.page_resources import MAX_OPEN_REQUESTS, MAX_STREAMS, Connection, Resources, connection_methods
+from anvil.server.protocol import (
     DESCRIPTION,
     DISCOVER_TTL_MS,
     ICONS,
-    MAX_OPEN_REQUESTS,
-    MAX_STREAMS,
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
     NAME,
     NOT_INITIALIZED,
+    SKILLS_EXTENSION,
     TOO_MANY_STREAMS,
     WEBSITE_URL,
     Answers,
-    Connection,
-    connection_methods,
+    ProtocolError,
+    unexpected,
 )
-from anvil.server.protocol_errors import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, ProtocolError, unexpected
 from anvil.server.threads import ThreadBridge
 from anvil.server.toolset import RunningToolset
 from anvil.values import Changes
@@ -112,7 +113,8 @@ class App:
     def __init__(self, served: Sequence[RunningToolset], reporter: ProgressReporter, standing: bool = True) -> None:
         """``standing``: connections stay open, so each can have subscriptions and a log level."""
         self._reporter = reporter
-        self.answers = Answers(served)
+        self._resources = resources = Resources.of(served)
+        self.answers = Answers(served, resources.methods if resources else None)
         self.parts = [(running.toolset, ThreadBridge(running.target)) for running in served]
         """Each toolset, with the bridge to its object."""
         self._bridge = ThreadBridge(self.answers)
@@ -131,11 +133,10 @@ class App:
             website_url=WEBSITE_URL,
             icons=[types.Icon.model_validate(icon) for icon in ICONS],
             cache_hints={"server/discover": CacheHint(DISCOVER_TTL_MS, "private")},
-            on_subscriptions_listen=self._listening if self.answers.resources else None,
+            on_subscriptions_listen=self._listening if resources else None,
         )
         self.server.middleware.append(self._reworded)
         # Added by name: a handler may then return a dict, and nothing warns about requests of older clients.
-        resources = self.answers.resources
         if resources is not None:
             self.server.extensions[SKILLS_EXTENSION] = {}
         of_connection = connection_methods(resources) if standing else frozenset()
@@ -160,7 +161,7 @@ class App:
         SDK's streams."""
         client = Unread(write)
         _CLIENT.set(client)
-        changes = NotificationOptions(resources_changed=self.answers.resources is not None)
+        changes = NotificationOptions(resources_changed=self._resources is not None)
         options = self.server.create_initialization_options(changes)
         standing = asyncio.ensure_future(self.server.run(read, client, options))
         self._standing.add(standing)
@@ -172,9 +173,9 @@ class App:
             self._standing.discard(standing)
 
     async def changed(self, changes: Changes) -> None:
-        if self.answers.resources is None:
+        if self._resources is None:
             return
-        uris, is_listed = self.answers.resources.changed_uris(changes), bool(changes.added or changes.removed)
+        uris, is_listed = self._resources.changed_uris(changes), bool(changes.added or changes.removed)
         for uri in uris:
             await self._bus.publish(ResourceUpdated(uri))
         if is_listed:
@@ -224,7 +225,7 @@ class App:
         return send
 
     async def _answer_connection(self, ctx: RequestContext, _: types.RequestParams) -> dict[str, Any]:
-        return ctx.lifespan_context.answer(ctx.method, dict(ctx.params or {}), self.answers.resources)
+        return ctx.lifespan_context.answer(ctx.method, dict(ctx.params or {}), self._resources)
 
     async def _answer(self, ctx: RequestContext, _: types.RequestParams) -> dict[str, Any]:
         client = self._connections.get(ctx.lifespan_context)

@@ -1,4 +1,5 @@
-"""Pages and skills as resources of the protocol: their URIs, lists, texts and completions.
+"""Pages and skills as resources of the protocol: their URIs, lists, texts and completions, and the clients that hear of
+their changes.
 
 The URI of a page is ``anvil://page/{path}``. Where there are several collections, it is
 ``anvil://collection/{collection}/{path}``.
@@ -8,12 +9,14 @@ from __future__ import annotations
 
 import bisect
 import contextlib
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
 
 from anvil.errors import AnvilError, ConfigError, NotFound
-from anvil.server.protocol_errors import INVALID_PARAMS, ProtocolError, member
+from anvil.server.logs import Send
+from anvil.server.protocol import INVALID_PARAMS, INVALID_REQUEST, Method, ProtocolError, member
+from anvil.server.toolset import RunningToolset
 from anvil.values import Changes, address, labelled
 from anvil.wording import full_heading
 
@@ -26,8 +29,6 @@ LIST_PAGE_SIZE, MAX_COMPLETIONS = 500, 100
 """Resources in one answer of the list, and completions in one answer (the protocol's limit)."""
 TEMPLATES_TTL_MS = 3_600_000
 """Time for which a client may cache the URI templates. A running server does not change them."""
-SKILLS_EXTENSION = "io.modelcontextprotocol/skills"
-"""Clients see it from revision 2026-07-28 of the protocol on; ``initialize`` of older ones has no extensions."""
 SKILL_PREFIX = "skill://"
 SKILL_TTL_MS = 60_000
 """Time for which a client may keep an entry. A page that changes may change the skill."""
@@ -52,7 +53,7 @@ class Resources:
 
     def __init__(self, target: Any) -> None:
         self._target = target
-        self.methods: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+        self.methods: Mapping[str, Method] = {
             "resources/list": self._list,
             "resources/templates/list": self._templates,
             "resources/read": self._read,
@@ -60,7 +61,11 @@ class Resources:
             "skills/list": self._list_skills,
             "skills/get": self._get_skill,
         }
-        """The answers: functions of a request's parameters. They raise :class:`ProtocolError`."""
+
+    @classmethod
+    def of(cls, running: Sequence[RunningToolset]) -> Resources | None:
+        """Those of the toolset that has pages; None without one."""
+        return next((cls(served.target) for served in running if served.toolset.has_pages), None)
 
     @property
     def _is_several(self) -> bool:
@@ -200,3 +205,66 @@ def _entry(skill: Skill) -> dict[str, Any]:
 def _cacheable(**members: Any) -> dict[str, Any]:
     """A result that a client may keep for itself, for no time."""
     return {"resultType": "complete", **members, "ttlMs": 0, "cacheScope": "private"}
+
+
+# --- the connections that hear of changes ----------------------------------------------------------------------------
+
+LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
+MAX_OPEN_REQUESTS = 256
+"""Of one client, without an answer. Over a pipe no further line is read then; elsewhere further ones are refused."""
+MAX_SUBSCRIPTIONS, MAX_STREAMS = 10_000, 64
+"""Pages that one connection may subscribe to, and streams of changes at once."""
+
+
+class Subscriptions:
+    """The pages that a client hears of; ``has_list``: also of added or removed ones. ``meta``: in each notification."""
+
+    def __init__(self, send: Send | None = None, uris: Iterable[str] = (), has_list: bool = True, **meta: Any) -> None:
+        self.send, self.uris = send, set(uris)
+        self._has_list, self._meta = has_list, meta
+
+    def changed(self, uris: Iterable[str], is_listed: bool) -> None:
+        """Tell of changed pages. ``is_listed``: pages were added or removed, so the list changed too."""
+        if self.send is not None:
+            for uri in uris:
+                if uri in self.uris:
+                    self.send("notifications/resources/updated", {"uri": uri, **self._meta})
+            if is_listed and self._has_list:
+                self.send("notifications/resources/list_changed", self._meta)
+
+
+class Connection(Subscriptions):
+    """One open connection, with its lowest level of log messages. ``send`` is None until the client is ready."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._level = "info"
+
+    def answer(self, method: str, params: dict[str, Any], resources: Resources | None) -> dict[str, Any]:
+        """The answer to one of :data:`CONNECTION_METHODS`. A page that is subscribed to need not exist yet."""
+        if method == "logging/setLevel":
+            if params.get("level") not in LEVELS:
+                raise ProtocolError(INVALID_PARAMS, f"Invalid request parameters: level is one of {', '.join(LEVELS)}.")
+            self._level = params["level"]
+            return {}
+        uri = member(params, "uri", str)
+        if method == "resources/unsubscribe":
+            self.uris.discard(uri)
+            return {}
+        assert resources is not None
+        resources.path_of(uri)
+        if len(self.uris) >= MAX_SUBSCRIPTIONS:
+            raise ProtocolError(INVALID_REQUEST, "Too many subscriptions on one connection. Unsubscribe from some.")
+        self.uris.add(uri)
+        return {}
+
+    def log(self, message: str) -> None:
+        """Send a log message of level info, if the client asks for this level."""
+        if self.send is not None and LEVELS.index(self._level) <= LEVELS.index("info"):
+            self.send("notifications/message", {"level": "info", "logger": "anvil", "data": message})
+
+
+def connection_methods(resources: Resources | None) -> frozenset[str]:
+    """The methods of a connection that stays open, up to revision 2025-11-25 of the protocol."""
+    subscriptions = {"resources/subscribe", "resources/unsubscribe"} if resources is not None else set()
+    return frozenset({"logging/setLevel", *subscriptions})

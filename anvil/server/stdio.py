@@ -18,22 +18,23 @@ from typing import Any
 
 from anvil.formats.data_formats import compact
 from anvil.server.logs import ProgressReporter, Send, event
-from anvil.server.protocol_answers import (
+from anvil.server.page_resources import (
     MAX_OPEN_REQUESTS,
     MAX_STREAMS,
-    MODERN_VERSION,
-    NOT_INITIALIZED,
-    TOO_MANY_STREAMS,
-    Answers,
     Connection,
+    Resources,
     Subscriptions,
     connection_methods,
 )
-from anvil.server.protocol_errors import (
+from anvil.server.protocol import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
     INVALID_REQUEST,
+    MODERN_VERSION,
+    NOT_INITIALIZED,
     PARSE_ERROR,
+    TOO_MANY_STREAMS,
+    Answers,
     ProtocolError,
     member,
     parsed_message,
@@ -158,7 +159,7 @@ def serve(
     The index is opened in the background after the first line is answered, so that this does not delay the answer. If
     the client is slow to begin, the index is opened before.
     """
-    conversation = Conversation(Answers(running), reporter, pipe)
+    conversation = Conversation(running, reporter, pipe)
     with contextlib.ExitStack() as listening:
         for served in running:
             if served.toolset.has_pages:
@@ -186,10 +187,13 @@ class Conversation:
     each request names a newer revision of the protocol in ``_meta``.
     """
 
-    def __init__(self, answers: Answers, reporter: ProgressReporter, pipe: StdioPipe) -> None:
+    def __init__(self, running: Sequence[RunningToolset], reporter: ProgressReporter, pipe: StdioPipe) -> None:
         self.begun, self.ended = threading.Event(), threading.Event()
         self.connection = Connection()
-        self._answers, self._reporter, self._pipe = answers, reporter, pipe
+        self._resources = Resources.of(running)
+        self._answers = Answers(running, self._resources.methods if self._resources else None)
+        self._reporter, self._pipe = reporter, pipe
+        self._of_connection = connection_methods(self._resources)
         self._workers = Workers()
         self._open: dict[str, Call] = {}
         self._closed = threading.Condition()
@@ -219,8 +223,8 @@ class Conversation:
             self._closed.wait_for(lambda: not self._open or self._pipe.broken, timeout_s)
 
     def changed(self, changes: Changes) -> None:
-        assert self._answers.resources is not None
-        uris, is_listed = self._answers.resources.changed_uris(changes), bool(changes.added or changes.removed)
+        assert self._resources is not None
+        uris, is_listed = self._resources.changed_uris(changes), bool(changes.added or changes.removed)
         for subscriptions in (self.connection, *list(self._streams.values())):
             subscriptions.changed(uris, is_listed)
 
@@ -272,7 +276,7 @@ class Conversation:
             _check_envelope(method, params, meta)
             if method == "server/discover":
                 return self._shaped(method, self._answers.discover())
-            if method == "subscriptions/listen" and self._answers.resources is not None:
+            if method == "subscriptions/listen" and self._resources is not None:
                 if len(self._streams) >= MAX_STREAMS:
                     raise ProtocolError(INTERNAL_ERROR, TOO_MANY_STREAMS)
                 self._streams[str(request)] = _stream(request, params, self._notify)
@@ -287,13 +291,13 @@ class Conversation:
             return result
         elif method == "ping":
             return {}
-        is_connections = not self._is_modern and method in connection_methods(self._answers.resources)
+        is_connections = not self._is_modern and method in self._of_connection
         if not is_connections and method not in self._answers.methods:
             raise self._answers.unknown(method)
         if not self._is_modern and not self._is_initialized:
             raise ProtocolError(INVALID_PARAMS, NOT_INITIALIZED)
         if is_connections:
-            return self.connection.answer(method, params, self._answers.resources)
+            return self.connection.answer(method, params, self._resources)
         return None
 
     def _start(self, request: RequestId, method: str, params: dict[str, Any]) -> None:

@@ -22,7 +22,6 @@ from anvil.formats.data_formats import LEFT_OUT
 from anvil.formats.patterns import lazy_pattern
 from anvil.registry import TOOLSETS, load
 from anvil.requests import OpenRequest
-from anvil.server.protocol_errors import KINDS
 from anvil.values import Progress
 
 if TYPE_CHECKING:
@@ -35,6 +34,15 @@ Kind = Literal["string", "integer", "boolean", "object"]
 _TYPES: dict[Kind, type] = {"string": str, "integer": int, "boolean": bool, "object": dict}
 _DIGITS = lazy_pattern(r"[+-]?[0-9]{1,18}")
 _SCHEMA_TYPES: dict[Any, str] = {str: "string", int: "integer", float: "number", bool: "boolean"}
+KINDS: dict[type, str] = {
+    str: "a string",
+    bool: "a boolean",
+    int: "an integer",
+    float: "a number",
+    list: "an array",
+    dict: "an object",
+}
+"""Kinds of JSON values, for messages."""
 ARRAY_KEY = "result"
 """The key of an array in structured content, which must be an object. The official SDK uses the same key."""
 

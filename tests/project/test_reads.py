@@ -50,7 +50,7 @@ ELSEWHERE = {
     "anvil/library/web_page.py": "what was just downloaded into a folder of Anvil's own",
     "anvil/search/confidence.py": "a file of the installed package",
     "anvil/search_page/publishing.py": "files of the installed package",
-    "anvil/server/protocol_answers.py": "a file of the installed package",
+    "anvil/server/protocol.py": "a file of the installed package",
     "anvil/server/playground.py": "files of the installed package",
     "anvil/server/security.py": "the token file that the operator names",
     "anvil/sites/reader_processes.py": "regular files, as they were listed",

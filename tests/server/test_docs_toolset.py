@@ -7,7 +7,7 @@ from typing import Any
 
 import anvil
 from anvil.server.docs_toolset import TOOLSET
-from anvil.server.protocol_answers import Answers
+from anvil.server.protocol import Answers
 from anvil.server.toolset import RunningToolset
 from tests.conftest import write
 

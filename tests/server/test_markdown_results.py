@@ -14,7 +14,7 @@ import anvil
 from anvil.results import Place
 from anvil.server.docs_toolset import TOOLSET, in_markdown
 from anvil.server.markdown_results import render, rendered_hit
-from anvil.server.protocol_answers import Answers
+from anvil.server.protocol import Answers
 from anvil.server.toolset import RunningToolset
 from tests.conftest import PAGES, write
 

@@ -6,7 +6,7 @@ import asyncio
 from types import SimpleNamespace
 
 from anvil.server.mcp_app import Unread
-from anvil.server.protocol_errors import ProtocolError
+from anvil.server.protocol import ProtocolError
 
 
 def test_a_client_that_does_not_read_has_few_answers_made() -> None:

@@ -19,11 +19,10 @@ from mcp.types import jsonrpc_message_adapter
 from mcp.types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 
 import anvil
-from anvil.server import protocol_answers
+from anvil.server import protocol
 from anvil.server.docs_toolset import TOOLSET
 from anvil.server.logs import ProgressReporter
 from anvil.server.mcp_app import running_app
-from anvil.server.protocol_answers import Answers
 from anvil.server.stdio import Conversation, StdioPipe
 from anvil.server.toolset import RunningToolset
 from tests.conftest import PAGES, write
@@ -120,7 +119,7 @@ class Client:
         reading, self.sending = os.pipe()
         self.receiving, writing = os.pipe()
         self.reporter = ProgressReporter()
-        self.conversation = Conversation(Answers(running), self.reporter, StdioPipe(reading, writing))
+        self.conversation = Conversation(running, self.reporter, StdioPipe(reading, writing))
         self.thread = threading.Thread(target=self.conversation.run, daemon=True)
         self.thread.start()
         self._answers = os.fdopen(self.receiving, "rb", closefd=False)
@@ -201,8 +200,8 @@ def _steady(value: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_the_revisions_are_those_of_the_sdk() -> None:
-    assert tuple(HANDSHAKE_PROTOCOL_VERSIONS) == protocol_answers.HANDSHAKE_VERSIONS
-    assert tuple(MODERN_PROTOCOL_VERSIONS) == (protocol_answers.MODERN_VERSION,)
+    assert tuple(HANDSHAKE_PROTOCOL_VERSIONS) == protocol.HANDSHAKE_VERSIONS
+    assert tuple(MODERN_PROTOCOL_VERSIONS) == (protocol.MODERN_VERSION,)
 
 
 @pytest.mark.parametrize("version", [*HANDSHAKE_PROTOCOL_VERSIONS, MODERN])

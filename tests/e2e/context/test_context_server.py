@@ -249,7 +249,8 @@ def test_the_greeting_of_any_choice_is_what_the_sdk_answers(root: Path) -> None:
     from anvil.server import docs_toolset as docs
     from anvil.server.logs import ProgressReporter
     from anvil.server.mcp_app import App
-    from anvil.server.protocol_answers import Answers
+    from anvil.server.page_resources import Resources
+    from anvil.server.protocol import Answers
     from tests.e2e.mcp.test_stdio import INITIALIZE
 
     async def answered(parts: list[RunningToolset]) -> Any:
@@ -266,7 +267,9 @@ def test_the_greeting_of_any_choice_is_what_the_sdk_answers(root: Path) -> None:
     with Context(*load_context(root)) as opened:
         for surfaces in ([context.TOOLSET], [docs.TOOLSET, context.TOOLSET]):
             parts = [RunningToolset(each, opened) for each in surfaces]
-            assert Answers(parts).initialize(INITIALIZE["params"]) == anyio.run(answered, parts)["result"]
+            resources = Resources.of(parts)
+            answers = Answers(parts, resources.methods if resources else None)
+            assert answers.initialize(INITIALIZE["params"]) == anyio.run(answered, parts)["result"]
 
 
 def test_an_unknown_surface_is_a_usage_error(root: Path) -> None:

@@ -14,7 +14,7 @@ import yaml
 from mcp.shared.exceptions import MCPError
 
 import anvil
-from anvil.server.page_resources import SKILLS_EXTENSION
+from anvil.server.protocol import SKILLS_EXTENSION
 from anvil.server.toolset import ServeRequest
 from tests.conftest import PAGES, write
 from tests.support import mcp_servers

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 import anvil
-from anvil.server import protocol_answers
+from anvil.server import protocol
 from anvil.server.stdio import MAX_LINE_BYTES
 from tests.conftest import PAGES, write
 from tests.support import mcp_servers
@@ -120,9 +120,9 @@ def test_a_conversation_byte_for_byte(pipe: Pipe) -> None:
         "name": "anvil",
         "title": "Anvil documentation",
         "version": anvil.__version__,
-        "description": protocol_answers.DESCRIPTION,
-        "websiteUrl": protocol_answers.WEBSITE_URL,
-        "icons": protocol_answers.ICONS,
+        "description": protocol.DESCRIPTION,
+        "websiteUrl": protocol.WEBSITE_URL,
+        "icons": protocol.ICONS,
     }
     pipe.send(INITIALIZED, call(1, "search_docs", query="alert", top_k=1))
     assert pipe.answer(1)["result"]["structuredContent"]["results"]

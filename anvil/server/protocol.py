@@ -1,4 +1,4 @@
-"""The answers of the server, as JSON values in the form of the newest revision of the protocol, without the SDK.
+"""The protocol's messages, errors and answers, without the SDK. Answers have the form of the newest revision, as JSON.
 
 Over stdio :mod:`anvil.server.stdio` sends them, over HTTP and SSE the SDK (:mod:`anvil.server.mcp_app`). Both leave out
 what an older revision does not have.
@@ -8,24 +8,90 @@ from __future__ import annotations
 
 import base64
 import contextlib
-from collections.abc import Callable, Iterable, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from anvil._version import __version__
 from anvil.errors import AnvilError
-from anvil.formats.data_formats import compact, plain
-from anvil.server.logs import Send, timed
-from anvil.server.page_resources import SKILLS_EXTENSION, Resources
-from anvil.server.protocol_errors import (
-    INVALID_PARAMS,
-    INVALID_REQUEST,
-    METHOD_NOT_FOUND,
-    ProtocolError,
-    member,
-    unexpected,
-)
-from anvil.server.toolset import ARRAY_KEY, InvalidArguments, RunningToolset, Tool, Toolset, output_schema
+from anvil.formats.characters import is_unicode
+from anvil.formats.data_formats import compact, no_constant, plain
+from anvil.server.logs import log, timed
+from anvil.server.toolset import ARRAY_KEY, KINDS, InvalidArguments, RunningToolset, Tool, Toolset, output_schema
+
+PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND = -32700, -32600, -32601
+INVALID_PARAMS, INTERNAL_ERROR = -32602, -32603
+"""Error codes of JSON-RPC."""
+
+
+class ProtocolError(AnvilError):
+    """A request that has no result: the code, message and data of the error that answers it. ``request``: its id, where
+    it is known from a message that could not be read."""
+
+    def __init__(self, code: int, message: str, data: Any = None, request: int | str | None = None) -> None:
+        super().__init__(message)
+        self.code, self.message, self.data, self.request = code, message, data, request
+
+    def answer(self, request: int | str | None) -> dict[str, Any]:
+        """The answer to a request."""
+        data = {} if self.data is None else {"data": self.data}
+        return {"jsonrpc": "2.0", "id": request, "error": {"code": self.code, "message": self.message, **data}}
+
+
+def parsed_message(text: bytes, where: str) -> dict[str, Any]:
+    """A request, a notification or an answer. ``where`` it is: such as "line". Raises :class:`ProtocolError`."""
+    try:
+        message = json.loads(text.decode("utf-8-sig"), parse_constant=no_constant)
+        request = message.get("id") if isinstance(message, dict) else None
+        request = request if type(request) is int or (type(request) is str and is_unicode(request)) else None
+        json.dumps(message, ensure_ascii=False).encode()
+    except UnicodeEncodeError:  # such as of a text that a client has cut inside an emoji
+        problem = f"Parse error: a text of the {where} has half of a surrogate pair, which is no character."
+        raise ProtocolError(PARSE_ERROR, problem, request=request) from None
+    except (ValueError, RecursionError):
+        more = ", without headers" if where == "line" else ""
+        problem = f"Parse error: the {where} is not JSON. Send one JSON-RPC 2.0 message per {where}{more}."
+        raise ProtocolError(PARSE_ERROR, problem) from None
+    if not isinstance(message, dict) or not _is_message(message):
+        problem = (
+            f'Invalid request: send one JSON-RPC 2.0 object per {where}, with "jsonrpc": "2.0", method, params (an '
+            "object) and id (a string or an integer)."
+        )
+        raise ProtocolError(INVALID_REQUEST, problem, request=request)
+    return message
+
+
+def _is_message(message: dict[str, Any]) -> bool:
+    if message.get("jsonrpc") != "2.0":
+        return False
+    if "method" not in message:
+        return "id" in message and isinstance(message.get("result", message.get("error")), dict)
+    return (
+        isinstance(message["method"], str)
+        and isinstance(message.get("params", {}), dict | None)
+        and ("id" not in message or type(message["id"]) in (int, str))
+    )
+
+
+def unexpected(name: str, error: Exception) -> ProtocolError:
+    """The error for what a method or a tool raised and should not have. It goes to the log."""
+    if isinstance(error, AnvilError) and str(error):
+        return ProtocolError(INTERNAL_ERROR, str(error))
+    log.error("%s failed", name, exc_info=error)
+    kind = type(error).__name__
+    return ProtocolError(INTERNAL_ERROR, f"{name} failed inside the server ({kind}). The server's log has the details.")
+
+
+def member(params: Mapping[str, Any], name: str, kind: type, *, optional: bool = False) -> Any:
+    """A member of a request's parameters; None where it is optional and missing. Raises :class:`ProtocolError`."""
+    value = params.get(name)
+    if not isinstance(value, kind) and not (optional and value is None):
+        raise ProtocolError(INVALID_PARAMS, f"Invalid request parameters: {name} must be {KINDS[kind]}.")
+    return value
+
+
+# --- the answers ----------------------------------------------------------------------------------------------------
 
 NAME = "anvil"
 WEBSITE_URL = "https://anvil-docs.github.io/anvil/"
@@ -39,31 +105,35 @@ MODERN_VERSION = "2026-07-28"
 """The revision without a handshake: each request names its revision."""
 TOOL_LIST_TTL_MS = 3_600_000
 """Time for which a client may cache the tool list. A running server does not change it."""
+SKILLS_EXTENSION = "io.modelcontextprotocol/skills"
+"""Clients see it from revision 2026-07-28 of the protocol on; ``initialize`` of older ones has no extensions."""
 DISCOVER_TTL_MS = 60_000
 """Time for which a client may keep the server's description: its instructions name pages."""
 NOT_INITIALIZED = "This connection is not initialized. Send initialize first."
 TOO_MANY_STREAMS = "There are as many streams of changes as there can be. Cancel one before you ask for another."
 MAX_SHOWN_METHOD_CHARS = 60
 
+Method = Callable[[dict[str, Any]], dict[str, Any]]
+"""The answer to a request: a function of its parameters. It raises :class:`ProtocolError`."""
+
 
 class Answers:
     """The answers to the requests of any client of some toolsets. They may be asked for from any thread."""
 
-    def __init__(self, running: Sequence[RunningToolset]) -> None:
+    def __init__(self, running: Sequence[RunningToolset], of_pages: Mapping[str, Method] | None = None) -> None:
+        """``of_pages``: the methods of :class:`anvil.server.page_resources.Resources`, where a toolset has pages."""
         toolsets = [served.toolset for served in running]
         self.title = toolsets[0].title if len(toolsets) == 1 else "Anvil"
         self.instructions = "\n\n".join(toolset.instructions for toolset in toolsets)
         self._running = running
         self._tools = {tool.name: (tool, served) for served in running for tool in served.toolset.tools}
         assert len(self._tools) == sum(len(toolset.tools) for toolset in toolsets)  # no two have a tool of one name
-        pages = [served.target for served in running if served.toolset.has_pages]
-        self.resources = Resources(pages[0]) if pages else None
-        self.methods: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+        self._has_pages = of_pages is not None
+        self.methods: Mapping[str, Method] = {
             "tools/list": self._list_tools,
             "tools/call": self._call_tool,
-            **(self.resources.methods if self.resources else {}),
+            **(of_pages or {}),
         }
-
         """The methods that :meth:`answer` has in all revisions of the protocol."""
 
     def answer(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
@@ -114,16 +184,15 @@ class Answers:
         }
 
     def _capabilities(self, tools_change: bool) -> dict[str, Any]:
-        pages = {"completions": {}, "resources": {"listChanged": True, "subscribe": True}} if self.resources else {}
+        pages = {"completions": {}, "resources": {"listChanged": True, "subscribe": True}} if self._has_pages else {}
         return {**pages, "logging": {}, "tools": {"listChanged": tools_change}}
 
     def discover(self) -> dict[str, Any]:
         """The answer to ``server/discover`` on a connection that stays open."""
-        has_pages = self.resources is not None
-        extensions: dict[str, Any] = {"extensions": {SKILLS_EXTENSION: {}}} if has_pages else {}
+        extensions: dict[str, Any] = {"extensions": {SKILLS_EXTENSION: {}}} if self._has_pages else {}
         return {
             "supportedVersions": [MODERN_VERSION],
-            "capabilities": self._capabilities(tools_change=has_pages) | extensions,
+            "capabilities": self._capabilities(tools_change=self._has_pages) | extensions,
             "instructions": self.instructions,
             "resultType": "complete",
             "ttlMs": DISCOVER_TTL_MS,
@@ -200,64 +269,3 @@ def failure(error: Exception, tool: Tool, toolset: Toolset) -> dict[str, Any]:
     """What a tool raised, as a result of the call: the reason, or where an unexpected error is described."""
     is_expected = isinstance(error, (InvalidArguments, AnvilError))
     return refusal(str(error if is_expected else unexpected(tool.name, error)), toolset)
-
-
-LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
-MAX_OPEN_REQUESTS = 256
-"""Of one client, without an answer. Over a pipe no further line is read then; elsewhere further ones are refused."""
-MAX_SUBSCRIPTIONS, MAX_STREAMS = 10_000, 64
-"""Pages that one connection may subscribe to, and streams of changes at once."""
-
-
-class Subscriptions:
-    """The pages that a client hears of; ``has_list``: also of added or removed ones. ``meta``: in each notification."""
-
-    def __init__(self, send: Send | None = None, uris: Iterable[str] = (), has_list: bool = True, **meta: Any) -> None:
-        self.send, self.uris = send, set(uris)
-        self._has_list, self._meta = has_list, meta
-
-    def changed(self, uris: Iterable[str], is_listed: bool) -> None:
-        """Tell of changed pages. ``is_listed``: pages were added or removed, so the list changed too."""
-        if self.send is not None:
-            for uri in uris:
-                if uri in self.uris:
-                    self.send("notifications/resources/updated", {"uri": uri, **self._meta})
-            if is_listed and self._has_list:
-                self.send("notifications/resources/list_changed", self._meta)
-
-
-class Connection(Subscriptions):
-    """One open connection, with its lowest level of log messages. ``send`` is None until the client is ready."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._level = "info"
-
-    def answer(self, method: str, params: dict[str, Any], resources: Resources | None) -> dict[str, Any]:
-        """The answer to one of :data:`CONNECTION_METHODS`. A page that is subscribed to need not exist yet."""
-        if method == "logging/setLevel":
-            if params.get("level") not in LEVELS:
-                raise ProtocolError(INVALID_PARAMS, f"Invalid request parameters: level is one of {', '.join(LEVELS)}.")
-            self._level = params["level"]
-            return {}
-        uri = member(params, "uri", str)
-        if method == "resources/unsubscribe":
-            self.uris.discard(uri)
-            return {}
-        assert resources is not None
-        resources.path_of(uri)
-        if len(self.uris) >= MAX_SUBSCRIPTIONS:
-            raise ProtocolError(INVALID_REQUEST, "Too many subscriptions on one connection. Unsubscribe from some.")
-        self.uris.add(uri)
-        return {}
-
-    def log(self, message: str) -> None:
-        """Send a log message of level info, if the client asks for this level."""
-        if self.send is not None and LEVELS.index(self._level) <= LEVELS.index("info"):
-            self.send("notifications/message", {"level": "info", "logger": "anvil", "data": message})
-
-
-def connection_methods(resources: Resources | None) -> frozenset[str]:
-    """The methods of a connection that stays open, up to revision 2025-11-25 of the protocol."""
-    subscriptions = {"resources/subscribe", "resources/unsubscribe"} if resources is not None else set()
-    return frozenset({"logging/setLevel", *subscriptions})
