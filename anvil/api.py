@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from anvil.doc_tests.values import Suite, TestReport
     from anvil.documents.document_source import DocumentSource
     from anvil.embedding.provider import EmbeddingProvider
-    from anvil.lint.rules import LintReport
+    from anvil.lint.linter import LintReport
     from anvil.results import Mode
     from anvil.search.content_health import ContentHealth
     from anvil.site_markdown.site_files import MarkdownReport

@@ -18,7 +18,7 @@ from pathlib import Path
 from measuring import table
 
 import anvil
-from anvil.lint.rules import LintFinding, LintReport
+from anvil.lint.linter import LintFinding, LintReport
 from anvil.settings.schema import Config
 
 SITE_RULES = frozenset({"broken-link", "broken-anchor", "undefined-reference", "orphan-page"})

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from anvil.api import Anvil
     from anvil.doc_tests.values import TestReport
     from anvil.impact.values import AffectedSection, Undocumented
-    from anvil.lint.rules import LintFinding
+    from anvil.lint.linter import LintFinding
 
 
 Level = Literal["notice", "warning", "error"]

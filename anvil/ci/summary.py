@@ -27,7 +27,7 @@ from anvil.wording import counted, full_heading, size
 
 if TYPE_CHECKING:
     from anvil.doc_tests.values import Comparison, Difference, Outcome, TestReport
-    from anvil.lint.rules import LintFinding, LintReport
+    from anvil.lint.linter import LintFinding, LintReport
 
 
 MAX_ROWS = 25

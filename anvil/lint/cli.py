@@ -26,7 +26,7 @@ from anvil.wording import counted, listed
 if TYPE_CHECKING:
     from anvil.api import Anvil
     from anvil.errors import AnvilError
-    from anvil.lint.rules import LintFinding, LintReport
+    from anvil.lint.linter import LintFinding, LintReport
 
 _COLOURS = {"error": "red", "warning": "yellow", "note": "magenta"}
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import posixpath
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -16,12 +16,12 @@ from anvil.errors import ConfigError, GitError
 from anvil.git.repository import Repository
 from anvil.index_file.reader import Reader
 from anvil.index_file.table_rows import StoredDocument
-from anvil.lint import generator_settings, linted_page, rules
+from anvil.lint import generator_settings, linted_page
 from anvil.lint.built_site import BuiltSite
-from anvil.lint.link_targets import Site
+from anvil.lint.link_targets import Generator, Site
 from anvil.lint.linted_page import LintPage, PageHeading
-from anvil.lint.rules import Documentation, LintReport
-from anvil.lint.settings import RULE_NAMES, LintOptions
+from anvil.lint.rules import RULES, Documentation
+from anvil.lint.settings import LEVELS, RULE_NAMES, Level, LintOptions
 from anvil.search import content_health
 from anvil.search.content_health import Pair, Spot
 from anvil.settings.schema import Config
@@ -58,6 +58,44 @@ CHANGED_LINKS = (
 MIN_WIKI_LINKS = 5
 """Links such as ``[[Page]]`` from which most must name a page, where no file says what makes the site."""
 LINK_RULES = frozenset({"broken-link", "broken-anchor", "orphan-page"})
+
+
+@dataclass(frozen=True, slots=True)
+class LintFinding:
+    """One thing that is wrong in a page.
+
+    ``path``: the page, from the documentation folder. ``line``: 1-based, in the source file. ``message``: one or two
+    sentences for people.
+    """
+
+    rule: str
+    level: Level
+    path: str
+    line: int
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class LintReport:
+    """What was found in ``pages`` pages, by path and line.
+
+    ``suppressed``: how many findings comments in the pages silence. ``generator``: whose rules the links were resolved
+    by. ``folder``: the documentation folder from the repository's root, POSIX, ``""`` for the same. ``notes``:
+    sentences on what could not be examined. ``looked_up``: whether the built site decided where it shows a link.
+    """
+
+    findings: tuple[LintFinding, ...]
+    pages: int
+    suppressed: int
+    generator: Generator
+    folder: str = ""
+    notes: tuple[str, ...] = ()
+    looked_up: bool = False
+
+    def at_least(self, level: Level) -> tuple[LintFinding, ...]:
+        """The findings of a level and those above."""
+        lowest = LEVELS.index(level)
+        return tuple(finding for finding in self.findings if LEVELS.index(finding.level) >= lowest)
 
 
 def lint(
@@ -119,7 +157,38 @@ def lint(
         notes.append(CHANGED_LINKS.format(broken=broken, links=counted(links, "link")))
         changed = replace(rules_now, doubtful=frozenset({"broken-link", "broken-anchor"}))
         documentation = replace(documentation, site=Site(pages, changed, files))
-    return rules.run(documentation, names, notes)
+    return _report(documentation, names, notes)
+
+
+def _report(documentation: Documentation, names: Sequence[str] | None, notes: Sequence[str]) -> LintReport:
+    """Apply every rule that is not off, or only ``names``, without the issues that comments in the pages and
+    ``lint.ignore`` silence."""
+    options, site = documentation.options, documentation.site
+    findings: set[LintFinding] = set()
+    suppressed = 0
+    for name, rule in RULES.items():
+        level = getattr(options.levels, name.replace("-", "_"))
+        if level == "off" or name in site.rules.silent or (names is not None and name not in names):
+            continue
+        for issue in rule(documentation):
+            if issue.path not in documentation.examined:
+                continue
+            if documentation.is_silent(name, issue):
+                suppressed += 1
+                continue
+            message = " ".join(issue.message.splitlines())  # a link may name a line end as %0A
+            is_certain = issue.seen or name not in site.rules.doubtful
+            findings.add(LintFinding(name, level if is_certain else "note", issue.path, issue.line, message))
+    ordered = sorted(findings, key=lambda finding: (finding.path, finding.line, finding.rule, finding.message))
+    return LintReport(
+        tuple(ordered),
+        len(site.pages) + len(documentation.other_formats),
+        suppressed,
+        site.rules.generator,
+        site.files.docs,
+        tuple(notes),
+        looked_up=documentation.built is not None,
+    )
 
 
 def _is_wiki(site: Site) -> bool:

@@ -14,9 +14,9 @@ from typing import NamedTuple
 from anvil.formats import patterns
 from anvil.lint import linted_page
 from anvil.lint.built_site import BuiltSite, Lookup
-from anvil.lint.link_targets import Generator, LinkTarget, Site, anchors_of
+from anvil.lint.link_targets import LinkTarget, Site, anchors_of
 from anvil.lint.linted_page import LintPage
-from anvil.lint.settings import LEVELS, RULE_NAMES, Level, LintOptions
+from anvil.lint.settings import RULE_NAMES, LintOptions
 from anvil.search.content_health import Pair
 from anvil.text.headings import UNTITLED, slug
 from anvil.text.references import Link
@@ -53,44 +53,6 @@ function of its own for anchors, letters and their case are like those of GitHub
 _SIGNS_OF_GITBOOK = re.compile(r"usd|less-than-|-greater-than|\.")
 """What an anchor there has for $, <, > and the dot."""
 _GENERATED_ANCHOR = re.compile(r"__|fn(?:ref\d*)?[:_-]|L\d+|top$|:~:|user-content-fn|/|!|\?")
-
-
-@dataclass(frozen=True, slots=True)
-class LintFinding:
-    """One thing that is wrong in a page.
-
-    ``path``: the page, from the documentation folder. ``line``: 1-based, in the source file. ``message``: one or two
-    sentences for people.
-    """
-
-    rule: str
-    level: Level
-    path: str
-    line: int
-    message: str
-
-
-@dataclass(frozen=True, slots=True)
-class LintReport:
-    """What was found in ``pages`` pages, by path and line.
-
-    ``suppressed``: how many findings comments in the pages silence. ``generator``: whose rules the links were resolved
-    by. ``folder``: the documentation folder from the repository's root, POSIX, ``""`` for the same. ``notes``:
-    sentences on what could not be examined. ``looked_up``: whether the built site decided where it shows a link.
-    """
-
-    findings: tuple[LintFinding, ...]
-    pages: int
-    suppressed: int
-    generator: Generator
-    folder: str = ""
-    notes: tuple[str, ...] = ()
-    looked_up: bool = False
-
-    def at_least(self, level: Level) -> tuple[LintFinding, ...]:
-        """The findings of a level and those above."""
-        lowest = LEVELS.index(level)
-        return tuple(finding for finding in self.findings if LEVELS.index(finding.level) >= lowest)
 
 
 class Issue(NamedTuple):
@@ -208,37 +170,6 @@ class Documentation:
 
 
 Rule = Callable[[Documentation], Iterator[Issue]]
-
-
-def run(documentation: Documentation, names: Sequence[str] | None = None, notes: Sequence[str] = ()) -> LintReport:
-    """Apply every rule that is not off, or only ``names``, without the issues that comments in the pages and
-    ``lint.ignore`` silence."""
-    options, site = documentation.options, documentation.site
-    findings: set[LintFinding] = set()
-    suppressed = 0
-    for name, rule in RULES.items():
-        level = getattr(options.levels, name.replace("-", "_"))
-        if level == "off" or name in site.rules.silent or (names is not None and name not in names):
-            continue
-        for issue in rule(documentation):
-            if issue.path not in documentation.examined:
-                continue
-            if documentation.is_silent(name, issue):
-                suppressed += 1
-                continue
-            message = " ".join(issue.message.splitlines())  # a link may name a line end as %0A
-            is_certain = issue.seen or name not in site.rules.doubtful
-            findings.add(LintFinding(name, level if is_certain else "note", issue.path, issue.line, message))
-    ordered = sorted(findings, key=lambda finding: (finding.path, finding.line, finding.rule, finding.message))
-    return LintReport(
-        tuple(ordered),
-        len(site.pages) + len(documentation.other_formats),
-        suppressed,
-        site.rules.generator,
-        site.files.docs,
-        tuple(notes),
-        looked_up=documentation.built is not None,
-    )
 
 
 # --- links ---------------------------------------------------------------------------------------------------------

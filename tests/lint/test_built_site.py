@@ -9,7 +9,7 @@ import pytest
 
 import anvil
 from anvil.errors import SourceError
-from anvil.lint.rules import LintReport
+from anvil.lint.linter import LintReport
 from anvil.settings.schema import Config, SiteOptions
 from tests.support.html_sites import page
 from tests.support.repositories import write

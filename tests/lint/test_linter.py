@@ -12,7 +12,7 @@ import pytest
 import anvil
 from anvil.errors import ConfigError, SourceError
 from anvil.lint.linted_page import LintPage
-from anvil.lint.rules import LintReport
+from anvil.lint.linter import LintReport
 from anvil.lint.settings import LintLevels, LintOptions
 from anvil.settings.schema import Config, SiteOptions, Slugs
 from tests.support.repositories import commit, isolated, root, run, write

@@ -11,7 +11,7 @@ import pytest
 
 import anvil
 from anvil.documents.git_tree import CommitTree, StagedTree
-from anvil.lint.rules import LintReport
+from anvil.lint.linter import LintReport
 from anvil.settings.schema import Config
 from tests.support.programs import ROOT
 from tests.support.repositories import commit, isolated, root, run, write
