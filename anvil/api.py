@@ -145,7 +145,7 @@ class Anvil(PageQueries):
 
         ``force``: read and embed all documents again. ``previous``: further indexes whose vectors may be reused.
         ``source``: other documents than those of the working tree, such as the staged ones. ``shard``, such as
-        ``3/8``: only this share of them, for :func:`anvil.build.joined_shards.join`. ``executor``, such as
+        ``3/8``: only this share of them, for :func:`anvil.build.shards.join`. ``executor``, such as
         ``ray://head:10001``: the cluster that embeds them. ``version``: of what the documents describe, such as
         ``1.2.0``; the index says it to ``anvil deps``. Raises :class:`BuildError`.
         """

@@ -14,15 +14,15 @@ from pathlib import Path
 
 from anvil._version import __version__
 from anvil.build.report import BuildReport, report_on
-from anvil.build.row_updates import Indexer, adapt, without
+from anvil.build.row_updates import Indexer, adapt, is_unchanged, without
+from anvil.build.shards import Shard, ShardSource
 from anvil.documents import document_source
 from anvil.documents.document_source import DocumentSource
-from anvil.documents.shards import Shard, ShardSource
 from anvil.embedding.provider import EmbeddingProvider
 from anvil.errors import AnvilError, ArtifactError, ArtifactMissing, BuildError, FormatTooNew
 from anvil.index_file import connection, fts_table, publish, verify
 from anvil.index_file.connection import signature
-from anvil.index_file.manifest_keys import OPTIONAL_SETTINGS, settings
+from anvil.index_file.manifest_keys import settings
 from anvil.index_file.reader import Reader
 from anvil.index_file.writer import Writer
 from anvil.requests import BuildRequest
@@ -273,27 +273,3 @@ def _caches(previous: Sequence[Path], opened: contextlib.ExitStack, reasons: lis
         except ArtifactError as error:
             reasons.append(f"The previous index is not used: {error.problem}")
     return readers
-
-
-def is_unchanged(
-    standing: Reader,
-    wanted: Mapping[str, str],
-    scan: Scan,
-    source: DocumentSource | None = None,
-    shard: str | None = None,
-) -> bool:
-    """Whether an index has all documents of ``scan`` and the settings ``wanted``.
-
-    A shard must also be of the commit of ``source``, because all shards of one index must have the same commit.
-    """
-    meta = standing.meta()
-    # Optional keys also where they are not wanted: a site that is no longer configured must go from the index.
-    if any(meta.get(key) != wanted.get(key) for key in (*wanted, *OPTIONAL_SETTINGS)) or meta["needs_reembed"] != "0":
-        return False
-    if meta.get("shard") != shard:
-        return False
-    if shard and source and meta.get("commit") != source.commit():
-        return False
-    if standing.excluded_hashes() != (source.excluded_hashes if source else None):
-        return False
-    return not document_source.compare(standing.identities(), scan.entries)

@@ -24,7 +24,7 @@ from anvil.text import chunker, generator_urls
 from anvil.text.embedding_windows import OVERLAP_TOKENS, cut_windows, window_header
 from anvil.text.includes import source_line
 from anvil.text.query import readable
-from anvil.values import Changes, Chunk, ParsedPage, Progress, Skipped, Window, silent
+from anvil.values import Changes, Chunk, ParsedPage, Progress, Scan, Skipped, Window, silent
 from anvil.wording import full_heading
 
 
@@ -241,6 +241,30 @@ def _on_source_lines(
         replace(chunk, start_line=of_source(chunk.start_line), end_line=of_source(chunk.end_line)) for chunk in chunks
     )
     return replace(page, sections=tuple(sections)), tuple(renumbered)
+
+
+def is_unchanged(
+    standing: Reader,
+    wanted: Mapping[str, str],
+    scan: Scan,
+    source: DocumentSource | None = None,
+    shard: str | None = None,
+) -> bool:
+    """Whether an index has all documents of ``scan`` and the settings ``wanted``.
+
+    A shard must also be of the commit of ``source``, because all shards of one index must have the same commit.
+    """
+    meta = standing.meta()
+    # Optional keys also where they are not wanted: a site that is no longer configured must go from the index.
+    if any(meta.get(key) != wanted.get(key) for key in (*wanted, *OPTIONAL_SETTINGS)) or meta["needs_reembed"] != "0":
+        return False
+    if meta.get("shard") != shard:
+        return False
+    if shard and source and meta.get("commit") != source.commit():
+        return False
+    if standing.excluded_hashes() != (source.excluded_hashes if source else None):
+        return False
+    return not document_source.compare(standing.identities(), scan.entries)
 
 
 def without(unfit: Mapping[str, str], entries: Mapping[str, str]) -> Mapping[str, str]:

@@ -213,12 +213,12 @@ def summary(report: BuildReport) -> str:
 @options.quiet
 def merge_command(out: str, shards: tuple[str, ...], as_json: bool, quiet: bool) -> None:
     """Join the shards of 'anvil build --shard' into one index. It has the bytes of a single build."""
-    from anvil.build import joined_shards
+    from anvil.build.shards import join
     from anvil.settings import index_url
 
     target, *parts = (Path(index_url.file(name)) for name in (out, *shards))
     with output.progress(quiet) as progress:
-        report = joined_shards.join(parts, target, progress=progress)
+        report = join(parts, target, progress=progress)
     if as_json:
         output.print_json(report)
     elif not quiet:

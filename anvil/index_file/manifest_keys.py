@@ -14,7 +14,6 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from anvil.documents.document_source import DocumentSource
-from anvil.documents.shards import Shard
 from anvil.errors import ConfigError
 from anvil.formats.data_formats import canonical, strict_json
 from anvil.formats.patterns import OBJECT_ID, SHA256, bounded, lazy_pattern
@@ -28,6 +27,9 @@ if TYPE_CHECKING:
 MAX_DIMENSIONS = 8192
 """What sqlite-vec takes."""
 _NUMBER = lazy_pattern(r"0|[1-9][0-9]{0,14}")
+NOT_WHOLE = "{} is shard {} of an index, not a whole one. Join all with 'anvil merge'."
+"""A message, with the path of the index and its shard."""
+_SHARD = lazy_pattern(r"([1-9][0-9]{0,2})/([1-9][0-9]{0,2})")
 _PATH_HASH = lazy_pattern(r"[0-9a-f]{20}")
 SETTINGS = (
     "format_version",
@@ -152,18 +154,20 @@ def wrong(meta: Mapping[str, str]) -> str | None:
         "left_out": _are_path_hashes,
         "chunking": _is_chunking,
         "weights": _are_weights,
+        "shard": is_shard,
     }
     impossible = [key for key, is_valid in rules.items() if key in meta and not is_valid(meta[key])]
     if impossible:
         return f"its manifest has impossible values for {', '.join(impossible)}"
     if int(meta["embedding_dimensions"]) > MAX_DIMENSIONS:
         return "its manifest names impossible dimensions"
-    if "shard" in meta:
-        try:
-            Shard.parse(meta["shard"])
-        except ConfigError:
-            return "its manifest names an impossible shard"
     return None
+
+
+def is_shard(text: str) -> bool:
+    """Whether this is a shard, ``NUMBER/COUNT`` such as ``3/8``, of 999 at most."""
+    match = _SHARD.fullmatch(text)
+    return match is not None and int(match[1]) <= int(match[2])
 
 
 def _are_path_hashes(text: str) -> bool:

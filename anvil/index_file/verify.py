@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any
 import apsw
 
 from anvil._version import __version__
-from anvil.documents.shards import NOT_WHOLE
 from anvil.errors import AnvilError, ArtifactMissing, ArtifactRejected, ConfigError, FormatTooNew, OlderIndex
 from anvil.formats.data_formats import canonical, is_deep, strict_json
 from anvil.formats.patterns import OBJECT_ID, lazy_pattern
@@ -117,7 +116,7 @@ def refuse_part(reader: IndexReader, path: Path) -> None:
     """Raise :class:`ArtifactRejected` when an index is a shard: the other shards have the rest."""
     shard = reader.meta().get("shard")
     if shard is not None:
-        raise ArtifactRejected(NOT_WHOLE.format(path, shard))
+        raise ArtifactRejected(manifest_keys.NOT_WHOLE.format(path, shard))
 
 
 def check(path: Path, thorough: bool = False) -> None:

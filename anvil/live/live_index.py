@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from anvil.documents import document_source
 from anvil.documents.document_source import DocumentSource
-from anvil.documents.shards import NOT_WHOLE
 from anvil.errors import AnvilError, ArtifactError, BuildError, ConfigError, NotFound, OlderIndex
+from anvil.index_file.manifest_keys import NOT_WHOLE
 from anvil.live.background_work import IndexSaver, InitialBuild, VectorWorker, join
 from anvil.live.index_location import CLOSED, IndexLocation
 from anvil.requests import BuildRequest, OpenRequest, SearchRequest, still_wanted

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 import anvil
-from anvil.build import builder, joined_shards
+from anvil.build import builder, shards
 from anvil.build.report import BuildReport
 from anvil.documents import document_source
 from anvil.documents.working_tree import WorkingTree
@@ -452,7 +452,7 @@ def test_what_is_no_index_is_never_replaced(
     acts: list[Callable[[Path], object]] = [
         lambda file: make(docs, file, keywords, force=force),
         lambda file: make(docs, file, keywords, force=force, previous=[tmp_path / "i.db"]),
-        lambda file: joined_shards.join([shard], file),
+        lambda file: shards.join([shard], file),
         lambda file: publish.place(tmp_path / "i.db", file),
     ]
     for file in files:

@@ -72,7 +72,7 @@ PRELOADED = {
         "anvil.library.tools",
         "anvil.context.tools",
         "anvil.agents.agent_files",
-        "anvil.build.joined_shards",
+        "anvil.build.shards",
         "anvil.git_drivers.merge",
         "anvil.live.memory_copy",
         "anvil.search.pages",

@@ -1,23 +1,70 @@
-"""Shards of a build joined into one index."""
+"""Shards of an index: which pages each of several parallel builds reads, and how their indexes are joined."""
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import time
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from anvil.build.builder import is_unchanged
 from anvil.build.report import BuildReport, report_on
-from anvil.documents.shards import Shard
+from anvil.build.row_updates import is_unchanged
+from anvil.documents.document_source import DocumentSource, SourceWrapper
 from anvil.errors import ArtifactMissing, ArtifactRejected, ConfigError
 from anvil.index_file import connection, publish, verify
 from anvil.index_file import writer as transfer
-from anvil.index_file.manifest_keys import OPTIONAL_SETTINGS, SETTINGS, SHARED_KEYS
+from anvil.index_file.manifest_keys import OPTIONAL_SETTINGS, SETTINGS, SHARED_KEYS, is_shard
 from anvil.index_file.reader import Reader
 from anvil.index_file.writer import Writer
 from anvil.values import LOCK_TIMEOUT_S, Changes, Progress, Scan, silent
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """Shard ``number`` of ``count``, from 1; written ``3/8``: which of several parallel builds a page belongs to.
+
+    A page's shard is a hash of its path, so new or removed pages do not move others, and each shard reuses the vectors
+    of its last build. The shards have about the same number of pages.
+    """
+
+    number: int
+    count: int
+
+    @classmethod
+    def parse(cls, text: str) -> Shard:
+        """``3/8``; :class:`ConfigError` for anything else."""
+        if not is_shard(text):
+            raise ConfigError(f"{text!r} is not a shard. Name one as NUMBER/COUNT, such as 3/8. COUNT is 999 at most.")
+        number, _, count = text.partition("/")
+        return cls(int(number), int(count))
+
+    def holds(self, path: str) -> bool:
+        """Whether a page (POSIX, relative to the documents' folder) belongs to this shard."""
+        # Not Python's hash(), which is another in each process: all builds must divide the pages alike.
+        digest = hashlib.sha256(path.encode("utf-8", "surrogateescape")).digest()
+        return int.from_bytes(digest[:8], "big") % self.count == self.number - 1
+
+    def __str__(self) -> str:
+        return f"{self.number}/{self.count}"
+
+
+class ShardSource(SourceWrapper):
+    """The documents of a source that belong to a shard."""
+
+    def __init__(self, source: DocumentSource, shard: Shard) -> None:
+        super().__init__(source)
+        self._shard = shard
+        self.name = f"{source.name}, shard {shard}"
+
+    def scan(self, indexed: Mapping[str, str] | None = None) -> Scan:
+        whole = self._source.scan(indexed)
+        holds = self._shard.holds
+        return Scan(
+            {path: blob for path, blob in whole.entries.items() if holds(path)},
+            tuple(item for item in whole.skipped if holds(item.path)),
+        )
 
 
 def join(
