@@ -57,7 +57,7 @@ def command(
     FILE is by default the anvil-tests.toml in the documentation folder, or in a folder above it up to the repository's
     root. --quiet prints what failed only.
     """
-    from anvil.doc_tests.testing import RECORDING_ADVICE
+    from anvil.doc_tests.values import RECORDING_ADVICE
 
     if suggest and (update or as_json or baseline is not None or junit is not None or mode is not None):
         raise click.UsageError("--suggest asks nothing, so options about outcomes cannot be combined with it.")

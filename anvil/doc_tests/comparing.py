@@ -218,7 +218,7 @@ def _reason(
 
 def change(before: Outcome, after: Outcome) -> Literal["better", "worse"] | None:
     """How a question changed: by whether it passes, then by the rank of the expected page."""
-    if before.status not in ("pass", "fail") or after.status not in ("pass", "fail"):
+    if not (before.is_judged and after.is_judged):
         return None
     old, new = _quality(before), _quality(after)
     return None if old == new else "better" if new > old else "worse"

@@ -107,7 +107,7 @@ def ensure_resolved(suite: Suite, indexes: Sequence[ExpectedParts]) -> None:
     """Raise :class:`ConfigError` for expectations that name no page or section in any of the indexes."""
     problems = []
     for number, question in enumerate(suite.questions, 1):
-        for expectation in question.expect:
+        for expectation in () if question.skip else question.expect:  # its page may not be written yet
             if not any(targets.get(expectation) for targets in indexes):
                 location = f"line {question.line}" if question.line else f"question {number}"
                 problems.append(f"{suite.origin}, {location}: expect {indexes[0].find(expectation)}")
@@ -138,6 +138,9 @@ class Asker:
 
     def ask(self, question: Question) -> Outcome:
         """The outcome of one question. Raises :class:`ConfigError` for a mode that the index does not offer."""
+        if question.skip:
+            ask, within, line = question.ask, question.within, question.line
+            return Outcome(ask, question.expected, "skipped", None, within, None, (), line, question.skip)
         count = max(question.within, MIN_RESULTS)
         vector = self._vectors.get(question) if self._searcher.semantic else None
         failure = self._searcher.obstacle or (
@@ -231,7 +234,7 @@ def judge(question: Question, answers: Sequence[Answer], fits: Sequence[bool], s
 
 def hit_rate(outcomes: Iterable[Outcome]) -> float:
     """The share that passed of the questions that were judged; 1 when there are none."""
-    judged = [outcome.status == "pass" for outcome in outcomes if outcome.status in ("pass", "fail")]
+    judged = [outcome.status == "pass" for outcome in outcomes if outcome.is_judged]
     return sum(judged) / len(judged) if judged else 1.0
 
 
@@ -240,7 +243,7 @@ def mean_reciprocal_rank(outcomes: Iterable[Outcome]) -> float | None:
     ranks = [
         1 / outcome.rank if outcome.rank else 0.0
         for outcome in outcomes
-        if outcome.status in ("pass", "fail") and outcome.expected != "nothing"
+        if outcome.is_judged and outcome.expected != "nothing"
     ]
     return sum(ranks) / len(ranks) if ranks else None
 
@@ -263,7 +266,7 @@ class QuestionVectors(AbstractContextManager["QuestionVectors"]):
     def prepare(self, questions: Iterable[Question]) -> None:
         """Start to embed all questions whose mode uses vectors."""
         for question in questions:
-            if question.mode != "keyword" and question.ask not in self._vectors:
+            if question.mode != "keyword" and not question.skip and question.ask not in self._vectors:
                 self._vectors[question.ask] = self._pool.submit(searcher.embed_query, question.ask, self.provider)
 
     def get(self, question: Question) -> searcher.QueryVector | None:

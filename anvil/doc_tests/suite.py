@@ -67,6 +67,7 @@ class _Entry(_Defaults):
     ask: str = ""
     expect: tuple[str, ...] | None = None
     filter: str | None = None
+    skip: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,8 +188,13 @@ def _question(table: Mapping[str, Any], defaults: _Defaults, place: str, line: i
         )
     if NOTHING in texts and len(texts) > 1:
         raise ConfigError(f'{place}: expect lists "{NOTHING}" with others. Write expect = "{NOTHING}" alone.')
+    skip = " ".join((entry.skip or "").split())
+    if entry.skip is not None and not skip:
+        raise ConfigError(
+            f'{place}: skip is empty. Say why the question is not asked, as skip = "...", or leave it out.'
+        )
     pages = tuple(dict.fromkeys(expectation(text) for text in texts if text != NOTHING))
-    return Question(ask, pages, NOTHING in texts, entry.within, entry.mode, entry.filter, line)
+    return Question(ask, pages, NOTHING in texts, entry.within, entry.mode, entry.filter, line, skip)
 
 
 def expectation(text: str) -> Expectation:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from anvil.doc_tests.values import shown_confidence
+from anvil.doc_tests.values import STATUSES, shown_confidence
 from anvil.values import at_line
 from anvil.wording import counted, shown
 
@@ -19,7 +19,6 @@ Style = Callable[..., str]
 MAX_ASK_CHARS = 100
 """Characters of a question in a line of the table."""
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-_MARKS = {"pass": ("ok", "green"), "fail": ("FAIL", "red"), "new": ("new", "cyan"), "unjudged": ("?", "yellow")}
 
 
 def table(report: TestReport, style: Style, *, quiet: bool = False) -> str:
@@ -29,21 +28,22 @@ def table(report: TestReport, style: Style, *, quiet: bool = False) -> str:
         lines += ["      rank  conf.  question"]
         lines += [_row(outcome, style) for outcome in report.outcomes]
         lines.append("")
-    for outcome in (*report.failed, *report.new):
-        lines += [*_details(outcome, style), ""]
+    for status in (status for status, entry in STATUSES.items() if entry.has_details):
+        for outcome in report.of(status):
+            lines += [*_details(outcome, style), ""]
     if report.comparison is not None:
         lines += [*_comparison(report.comparison, style), ""]
     return "\n".join([*lines, *_sums(report, style)]) + "\n"
 
 
 def _row(outcome: Outcome, style: Style) -> str:
-    mark, colour = _MARKS[outcome.status]
+    mark, colour, *_ = STATUSES[outcome.status]
     rank = "-" if outcome.rank is None else str(outcome.rank)
     return f"{style(f'{mark:<4}', colour)}  {rank:>4}  {shown_confidence(outcome.confidence):>5}  {cut(outcome.ask)}"
 
 
 def _details(outcome: Outcome, style: Style) -> Iterator[str]:
-    mark, colour = _MARKS[outcome.status]
+    mark, colour, *_ = STATUSES[outcome.status]
     location = f" (line {outcome.line})" if outcome.line else ""
     yield f"{style(mark, colour, 'bold')}  {cut(outcome.ask)}{location}"
     if outcome.status == "fail":
@@ -94,7 +94,7 @@ def weak_questions(report: TestReport, questions: Sequence[Question], file: str)
 
 def sums(report: TestReport) -> str:
     """How many questions are answered, and how many must be: a sentence."""
-    judged = sum(outcome.status in ("pass", "fail") for outcome in report.outcomes)
+    judged = sum(outcome.is_judged for outcome in report.outcomes)
     passed = judged - len(report.failed)
     wanted = "" if report.min_hit is None else f", and {_percent(report.min_hit)} must be"
     verb = "is" if 1 in (passed, judged) else "are"
@@ -125,7 +125,7 @@ def junit(report: TestReport, file: str) -> str:
 
     counts = {"tests": str(len(report.outcomes)), "failures": str(len(report.failed))}
     root = xml.Element("testsuites", counts | {"time": f"{report.seconds:.3f}"})
-    skipped = sum(outcome.status in ("new", "unjudged") for outcome in report.outcomes)
+    skipped = sum(not outcome.is_judged for outcome in report.outcomes)
     more = {"name": _plain(file), "errors": "0", "skipped": str(skipped)}
     suite = xml.SubElement(root, "testsuite", root.attrib | more)
     for outcome in report.outcomes:

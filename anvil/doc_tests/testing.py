@@ -17,7 +17,7 @@ from anvil.doc_tests.judging import (
     hit_rate,
     mean_reciprocal_rank,
 )
-from anvil.doc_tests.values import Comparison, Outcome, Suite, TestReport
+from anvil.doc_tests.values import STATUSES, Comparison, Outcome, Suite, TestReport
 from anvil.documents.git_tree import CommitTree
 from anvil.errors import AnvilError, ConfigError, SourceError
 from anvil.git.repository import Repository
@@ -32,10 +32,11 @@ from anvil.search.searcher import Searcher
 from anvil.settings import index_url
 from anvil.settings.schema import SourceOptions
 from anvil.values import Progress, silent
-from anvil.wording import counted
+from anvil.wording import counted, first_of, shown
 
-RECORDING_ADVICE = "'anvil test --update' shows today's answers and records them."
-"""The end of the note on questions that have no expect."""
+MAX_REASONS = 3
+"""Reasons that a note on several questions repeats."""
+MAX_REASON_CHARS = 200
 
 
 def run(
@@ -120,13 +121,14 @@ def _named(suite: Suite) -> set[str]:
     return {page for question in suite.questions for page in question.pages}
 
 
-def _notes(outcomes: Sequence[Outcome]) -> list[str]:
-    notes = []
-    if new := [outcome for outcome in outcomes if outcome.status == "new"]:
-        notes.append(f"{counted(len(new), 'question', 'have')} no expect. {RECORDING_ADVICE}")
-    if unjudged := [outcome for outcome in outcomes if outcome.status == "unjudged"]:
-        notes.append(f"{counted(len(unjudged), 'question', 'were')} not judged: {unjudged[0].note}")
-    return notes
+def _notes(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    """A sentence on the questions of each status that has one."""
+    for status, entry in STATUSES.items():
+        those = [outcome.note for outcome in outcomes if outcome.status == status]
+        if those and entry.note:
+            reasons = [shown(each.rstrip("."), MAX_REASON_CHARS) for each in dict.fromkeys(those)]
+            why = f"{first_of(reasons, MAX_REASONS)}."
+            yield f"{counted(len(those), 'question', entry.verb)} {entry.note.format(why=why)}"
 
 
 def _passed(suite: Suite, hit: float, mrr: float | None, comparison: Comparison | None) -> bool:

@@ -2,15 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from anvil.results import Mode
 from anvil.search.confidence import UNLIKELY
 from anvil.values import ROOT
 
-Status = Literal["pass", "fail", "new", "unjudged"]
-"""``new``: the question expects nothing in particular yet. ``unjudged``: there is no confidence to judge it by."""
+Status = Literal["pass", "fail", "new", "unjudged", "skipped"]
+"""``new``: the question expects nothing in particular yet. ``unjudged``: there is no confidence to judge it by.
+``skipped``: it was not asked, because the suite says so."""
+RECORDING_ADVICE = "'anvil test --update' shows today's answers and records them."
+"""The end of the note on questions that have no expect."""
+
+
+class StatusEntry(NamedTuple):
+    """How questions of a status count, and how reports show them."""
+
+    mark: str
+    colour: str
+    is_judged: bool = False
+    """Whether they count in the shares and in a comparison."""
+    has_details: bool = False
+    """Whether a report lists the answers below its table."""
+    verb: str = ""
+    note: str = ""
+    """What follows "3 questions" and the verb in a note on all of them; ``{why}``: their notes. Empty for no note."""
+
+
+STATUSES: Mapping[Status, StatusEntry] = {
+    "pass": StatusEntry("ok", "green", is_judged=True),
+    "fail": StatusEntry("FAIL", "red", is_judged=True, has_details=True),
+    "new": StatusEntry("new", "cyan", has_details=True, verb="have", note=f"no expect. {RECORDING_ADVICE}"),
+    "unjudged": StatusEntry("?", "yellow", verb="were", note="not judged: {why}"),
+    "skipped": StatusEntry("skip", "yellow", verb="are", note="skipped: {why}"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +59,8 @@ def expected_address(path: str, anchor: str, heading_path: str) -> str:
 @dataclass(frozen=True, slots=True)
 class Question:
     """A question of a suite. ``expect``: any of them answers it. ``nothing``: no page is to answer it. ``within``: how
-    many results are looked at. ``line``: where it begins in the file, 1-based; 0 when that is not known."""
+    many results are looked at. ``line``: where it begins in the file, 1-based; 0 when that is not known. ``skip``: why
+    it is not asked; empty for one that is."""
 
     ask: str
     expect: tuple[Expectation, ...] = ()
@@ -41,6 +69,7 @@ class Question:
     mode: Mode = "hybrid"
     filter: str | None = None
     line: int = 0
+    skip: str = ""
 
     @property
     def new(self) -> bool:
@@ -117,6 +146,11 @@ class Outcome:
     line: int = 0
     note: str = ""
     better_expect: str = ""
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether it counts in the shares and in a comparison."""
+        return STATUSES[self.status].is_judged
 
     @property
     def likely_address(self) -> str | None:
@@ -225,11 +259,15 @@ class TestReport:
     notes: tuple[str, ...] = ()
     comparison: Comparison | None = None
 
+    def of(self, status: Status) -> tuple[Outcome, ...]:
+        """The outcomes of a status."""
+        return tuple(each for each in self.outcomes if each.status == status)
+
     @property
     def failed(self) -> tuple[Outcome, ...]:
-        return tuple(each for each in self.outcomes if each.status == "fail")
+        return self.of("fail")
 
     @property
     def new(self) -> tuple[Outcome, ...]:
         """The outcomes of questions that expect nothing in particular yet."""
-        return tuple(each for each in self.outcomes if each.status == "new")
+        return self.of("new")

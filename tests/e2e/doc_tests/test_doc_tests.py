@@ -296,6 +296,22 @@ def test_new_questions_get_the_answers_of_today(root: Path) -> None:
     assert "nothing to write" in in_process.program("test", "--update", cwd=root).stderr
 
 
+def test_a_skipped_question_is_not_asked_and_the_report_says_why(root: Path) -> None:
+    more = '[[question]]\nask = "which teas are there"\nexpect = "teas.md"\n'
+    suite(root, SUITE + more)
+    assert "no page" in in_process.complaint("test", cwd=root)
+    more += 'skip = "the page comes with 2.0."\n[[question]]\nask = "who pours"\nskip = "nobody knows"\n'
+    suite(root, SUITE + more)
+    done = in_process.program("test", "--junit", "out.xml", "--baseline", "HEAD", cwd=root)
+    assert "anvil: 2 questions are skipped: the page comes with 2.0, nobody knows." in done.stderr
+    assert "skip     -      -  which teas are there\n" in done.stdout and "3 of 3 questions are" in done.stdout
+    cases = ElementTree.parse(root / "out.xml").getroot().findall("testsuite/testcase")
+    messages = [skipped.get("message") for case in cases if (skipped := case.find("skipped")) is not None]
+    assert messages == ["the page comes with 2.0.", "nobody knows"]
+    (outcome,) = json.loads(in_process.program("test", "--json", cwd=root).stdout)["outcomes"][-1:]
+    assert (outcome["status"], outcome["note"], outcome["answers"]) == ("skipped", "nobody knows", [])
+
+
 def test_questions_are_suggested(root: Path) -> None:
     (root / "docs" / "faq.md").write_text(
         "# FAQ\n\n## Why is `it` so *quiet*?\n\nNo.\n\n## Installing behind a proxy\n\nSet it.\n\n## No\n\nNo.\n",
