@@ -20,7 +20,7 @@ from typing import Literal
 
 from anvil._version import __version__
 from anvil.build import builder
-from anvil.dependencies import anvil_lock, docs_cache, package_files, remote_repository, repository_docs, version_tags
+from anvil.dependencies import anvil_lock, docs_cache, package_files, remote_repository, repository_docs
 from anvil.dependencies.attempts import NAMES_NO_REPOSITORY, AttemptLog, sentence
 from anvil.dependencies.package_files import Package, PackageFiles, Packages
 from anvil.dependencies.package_names import is_other_version, is_same_version
@@ -36,6 +36,7 @@ from anvil.fetch.attestation import SUFFIX, AttestationRule
 from anvil.fetch.fetch_index import UNPUBLISHED, FetchRequest
 from anvil.fetch.fetched_cache import FetchedCache
 from anvil.fetch.settings import FetchOptions
+from anvil.formats import version_names
 from anvil.formats.characters import plain_name
 from anvil.formats.data_formats import canonical, timestamp
 from anvil.git.objects import blob_id
@@ -269,10 +270,10 @@ class DocsFinder(contextlib.AbstractContextManager["DocsFinder"]):
         docs = replace(wanted, source="repository", url=url)
         with self._log.attempt("repository", url), self._remote(url) as remote:
             tags = remote.tags()
-            tag = hints.tag or version_tags.find(tags, docs.name, docs.version)
+            tag = hints.tag or version_names.find_tag(tags, docs.name, docs.version)
             if tag is None or tag not in tags:
                 wanted_tag = hints.tag or docs.version
-                near = ", ".join(version_tags.closest(list(tags), docs.name, wanted_tag))
+                near = ", ".join(version_names.closest_tags(list(tags), docs.name, wanted_tag))
                 hint = f"The closest are {near}. Name one with --tag." if near else "It has no tags."
                 raise NotFound(f"There is no tag for {wanted_tag} in {remote.shown}. {hint}")
             named = tuple(key for key in anvil_lock.NAMED if getattr(hints, key) is not None)

@@ -1,10 +1,11 @@
-"""Names of versions of documentation: which names are versions, and which of some is the newest."""
+"""Names of versions: which names are those of documentation, which of some is the newest, and which tags mark a version
+of a package, such as ``v1.2.0`` and ``@acme/ui@1.2.0``."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from anvil.formats.patterns import lazy_pattern
 
@@ -22,6 +23,15 @@ def newest(versions: Iterable[str]) -> str:
     return max(versions, key=version_order)
 
 
+def version_order(version: str) -> tuple[int, bool, list[tuple[float, str]]]:
+    """The sort key of that order."""
+    parts = re.findall(r"\d{1,18}|[a-z]+", version.lower().removeprefix("v"))
+    has_number = any(part.isdigit() for part in parts)
+    # 1.10 is after 1.9, and 1.x the newest of them. A number is never compared with letters, which would be an error.
+    natural = [(float(part), "") if part.isdigit() else (math.inf if part == "x" else -1.0, part) for part in parts]
+    return ALIASES.get(version.lower(), int(has_number)), not PRERELEASE.search(version), natural
+
+
 VERSION_NUMBER = lazy_pattern(
     r"v\d+(?:\.(?:\d+|x))*(?:[-.]?(?:a|b|rc|alpha|beta|dev|pre|post)\.?\d*)?|"
     r"\d+(?:\.(?:\d+|x))+(?:[-.]?(?:a|b|rc|alpha|beta|dev|pre|post)\.?\d*)?",
@@ -32,10 +42,53 @@ VERSION_NAMES = frozenset({"latest", "stable", "dev", "main", "master", "next", 
 """Names of such folders, where others are numbers."""
 
 
-def version_order(version: str) -> tuple[int, bool, list[tuple[float, str]]]:
-    """The sort key of that order."""
-    parts = re.findall(r"\d{1,18}|[a-z]+", version.lower().removeprefix("v"))
-    has_number = any(part.isdigit() for part in parts)
-    # 1.10 is after 1.9, and 1.x the newest of them. A number is never compared with letters, which would be an error.
-    natural = [(float(part), "") if part.isdigit() else (math.inf if part == "x" else -1.0, part) for part in parts]
-    return ALIASES.get(version.lower(), int(has_number)), not PRERELEASE.search(version), natural
+# --- tags ------------------------------------------------------------------------------------------------
+
+MAX_NAMED_TAGS = 3
+"""Tags that an error names."""
+_TAGS = (
+    *("v{}", "{}"),
+    *(f"{{name}}{between}{{}}" for between in ("@", "@v", "-", "-v", "/", "/v", "==", "_")),
+    *("release-{}", "release/{}", "release_{}", "rel_{}", "rel-{}", "r{}", "V{}", "version-{}"),
+)
+"""The forms of tags, most usual first."""
+
+
+def _tag_names(name: str, version: str) -> list[str]:
+    """The tags that can mark this version of the package, most usual first."""
+    short = name.rpartition("/")[2]  # @scope/pkg
+    names = [name, short, name.replace("-", "_"), name.replace("-", ".")]
+    # some projects tag 1.2.0 as 1.2
+    versions = [version, *([version.removesuffix(".0")] if re.fullmatch(r"\d+\.\d+\.0", version) else [])]
+    versions += [each.replace(".", "_") for each in versions]
+    return list(dict.fromkeys(tag.format(each, name=own) for each in versions for tag in _TAGS for own in names))
+
+
+def find_tag(tags: Iterable[str], name: str, version: str) -> str | None:
+    """The tag of this version; None without one. A tag with the package's own name comes first, because a repository
+    of several packages has one such tag for each."""
+    existing = set(tags)
+    matching = [tag for tag in _tag_names(name, version) if tag in existing]
+    short = name.rpartition("/")[2]
+    own = [tag for tag in matching if tag.startswith((name, short, short.replace("-", "_")))]
+    return next(iter(own or matching), None)
+
+
+def closest_tags(tags: Sequence[str], name: str, version: str) -> list[str]:
+    """The tags whose numbers are nearest to the version's, nearest first; for an error."""
+    wanted = _numbers(version)
+    short = name.rpartition("/")[2]
+
+    def distance(tag: str) -> tuple[object, ...]:
+        numbers = _numbers(re.sub(re.escape(short), "", tag, flags=re.IGNORECASE))
+        width = max(len(numbers), len(wanted))
+        here, there = (each + (0,) * (width - len(each)) for each in (numbers, wanted))
+        first = next((at for at, pair in enumerate(zip(here, there, strict=True)) if pair[0] != pair[1]), width)
+        gap = abs(here[first] - there[first]) if first < width else 0
+        return -first, gap, short.lower() not in tag.lower(), len(tag), tag
+
+    return sorted((tag for tag in tags if re.search(r"\d", tag)), key=distance)[:MAX_NAMED_TAGS]
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in re.findall(r"\d{1,12}", text))[:6]

@@ -27,7 +27,6 @@ PURE_NAMES = (
     "anvil.dependencies.package_names",
     "anvil.dependencies.project_urls",
     "anvil.dependencies.values",
-    "anvil.dependencies.version_tags",
     "anvil.doc_tests.values",
     "anvil.documents.document_source",
     "anvil.errors",
