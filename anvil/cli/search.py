@@ -181,7 +181,7 @@ def _own_documentation(progress: Progress) -> Anvil:
     import anvil
     from anvil.errors import ArtifactMissing
     from anvil.settings.schema import Config
-    from anvil.system import installation, user_folders
+    from anvil.system import installation, safe_files
 
     if installation.OWN_INDEX.is_file():
         return anvil.open(index=installation.OWN_INDEX, config=Config(), progress=progress)
@@ -191,9 +191,9 @@ def _own_documentation(progress: Progress) -> Anvil:
             "This installation does not carry its documentation, which is damage: a package and a checkout have it. "
             f"Install it again: {installation.line(installation.reinstall(installation.DISTRIBUTION))}"
         )
-    index = user_folders.cache() / "own-docs" / "index.db"
+    index = safe_files.user_cache() / "own-docs" / "index.db"
     with suppress(OSError):  # such as a read-only file system: see below
-        user_folders.make(index.parent)
+        safe_files.make_folder(index.parent)
     opened = anvil.open(docs, index, config=Config(), progress=progress)
     with suppress(BuildError):  # the answer is from the pages then, and has a note
         opened.index()  # also in place of one that is damaged, or of an Anvil with another format

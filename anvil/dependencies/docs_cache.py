@@ -21,7 +21,7 @@ from anvil.fetch.fetched_cache import FetchedCache
 from anvil.fetch.settings import FetchOptions
 from anvil.index_file import verify
 from anvil.settings.schema import Collection, Config
-from anvil.system import safe_files, user_folders
+from anvil.system import safe_files
 
 MAX_ENTRIES = 1000
 """Index files; over that, those that were not used for a day are removed, the oldest first."""
@@ -29,13 +29,13 @@ MAX_ENTRIES = 1000
 
 def cache(folder: Path | None = None) -> FetchedCache:
     """The cache in ``folder``, by default in the user's cache folder."""
-    return FetchedCache(folder or user_folders.cache() / "deps", MAX_ENTRIES)
+    return FetchedCache(folder or safe_files.user_cache() / "deps", MAX_ENTRIES)
 
 
 def kept(folder: Path) -> FetchedCache:
     """The cache in a folder that a CI job keeps between runs. Raises :class:`ConfigError` for one in the user's own
     cache: what one lock does not name is removed from it."""
-    own = user_folders.cache()
+    own = safe_files.user_cache()
     if folder.resolve().is_relative_to(own.resolve()):
         raise ConfigError(f"{folder} is in {own}, which other projects share. Name another folder with --keep.")
     return cache(folder)

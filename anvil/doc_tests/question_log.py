@@ -32,7 +32,7 @@ from anvil.results import SearchResult
 from anvil.search.confidence import UNLIKELY
 from anvil.search.searcher import Searcher
 from anvil.settings.schema import INDEX_FOLDER, Config
-from anvil.system import safe_files, user_folders
+from anvil.system import safe_files
 from anvil.values import Progress, address, silent
 from anvil.wording import counted
 
@@ -187,7 +187,7 @@ class QuestionLog:
         max_bytes = config.table(registry.load(registry.SETTINGS["serve"])).log_bytes
         if docs_root is not None:
             return cls(docs_root / INDEX_FOLDER / FILE_NAME, max_bytes)
-        return cls(user_folders.data() / f"questions-{blob_id(name.encode())[:12]}.jsonl", max_bytes)
+        return cls(safe_files.user_data() / f"questions-{blob_id(name.encode())[:12]}.jsonl", max_bytes)
 
     def append(self, entry: Mapping[str, Any]) -> None:
         """Add an entry. Raises :class:`OSError`, as on a full disk, and :class:`AnvilError` for a link."""

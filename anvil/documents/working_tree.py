@@ -25,8 +25,16 @@ from anvil.documents.document_source import (
     refusal,
 )
 from anvil.documents.folder_advice import no_folder
-from anvil.documents.repository_files import RepositoryFiles, long_path
-from anvil.documents.stat_cache import Signature, StatCache, is_stable, mark, signature, written_back
+from anvil.documents.repository_files import (
+    RepositoryFiles,
+    Signature,
+    StatCache,
+    is_stable,
+    long_path,
+    mark,
+    signature,
+    written_back,
+)
 from anvil.errors import GitError, SourceError
 from anvil.formats.characters import is_plain_name, plain_name
 from anvil.formats.data_formats import timestamp

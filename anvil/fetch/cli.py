@@ -138,11 +138,11 @@ def _cache(target: Path | None) -> Iterator[FetchedCache]:
     import tempfile
 
     from anvil.fetch.fetched_cache import FetchedCache
-    from anvil.system import user_folders
+    from anvil.system import safe_files
 
     cache = FetchedCache()
     try:
-        user_folders.make(cache.folder)
+        safe_files.make_folder(cache.folder)
         is_usable = os.access(cache.folder, os.W_OK)
     except OSError:
         is_usable = False

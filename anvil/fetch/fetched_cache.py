@@ -28,7 +28,7 @@ from typing import get_type_hints
 from anvil.errors import AnvilError
 from anvil.index_file import publish, published_manifest
 from anvil.index_file.published_manifest import Manifest
-from anvil.system import safe_files, user_folders
+from anvil.system import safe_files
 from anvil.values import Progress
 
 MAX_ENTRIES = 12
@@ -77,7 +77,7 @@ class FetchedCache:
     """The cache in ``folder``; None for the user's own. ``max_entries``: as :data:`MAX_ENTRIES`."""
 
     def __init__(self, folder: Path | None = None, max_entries: int = MAX_ENTRIES) -> None:
-        self.folder = folder or user_folders.cache() / "fetched"
+        self.folder = folder or safe_files.user_cache() / "fetched"
         self._max_entries = max_entries
 
     def entry(self, key: str) -> CacheEntry:
@@ -100,14 +100,14 @@ class FetchedCache:
     def keep(self, file: Path, sha256: str) -> Path:
         """Move a verified file into the cache."""
         target = self.folder / "objects" / f"{sha256}.db"
-        user_folders.make(target.parent)
+        safe_files.make_folder(target.parent)
         os.replace(file, target)
         return target
 
     @contextlib.contextmanager
     def workplace(self) -> Iterator[Path]:
         """The path of a new file in the cache's folder, so that it can be renamed into place."""
-        user_folders.make(self.folder)
+        safe_files.make_folder(self.folder)
         with tempfile.TemporaryDirectory(prefix="new-", dir=self.folder) as folder:
             yield Path(folder, "index.db")
 
@@ -156,7 +156,7 @@ class CacheEntry:
     def lock(self, timeout_s: float, progress: Progress) -> Iterator[None]:
         """Lock this source for other processes. Raises :class:`IndexBusy` after the timeout, and :class:`OSError` or
         :class:`BuildError` when the folder cannot be written."""
-        user_folders.make(self.folder)
+        safe_files.make_folder(self.folder)
         os.utime(self.folder)
         with publish.exclusive(self.index, timeout_s, progress):
             yield
@@ -199,7 +199,7 @@ class CacheEntry:
 
     def replace(self, file: Path, described: Manifest, state: CacheState) -> None:
         """Make an index file of the cache the current one of this source."""
-        user_folders.make(self.folder)
+        safe_files.make_folder(self.folder)
         fresh = self.index.with_name("index.db.new")
         fresh.unlink(missing_ok=True)
         try:
@@ -217,7 +217,7 @@ class CacheEntry:
 
 
 def _written(path: Path, text: str) -> None:
-    user_folders.make(path.parent)
+    safe_files.make_folder(path.parent)
     safe_files.write_file(path, text)
 
 

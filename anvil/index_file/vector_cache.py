@@ -20,7 +20,7 @@ import apsw
 
 from anvil.errors import ConfigError
 from anvil.index_file.table_rows import vector_bytes
-from anvil.system import user_folders
+from anvil.system import safe_files
 
 MAX_BYTES = 512 << 20
 """Size of the file; above it the vectors that were used least recently are removed."""
@@ -53,7 +53,7 @@ def text_key(text: str) -> bytes:
 
 
 def default_path() -> Path:
-    return user_folders.cache() / "vectors.db"
+    return safe_files.user_cache() / "vectors.db"
 
 
 class VectorCache:
@@ -147,7 +147,7 @@ class VectorCache:
 
     def _open(self) -> apsw.Connection:
         self._path = path = self._path or default_path()
-        user_folders.make(path.parent)
+        safe_files.make_folder(path.parent)
         path.touch(mode=0o600)  # vectors tell something about the text
         connection = apsw.Connection(os.fspath(path))
         try:

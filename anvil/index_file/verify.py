@@ -27,7 +27,7 @@ from anvil.index_file import connection as connections
 from anvil.index_file import fts_table, manifest_keys, table_rows
 from anvil.index_file.reader import IndexReader, Reader
 from anvil.index_file.writer import checksum, document_digests
-from anvil.system import user_folders
+from anvil.system import safe_files
 from anvil.values import MAX_PATH_CHARS
 
 if TYPE_CHECKING:
@@ -249,7 +249,7 @@ def is_verified(digest: str, thorough: bool = False) -> bool:
     """Whether a file with this SHA-256 passed the check of this version. The thorough check includes the other one."""
     with contextlib.suppress(ConfigError):
         cache = cache_folder()
-        if user_folders.is_private(cache):  # another user could vouch for a file
+        if safe_files.is_private(cache):  # another user could vouch for a file
             kinds = {thorough, True}  # the note of a thorough check is good for both
             return any((cache / _cached_name(digest, kind)).is_file() for kind in kinds)
     return False
@@ -260,8 +260,8 @@ def remember_verified(digest: str, thorough: bool = False) -> None:
     # Without a cache that can be written, the next opening checks again.
     with contextlib.suppress(OSError, ConfigError):
         cache = cache_folder()
-        user_folders.make(cache)
-        if not user_folders.is_private(cache):
+        safe_files.make_folder(cache)
+        if not safe_files.is_private(cache):
             return
         (cache / _cached_name(digest, thorough)).touch()
         if len(os.listdir(cache)) > MAX_REMEMBERED:
@@ -277,7 +277,7 @@ def _cached_name(digest: str, thorough: bool) -> str:
 
 def cache_folder() -> Path:
     """The folder with the names of files that passed their check, so that each is checked once on a machine."""
-    return user_folders.cache() / "checked"
+    return safe_files.user_cache() / "checked"
 
 
 MAX_DEPTH = 64

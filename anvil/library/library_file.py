@@ -24,7 +24,7 @@ from anvil.index_file import connection as connections
 from anvil.index_file import table_rows
 from anvil.index_file.manifest_keys import SETTINGS
 from anvil.library.metadata_filter import MAX_DEPTH
-from anvil.system import user_folders
+from anvil.system import safe_files
 
 APPLICATION_ID = 0x414E566C  # "ANVl"; an index has "ANVL"
 FORMAT_VERSION = 3
@@ -41,7 +41,7 @@ T = TypeVar("T")
 
 def default_path() -> Path:
     """The path without a setting: in the user's data folder."""
-    return user_folders.data() / "library.db"
+    return safe_files.user_data() / "library.db"
 
 
 def open_library(path: Path, settings: Mapping[str, str]) -> apsw.Connection:

@@ -22,7 +22,7 @@ from typing import IO, TYPE_CHECKING
 
 from anvil.documents import document_source
 from anvil.documents.document_source import DocumentSource, hash_path
-from anvil.documents.stat_cache import modified_ns
+from anvil.documents.repository_files import modified_ns
 from anvil.errors import SourceError
 from anvil.formats.data_formats import canonical, strict_json
 from anvil.git.objects import blob_id

@@ -19,13 +19,13 @@ from typing import Any, NamedTuple
 
 from anvil._version import __version__
 from anvil.documents.document_source import BAD_NAME
-from anvil.documents.stat_cache import Signature, is_stable, signature, written_back
+from anvil.documents.repository_files import Signature, is_stable, signature, written_back
 from anvil.errors import SourceError
 from anvil.formats.characters import is_plain_name, plain_name
 from anvil.settings.schema import SITE_SEARCH, SiteOptions
 from anvil.sites import page_addresses
 from anvil.sites.site_pages import READER_VERSION, PageFacts
-from anvil.system import safe_files, user_folders
+from anvil.system import safe_files
 from anvil.values import Skipped
 
 HTML_ENDINGS = (".html", ".htm", ".xhtml")
@@ -176,7 +176,7 @@ def _files(folder: Path) -> Iterator[tuple[str, os.DirEntry[str]]]:
 def cache_folder(site: Path) -> Path:
     """The folder for what is kept about a site between builds, since generators empty the site's own."""
     name = hashlib.sha256(str(site.absolute()).encode("utf-8", "surrogatepass")).hexdigest()[:20]
-    return user_folders.cache() / "sites" / name
+    return safe_files.user_cache() / "sites" / name
 
 
 class SiteCache:
@@ -204,7 +204,7 @@ class SiteCache:
         stored = {"head": self._head, "files": dict(sorted(files.items()))}
         text = json.dumps(stored, ensure_ascii=True, separators=(",", ":"))
         try:
-            user_folders.make(self._file.parent)
+            safe_files.make_folder(self._file.parent)
             safe_files.write_file(self._file, text, replace=True, flush=False)  # what a crash takes is read again
         except OSError:
             return

@@ -15,14 +15,14 @@ from anvil.dependencies.docs_cache import locked_collections
 from anvil.dependencies.values import LockedDocs
 from anvil.errors import ArtifactMissing, BuildError, ConfigError
 from anvil.requests import OpenRequest
-from anvil.system import user_folders
+from anvil.system import safe_files
 
 ENTRY = LockedDocs("pypi", "click", "8.1.7", "site", "https://click.dev/", "a" * 64, "b" * 64)
 
 
 @pytest.fixture(autouse=True)
 def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(user_folders, "cache", lambda: tmp_path / "cache")
+    monkeypatch.setattr(safe_files, "user_cache", lambda: tmp_path / "cache")
 
 
 def test_each_entry_is_a_collection_of_its_version(tmp_path: Path) -> None:

@@ -569,7 +569,7 @@ def hashed(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
 
 
 def test_what_did_not_change_is_not_hashed_again(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("anvil.documents.stat_cache._WRITTEN_BACK_NS", 0)
+    monkeypatch.setattr("anvil.documents.repository_files._WRITTEN_BACK_NS", 0)
     write(root / "docs/b.md", "b\n")
     age(root / "docs/a.md", root / "docs/b.md")
     seen = hashed(monkeypatch)
@@ -595,7 +595,7 @@ def test_what_did_not_change_is_not_hashed_again(root: Path, monkeypatch: pytest
 
 def test_a_young_file_is_hashed_again(plain: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Git's racy-clean rule: a second write within one tick of the clock leaves no trace in the stamps."""
-    monkeypatch.setattr("anvil.documents.stat_cache._WRITTEN_BACK_NS", 0)
+    monkeypatch.setattr("anvil.documents.repository_files._WRITTEN_BACK_NS", 0)
     seen = hashed(monkeypatch)
     file = plain / "a.md"
     end = time.monotonic() + 20
@@ -637,7 +637,7 @@ def test_of_many_files_written_lately_each_is_read_again_when_it_is_old_enough(
     seen = hashed(monkeypatch)
     tree.scan()
     assert len(seen) == 2
-    monkeypatch.setattr("anvil.documents.stat_cache._WRITTEN_BACK_NS", 0)
+    monkeypatch.setattr("anvil.documents.repository_files._WRITTEN_BACK_NS", 0)
     assert isinstance(tree, working_tree.WorkingTree)
     tree._due = dict.fromkeys(tree._due, 0)
     tree.scan()

@@ -106,7 +106,7 @@ def test_marks_that_others_could_have_made_are_not_trusted(index: Path) -> None:
 
 @pytest.mark.skipif(os.name == "nt", reason="modes of POSIX")
 def test_the_folder_of_marks_is_private_under_any_umask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("anvil.system.user_folders.cache", lambda: tmp_path / "cache")
+    monkeypatch.setattr("anvil.system.safe_files.user_cache", lambda: tmp_path / "cache")
     before = os.umask(0)
     try:
         verify.remember_verified("0" * 64)

@@ -126,7 +126,7 @@ DOORS = {
     "pypdfium2": ("anvil.library",),
     "pymilvus": ("anvil.milvus",),
     "milvus_lite": ("anvil.milvus.milvus_client",),
-    "platformdirs": ("anvil.system.user_folders",),
+    "platformdirs": ("anvil.system.safe_files",),
     "httpx2": ("anvil.http.client",),
     "watchfiles": ("anvil.documents.file_watcher",),
     "mcp": SERVER,

@@ -81,7 +81,6 @@ PRELOADED = {
         "anvil.git.tracked_file",
         "anvil.embedding.local",
         "anvil.documents.file_watcher",
-        "anvil.documents.stat_cache",
         "anvil.index_file.publish",
         "anvil.index_file.writer",
         "anyio._backends._asyncio",

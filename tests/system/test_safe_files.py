@@ -1,4 +1,4 @@
-"""Writing in a folder where somebody else may have left links, pipes and folders."""
+"""Writing in a folder where somebody else may have left links, pipes and folders; and the cache of one user."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
-from anvil.errors import BuildError
+import anvil
+from anvil.errors import BuildError, ConfigError
+from anvil.fetch.fetched_cache import FetchedCache
 from anvil.system import safe_files
 from tests.conftest import linked
 
@@ -150,3 +152,80 @@ def test_a_last_line_without_an_end_gets_one(tmp_path: Path) -> None:
         (tmp_path / "file").write_bytes(text.encode())
         assert safe_files.set_line(tmp_path / "file", OURS, present=True)
         assert (tmp_path / "file").read_bytes().decode() == added
+
+
+# --- folders of the user ---
+
+
+@pytest.fixture
+def shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder around the cache, which several users may share."""
+    if os.name == "nt":
+        pytest.skip("users and modes of POSIX")
+    monkeypatch.setattr("platformdirs.user_cache_dir", lambda *_, **__: str(tmp_path / "shared" / "anvil"))
+    return tmp_path / "shared"
+
+
+def become_another_user(monkeypatch: pytest.MonkeyPatch) -> str:
+    """The number of a user who owns none of the files here."""
+    number = os.geteuid() + 1
+    monkeypatch.setattr(os, "geteuid", lambda: number)
+    return str(number)
+
+
+def test_what_another_user_made_is_not_used(shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert safe_files.user_cache() == shared / "anvil"
+    safe_files.make_folder(safe_files.user_cache())
+    assert safe_files.user_cache() == shared / "anvil"
+    number = become_another_user(monkeypatch)
+    assert safe_files.user_cache() == FetchedCache().folder.parent == shared / f"anvil-{number}"
+    (shared / f"anvil-{number}").mkdir()  # by the first user, before the second one comes
+    with pytest.raises(ConfigError, match=f"anvil-{number} belongs to another user"):
+        safe_files.user_cache()
+
+
+def test_what_all_users_may_write_to_is_not_used_and_what_a_group_may_write_to_is(shared: Path) -> None:
+    safe_files.make_folder(shared / "anvil")
+    (shared / "anvil").chmod(0o770)
+    assert safe_files.user_cache() == shared / "anvil"
+    (shared / "anvil").chmod(0o777)
+    assert safe_files.user_cache() == shared / f"anvil-{os.geteuid()}"
+
+
+def test_a_folder_that_a_group_may_write_to_is_not_private(shared: Path, tmp_path: Path) -> None:
+    for mode, is_private in ((0o700, True), (0o755, True), (0o770, False), (0o707, False)):
+        tmp_path.chmod(mode)
+        assert safe_files.is_private(tmp_path) is is_private
+    assert not safe_files.is_private(tmp_path / "missing")
+
+
+def test_a_link_must_be_the_users_own(shared: Path) -> None:
+    shared.mkdir()
+    (shared / "elsewhere").mkdir(mode=0o700)
+    for target in ("elsewhere", "missing"):
+        (shared / "anvil").symlink_to(shared / target)
+        assert safe_files.user_cache() == shared / "anvil"
+        if os.geteuid() == 0:
+            os.lchown(shared / "anvil", 1, 1)
+            assert safe_files.user_cache() == shared / "anvil-0"
+        (shared / "anvil").unlink()
+
+
+def test_each_level_that_is_made_is_private_under_any_umask(shared: Path) -> None:
+    before = os.umask(0)
+    try:
+        safe_files.make_folder(shared / "anvil" / "fetched" / "objects")
+    finally:
+        os.umask(before)
+    made = [shared, *shared.rglob("*")]
+    assert len(made) == 4 and {each.stat().st_mode & 0o777 for each in made} == {0o700}
+
+
+def test_a_search_needs_no_cache(shared: Path, docs: Path) -> None:
+    for name in ("anvil", f"anvil-{os.geteuid()}"):
+        (shared / name).mkdir(parents=True)
+        (shared / name).chmod(0o777)
+    with anvil.open(docs, provider="local") as opened:
+        opened.index()
+        assert opened.search("lighthouse").results
+    assert not list(shared.rglob("*/*"))

@@ -168,10 +168,10 @@ def test_a_site_that_was_emptied_takes_the_index_from_before(tmp_path: Path) -> 
 def test_a_cache_folder_that_cannot_be_written_costs_nothing_but_the_copy(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from anvil.system import user_folders
+    from anvil.system import safe_files
 
     write(tmp_path, {"cache": "a file"})
-    monkeypatch.setattr(user_folders, "cache", lambda: tmp_path / "cache")
+    monkeypatch.setattr(safe_files, "user_cache", lambda: tmp_path / "cache")
     report = json.loads(build(html_sites.site(tmp_path / "site"), "--json"))
     assert report["pages"] == 3 and report["reasons"][0].startswith("No copy of the index is kept")
 
