@@ -12,7 +12,7 @@ trap 'rm -rf "$work"' EXIT
 tests=(
   tests/fetch/test_attestation_sigstore.py
   tests/embedding/test_{local,openai}.py
-  tests/library/test_web_page.py
+  tests/library/test_web_download.py
   tests/git/test_{repository,repository_merge}.py
   tests/documents/test_file_watcher.py
   tests/index_file/test_{publish,publish_lock,verify}.py

@@ -239,12 +239,12 @@ class Library(contextlib.AbstractContextManager["Library"]):
         self, url: str, library: str = DEFAULT_LIBRARY, metadata: Mapping[str, Any] | None = None
     ) -> Ingested:
         """Ingest the document at a URL. Raises as :meth:`ingest_file` does, also for addresses that are not allowed."""
-        from anvil.library import web_page
+        from anvil.library import web_download
 
         # before the download: ingest_as checks them only when it has the file
         metadata_filter.library_name(library), metadata_filter.checked_metadata(metadata)
         source = metadata_filter.source_name(url, "url")
-        with web_page.downloaded(url, self._options) as download:
+        with web_download.downloaded(url, self._options) as download:
             return self.ingest_as(
                 download.path,
                 source,

@@ -1,16 +1,19 @@
 """The executor that distributes a build's embedding over a Ray cluster.
 
 Ray itself runs in a child process (:mod:`anvil.ray.ray_process`). The child is started when there are enough texts, and
-always ends with the build. What a worker does is in :mod:`anvil.ray.worker`.
+always ends with the build. A worker imports this module for its task, :func:`work`, with plain values: the pickles do
+not depend on the versions of numpy and Anvil.
 """
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import re
 import socket
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
@@ -18,8 +21,7 @@ from typing import Any
 
 from anvil._version import __version__
 from anvil.embedding.provider import Embedded, EmbeddedBatches, EmbeddingProvider, Executor, LocalExecutor
-from anvil.errors import BuildError, ConfigError
-from anvil.ray.worker import fingerprint
+from anvil.errors import AnvilError, BuildError, ConfigError
 from anvil.settings.schema import EmbeddingSettings
 from anvil.system import installation
 from anvil.system.child_process import ChildProcess, Watchdog
@@ -34,6 +36,12 @@ SILENCE_TIMEOUT_S = 600.0
 END_TIMEOUT_S = 15.0
 MAX_LINE_BYTES = 10_000_000
 """Of a message from the process, which can have a reason for each text of a batch."""
+PROBE = (
+    "The same text gives the same vector.",
+    "A check is a question that is put to a server again and again, and the answer that is expected. " * 2,
+    "Download the package and run `dpkg -i lighthouse.deb`; settings lie in /etc/lighthouse.toml. " * 9,
+)
+"""Texts, from short to long, whose vectors show whether two machines compute the same bits."""
 _Answer = tuple[dict[str, Any], bytes]
 """The message about a batch, and the bytes of its vectors."""
 _SECRET_VARIABLES = ("ANVIL_", "OPENAI_", "PYTHONWARNINGS")
@@ -199,3 +207,45 @@ class _RayProcess:
             f"The Ray cluster at {self._address} cannot be used ({reason.rstrip('.')}). {unchanged} See that it runs "
             "the Ray and Python of this machine, and set RAY_AUTH_TOKEN if it asks for a token."
         )
+
+
+# --- on a worker -----------------------------------------------------------------------------------------------------
+
+
+def work(request: dict[str, Any], texts: list[str]) -> dict[str, Any]:
+    """Embed ``texts`` with the model that ``request`` describes: ``version`` of Anvil, ``digest`` of the model, its
+    ``model`` and ``dimensions`` as configured, and ``fingerprint`` of the probe's vectors.
+
+    Returns either ``refused``, why this worker does not match the request, or ``vectors``, the bytes of (n, dimensions)
+    float32 in little-endian order; ``failed``, row -> reason; ``alike``, whether the probe's vectors have the same bits
+    here.
+    """
+    if __version__ != request["version"]:
+        return {"refused": f"Anvil {__version__} is installed there and {request['version']} here"}
+    try:
+        provider, digest, probe_fingerprint = _worker_provider(request["model"], request["dimensions"])
+    except AnvilError as error:
+        return {"refused": f"the model is not available there: {error}"}
+    if digest != request["digest"]:
+        return {"refused": f"the model there is another ({digest[:12]}) than the one here ({request['digest'][:12]})"}
+    embedded = provider.embed(texts)
+    return {
+        "vectors": embedded.vectors.astype("<f4").tobytes(),
+        "failed": dict(embedded.failed),
+        "alike": probe_fingerprint == request["fingerprint"],
+    }
+
+
+def fingerprint(provider: EmbeddingProvider) -> str:
+    """SHA-256 (hex) over the bits of the probe's vectors."""
+    return hashlib.sha256(provider.embed(PROBE).vectors.astype("<f4").tobytes()).hexdigest()
+
+
+@lru_cache(maxsize=1)
+def _worker_provider(model: str, dimensions: int | None) -> tuple[EmbeddingProvider, str, str]:
+    """The provider of this process on one thread, its digest and the probe's fingerprint."""
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"  # a worker has one processor
+    from anvil.embedding.provider import create_provider
+
+    provider = create_provider("local", EmbeddingSettings(model=model, dimensions=dimensions, threads=1))
+    return provider, provider.digest, fingerprint(provider)

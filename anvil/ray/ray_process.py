@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, BinaryIO
 
-from anvil.ray.worker import work
+from anvil.ray.executor import work
 from anvil.system.child_process import take_over_pipes, write_message
 
 BATCHES_PER_CPU = 4

@@ -20,7 +20,7 @@ from anvil.build import builder
 from anvil.documents.working_tree import WorkingTree
 from anvil.embedding.provider import Embedded, EmbeddedBatches, EmbeddingProvider, LocalExecutor, create_provider
 from anvil.errors import BuildError, ConfigError
-from anvil.ray import executor, worker
+from anvil.ray import executor
 from anvil.requests import BuildRequest
 from anvil.settings.schema import ChunkingOptions, EmbeddingSettings
 from tests.conftest import PAGES, write
@@ -220,7 +220,7 @@ def asked(provider: EmbeddingProvider, **other: Any) -> dict[str, Any]:
     found = {
         "version": anvil.__version__,
         "digest": provider.digest,
-        "fingerprint": worker.fingerprint(provider),
+        "fingerprint": executor.fingerprint(provider),
         "model": "",
         "dimensions": None,
     }
@@ -230,10 +230,10 @@ def asked(provider: EmbeddingProvider, **other: Any) -> dict[str, Any]:
 def test_a_worker_on_one_thread_makes_the_same_bits(local: EmbeddingProvider, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOKENIZERS_PARALLELISM", "true")  # put back behind the test
     texts = list(PAGES.values())
-    found = worker.work(asked(local), texts)
+    found = executor.work(asked(local), texts)
     assert found["alike"] and not found["failed"]
     assert found["vectors"] == local.embed(texts).vectors.tobytes()
-    assert worker.work(asked(local, fingerprint="another"), texts)["alike"] is False
+    assert executor.work(asked(local, fingerprint="another"), texts)["alike"] is False
 
 
 @pytest.mark.parametrize(
@@ -248,13 +248,13 @@ def test_a_worker_that_is_not_what_was_asked_for_says_so(
     local: EmbeddingProvider, monkeypatch: pytest.MonkeyPatch, other: dict[str, Any], said: str
 ) -> None:
     monkeypatch.setenv("TOKENIZERS_PARALLELISM", "true")
-    found = worker.work(asked(local, **other), ["a text"])
+    found = executor.work(asked(local, **other), ["a text"])
     assert found.keys() == {"refused"}
     assert found["refused"].startswith(said.replace("1a2b", local.digest[:12]))
 
 
 def test_a_worker_imports_no_ray() -> None:
-    code = "import sys\nimport anvil.ray.worker\nassert 'ray' not in sys.modules\n"
+    code = "import sys\nimport anvil.ray.executor\nassert 'ray' not in sys.modules\n"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 

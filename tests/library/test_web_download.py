@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from anvil.errors import AnvilError, ConfigError, DocumentRejected, DocumentTooLarge, UnsupportedFormat
 from anvil.http.allowed_servers import Address, anything, is_public
 from anvil.library.settings import LibraryOptions
-from anvil.library.web_page import downloaded
+from anvil.library.web_download import downloaded
 
 OPTIONS = LibraryOptions(download_seconds=20)
 HERE, ELSEWHERE = "127.0.0.1", "127.0.0.2"
