@@ -220,6 +220,7 @@ class PageQueries:
         question = next((question for question in embedded if question is not None), None)
         with ExitStack() as stack:
             opened, problems = _call_each(members, lambda member: stack.enter_context(member.live.query(request)))
+            from anvil.results import Freshness
             from anvil.search import several_collections
 
             obstacles = project_collections.obstacles(opened) if request.mode != "keyword" else []
@@ -228,7 +229,9 @@ class PageQueries:
             ranked = several_collections.search([copy.searcher for _, copy in opened], request, question)
             not_by_meaning = [*obstacles, *project_collections.without_meaning(opened, request.mode)]
             notes = [*project_collections.cannot_answer(problems), *not_by_meaning, *ranked.notes]
-            freshness = project_collections.freshness(opened, frozenset(each.place for each in ranked.ranked), notes)
+            shown = {opened[each.place][0].label for each in ranked.ranked}
+            parts = {member.label: member.live.freshness(copy) for member, copy in opened}
+        freshness = Freshness.joined(parts, shown, notes)
         labelled = (each._replace(hit=self._labelled(each.hit, opened[each.place][0])) for each in ranked.ranked)
         return replace(ranked, ranked=tuple(labelled)).explained(freshness, started_at)
 

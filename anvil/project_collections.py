@@ -1,5 +1,5 @@
 """The collections of a project: which there are, the choice among them, and the sentences in an answer from several:
-which of them cannot answer, are searched by words only, or have no such page; and how fresh all are."""
+which of them cannot answer, are searched by words only, or have no such page."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from anvil.wording import counted, first_of
 if TYPE_CHECKING:
     from anvil.live.memory_copy import MemoryCopy
     from anvil.opened_index import OpenedIndex
-    from anvil.results import Freshness, Mode
+    from anvil.results import Mode
 
     Opened = list[tuple[OpenedIndex, MemoryCopy]]
     Problems = list[tuple[OpenedIndex, AnvilError]]
@@ -145,19 +145,3 @@ def without_meaning(opened: Opened, mode: Mode) -> Iterator[str]:
     yield f"{what}, because they have no vectors of this model: {names}."
     if soon := [member.label for member, copy in lacking if member.live.will_embed_again(copy)]:
         yield f"Embedded again when no page has changed for a minute: {first_of(soon, MAX_NAMED)}."
-
-
-def freshness(opened: Opened, shown: frozenset[int], notes: Sequence[str]) -> Freshness:
-    """The freshness of an answer from several collections. ``shown``: the places of those that have results; others
-    have no notes here."""
-    from anvil.results import Freshness
-
-    parts = [(member.label, member.live.freshness(copy)) for member, copy in opened]
-    own = [f"{label}: {note}" for place, (label, part) in enumerate(parts) if place in shown for note in part.notes]
-    return Freshness(
-        next((part.checked for _, part in parts if part.checked), None),
-        next((part.commit for _, part in parts if part.checked), None),
-        tuple(f"{label}:{path}" for label, part in parts for path in part.refreshed),
-        sum(part.pending_vectors for _, part in parts),
-        (*own, *notes),
-    )

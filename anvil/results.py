@@ -5,10 +5,12 @@ All are immutable. A build and a check do not import them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from anvil.values import OPAQUE, OPTIONAL, SEVERAL, UNSENT, USUAL, ChunkMetadata, PageChunk
+from anvil.wording import counted
 
 Mode = Literal["hybrid", "semantic", "keyword"]
 WORKING_TREE = "working tree"
@@ -180,11 +182,41 @@ class Freshness:
     """How fresh a result is: what the index was compared with, and which pages were updated.
 
     ``checked``: the tree that the index was compared with (``working tree``), or None. ``commit``: the commit that the
-    index was built from. ``notes``: sentences for the reader, such as why semantic search is off.
+    index was built from. ``refreshed``: pages that are new or changed since, and were read for this answer;
+    ``removed``: pages that do not exist any more. ``notes``: sentences for the reader, such as why semantic search is
+    off.
     """
 
     checked: str | None = field(metadata={"usual": WORKING_TREE})
     commit: str | None = field(metadata=USUAL)
     refreshed: tuple[str, ...] = field(default=(), metadata={"usual": []})
+    removed: tuple[str, ...] = field(default=(), metadata={"usual": []})
     pending_vectors: int = field(default=0, metadata={"usual": 0})
     notes: tuple[str, ...] = field(default=(), metadata={"usual": []})
+
+    @classmethod
+    def joined(cls, parts: Mapping[str, Freshness], shown: Collection[str], notes: Iterable[str]) -> Freshness:
+        """That of an answer from several collections. ``parts``: label -> the freshness of each. ``shown``: the labels
+        of those that have results; others have no notes here. ``notes``: on the whole answer."""
+        first = next((part for part in parts.values() if part.checked), cls(None, None))
+        return cls(
+            checked=first.checked,
+            commit=first.commit,
+            refreshed=tuple(f"{label}:{path}" for label, part in parts.items() for path in part.refreshed),
+            removed=tuple(f"{label}:{path}" for label, part in parts.items() for path in part.removed),
+            pending_vectors=sum(part.pending_vectors for part in parts.values()),
+            notes=(*(f"{label}: {note}" for label in parts if label in shown for note in parts[label].notes), *notes),
+        )
+
+    def shortened(self, most: int) -> Freshness:
+        """With at most ``most`` pages of a kind, and a note on how many there are where there are more."""
+        kinds = (self.refreshed, "updated for this answer"), (self.removed, "removed since the index was built")
+        notes = [f"{len(pages):,} pages were {how}." for pages, how in kinds if len(pages) > most]
+        refreshed, removed = self.refreshed[:most], self.removed[:most]
+        return replace(self, refreshed=refreshed, removed=removed, notes=(*self.notes, *notes)) if notes else self
+
+    @property
+    def difference(self) -> str | None:
+        """A sentence on the pages that differed from the index; None without any."""
+        pages = len(self.refreshed) + len(self.removed)
+        return f"{counted(pages, 'page')} changed since the index was built." if pages else None

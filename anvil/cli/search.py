@@ -76,7 +76,7 @@ def command(given: OpenRequest, search: SearchRequest, as_json: bool) -> int:
         advice = ""
         if opened.is_several:
             advice = f" To update the index, run: {build}"
-        elif result.freshness.refreshed and not opened.origin:
+        elif result.freshness.difference and not opened.origin:
             advice = f" {options.update_advice(opened.index_path, build, 'To update the index, run: ')}"
         folders = pages.folders(opened)
         provisional, caches = opened.provisional, opened.config.embedding.cache
@@ -125,8 +125,8 @@ def _print(
 ) -> None:
     for note in notes:
         output.warn(note)
-    if result.freshness.refreshed:
-        output.warn(f"{counted(len(result.freshness.refreshed), 'page')} changed since the index was built.{advice}")
+    if difference := result.freshness.difference:
+        output.warn(f"{difference}{advice}")
     if not result.total_chunks and search.filters_pages:  # a note says which filter no page fits
         return
     output.say(rendered(result, spans, search.query, folders), nl=False)

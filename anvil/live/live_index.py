@@ -207,11 +207,12 @@ class LiveIndex:
         from anvil.results import WORKING_TREE, Freshness
 
         return Freshness(
-            WORKING_TREE if copy.source else None,
-            (copy.artifact_meta or {}).get("commit"),
-            copy.stale.paths,
-            copy.pending,
-            (*self._corpus.location.notes(), *self.notes(copy), *search_notes),
+            checked=WORKING_TREE if copy.source else None,
+            commit=(copy.artifact_meta or {}).get("commit"),
+            refreshed=tuple(sorted((*copy.stale.changed, *copy.stale.added))),
+            removed=copy.stale.removed,
+            pending_vectors=copy.pending,
+            notes=(*self._corpus.location.notes(), *self.notes(copy), *search_notes),
         )
 
     def will_embed_again(self, copy: MemoryCopy) -> bool:

@@ -41,7 +41,7 @@ join the chunks expect."""
 NO_LIMIT = 1_000_000_000
 """The largest value of a budget in characters: more than any index has."""
 MAX_REFRESHED = 20
-"""Updated pages that an answer of search_docs names. After ``git checkout`` there may be a thousand."""
+"""Updated and removed pages that an answer of search_docs names. After ``git checkout`` there may be a thousand."""
 MAX_REPORTED_CHARS = 1000
 """Characters of the path of a page that is reported as missing, which may be any text."""
 
@@ -62,12 +62,7 @@ def _search(opened: Anvil, given: dict[str, Any], *, more_chars: int = 0, logs: 
         from anvil.doc_tests import question_log
 
         question_log.record(opened.question_log, opened.name, given["query"], result)
-    fresh = result.freshness
-    if len(fresh.refreshed) <= MAX_REFRESHED:
-        return result
-    note = f"{len(fresh.refreshed):,} pages were updated for this answer."
-    named = replace(fresh, refreshed=fresh.refreshed[:MAX_REFRESHED], notes=(*fresh.notes, note))
-    return replace(result, freshness=named)
+    return replace(result, freshness=result.freshness.shortened(MAX_REFRESHED))
 
 
 TOOLS: tuple[Tool, ...] = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +13,16 @@ from anvil.server.toolset import RunningToolset
 from tests.conftest import write
 
 
-def test_twenty_updated_pages_are_named_and_the_others_counted(tmp_path: Path) -> None:
+def test_twenty_updated_and_removed_pages_are_named_and_the_others_counted(tmp_path: Path) -> None:
     docs = write(tmp_path / "docs", {f"p{number:02}.md": f"# Page {number}\n\nOld.\n" for number in range(30)})
     with anvil.open(docs, tmp_path / "i.db", "none") as opened:
         opened.index()
 
-    def freshness(changed: int) -> Any:
-        """What a new server says, after so many pages have changed since the build."""
+    def freshness(changed: int, removed: Sequence[int] = ()) -> Any:
+        """What a new server says, after so many pages have changed since the build and some were deleted."""
         write(docs, {f"p{number:02}.md": f"# Page {number}\n\nNew.\n" for number in range(changed)})
+        for number in removed:
+            (docs / f"p{number:02}.md").unlink()
         with anvil.open(docs, tmp_path / "i.db", "none") as opened:
             answers = Answers([RunningToolset.of(TOOLSET, opened)])
             call = {"name": "search_docs", "arguments": {"query": "page"}}
@@ -29,3 +32,8 @@ def test_twenty_updated_pages_are_named_and_the_others_counted(tmp_path: Path) -
     note = "30 pages were updated for this answer."
     assert few["refreshed"] == many["refreshed"] == [f"p{number:02}.md" for number in range(20)]
     assert note in many["notes"] and not any("updated" in each for each in few.get("notes", ()))
+
+    deleted = freshness(2, removed=range(2, 29))
+    assert deleted["refreshed"] == ["p00.md", "p01.md", "p29.md"], "p29 was changed before"
+    assert deleted["removed"] == [f"p{number:02}.md" for number in range(2, 22)]
+    assert "27 pages were removed since the index was built." in deleted["notes"] and "removed" not in many

@@ -137,7 +137,7 @@ async function run() {
     const result = JSON.parse(found.text), round = performance.now() - started;
     await Promise.all([...new Set(result.results.map(labelOf))].map(label => label && known(label).catch(() => null)));
     answer = {...found, result, wanted, round};
-    if (answer.result.freshness.refreshed.length) document.dispatchEvent(new CustomEvent('moved'));
+    if (updated(answer.result.freshness).length) document.dispatchEvent(new CustomEvent('moved'));
   } catch (error) {
     if (error.name === 'AbortError') return;
     answer = {error, wanted};
@@ -195,6 +195,11 @@ function welcome() {
   return box;
 }
 
+/** The lists of pages in the freshness of an answer, which differed from the index: [what happened to them, their paths]. */
+function updated(fresh) {
+  return Object.entries(fresh).filter(([kind, value]) => Array.isArray(value) && kind !== 'notes' && value.length);
+}
+
 function freshness(result) {
   const {freshness: fresh} = result;
   const server = result.query_ms < 10 ? result.query_ms.toFixed(1) : Math.round(result.query_ms);
@@ -207,8 +212,8 @@ function freshness(result) {
   ].filter(Boolean);
   return [
     el('p', {class: 'line'}, line.map(part => el('span', null, part))),
-    fresh.refreshed.length && el('p', {class: 'note fresh'}, 'Read again just now: ', fresh.refreshed.slice(0, 6).join(', '),
-      fresh.refreshed.length > 6 && ` and ${number(fresh.refreshed.length - 6)} more`),
+    ...updated(fresh).map(([kind, pages]) => el('p', {class: 'note fresh'}, `Pages ${kind} just now: `,
+      pages.slice(0, 6).join(', '), pages.length > 6 && ` and ${number(pages.length - 6)} more`)),
     ...fresh.notes.map(note => el('p', {class: 'note'}, note)),
   ].filter(Boolean);
 }

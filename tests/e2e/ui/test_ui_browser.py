@@ -261,7 +261,7 @@ def test_what_changes_is_read_again_and_said(visitor: Visitor, tmp_path: Path) -
         write(docs, {"stripes.md": "# Stripes\n\nA zebra has stripes.\n"})
         visitor.see("#q").send_keys(ENTER)
         assert visitor.text(".hit h2") == "Stripes"
-        assert visitor.texts(".note.fresh") == ["Read again just now: stripes.md"]
+        assert visitor.texts(".note.fresh") == ["Pages refreshed just now: stripes.md"]
         visitor.until(lambda: visitor.texts("#status")[0].startswith("5 pages"))
         server.stop()
         visitor.see("#q").send_keys(ENTER)
