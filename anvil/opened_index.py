@@ -244,8 +244,7 @@ class OpenedIndex:
     def build(self, request: BuildRequest) -> BuildReport:
         """Bring the index file in line with the documents; see :meth:`anvil.Anvil.index`."""
         from anvil.build import builder
-        from anvil.documents import document_source
-        from anvil.documents.folder_advice import folder_advice, other_formats_note
+        from anvil.documents.folder_advice import folder_advice, no_page, other_formats_note
         from anvil.documents.git_tree import StagedTree
         from anvil.embedding.provider import uncached
         from anvil.index_file import publish
@@ -282,7 +281,7 @@ class OpenedIndex:
         is_staged = source.name == StagedTree.name
 
         def about_pages(count: int) -> str | None:
-            reason = document_source.no_page(self.folder or "the source", self.config.source.include, staged=is_staged)
+            reason = no_page(self.folder or "the source", self.config.source.include, staged=is_staged)
             if is_staged or self.folder is None:
                 return None if count else reason
             return other_formats_note(self.folder, count) or (

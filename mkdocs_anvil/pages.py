@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 from mkdocs.utils import is_markdown_file
 
 from anvil.documents import document_source
-from anvil.documents.document_source import DocumentSource, SourceWrapper, refusal
+from anvil.documents.document_source import DocumentSource, PageDecoder, SourceWrapper
 from anvil.formats import patterns
 from anvil.formats.data_formats import canonical
+from anvil.settings.schema import SourceOptions
 from anvil.site_markdown.paths_and_links import SitePlace
 from anvil.sites import page_addresses
 from anvil.sites.html_page import Fragment
@@ -191,9 +192,10 @@ class PagesSource(SourceWrapper):
         self._pages: dict[str, Document] = {}
         self._skipped: list[Skipped] = []
         blobs = self._files = tree.scan().entries
+        decoder = PageDecoder(SourceOptions(max_file_bytes=limit))
         for page in sorted(pages, key=lambda page: page.path):
             data = page.text.encode("utf-8", "surrogatepass")
-            reason = refusal(data, limit)
+            reason = decoder.refusal(data)
             if reason:
                 self._skipped.append(Skipped(page.path, reason))
                 continue

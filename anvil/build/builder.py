@@ -56,11 +56,12 @@ class _Plan:
     reasons: list[str] = field(default_factory=list)
     changes: Changes = field(default_factory=Changes)
 
-    def about_source(self, *, is_written: bool) -> tuple[str, ...]:
-        """What to report about the source: that its repository cannot be read, or that it has few pages. Where nothing
-        is written (``is_written``), the build before has reported the pages that there are."""
+    def about_source(self) -> tuple[str, ...]:
+        """What to report about the source: that its repository cannot be read, or that it has few pages. Where no page
+        came or went, the build before has reported the pages that there are."""
         problem, count = self.source.problem, len(self.scan.entries)
-        pages = self.about_pages(count) if self.about_pages is not None and (is_written or not count) else None
+        has_news = not count or self.changes.added or self.changes.removed
+        pages = self.about_pages(count) if self.about_pages is not None and has_news else None
         return tuple(reason for reason in (problem, pages) if reason)
 
 
@@ -128,7 +129,7 @@ def _up_to_date(plan: _Plan, standing: Reader | None, path: Path) -> BuildReport
     if not is_unchanged(standing, plan.wanted, plan.scan, plan.source, plan.request.shard):
         return None
     report = report_on("unchanged", path, standing.meta()["digest"], standing.counts(), plan.started, plan.scan.skipped)
-    return replace(report, reasons=plan.about_source(is_written=False))
+    return replace(report, reasons=plan.about_source())
 
 
 def _copy_of_older(plan: _Plan, lock: publish.Lock, readers: contextlib.ExitStack) -> BuildReport | None:
@@ -206,7 +207,7 @@ def _publish(plan: _Plan, indexer: Indexer, lock: publish.Lock, readers: context
         changes=plan.changes,
         skipped=(*plan.scan.skipped, *tally.skipped),
         failed=tuple(tally.failed),
-        reasons=(*plan.about_source(is_written=True), *reasons),
+        reasons=(*plan.about_source(), *reasons),
         kept=tally.kept,
         refusal=tally.refusal,
     )

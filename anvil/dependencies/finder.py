@@ -28,7 +28,7 @@ from anvil.dependencies.project_urls import github_slug, versioned
 from anvil.dependencies.remote_repository import RemoteRepository
 from anvil.dependencies.settings import DepsOptions
 from anvil.dependencies.values import Attempt, Dependency, DocsHints, DocsReport, LockedDocs, report_on
-from anvil.documents.document_source import DocumentSource, GivenDocuments, decoded, refusal
+from anvil.documents.document_source import DocumentSource, GivenDocuments, PageDecoder
 from anvil.embedding.provider import EmbeddingProvider
 from anvil.errors import ArtifactRejected, BuildError, ConfigError, NotFound, Unreachable
 from anvil.fetch import attestation, fetch_index
@@ -423,12 +423,12 @@ packed, not when a page changed."""
 
 def _packed_pages(name: str, pages: Mapping[str, bytes]) -> GivenDocuments:
     """The pages of a package: path -> bytes."""
-    documents, skipped = [], []
+    documents, skipped, decoder = [], [], PageDecoder(SourceOptions())
     for path, data in sorted(pages.items()):
-        if reason := refusal(data, SourceOptions().max_file_bytes):
+        if reason := decoder.refusal(data):
             skipped.append(Skipped(plain_name(path), reason))
         else:
-            text = decoded(data)
+            text = decoder.text(data)
             documents.append(Document(path, blob_id(data), text, len(data), _PACKED_AT, url=_stated_url(text)))
     return GivenDocuments(name, documents, skipped)
 

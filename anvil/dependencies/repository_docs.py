@@ -15,7 +15,8 @@ from typing import Literal
 
 from anvil.dependencies.remote_repository import RemoteRepository
 from anvil.dependencies.values import LockedDocs
-from anvil.documents.document_source import Selection, named_formats, other_formats
+from anvil.documents.document_source import Selection
+from anvil.documents.folder_advice import named_formats, other_formats
 from anvil.documents.git_tree import CommitTree
 from anvil.errors import FetchError, NotFound, SourceError
 from anvil.git.objects import Entry, start_of

@@ -19,8 +19,7 @@ from anvil import wording
 from anvil.cli.output import relative
 from anvil.context.settings import CONTEXT_NAME, ContextOptions, load_context
 from anvil.doctor.examined_project import ExaminedProject, Finding, Verdict
-from anvil.documents.document_source import no_page
-from anvil.documents.folder_advice import folder_advice, other_formats_note
+from anvil.documents.folder_advice import folder_advice, no_page, other_formats_note
 from anvil.errors import (
     AnvilError,
     ArtifactError,

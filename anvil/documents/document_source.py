@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-import posixpath
-from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Protocol
 
 from anvil.formats import patterns
@@ -19,16 +17,6 @@ from anvil.formats.characters import plain_name
 from anvil.settings.schema import INDEX_FOLDER, SourceOptions
 from anvil.text import includes
 from anvil.values import Changes, Document, KnownTimes, Scan, Skipped
-from anvil.wording import counted
-
-OTHER_FORMATS = {
-    ".rst": "reStructuredText",
-    ".adoc": "AsciiDoc",
-    ".ipynb": "notebook",
-    ".html": "HTML",
-    ".rmd": "R Markdown",
-}
-"""Ending -> the format of documentation that only generators of sites read."""
 
 
 class DocumentSource(Protocol):
@@ -179,6 +167,7 @@ LINK_FOLDER = "a symlink to a folder; only links to files are followed"
 LINK_PRIVATE = "a symlink to a file that no page may show: hidden, a key, or ignored by git"
 
 _NEVER = frozenset({".git", INDEX_FOLDER})
+_LFS_POINTER = b"version https://git-lfs.github.com/spec/v1\noid "
 _FAILURES = ("not UTF-8", "binary", "cannot be read", "the folder cannot be listed")
 
 
@@ -229,13 +218,59 @@ class Selection:
         return hidden
 
 
-def refusal(data: bytes, max_bytes: int, key: str = SourceOptions.limit_key) -> str | None:
-    """Why these bytes are not a document; None for UTF-8 text within the limit. ``key``: what sets the limit."""
-    if len(data) > max_bytes:
-        return too_large(len(data), max_bytes, key)
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return "not UTF-8: it begins with a UTF-16 byte order mark; save it as UTF-8"
-    if data.startswith(b"version https://git-lfs.github.com/spec/v1\noid "):
+_MARKS = (
+    (b"\xff\xfe\0\0", "UTF-32"),  # before UTF-16, with whose mark it begins
+    (b"\0\0\xfe\xff", "UTF-32"),
+    (b"\xff\xfe", "UTF-16"),
+    (b"\xfe\xff", "UTF-16"),
+)
+"""Byte order marks, and the encoding that a text with each has."""
+
+
+class PageDecoder:
+    """The bytes of files to text and to documents, by the options of a source.
+
+    ``root``: the documents' folder from the repository's root. ``look``: reads the files that pages include; without it
+    they are not followed.
+    """
+
+    def __init__(self, options: SourceOptions, root: str = "", look: includes.Look | None = None) -> None:
+        self._options = options
+        self._root = root
+        self._look = look if options.includes else None
+
+    def refusal(self, data: bytes) -> str | None:
+        """Why these bytes are not a page; None for UTF-8 text within the limit."""
+        limit = self._options.max_file_bytes
+        return too_large(len(data), limit, self._options.limit_key) if len(data) > limit else _no_text(data)
+
+    def text(self, data: bytes) -> str:
+        """The text of bytes in which :meth:`refusal` finds nothing wrong, without a byte order mark."""
+        return data.decode("utf-8-sig")
+
+    def included(self, blob: str, data: bytes) -> includes.IncludedFile:
+        """A file that a page includes. ``blob``: its id, empty where there is none."""
+        fit = blob and len(data) <= includes.MAX_FILE_BYTES and _no_text(data) is None
+        return includes.IncludedFile(blob, self.text(data) if fit else None)
+
+    def document(self, path: str, blob: str, data: bytes) -> Document:
+        """The page in bytes in which :meth:`refusal` finds nothing wrong, with what it includes."""
+        text, size = self.text(data), len(data)
+        if not includes.may_include(data):
+            return Document(path, blob, text, size)
+        if self._look is None:
+            return Document(path, blob, text, size, fingerprint=includes.NOT_FOLLOWED)
+        expanded = includes.expand(text, path, self._root, self._look)
+        fingerprint = includes.fingerprint(expanded.files)
+        inserted, missing = expanded.inserted, expanded.missing
+        return Document(path, blob, expanded.text, size, fingerprint=fingerprint, inserted=inserted, missing=missing)
+
+
+def _no_text(data: bytes) -> str | None:
+    """Why these bytes are not UTF-8 text; None for text."""
+    if encoding := next((encoding for mark, encoding in _MARKS if data.startswith(mark)), None):
+        return f"not UTF-8 but {encoding}, by its byte order mark; save it as UTF-8"
+    if data.startswith(_LFS_POINTER):
         return "a pointer of Git LFS; run 'git lfs pull' to get its text"
     if (at := data.find(b"\0")) >= 0:  # it is valid UTF-8, but not in a text
         return f"binary: it has a NUL byte at offset {at}"
@@ -244,28 +279,9 @@ def refusal(data: bytes, max_bytes: int, key: str = SourceOptions.limit_key) -> 
     try:
         data.decode("utf-8")
     except UnicodeDecodeError as error:
-        return f"not UTF-8: byte 0x{data[error.start]:02x} at offset {error.start}; save it as UTF-8"
+        line = data.count(b"\n", 0, error.start) + 1
+        return f"not UTF-8: byte 0x{data[error.start]:02x} in line {line}; save it as UTF-8"
     return None
-
-
-def decoded(data: bytes) -> str:
-    """The text of bytes in which :func:`refusal` finds nothing wrong, without a byte order mark."""
-    return data.decode("utf-8-sig")
-
-
-def page(path: str, blob: str, data: bytes, root: str, look: includes.Look | None) -> Document:
-    """The document in bytes in which :func:`refusal` finds nothing wrong, with what it includes. ``root``: the
-    documents' folder from the repository's root. ``look``: reads included files; None: they are not followed."""
-    text, size = decoded(data), len(data)
-    if not includes.may_include(data):
-        return Document(path, blob, text, size)
-    if look is None:
-        return Document(path, blob, text, size, fingerprint=includes.NOT_FOLLOWED)
-    expanded = includes.expand(text, path, root, look)
-    fingerprint = includes.fingerprint(expanded.files)
-    return Document(
-        path, blob, expanded.text, size, fingerprint=fingerprint, inserted=expanded.inserted, missing=expanded.missing
-    )
 
 
 def is_failure(reason: str) -> bool:
@@ -290,22 +306,3 @@ def _head(pattern: str) -> tuple[str, ...]:
     """The folders of a pattern before its first wildcard."""
     folders = [name for name in pattern.lower().split("/")[:-1] if name not in ("", ".")]
     return tuple(itertools.takewhile(lambda name: not any(c in name for c in "*?[{\\"), folders))
-
-
-def other_formats(paths: Iterable[str]) -> Counter[str]:
-    """The formats of documentation that is not Markdown, each with its number of files."""
-    kinds = (OTHER_FORMATS.get(posixpath.splitext(path)[1].lower()) for path in paths)
-    return Counter(kind for kind in kinds if kind)
-
-
-def named_formats(formats: Counter[str]) -> list[str]:
-    """Such as ``30 reStructuredText files``."""
-    return [counted(formats[kind], f"{kind} file") for kind in sorted(formats)]
-
-
-def no_page(folder: object, include: Sequence[str], *, staged: bool = False) -> str:
-    """A message: a folder has no page, and why. ``include``: the globs of pages; ``staged``: only staged files."""
-    found = f"{'Nothing staged' if staged else 'No file'} in {folder} is a page"
-    if not include:
-        return f"{found}: source.include names none."
-    return f"{found}: none fits {', '.join(include)}, or all are left out."

@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
+import posixpath
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from anvil.documents import document_source
 from anvil.values import PAGE_ENDINGS
 from anvil.wording import counted, listed
 
@@ -22,6 +22,14 @@ MAX_FOLDERS = 100
 _INSTALLED = ("node_modules", "venv")
 FEW_PAGES = 10
 """Documentation with fewer pages may be elsewhere, in a folder with this number at least and twice as many."""
+OTHER_FORMATS = {
+    ".rst": "reStructuredText",
+    ".adoc": "AsciiDoc",
+    ".ipynb": "notebook",
+    ".html": "HTML",
+    ".rmd": "R Markdown",
+}
+"""Ending -> the format of documentation that only generators of sites read."""
 
 
 def no_folder(folder: Path, shown: str = "", named: str = "--docs") -> str:
@@ -59,14 +67,33 @@ def larger_folder_note(folder: Path) -> str | None:
 def other_formats_note(folder: Path, pages: int) -> str | None:
     """A message: a folder has more documentation in other formats than ``pages``, its pages, and how to index that."""
     names = itertools.islice(_names_below(folder), MAX_SEARCHED_ENTRIES) if pages < MAX_SEARCHED_ENTRIES else ()
-    formats = document_source.other_formats(name for name in names if not name.endswith(".html"))
+    formats = other_formats(name for name in names if not name.endswith(".html"))
     if formats.total() <= pages:
         return None
     return (
-        f"{listed(document_source.named_formats(formats))} in the documentation folder are not read: Anvil reads "
+        f"{listed(named_formats(formats))} in the documentation folder are not read: Anvil reads "
         "Markdown, and the HTML of a site. Build the site, then run 'anvil build --site FOLDER' for the folder of its "
         "HTML."
     )
+
+
+def other_formats(paths: Iterable[str]) -> Counter[str]:
+    """The formats of documentation that is not Markdown, each with its number of files."""
+    kinds = (OTHER_FORMATS.get(posixpath.splitext(path)[1].lower()) for path in paths)
+    return Counter(kind for kind in kinds if kind)
+
+
+def named_formats(formats: Counter[str]) -> list[str]:
+    """Such as ``30 reStructuredText files``."""
+    return [counted(formats[kind], f"{kind} file") for kind in sorted(formats)]
+
+
+def no_page(folder: object, include: Sequence[str], *, staged: bool = False) -> str:
+    """A message: a folder has no page, and why. ``include``: the globs of pages; ``staged``: only staged files."""
+    found = f"{'Nothing staged' if staged else 'No file'} in {folder} is a page"
+    if not include:
+        return f"{found}: source.include names none."
+    return f"{found}: none fits {', '.join(include)}, or all are left out."
 
 
 def _names_below(folder: Path) -> Iterator[str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from threading import RLock
 
 from anvil.documents import document_source
-from anvil.documents.document_source import BAD_NAME, LINK_PRIVATE, SUBMODULE, Selection, decoded, refusal
+from anvil.documents.document_source import BAD_NAME, LINK_PRIVATE, SUBMODULE, PageDecoder, Selection
 from anvil.documents.working_tree import file_time, modified
 from anvil.errors import SourceError
 from anvil.formats.characters import is_plain_name, plain_name
@@ -41,6 +41,7 @@ class _Tree:
         self._committed = None if self._revision is None else repository.tree(self._revision, self.root_path)
         self._options = options
         self._selection = Selection(options)
+        self._decoder = PageDecoder(options, self.root_path, self._included)
         self._lock = RLock()
         self._refused: dict[str, str | None] = {}
         """Blob id -> why it is no document; None for one. It is never cleared: a blob does not change."""
@@ -102,17 +103,12 @@ class _Tree:
             is_same = included is not None and all(self._blob(file) == id_ for file, id_ in included.items())
         if indexed_blob == blob and is_same:
             return document_source.identity(blob, of_includes)
-        return document_source.identity(blob, self._page(path, blob, self._git.read_blob(blob)).fingerprint)
-
-    def _page(self, path: str, blob: str, data: bytes) -> Document:
-        look = self._included if self._options.includes else None
-        return document_source.page(path, blob, data, self.root_path, look)
+        page = self._decoder.document(path, blob, self._git.read_blob(blob))
+        return document_source.identity(blob, page.fingerprint)
 
     def _included(self, path: str) -> includes.IncludedFile:
         blob = self._blob(path)
-        data = self._git.read_blob(blob) if blob else b"\0"  # which is no text: then there is none to include
-        fit = refusal(data, includes.MAX_FILE_BYTES) is None
-        return includes.IncludedFile(blob, decoded(data) if fit else None)
+        return self._decoder.included(blob, self._git.read_blob(blob) if blob else b"")
 
     def _blob(self, path: str) -> str:
         """The blob id of a file that may be included, by its path from the repository's root; empty without one."""
@@ -133,10 +129,10 @@ class _Tree:
                 return Skipped(plain_name(path), f"not a document of the {self.name}")
             blob, _ = document_source.parts(identity)
             data = self._git.read_blob(blob)
-            reason = self._refused[blob] = refusal(data, self._options.max_file_bytes)
+            reason = self._refused[blob] = self._decoder.refusal(data)
             if reason is not None:
                 return Skipped(path, reason)
-            return self._page(path, blob, data)
+            return self._decoder.document(path, blob, data)
 
     def last_modified(self, paths: Collection[str], known: KnownTimes, since: str | None) -> dict[str, str]:
         with self._lock:
@@ -167,7 +163,7 @@ class _Tree:
         if entry.kind == "conflict":
             return "a merge conflict; resolve it and stage the result", ""
         if entry.id not in accepted and entry.id not in self._refused:
-            self._refused[entry.id] = refusal(self._git.read_blob(entry.id), self._options.max_file_bytes)
+            self._refused[entry.id] = self._decoder.refusal(self._git.read_blob(entry.id))
         return self._refused.get(entry.id), entry.id
 
     def _followed(self, path: str) -> Entry | str:

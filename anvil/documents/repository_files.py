@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Literal
 
-from anvil.documents.document_source import DocumentSource, decoded, refusal, too_large
+from anvil.documents.document_source import DocumentSource, PageDecoder, too_large
 from anvil.errors import GitError
 from anvil.git.objects import LINK_ABSOLUTE, LINK_NOWHERE, LINK_OUT, blob_id, landing, start_of
 from anvil.git.repository import Repository
@@ -190,6 +190,9 @@ class RepositoryFiles:
         self._is_ignored_whole: bool | None = None  # decided once: the paths of all pages depend on it
         self.reopen()
         self.root = long_path(str(folder if self.git is None else self.git.root))
+        self.root_path = "." if self.git is None else self.git.relative(folder)
+        """The folder from the repository's root, POSIX."""
+        self.decoder = PageDecoder(options, self.root_path, self.included)
         self._included: dict[str, tuple[Signature | None, str]] = {}
         """Path of an included file -> its signature if it can be trusted, and its blob id."""
         self._straight: dict[str, bool] = {}
@@ -294,9 +297,7 @@ class RepositoryFiles:
 
     def included(self, path: str) -> includes.IncludedFile:
         """A file that a page includes, which must be in the repository, with no link on the way."""
-        id_, data = self._read_included(path)
-        fit = id_ and refusal(data, includes.MAX_FILE_BYTES) is None
-        return includes.IncludedFile(id_, decoded(data) if fit else None)
+        return self.decoder.included(*self._read_included(path))
 
     def included_id(self, path: str) -> str:
         """The blob id of a file that a page includes; empty when there is none. It is read only if it changed."""

@@ -22,7 +22,6 @@ from anvil.documents.document_source import (
     LINK_PRIVATE,
     SUBMODULE,
     Selection,
-    refusal,
 )
 from anvil.documents.folder_advice import no_folder
 from anvil.documents.repository_files import (
@@ -104,7 +103,8 @@ class WorkingTree:
         self._root = long_path(folder)
         self._around = RepositoryFiles(self._folder, self._options)
         git = self._around.git
-        self.root_path = "." if git is None else git.relative(self._folder)
+        self.root_path = self._around.root_path
+        self._decoder = self._around.decoder
         self._composes = _PRECOMPOSES and git is not None and git.composes_names
         self._files: dict[str, _CachedFile] = {}
         self._indexed: Mapping[str, str] = {}
@@ -182,7 +182,7 @@ class WorkingTree:
             cached, data = self._look(path, self._real(path))
             if isinstance(data, Skipped) or isinstance(cached.result, Skipped):
                 return Skipped(path, data.reason if isinstance(data, Skipped) else "")
-            page = self._page(path, document_source.parts(cached.result)[0], data)
+            page = self._decoder.document(path, document_source.parts(cached.result)[0], data)
             # Included files can have changed since; the new ones are used.
             result = document_source.identity(page.blob_id, page.fingerprint)
             self._files[path] = cached._replace(result=result, files=includes.files(page.fingerprint) or {})
@@ -352,7 +352,7 @@ class WorkingTree:
             data = Skipped(path, LINK_NOWHERE)
         if isinstance(data, bytes):
             data = self._around.clean(inside, data)
-            if (unfit := refusal(data, self._options.max_file_bytes, self._options.limit_key)) is not None:
+            if (unfit := self._decoder.refusal(data)) is not None:
                 data = Skipped(path, unfit)
         # The stat is from the open file after reading. A change meanwhile has a time stamp that is not trusted.
         state = None
@@ -389,11 +389,7 @@ class WorkingTree:
             files = includes.files(of_includes)
             if files and self._has(files):
                 return of_includes
-        return self._page(path, blob, data).fingerprint if includes.may_include(data) else ""
-
-    def _page(self, path: str, blob: str, data: bytes) -> Document:
-        look = self._around.included if self._options.includes else None
-        return document_source.page(path, blob, data, self.root_path, look)
+        return self._decoder.document(path, blob, data).fingerprint if includes.may_include(data) else ""
 
     def _time_in(self, path: str, committed: _Committed) -> str | None:
         """The time of a file: of the last commit that changed it, unless it was edited since; None without the file."""

@@ -6,6 +6,7 @@ import os
 import re
 import shlex
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,7 @@ from anvil.wording import counted
 if TYPE_CHECKING:
     from anvil.embedding.provider import EmbeddingProvider
     from anvil.git.repository import Repository
+    from anvil.settings.schema import Config
 
 
 @click.group("git", cls=SuggestingGroup, epilog="Example: anvil git install --index docs.anvil.db")
@@ -87,13 +89,17 @@ def merge_driver(base: str, ours: str, theirs: str, path: str) -> int:
     """Write the merged index to OURS; git calls it in the root of the work tree."""
     from anvil.errors import AnvilError
     from anvil.git_drivers import merge
+    from anvil.settings.configuration import load_config
 
     build = f"anvil build --staged --index {shlex.quote(path)} && git add {shlex.quote(path)}"
     try:
         repository = _repository()
         ancestor = Path(base) if os.path.getsize(base) else None
+        config = load_config()[0]
         with output.progress() as progress:
-            report, conflicts = merge.reconcile(ancestor, Path(ours), Path(theirs), repository, _provider, progress)
+            report, conflicts = merge.reconcile(
+                ancestor, Path(ours), Path(theirs), repository, partial(_provider, config), config.source, progress
+            )
     except AnvilError as error:
         output.warn(f"{path} could not be merged: {error} Then run: {build}")
         return ERROR
@@ -147,16 +153,14 @@ def _repository() -> Repository:
     return repository
 
 
-def _provider(meta: Mapping[str, str]) -> EmbeddingProvider:
+def _provider(config: Config, meta: Mapping[str, str]) -> EmbeddingProvider:
     """The provider that made an index. It gets the settings of the configuration if these are for the same provider."""
     from dataclasses import replace
 
     from anvil.embedding.provider import create_cached_provider
-    from anvil.settings.configuration import load_config
     from anvil.settings.schema import EmbeddingSettings
 
-    name = meta["embedding_provider"]
-    settings = load_config()[0].embedding
+    name, settings = meta["embedding_provider"], config.embedding
     if settings.provider != name:
         settings = replace(EmbeddingSettings(), provider=name)
     return create_cached_provider(name, settings)

@@ -9,7 +9,7 @@ from pathlib import Path
 from anvil.build.builder import build
 from anvil.build.report import BuildReport
 from anvil.documents import document_source
-from anvil.documents.document_source import refusal
+from anvil.documents.document_source import PageDecoder
 from anvil.embedding.provider import EmbeddingProvider
 from anvil.git.repository import Repository
 from anvil.index_file import verify
@@ -18,6 +18,7 @@ from anvil.index_file.manifest_keys import OPTIONAL_SETTINGS, SETTINGS, recalled
 from anvil.index_file.reader import Reader
 from anvil.live import site_view
 from anvil.requests import BuildRequest
+from anvil.settings.schema import SourceOptions
 from anvil.values import Document, KnownTimes, Progress, Scan, Skipped, silent
 
 
@@ -27,6 +28,7 @@ def reconcile(
     theirs: Path,
     repository: Repository,
     provider: Callable[[Mapping[str, str]], EmbeddingProvider],
+    options: SourceOptions = SourceOptions(),
     progress: Progress = silent,
 ) -> tuple[BuildReport, tuple[str, ...]]:
     """Write the index of the merged pages to ``ours``. Returns the report, and the pages in conflict, of which the
@@ -36,8 +38,8 @@ def reconcile(
     them, with renames (:meth:`Repository.merge`), from the blob ids in the three indexes and the repository's blobs.
     This needs no commit, and works for a rebase, a cherry-pick and a revert too. Vectors come from both sides.
     ``base`` is None when the index has no common ancestor. If one side changed settings, the merged index has the new
-    ones. ``provider`` gets the manifest with these settings. Raises :class:`AnvilError`. Then the file at ``ours`` is
-    not changed.
+    ones. ``provider`` gets the manifest with these settings. ``options``: how pages are read. Raises
+    :class:`AnvilError`. Then the file at ``ours`` is not changed.
     """
     with contextlib.ExitStack() as opened:
         own = opened.enter_context(transfer.detached(verify.open_checked(ours)))  # detached, since its file is replaced
@@ -47,7 +49,7 @@ def reconcile(
         meta = own.meta()
         if ancestor and all(ancestor.meta()[key] == meta[key] for key in SETTINGS):
             meta = other.meta()
-        source = site_view.view_of(_Merged(repository, entries, (own, other)), own)
+        source = site_view.view_of(_Merged(repository, entries, (own, other), options), own)
         report = build(
             source,
             ours,
@@ -72,8 +74,11 @@ class _Merged:
     problem: str | None = None
     excluded_hashes: frozenset[str] | None = None
 
-    def __init__(self, repository: Repository, entries: Mapping[str, str], sides: Sequence[Reader]) -> None:
+    def __init__(
+        self, repository: Repository, entries: Mapping[str, str], sides: Sequence[Reader], options: SourceOptions
+    ) -> None:
         self._git = repository
+        self._decoder = PageDecoder(options)
         self._entries = entries
         mine, known = _blobs(sides[0]), sides[0].identities()
         self._identities = {path: known[path] if mine.get(path) == blob else blob for path, blob in entries.items()}
@@ -96,10 +101,10 @@ class _Merged:
             del self._identities[path]
             return Skipped(path, "a site generator made it without a file; build the site again")
         data = self._git.read_blob(blob)
-        reason = refusal(data, len(data))
+        reason = self._decoder.refusal(data)
         if reason is not None:
             return Skipped(path, reason)
-        return document_source.page(path, blob, data, "", None)  # with includes, the next check says: stale
+        return self._decoder.document(path, blob, data)  # with includes, the next check says: stale
 
     def last_modified(self, paths: Collection[str], known: KnownTimes, since: str | None) -> dict[str, str]:
         return {path: self._time(path) for path in paths}

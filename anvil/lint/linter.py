@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from anvil.documents import document_source
 from anvil.documents.document_source import DocumentSource
+from anvil.documents.folder_advice import no_page
 from anvil.documents.repository_files import FileTree
 from anvil.errors import ConfigError, GitError
 from anvil.git.repository import Repository
@@ -128,7 +128,7 @@ def lint(
     if len(skipped) > MAX_NAMED_PAGES:
         notes.append(f"{counted(len(skipped) - MAX_NAMED_PAGES, 'further page', 'were')} not examined.")
     if not scan.entries and built is None:
-        notes.append(document_source.no_page("the documentation folder", config.source.include))
+        notes.append(no_page("the documentation folder", config.source.include))
     if site.rules.inner and built is None:
         notes.append(INNER_SITE.format(folder=posixpath.join(files.docs, site.rules.inner)))
     options = config.table(LintOptions)

@@ -79,8 +79,9 @@ def test_every_source_holds_the_same(root: Path) -> None:
     (root / "docs/link.md").symlink_to("b.md")
     (root / "docs/out.md").symlink_to("../src.py")
     (root / "docs/bin.md").write_bytes(b"a\0b")
-    (root / "docs/latin.md").write_bytes(b"caf\xe9")
-    (root / "docs/bom16.md").write_bytes("hi".encode("utf-16"))
+    (root / "docs/latin.md").write_bytes(b"# Menu\n\ncaf\xe9")
+    for name in ("UTF-16", "UTF-32"):
+        (root / f"docs/{name}.md").write_bytes("hi".encode(name))
     write(root / "docs/big.md", "x" * 3000)
     commit(root, "more", at=1_700_000_100)
     options = SourceOptions(max_file_bytes=2000)
@@ -108,11 +109,12 @@ def test_every_source_holds_the_same(root: Path) -> None:
         f"commit {run(root, 'rev-parse', '--short', 'HEAD')}",
     ]
     why = reasons(made[0])
-    assert sorted(why) == ["big.md", "bin.md", "bom16.md", "latin.md"]
+    assert sorted(why) == ["UTF-16.md", "UTF-32.md", "big.md", "bin.md", "latin.md"]
     assert "2,000" in why["big.md"]
     assert "NUL byte at offset 1" in why["bin.md"]
-    assert "0xe9 at offset 3" in why["latin.md"]
-    assert "UTF-16" in why["bom16.md"]
+    assert why["latin.md"] == "not UTF-8: byte 0xe9 in line 3; save it as UTF-8"
+    for name in ("UTF-16", "UTF-32"):
+        assert why[f"{name}.md"] == f"not UTF-8 but {name}, by its byte order mark; save it as UTF-8"
 
 
 def test_a_byte_order_mark_is_taken_off_and_line_ends_are_kept(root: Path, source: Source) -> None:
