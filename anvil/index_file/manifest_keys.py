@@ -49,8 +49,7 @@ def settings(
 ) -> dict[str, str]:
     """The keys of the manifest on which the rows depend. ``configured``: those of :data:`OPTIONAL_SETTINGS`; None means
     not configured."""
-    from anvil.text.chunker import CHUNKER_VERSION  # a check of a file does without
-    from anvil.text.embedding_windows import OVERLAP_TOKENS
+    from anvil.text.chunker import CHUNKER_VERSION, OVERLAP_TOKENS  # a check of a file does without
 
     keys = {
         "format_version": str(FORMAT_VERSION),

@@ -30,7 +30,7 @@ from anvil.search.page_versions import Versions
 from anvil.search.ranking import CANDIDATES, ENOUGH, SCORE_DIGITS, CandidateIndex, Near, Ranked, ScoreParts, Weights
 from anvil.search.result_texts import SectionChooser, SectionSpan
 from anvil.text import query as lexicon
-from anvil.text.embedding_windows import window_header
+from anvil.text.chunker import window_header
 from anvil.values import SEPARATOR, address
 from anvil.wording import closest_paths, full_heading
 from anvil.wording import shown as quoted

@@ -6,10 +6,8 @@ and loses no text.
 
 from __future__ import annotations
 
-import gc
 import re
-from collections.abc import Container, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Container, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from anvil.formats.characters import LINE_END, line_starts
@@ -44,23 +42,6 @@ def parse(text: str, options: Chunking = DEFAULTS) -> ParsedPage:
     anchors the headings get. A heading is a top-level heading of CommonMark: not one in a quote, list item, fence,
     indented code or HTML block. Between blank lines inside ``<details>`` there are headings, as on GitHub.
     """
-    with paused(len(text)):
-        return _parsed(text, options)
-
-
-def leading_title(text: str) -> str | None:
-    """The title of a page without front matter, if it begins with it; None where only :func:`parse` can tell."""
-    heading = _FIRST_HEADING.match(text)
-    title = _name(heading[1], False, ())[0] if heading else ""
-    return title if title and title != UNTITLED else None
-
-
-def may_have_h1(text: str) -> bool:
-    """Whether a page without front matter may have a heading of level 1; only :func:`parse` can tell that it has."""
-    return _H1_SIGN.search(text) is not None
-
-
-def _parsed(text: str, options: Chunking) -> ParsedPage:
     from anvil.text.markdown_blocks import block_structure  # importing mistletoe takes 0.15 s: only when a page changed
 
     text = text.removeprefix(BOM)  # before front matter, which must be the first thing in a file
@@ -80,6 +61,18 @@ def _parsed(text: str, options: Chunking) -> ParsedPage:
         blocks=_blocks(structure, lines),
         tasks=_tasks(structure, lines, sections),
     )
+
+
+def leading_title(text: str) -> str | None:
+    """The title of a page without front matter, if it begins with it; None where only :func:`parse` can tell."""
+    heading = _FIRST_HEADING.match(text)
+    title = _name(heading[1], False, ())[0] if heading else ""
+    return title if title and title != UNTITLED else None
+
+
+def may_have_h1(text: str) -> bool:
+    """Whether a page without front matter may have a heading of level 1; only :func:`parse` can tell that it has."""
+    return _H1_SIGN.search(text) is not None
 
 
 class _Lines(NamedTuple):
@@ -181,23 +174,3 @@ def _tasks(structure: BlockStructure, lines: _Lines, sections: Sequence[Section]
         text = plain(lines.slice(line, rows).partition("]")[2], structure.labels) if mark else ""
         tasks.append(Task(line - 1 + lines.first, text, mark, sections[index].heading_path, group))
     return tuple(tasks)
-
-
-# Parsing makes millions of small objects and no circles of them. While it runs, the collector finds nothing, and its
-# passes over them take a tenth to a third more time (pages of benchmarks/hostile.py, with and without it).
-MIN_CHARACTERS = 50_000
-"""Characters of a text from which on the collector pauses. Shorter ones are parsed before it runs."""
-
-
-@contextmanager
-def paused(size: int) -> Iterator[None]:
-    """No garbage collection within the ``with`` block if ``size`` is at least :data:`MIN_CHARACTERS`. It goes on when
-    the first of several threads leaves such a block: the others take longer then, and nothing else."""
-    if size < MIN_CHARACTERS or not gc.isenabled():
-        yield
-        return
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import time
 from collections.abc import Callable
 
@@ -65,23 +64,3 @@ def test_the_same_heading_thousands_of_times_is_found_in_its_page_in_little_time
     assert seconds(lambda: rendered_sections.with_anchors(page_, headings)) < 2  # difflib: a minute
     sections = rendered_sections.with_anchors(page_, headings).sections
     assert [section.anchor for section in sections] == [f"a{number}" for number in range(5_000)]
-
-
-def test_the_garbage_collector_pauses_for_a_large_page_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    running: list[bool] = []
-
-    def no_front_matter(text: str) -> tuple[dict[str, object], int]:
-        running.append(gc.isenabled())
-        return {}, 0
-
-    monkeypatch.setattr("anvil.text.front_matter.split", no_front_matter)
-    parse("# a\n")
-    parse("# a\n" * 20_000)
-    assert running == [True, False]
-    assert gc.isenabled()
-    gc.disable()
-    try:
-        parse("# a\n" * 20_000)
-        assert not gc.isenabled()  # as it was
-    finally:
-        gc.enable()

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anvil.text.embedding_windows import cut_windows, window_header, window_text
+from anvil.text.chunker import cut_windows, window_header, window_text
 from tests.text.test_markdown_sections import any_text
 
 
