@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from anvil._version import __version__
 from anvil.errors import AnvilError, GitError, SourceError
+from anvil.formats.characters import script_names
 from anvil.values import OPAQUE, OPTIONAL, SEVERAL
 from anvil.wording import counted, first_of
 
@@ -212,9 +213,7 @@ def _scripts(meta: Mapping[str, str], provider: EmbeddingProvider) -> str | None
         return None
     if scripts is None:
         return None
-    from anvil.text import query as lexicon
-
-    return lexicon.script_names(scripts)
+    return script_names(scripts)
 
 
 def of_repository(path: Path) -> GitStatus | None:

@@ -14,6 +14,7 @@ from functools import cached_property
 from anvil.documents import document_source
 from anvil.documents.document_source import DocumentSource
 from anvil.embedding.provider import Embedded, EmbeddingProvider, Executor, LocalExecutor
+from anvil.formats.characters import readable
 from anvil.index_file import manifest_keys
 from anvil.index_file.manifest_keys import OPTIONAL_SETTINGS, SETTINGS, recalled_site
 from anvil.index_file.reader import Reader
@@ -23,7 +24,6 @@ from anvil.settings.schema import Chunking, SiteOptions
 from anvil.text import chunker, generator_urls
 from anvil.text.chunker import OVERLAP_TOKENS, cut_windows, window_header
 from anvil.text.includes import source_line
-from anvil.text.query import readable
 from anvil.values import Changes, Chunk, ParsedPage, Progress, Scan, Skipped, Window, silent
 from anvil.wording import full_heading
 

@@ -16,9 +16,9 @@ from anvil._version import __version__
 from anvil.doctor.examined_project import ExaminedProject, Finding
 from anvil.embedding.local import runtime
 from anvil.errors import ModelError, ProviderError
+from anvil.formats.characters import script_names
 from anvil.settings.schema import EmbeddingSettings
 from anvil.system import installation
-from anvil.text import query
 from anvil.wording import listed
 
 if TYPE_CHECKING:
@@ -209,7 +209,7 @@ def _local(settings: EmbeddingSettings) -> Finding:
     except ModelError as error:
         return Finding("wrong", str(error), _restore() if bundled else None)
     files = "its files are complete, and it" if bundled else "it"
-    reads = f" It reads {query.script_names(scripts)} script; questions in others are answered by words alone."
+    reads = f" It reads {script_names(scripts)} script; questions in others are answered by words alone."
     return Finding("ok", f"{directory.name}: {files} gives vectors of {provider.dimensions} dimensions.{reads}")
 
 

@@ -22,12 +22,11 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from anvil.embedding.passages import PassageScorer, Tokens, has_scorer
 from anvil.embedding.provider import BUNDLED_MODEL, Embedded, Vector
 from anvil.errors import ConfigError, ModelError
-from anvil.formats.characters import encodable
+from anvil.formats.characters import encodable, known_scripts
 from anvil.formats.data_formats import json_object
 from anvil.settings.configuration import merged
 from anvil.settings.schema import EmbeddingSettings, one_of, within
 from anvil.system import safe_files
-from anvil.text.query import known_scripts
 
 if TYPE_CHECKING:
     import numpy as np

@@ -71,7 +71,7 @@ class EmbeddingProvider(Protocol):
 
     @property
     def scripts(self) -> frozenset[str] | None:
-        """The scripts that the model reads, named as in :mod:`anvil.text.query`; None: nobody knows."""
+        """The scripts that the model reads, named as by :func:`anvil.formats.characters.script`; None: nobody knows."""
         return None
 
     @property

@@ -1,4 +1,5 @@
-"""Characters of texts: which encodings are read, which characters end a line, and which could do harm in a terminal.
+"""Characters of texts: which encodings are read, which characters end a line, which could do harm in a terminal, and
+which scripts they are of.
 
 Control characters of a document could change a terminal's title, hide text or forge a line of a log.
 """
@@ -7,7 +8,10 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Callable
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable
+from functools import lru_cache
 from itertools import accumulate
 
 from anvil.formats.patterns import lazy_pattern
@@ -140,3 +144,65 @@ def line_starts(text: str) -> list[int]:
 def encodable(text: str) -> str:
     """A text with U+FFFD for lone surrogates, which UTF-8 cannot encode. Its length stays, so spans are right."""
     return text if text.isascii() else _LONE_SURROGATE.sub("\ufffd", text)
+
+
+# --- scripts: those without spaces between words, and which of them a model's vocabulary has words of ------------
+# The name of a letter in Unicode begins with that of its script (LATIN SMALL LETTER A, CJK UNIFIED ...).
+
+UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af"
+"""Ranges of Chinese, Japanese and Korean characters, for a character class. They have no spaces between words, so they
+are searched by characters and pairs of them (:func:`anvil.text.query.pairs`). ``words.js`` of the search page has the
+same ranges."""
+MIN_PIECES = 100
+"""Pieces of two letters and more of one script, from which on a vocabulary has words of it. The bundled model's has
+27,586 Latin ones, 8 Cyrillic ones, and of Chinese, Japanese and Korean single characters only."""
+MIN_UNREAD = 0.25
+"""Share of a question's letters in scripts that the model does not read, from which on words alone decide. A sentence
+in Chinese has a few long Latin names, and each of its own characters says as much as several letters."""
+
+
+def script(letter: str) -> str:
+    """The script of a letter, as in ``LATIN``."""
+    return "LATIN" if letter.isascii() else unicodedata.name(letter, "").partition(" ")[0]
+
+
+def known_scripts(pieces: Iterable[str]) -> frozenset[str]:
+    """The scripts that a vocabulary has words of, from its pieces of text."""
+    counts: Counter[str] = Counter()
+    for piece in pieces:
+        letters = [character for character in piece if character.isalpha()]
+        if len(letters) > 1:
+            counts[script(letters[0])] += 1
+    return frozenset(name for name, count in counts.items() if count >= MIN_PIECES)
+
+
+def is_unread(text: str, known: Collection[str] | None) -> bool:
+    """Whether a question is in scripts other than the ``known`` ones of a model (None: nobody can say)."""
+    if known is None or text.isascii():
+        return False
+    letters = [character for character in text if character.isalpha()]
+    unread = sum(script(letter) not in known for letter in letters)
+    return unread > 0 and unread >= MIN_UNREAD * len(letters)
+
+
+def readable(text: str, known: frozenset[str] | None) -> str:
+    """A text for a model that reads the ``known`` scripts: of one that :func:`is_unread`, each character of another
+    script, and its punctuation, is a space. So places in one are places in the other."""
+    return text.translate(_spaces_for_unread(known)) if known is not None and is_unread(text, known) else text
+
+
+@lru_cache(8)
+def _spaces_for_unread(known: frozenset[str]) -> dict[int, int]:
+    """What :meth:`str.translate` puts in place of each character, filled as texts have them."""
+
+    class Characters(dict[int, int]):
+        def __missing__(self, code: int) -> int:
+            self[code] = code if code < 128 or script(chr(code)) in known else ord(" ")
+            return self[code]
+
+    return Characters()
+
+
+def script_names(scripts: Collection[str]) -> str:
+    """Scripts for people: ``Cyrillic, Latin``; ``CJK``, the Chinese characters, stays as it is."""
+    return ", ".join(sorted(name if name == "CJK" else name.capitalize() for name in scripts))

@@ -9,9 +9,10 @@ from functools import lru_cache
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from anvil.formats.characters import UNSPACED
 from anvil.formats.patterns import lazy_pattern
 from anvil.text import query as lexicon
-from anvil.text.query import CJK, STOP, beginning, bounded, pairs
+from anvil.text.query import STOP, beginning, bounded, pairs
 
 if TYPE_CHECKING:
     from anvil.embedding.provider import EmbeddingProvider
@@ -21,9 +22,9 @@ MAX_WORD_CHARACTERS = 100
 """Characters of the longest word that is cached."""
 Spot = tuple[int, str]
 """Where a word begins in a text, and its stem."""
-_WORD = lazy_pattern(rf"[^\W{CJK}]+|[{CJK}]+")
+_WORD = lazy_pattern(rf"[^\W{UNSPACED}]+|[{UNSPACED}]+")
 _ASCII_WORD = re.compile("[A-Za-z0-9_]+")  # the same for ASCII, twice as fast
-_UNSPACED = lazy_pattern(f"[{CJK}]")
+_UNSPACED = lazy_pattern(f"[{UNSPACED}]")
 _ENDING = re.compile(r"(?:ations?|ing|ies|ied|ed|es|s|e|y)$")
 
 

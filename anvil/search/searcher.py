@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from anvil.embedding.passages import HeadedText
 from anvil.embedding.provider import EmbeddingProvider, explain_mismatch
 from anvil.errors import AnvilError, ConfigError
-from anvil.formats import patterns
+from anvil.formats import characters, patterns
 from anvil.index_file.reader import IndexReader
 from anvil.index_file.table_rows import CHUNK_BITS, SectionPlace, StoredChunk, speaks, vector_rows
 from anvil.requests import SearchRequest
@@ -146,7 +146,7 @@ def embed_query(query: str, provider: EmbeddingProvider) -> QueryVector:
         vector = provider.embed_query(text)
         if text.isascii():  # which scripts a model reads takes a look at its whole vocabulary
             return QueryVector(vector)
-        return QueryVector(vector, unread=lexicon.is_unread(text, provider.scripts))
+        return QueryVector(vector, unread=characters.is_unread(text, provider.scripts))
     except AnvilError as error:
         return QueryVector(None, error)
 
@@ -161,7 +161,7 @@ def compared(
             raise question.error
         return None, f"Semantic search is off: {question.error}"
     if question.unread:
-        scripts = lexicon.script_names(provider.scripts or ())
+        scripts = characters.script_names(provider.scripts or ())
         return None if mode == "hybrid" else question.vector, UNREAD.format(scripts, UNREAD_SO[mode])
     return question.vector, None
 

@@ -16,6 +16,7 @@ from typing import Any
 from urllib.parse import quote
 
 from anvil.errors import ConfigError
+from anvil.formats import characters
 from anvil.index_file import connection, table_rows, verify
 from anvil.index_file.reader import Reader
 from anvil.requests import MAX_RESULTS, SearchRequest
@@ -31,7 +32,7 @@ FILES = (PAGE, "search-box.js", "ranking.js", "index-file.js", "words.js", "exce
 """The files of the package that are copied."""
 RULES = {
     "STOP": sorted(query.STOP),
-    "MIN_UNREAD": query.MIN_UNREAD,
+    "MIN_UNREAD": characters.MIN_UNREAD,
     "PART_WEIGHT": query.PART_WEIGHT,
     "PHRASE_WEIGHT": query.PHRASE_WEIGHT,
     "MAX_WORDS": query.MAX_WORDS,

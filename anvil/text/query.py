@@ -1,4 +1,4 @@
-"""Query parsing, words as tokens, the derived terms of a text for the keyword index, and the scripts of a question.
+"""Query parsing, words as tokens, and the derived terms of a text for the keyword index.
 
 SQLite's tokenizer folds case and diacritics and stems English. It does not split ``camelCase``, it reads a run of
 Chinese, Japanese or Korean as one word, and it stems no Greek or Cyrillic. So derived terms, parts of compounds, pairs
@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import islice
 
+from anvil.formats.characters import UNSPACED, is_unread
 from anvil.formats.patterns import lazy_pattern
 
 STOP = frozenset(
@@ -43,14 +43,12 @@ BEGINNING_LETTERS = 5
 find about as much as with a stemmer (McNamee, Nicholas and Mayfield 2009, "Addressing morphological variation in
 alphabetic languages")."""
 
-CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af"
-"""Ranges of Chinese, Japanese and Korean characters, for a character class."""
 _WORD = lazy_pattern(r"[^\W_]+(?:[\u0300-\u0331]+[^\W_]*)*")  # combining marks belong to their letter
 _ASCII_WORD = lazy_pattern(r"[A-Za-z0-9]+")  # the same for ASCII, twice as fast
 _BEYOND_ASCII = lazy_pattern(r"[^\x00-\x7f]+")
 _FOLDED = lazy_pattern(r"[^\W\x00-\x7f]|[\u0300-\u0331]")
 """A letter, number or mark outside ASCII. The tokenizer folds these, so a search by ASCII prefix would miss them."""
-_RUN = lazy_pattern(f"[{CJK}]+")
+_RUN = lazy_pattern(f"[{UNSPACED}]+")
 _GREEK = lazy_pattern("[\u0370-\u03ff\u1f00-\u1fff]")
 _INFLECTED = lazy_pattern("[\u0370-\u03ff\u1f00-\u1fff\u0400-\u052f]+")
 _CAMEL = lazy_pattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
@@ -59,13 +57,6 @@ _QUALIFIED = lazy_pattern(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+)(?:\(\))?")
 _CODE_NAME = lazy_pattern(r"(?:^|[^A-Za-z])([A-Za-z]+)\(\)|`([A-Za-z]+)`")
 _ENDING = lazy_pattern(r"\.\w+$")
 _AROUND = "`'\",;:!?()[]{}<>*."
-
-MIN_PIECES = 100
-"""Pieces of two letters and more of one script, from which on a vocabulary has words of it. The bundled model's has
-27,586 Latin ones, 8 Cyrillic ones, and of Chinese, Japanese and Korean single characters only."""
-MIN_UNREAD = 0.25
-"""Share of a question's letters in scripts that the model does not read, from which on words alone decide. A sentence
-in Chinese has a few long Latin names, and each of its own characters says as much as several letters."""
 
 Stem = Callable[[str], Sequence[str]]
 """A word -> its tokens in the keyword index."""
@@ -229,57 +220,6 @@ def literal(text: str) -> str:
 def any_of(texts: Iterable[str]) -> str:
     """An FTS5 expression that matches any of these words and phrases."""
     return " OR ".join(map(literal, texts))
-
-
-# --- scripts, such as Latin, Cyrillic or Hangul: which of them a model's vocabulary has words of -------------------
-# The name of a letter in Unicode begins with that of its script (LATIN SMALL LETTER A, CJK UNIFIED ...).
-
-
-def script(letter: str) -> str:
-    """The script of a letter, as in ``LATIN``."""
-    return "LATIN" if letter.isascii() else unicodedata.name(letter, "").partition(" ")[0]
-
-
-def known_scripts(pieces: Iterable[str]) -> frozenset[str]:
-    """The scripts that a vocabulary has words of, from its pieces of text."""
-    counts: Counter[str] = Counter()
-    for piece in pieces:
-        letters = [character for character in piece if character.isalpha()]
-        if len(letters) > 1:
-            counts[script(letters[0])] += 1
-    return frozenset(name for name, count in counts.items() if count >= MIN_PIECES)
-
-
-def is_unread(text: str, known: Collection[str] | None) -> bool:
-    """Whether a question is in scripts other than the ``known`` ones of a model (None: nobody can say)."""
-    if known is None or text.isascii():
-        return False
-    letters = [character for character in text if character.isalpha()]
-    unread = sum(script(letter) not in known for letter in letters)
-    return unread > 0 and unread >= MIN_UNREAD * len(letters)
-
-
-def readable(text: str, known: frozenset[str] | None) -> str:
-    """A text for a model that reads the ``known`` scripts: of one that :func:`is_unread`, each character of another
-    script, and its punctuation, is a space. So places in one are places in the other."""
-    return text.translate(_spaces_for_unread(known)) if known is not None and is_unread(text, known) else text
-
-
-@lru_cache(8)
-def _spaces_for_unread(known: frozenset[str]) -> dict[int, int]:
-    """What :meth:`str.translate` puts in place of each character, filled as texts have them."""
-
-    class Characters(dict[int, int]):
-        def __missing__(self, code: int) -> int:
-            self[code] = code if code < 128 or script(chr(code)) in known else ord(" ")
-            return self[code]
-
-    return Characters()
-
-
-def script_names(scripts: Collection[str]) -> str:
-    """Scripts for people: ``Cyrillic, Latin``; ``CJK``, the Chinese characters, stays as it is."""
-    return ", ".join(sorted(name if name == "CJK" else name.capitalize() for name in scripts))
 
 
 class Stemmer:

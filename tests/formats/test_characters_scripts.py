@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from anvil.text.query import is_unread, known_scripts, readable, script, script_names
+from anvil.formats.characters import is_unread, known_scripts, readable, script, script_names
 
 
 def test_a_script_is_known_by_pieces_of_several_letters() -> None:
