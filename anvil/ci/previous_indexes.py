@@ -83,7 +83,7 @@ def index_folder(opened: Anvil, shard: str | None) -> str:
 
 def index_key(opened: Anvil, shard: str | None) -> str:
     """The prefix of cache keys. It depends on format and model, since other indexes cannot be reused."""
-    from anvil.index_file.connection import FORMAT_VERSION
+    from anvil.index_file.table_rows import FORMAT_VERSION
 
     return f"anvil-{FORMAT_VERSION}-{opened.provider.digest[:12]}-{_place(opened, shard)}-"
 

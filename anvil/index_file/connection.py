@@ -20,14 +20,13 @@ from typing import NamedTuple
 import apsw
 
 from anvil.errors import AnvilError, ArtifactMissing, ArtifactRejected, BuildError, IndexBusy
-from anvil.index_file.table_rows import VECTOR_COLUMN
+from anvil.index_file.table_rows import FORMAT_VERSION, VECTOR_COLUMN
 from anvil.settings.schema import INDEX_FOLDER, INDEX_NAME, SITE_INDEX
 
 MAGIC = b"SQLite format 3\0"
 APPLICATION_ID = 0x414E564C  # "ANVL"
 MAX_INTEGER = 1 << 53
 """JSON readers round larger numbers, and no count is as large."""
-FORMAT_VERSION = 4
 # The two layouts were chosen by the bytes of real indexes: the small one saves them a tenth to a fifth.
 
 

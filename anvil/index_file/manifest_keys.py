@@ -17,7 +17,7 @@ from anvil.documents.document_source import DocumentSource
 from anvil.errors import ConfigError
 from anvil.formats.data_formats import canonical, strict_json
 from anvil.formats.patterns import OBJECT_ID, SHA256, bounded, lazy_pattern
-from anvil.index_file.connection import FORMAT_VERSION
+from anvil.index_file.table_rows import FORMAT_VERSION
 from anvil.settings.schema import Chunking, ChunkingOptions, Config, FixedChunks, SearchOptions, SiteOptions
 
 if TYPE_CHECKING:

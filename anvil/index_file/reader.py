@@ -18,37 +18,29 @@ import apsw
 from anvil.documents import document_source
 from anvil.index_file import table_rows
 from anvil.index_file.table_rows import (
+    DOCUMENT_COLUMNS,
+    SECTION_COLUMNS,
+    STORED_CHUNKS,
     SearchedText,
     SectionPlace,
     StoredChunk,
     StoredDocument,
     VectorRows,
-    edition,
-    listed_headings,
-    section_titles,
-    section_url,
+    stored_chunk,
+    stored_document,
+    stored_section,
 )
 from anvil.text import visible_text
+from anvil.text.headings import listed_headings, section_titles
 from anvil.text.page_links import LinkablePage, PageText
 from anvil.text.query import path_words
-from anvil.values import ChunkMetadata, PageChunk, Section
+from anvil.values import PageChunk, Section
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
     from typing_extensions import Self
 
-
-_DOCUMENT = "id, library, file_path, title, blob_id, size, last_modified, url, nav_path, metadata"
-# The anchor is that of the section in which the chunk begins: the index has sections and chunks apart, because one can
-# have several of the other.
-_CHUNK = """
-    SELECT c.id, c.document_id, c.ordinal, c.title, c.content, c.start, d.file_path, c.heading_path,
-           c.heading_level, d.last_modified, c.char_count, c.start_line, c.end_line, d.url,
-           (SELECT anchor FROM sections s WHERE s.document_id = c.document_id AND s.start <= c.start
-            ORDER BY ordinal DESC LIMIT 1), d.metadata
-    FROM chunks c JOIN documents d ON d.id = c.document_id
-"""
 
 _SECTIONS_IN = """
     SELECT span.key, s.heading_path, s.heading_level, s.anchor, s.start, s."end", s.start_line, s.end_line
@@ -58,23 +50,6 @@ _SECTIONS_IN = """
     ORDER BY span.key, s.ordinal
 """
 """The sections in spans (document id, start, end). The starts of a page's sections ascend."""
-
-
-def _section(row: Sequence[Any], title: str) -> Section:
-    ordinal, path, level, anchor, start, end, first, last = row
-    return Section(ordinal, path, level, title, anchor, start, end, first or None, last or None)
-
-
-def _document(row: Sequence[Any]) -> StoredDocument:
-    return StoredDocument(*row[:-1], json.loads(row[-1]))  # type: ignore[call-arg]
-
-
-def _chunk(row: Sequence[Any]) -> StoredChunk:
-    id_, document, ordinal, title, content, start, path, heading, level, modified, chars, first, last, *rest = row
-    url, anchor, metadata = rest
-    lines = first or None, last or None
-    place = path, heading, level, modified, chars, *lines, section_url(url, anchor), *edition(json.loads(metadata))
-    return StoredChunk(id_, document, ordinal, title, content, start, ChunkMetadata(*place))
 
 
 MAX_ROW = (1 << 63) - 1
@@ -195,11 +170,11 @@ class Reader:
     def documents(self, prefix: str = "") -> Iterator[StoredDocument]:
         """Documents sorted by path; ``prefix`` is a folder without trailing slash."""
         rows = self.connection.execute(
-            f"SELECT {_DOCUMENT} FROM documents WHERE ?1 = '' OR file_path = ?1 "
+            f"SELECT {DOCUMENT_COLUMNS} FROM documents WHERE ?1 = '' OR file_path = ?1 "
             "OR substr(file_path, 1, length(?1) + 1) = ?1 || '/' ORDER BY file_path",
             (prefix,),
         )
-        yield from map(_document, rows)
+        yield from map(stored_document, rows)
 
     def paths(self) -> Iterator[tuple[int, str]]:
         """(document id, path) of all documents, in any order."""
@@ -216,8 +191,8 @@ class Reader:
         )
 
     def document(self, file_path: str) -> StoredDocument | None:
-        row = self.connection.execute(f"SELECT {_DOCUMENT} FROM documents WHERE file_path = ?", (file_path,)).get
-        return _document(row) if row else None
+        row = self.connection.execute(f"SELECT {DOCUMENT_COLUMNS} FROM documents WHERE file_path = ?", (file_path,)).get
+        return stored_document(row) if row else None
 
     def page_chunks(self, document_id: int) -> tuple[PageChunk, ...]:
         """A document's chunks in order, with the text that readers do not see."""
@@ -240,13 +215,11 @@ class Reader:
     def sections(self, document_id: int) -> tuple[Section, ...]:
         # Texts of headings are not stored: a breadcrumb has them, see section_titles().
         rows = self.connection.execute(
-            'SELECT ordinal, heading_path, heading_level, anchor, start, "end", start_line, end_line '
-            "FROM sections WHERE document_id = ? ORDER BY ordinal",
-            (document_id,),
+            f"SELECT {SECTION_COLUMNS} FROM sections WHERE document_id = ? ORDER BY ordinal", (document_id,)
         ).fetchall()
         paths: list[Any] = [(row[1], row[2]) for row in rows]
         titles = section_titles(paths)
-        return tuple(_section(row, title) for row, title in zip(rows, titles, strict=True))
+        return tuple(stored_section(row, title) for row, title in zip(rows, titles, strict=True))
 
     def sections_in(self, spans: Iterable[tuple[int, int, int]]) -> list[tuple[SectionPlace, ...]]:
         """For each span (document id, start, end) of a page's text: the sections that overlap it, in order."""
@@ -382,9 +355,9 @@ class Reader:
     def chunks(self, rows: Iterable[int]) -> dict[int, StoredChunk]:
         """Row id -> chunk; its content is masked, see :mod:`anvil.text.visible_text`."""
         chunk_rows = self.connection.execute(
-            f"{_CHUNK} WHERE c.id IN (SELECT value FROM json_each(?))", (_json_list(rows),)
+            f"{STORED_CHUNKS} WHERE c.id IN (SELECT value FROM json_each(?))", (_json_list(rows),)
         )
-        return {chunk.row: chunk for chunk in map(_chunk, chunk_rows)}
+        return {chunk.row: chunk for chunk in map(stored_chunk, chunk_rows)}
 
     # Apart from chunks(), because a search shows only what readers see. An export to Milvus stores this, too.
     def hidden(self, rows: Iterable[int]) -> dict[int, str]:

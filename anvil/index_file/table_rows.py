@@ -1,4 +1,4 @@
-"""Rows of the tables: their ids, made from paths and headings, and documents, chunks and sections as values.
+"""Rows of the tables: their ids, made from paths and headings, and their columns, as they are written and read.
 
 A document's id is a slot: a hash of its library and path. A chunk's id is its document's id followed by a slot for its
 breadcrumb. A window's id is its chunk's id followed by its number. So the rows of a page are neighbours, and an edit
@@ -11,15 +11,18 @@ slots are as near each other as they can be: the first bits of a hash, and more 
 from __future__ import annotations
 
 import hashlib
-import re
-from collections import Counter
+import json
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from anvil.errors import BuildError
 from anvil.formats.characters import line_ends
-from anvil.values import SEPARATOR, ChunkMetadata
+from anvil.formats.data_formats import canonical
+from anvil.text import visible_text
+from anvil.text.query import derived_terms
+from anvil.values import Chunk, ChunkMetadata, Document, Section
 
 if TYPE_CHECKING:
     import numpy as np
@@ -121,6 +124,80 @@ def window_key(text: str) -> bytes:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:10]
 
 
+# --- the columns of rows, as they are written, read and digested; schema.sql defines them -------------------------
+
+FORMAT_VERSION = 4
+"""Increased for a change that older versions cannot read. Then indexes are built again."""
+# Without names of columns: the tables are those of schema.sql, which the check compares word for word.
+INSERT = {
+    table: f"INSERT INTO {table} VALUES ({', '.join('?' * columns)})"
+    for table, columns in (("documents", 14), ("sections", 9), ("chunks", 15), ("windows", 4))
+}
+"""Table -> the statement that adds a row."""
+SECTION_COLUMNS = 'ordinal, heading_path, heading_level, anchor, start, "end", start_line, end_line'
+DIGESTED = {
+    "documents": "library, file_path, title, file_type, blob_id, fingerprint, content_hash, size, url, nav_path, "
+    "metadata",
+    "sections": SECTION_COLUMNS,
+    "chunks": "ordinal, chunk_id, heading_path, heading_level, start, start_line, end_line, page, char_count, title, "
+    "terms, content, hidden",
+    "windows": 'id, start, "end", key',
+}
+"""Table -> the columns that a digest or checksum covers. Another order would change every digest."""
+
+
+def document_values(
+    id_: int, library: str, document: Document, title: str, metadata: Mapping[str, Any]
+) -> tuple[Any, ...]:
+    """The row of a document whose digest is not known yet."""
+    return (
+        id_,
+        library,
+        document.path,
+        title,
+        PurePosixPath(document.path).suffix[1:].lower(),
+        document.blob_id,
+        document.fingerprint,
+        hashlib.sha256(document.text.encode("utf-8", "surrogatepass")).digest(),
+        document.size,
+        document.last_modified,
+        document.url,
+        document.nav_path,
+        canonical(metadata),
+        b"",
+    )
+
+
+def section_values(document: int, section: Section) -> tuple[Any, ...]:
+    """The row of a section."""
+    ordinal, path, level, _, anchor, start, end, first, last = section
+    return document, ordinal, path, level, anchor, start, end, first or 0, last or 0
+
+
+def chunk_values(
+    row: int, key: bytes, document: int, title: str, chunk: Chunk, page: int = 0, front: str = ""
+) -> tuple[Any, ...]:
+    """The row of a chunk. ``page``: its page in a paged document. ``front``: more text that finds it."""
+    content = chunk.content if chunk.masked is None else chunk.masked
+    return (
+        row,
+        key,
+        document,
+        chunk.ordinal,
+        chunk.heading_path,
+        chunk.heading_level,
+        chunk.start,
+        chunk.start_line or 0,  # of a text that stands in no file
+        chunk.end_line or 0,
+        page,
+        len(chunk.content),
+        title,
+        f"{front} {derived_terms(f'{content} {front}')}".strip() if front else derived_terms(content),
+        content,
+        visible_text.taken(chunk.content, content),
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class StoredDocument:
     """A row of ``documents``."""
@@ -135,6 +212,9 @@ class StoredDocument:
     url: str | None
     nav_path: str | None
     metadata: dict[str, Any]
+
+
+DOCUMENT_COLUMNS = ", ".join(StoredDocument.__dataclass_fields__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,36 +294,32 @@ def speaks(own: str, language: str) -> bool:
     return own == language or own.startswith(f"{language}-")
 
 
-def section_titles(paths: Sequence[tuple[str, int]]) -> list[str]:
-    """The texts of headings, from (breadcrumb, level) of a page's sections in order.
-
-    A breadcrumb is that of the parent, a separator and the text. The parser adds a number in brackets to a breadcrumb
-    that the page has already, so such a number is not part of the text.
-    """
-    earlier: set[str] = set()
-    above: list[tuple[str, int]] = []
-    titles = []
-    for path, level in paths:
-        while above and above[-1][1] >= level:
-            above.pop()
-        parent = next((outer for outer, _ in reversed(above) if path.startswith(outer + SEPARATOR)), None)
-        numbered = _NUMBERED.fullmatch(path)
-        plain = numbered[1] if numbered and numbered[1] in earlier else path  # "Step [2]" may be a heading's own text
-        titles.append(plain[len(parent) + len(SEPARATOR) :] if parent is not None else plain)
-        earlier.add(path)
-        above.append((path, level))
-    return titles
+# The anchor is that of the section in which the chunk begins: the index has sections and chunks apart, because one can
+# have several of the other.
+STORED_CHUNKS = """
+    SELECT c.id, c.document_id, c.ordinal, c.title, c.content, c.start, d.file_path, c.heading_path,
+           c.heading_level, d.last_modified, c.char_count, c.start_line, c.end_line, d.url,
+           (SELECT anchor FROM sections s WHERE s.document_id = c.document_id AND s.start <= c.start
+            ORDER BY ordinal DESC LIMIT 1), d.metadata
+    FROM chunks c JOIN documents d ON d.id = c.document_id
+"""
 
 
-def listed_headings(paths: Sequence[tuple[str, int]]) -> tuple[str, ...]:
-    """The headings of a page list, from (breadcrumb, level) of its h1 and h2 in order: the text, or the breadcrumb
-    where several have that text."""
-    titles = section_titles(paths)
-    uses = Counter(titles)  # a heading is named by its text, or where that is not enough, by its breadcrumb
-    return tuple(title if uses[title] == 1 else path for title, (path, _) in zip(titles, paths, strict=True))
+def stored_section(row: Sequence[Any], title: str) -> Section:
+    ordinal, path, level, anchor, start, end, first, last = row
+    return Section(ordinal, path, level, title, anchor, start, end, first or None, last or None)
 
 
-_NUMBERED = re.compile(r"(.*) \[\d+\]", re.DOTALL)
+def stored_document(row: Sequence[Any]) -> StoredDocument:
+    return StoredDocument(*row[:-1], json.loads(row[-1]))  # type: ignore[call-arg]
+
+
+def stored_chunk(row: Sequence[Any]) -> StoredChunk:
+    id_, document, ordinal, title, content, start, path, heading, level, modified, chars, first, last, *rest = row
+    url, anchor, metadata = rest
+    lines = first or None, last or None
+    place = path, heading, level, modified, chars, *lines, section_url(url, anchor), *edition(json.loads(metadata))
+    return StoredChunk(id_, document, ordinal, title, content, start, ChunkMetadata(*place))
 
 
 # --- vectors ---------------------------------------------------------------------------------------------

@@ -173,12 +173,12 @@ def _check(reader: Reader, path: Path, written: bool = False) -> None:
             raise OlderIndex(f"{path} is an index of the older Anvil, which is not read.", "'anvil build' replaces it.")
         raise ArtifactRejected(f"{path} is a SQLite file, but not an Anvil index. {connections.NAME_ANOTHER}")
     version = handle.pragma("user_version")
-    if version > connections.FORMAT_VERSION:
+    if version > table_rows.FORMAT_VERSION:
         raise FormatTooNew(
-            f"{path} has format {version}; this Anvil reads up to {connections.FORMAT_VERSION}. "
+            f"{path} has format {version}; this Anvil reads up to {table_rows.FORMAT_VERSION}. "
             "Upgrade with 'pip install -U anvil-docs'."
         )
-    if version < connections.FORMAT_VERSION:
+    if version < table_rows.FORMAT_VERSION:
         _refuse(path, f"it has the old format {version}")
 
     # The manifest's table alone, for it says which definitions the others must have.
@@ -272,7 +272,7 @@ def remember_verified(digest: str, thorough: bool = False) -> None:
 
 def _cached_name(digest: str, thorough: bool) -> str:
     # With the format, because of two checkouts with the same version one can read another.
-    return f"{digest}-{__version__}-{connections.FORMAT_VERSION}.{CHECK_VERSION}{'-thorough' if thorough else ''}"
+    return f"{digest}-{__version__}-{table_rows.FORMAT_VERSION}.{CHECK_VERSION}{'-thorough' if thorough else ''}"
 
 
 def cache_folder() -> Path:

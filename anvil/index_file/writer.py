@@ -11,54 +11,27 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
-from pathlib import PurePosixPath
 from typing import Any
 
 import apsw
 
-from anvil.formats.data_formats import canonical
 from anvil.index_file import connection as connections
 from anvil.index_file import manifest_keys, table_rows
 from anvil.index_file.reader import BARE_WINDOW, LACKING, UNCUT, Reader
-from anvil.index_file.table_rows import ChunkText, StoredDocument
-from anvil.text import front_matter, visible_text
+from anvil.index_file.table_rows import (
+    DIGESTED,
+    INSERT,
+    ChunkText,
+    StoredDocument,
+    chunk_values,
+    document_values,
+    section_values,
+)
+from anvil.text import front_matter
 from anvil.text.headings import page_title
-from anvil.text.query import derived_terms
 from anvil.values import Chunk, Document, ParsedPage, Window
 
 DEFAULT_LIBRARY = "default"
-
-
-# Without names of columns: the tables are those of schema.sql, which the check compares word for word.
-def _insert(table: str, columns: int) -> str:
-    return f"INSERT INTO {table} VALUES ({', '.join('?' * columns)})"
-
-
-INSERT_CHUNK, INSERT_WINDOW = _insert("chunks", 15), _insert("windows", 4)
-
-
-def chunk_values(
-    row: int, key: bytes, document: int, title: str, chunk: Chunk, page: int = 0, front: str = ""
-) -> tuple[Any, ...]:
-    """The columns of a chunk. ``page``: its page in a paged document. ``front``: more text that finds it."""
-    content = chunk.content if chunk.masked is None else chunk.masked
-    return (
-        row,
-        key,
-        document,
-        chunk.ordinal,
-        chunk.heading_path,
-        chunk.heading_level,
-        chunk.start,
-        chunk.start_line or 0,  # of a text that stands in no file
-        chunk.end_line or 0,
-        page,
-        len(chunk.content),
-        title,
-        f"{front} {derived_terms(f'{content} {front}')}".strip() if front else derived_terms(content),
-        content,
-        visible_text.taken(chunk.content, content),
-    )
 
 
 def _chunk_rows(
@@ -121,32 +94,9 @@ class Writer:
         id_ = old_id if old_id is not None else self.new_id(library, document.path)
         title = title_of(document, page)
         metadata = {**page.metadata, **document.metadata}
-        self.connection.execute(
-            "INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, x'')",
-            (
-                id_,
-                library,
-                document.path,
-                title,
-                PurePosixPath(document.path).suffix[1:].lower(),
-                document.blob_id,
-                document.fingerprint,
-                hashlib.sha256(document.text.encode("utf-8", "surrogatepass")).digest(),
-                document.size,
-                document.last_modified,
-                document.url,
-                document.nav_path,
-                canonical(metadata),
-            ),
-        )
-        self.connection.executemany(
-            _insert("sections", 9),
-            (
-                (id_, ordinal, path, level, anchor, start, end, start_line or 0, end_line or 0)
-                for ordinal, path, level, _, anchor, start, end, start_line, end_line in page.sections
-            ),
-        )
-        self.connection.executemany(INSERT_CHUNK, _chunk_rows(id_, document.path, title, chunks, metadata))
+        self.connection.execute(INSERT["documents"], document_values(id_, library, document, title, metadata))
+        self.connection.executemany(INSERT["sections"], (section_values(id_, section) for section in page.sections))
+        self.connection.executemany(INSERT["chunks"], _chunk_rows(id_, document.path, title, chunks, metadata))
         self.make_searchable(id_)
         # From the rows as they are stored, and by the same query as in a check, so that both compute the same.
         for _, digest in document_digests(self.connection, id_):
@@ -215,7 +165,7 @@ class Writer:
             (table_rows.window_row(chunk, number), w.start, w.end, table_rows.window_key(w.text))
             for number, w in enumerate(windows)
         ]
-        self.connection.executemany(INSERT_WINDOW, rows)
+        self.connection.executemany(INSERT["windows"], rows)
         return [row[0] for row in rows]
 
     def put_vectors(self, vectors: Iterable[tuple[int, bytes]]) -> None:
@@ -349,7 +299,7 @@ def _copy(writer: Writer, reader: Reader, document: StoredDocument) -> int:
     for table, key in (("documents", "id"), ("sections", "document_id")):
         rows = reader.connection.execute(f"SELECT * FROM {table} WHERE {key} = ?", (document.id,))
         for _, *row in rows:
-            writer.connection.execute(_insert(table, 1 + len(row)), (new, *row))
+            writer.connection.execute(INSERT[table], (new, *row))
     copy_rows(writer, reader, document.id, new)
     return new
 
@@ -361,10 +311,10 @@ def copy_rows(writer: Writer, reader: Reader, old: int, new: int) -> None:
     chunks = table_rows.chunk_range(old)
     windows = table_rows.window_range(*chunks)
     rows = reader.connection.execute("SELECT * FROM chunks WHERE id BETWEEN ? AND ?", chunks)
-    writer.connection.executemany(INSERT_CHUNK, ((id_ + shift, key, new, *row) for id_, key, _, *row in rows))
+    writer.connection.executemany(INSERT["chunks"], ((id_ + shift, key, new, *row) for id_, key, _, *row in rows))
     shift <<= table_rows.WINDOW_BITS
     rows = reader.connection.execute("SELECT * FROM windows WHERE id BETWEEN ? AND ?", windows)
-    writer.connection.executemany(INSERT_WINDOW, ((id_ + shift, *row) for id_, *row in rows))
+    writer.connection.executemany(INSERT["windows"], ((id_ + shift, *row) for id_, *row in rows))
     writer.put_vectors((id_ + shift, vector) for id_, vector in reader.vectors(*windows))
 
 
@@ -379,17 +329,9 @@ def detached(reader: Reader, path: str = "") -> Reader:
         return Reader(copy)
 
 
-_DOCUMENT = "library, file_path, title, file_type, blob_id, fingerprint, content_hash, size, url, nav_path, metadata"
-_SECTION = 'ordinal, heading_path, heading_level, anchor, start, "end", start_line, end_line'
-_CHUNK = (
-    "ordinal, chunk_id, heading_path, heading_level, start, start_line, end_line, page, char_count, title, terms, "
-    "content, hidden"
-)
-_WINDOW = 'id, start, "end", key'
 _KEYWORD_TABLES = (("data", "id, block"), ("docsize", "id, sz"), ("idx", "segid, term, pgno"), ("config", "k, v"))
 
 
-# Columns that a digest names are in no order but this one: another would change the digest of every index.
 def _literals(columns: str) -> str:
     """An expression: these columns as SQL literals, which SQLite writes fast and exactly."""
     return f"concat_ws(',', {', '.join(f'quote({column})' for column in columns.split(', '))})"
@@ -400,10 +342,10 @@ def document_digests(connection: apsw.Connection, document: int | None = None) -
     first, last = (document, document) if document is not None else (0, (1 << table_rows.DOCUMENT_BITS) - 1)
     # A chunk counts when its id is in its document's range and its row names that document. So a wrong one is noticed.
     for id_, *parts in connection.execute(
-        f"SELECT id, {_literals(_DOCUMENT)}, "
-        f"(SELECT group_concat({_literals(_SECTION)}, char(10) ORDER BY ordinal) FROM sections s "
+        f"SELECT id, {_literals(DIGESTED['documents'])}, "
+        f"(SELECT group_concat({_literals(DIGESTED['sections'])}, char(10) ORDER BY ordinal) FROM sections s "
         "WHERE s.document_id = d.id), "
-        f"(SELECT group_concat({_literals(_CHUNK)}, char(10) ORDER BY ordinal) FROM chunks c "
+        f"(SELECT group_concat({_literals(DIGESTED['chunks'])}, char(10) ORDER BY ordinal) FROM chunks c "
         f"WHERE c.id BETWEEN d.id << {table_rows.CHUNK_BITS} AND ((d.id + 1) << {table_rows.CHUNK_BITS}) - 1 "
         "AND +c.document_id = d.id) FROM documents d WHERE id BETWEEN ? AND ? ORDER BY id",
         (first, last),
@@ -431,7 +373,7 @@ def checksum(connection: apsw.Connection, schema: str = "main") -> str:
     whole.update((times or "").encode())
     for _, rows in connection.execute(
         f"SELECT id >> {table_rows.WINDOW_BITS + table_rows.CHUNK_BITS}, "
-        f"group_concat({_literals(_WINDOW)}, char(10) ORDER BY id) FROM {schema}.windows GROUP BY 1"
+        f"group_concat({_literals(DIGESTED['windows'])}, char(10) ORDER BY id) FROM {schema}.windows GROUP BY 1"
     ):
         whole.update(rows.encode())
     if connection.execute(f"SELECT count(*) FROM {schema}.sqlite_schema WHERE name = 'vectors'").get:

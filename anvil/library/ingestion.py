@@ -30,7 +30,8 @@ from anvil.formats.characters import plain_name
 from anvil.formats.data_formats import timestamp
 from anvil.index_file import connection as connections
 from anvil.index_file import table_rows
-from anvil.index_file.writer import INSERT_CHUNK, Writer, chunk_values
+from anvil.index_file.table_rows import INSERT, chunk_values
+from anvil.index_file.writer import Writer
 from anvil.library.document_chunker import DocumentChunker, DocumentPart, sliced
 from anvil.library.document_formats import title_of, type_of
 from anvil.library.metadata_filter import checked_metadata, library_name, source_name
@@ -74,7 +75,7 @@ class StagedDocument:
                     f"It has more than {MAX_PASSAGES:,} passages. Split it, or raise chunking.max_chunk_size."
                 )
         with self.rows.atomic():
-            self.rows.connection.executemany(INSERT_CHUNK, chunk_rows)
+            self.rows.connection.executemany(INSERT["chunks"], chunk_rows)
 
     def close(self) -> None:
         """Drop the scratch index."""

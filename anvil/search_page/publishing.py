@@ -98,7 +98,7 @@ def search_data(reader: Reader, addresses: Mapping[str, str]) -> dict[str, Any]:
         "index": {
             "sha256": sha256,
             "size": size,
-            "format": connection.FORMAT_VERSION,
+            "format": table_rows.FORMAT_VERSION,
             "page_size": reader.page_size(),
             "roots": reader.root_pages(),
         },

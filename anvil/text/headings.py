@@ -11,7 +11,8 @@ import html
 import posixpath
 import re
 import unicodedata
-from collections.abc import Container, Iterable
+from collections import Counter
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from anvil.formats.patterns import lazy_pattern
@@ -55,6 +56,8 @@ LINK_TARGET = lazy_pattern(
     r"""(?:\s+(?!\s)(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|\((?:[^()\\]|\\.)*\)))?\s*(?!\s)\)""",
     re.DOTALL,
 )
+_NUMBERED = lazy_pattern(r"(.*) \[\d+\]", re.DOTALL)
+"""A breadcrumb with a number, as :func:`breadcrumbs` makes it."""
 _FIRST_HEADING = lazy_pattern(
     r"(?:[ \t]*[\r\n])* {0,3}"
     r"(?:#{1,6}(?![^ \t\r\n])[^\r\n]*|[^\s#>|+*~`-][^\r\n]*\r?\n {0,3}(?:=+|-+)[ \t]*(?![^\r\n]))"
@@ -268,6 +271,35 @@ def breadcrumbs(headings: Iterable[tuple[int, str]]) -> list[str]:
         paths.append(path)
         open_.append((level, path))
     return paths
+
+
+def section_titles(paths: Sequence[tuple[str, int]]) -> list[str]:
+    """The texts of headings, from (breadcrumb, level) of a page's sections in order.
+
+    A breadcrumb is that of the parent, a separator and the text. The parser adds a number in brackets to a breadcrumb
+    that the page has already, so such a number is not part of the text.
+    """
+    earlier: set[str] = set()
+    above: list[tuple[str, int]] = []
+    titles = []
+    for path, level in paths:
+        while above and above[-1][1] >= level:
+            above.pop()
+        parent = next((outer for outer, _ in reversed(above) if path.startswith(outer + SEPARATOR)), None)
+        numbered = _NUMBERED.fullmatch(path)
+        plain = numbered[1] if numbered and numbered[1] in earlier else path  # "Step [2]" may be a heading's own text
+        titles.append(plain[len(parent) + len(SEPARATOR) :] if parent is not None else plain)
+        earlier.add(path)
+        above.append((path, level))
+    return titles
+
+
+def listed_headings(paths: Sequence[tuple[str, int]]) -> tuple[str, ...]:
+    """The headings of a page list, from (breadcrumb, level) of its h1 and h2 in order: the text, or the breadcrumb
+    where several have that text."""
+    titles = section_titles(paths)
+    uses = Counter(titles)  # a heading is named by its text, or where that is not enough, by its breadcrumb
+    return tuple(title if uses[title] == 1 else path for title, (path, _) in zip(titles, paths, strict=True))
 
 
 def slug(title: str, style: Slugs) -> str:

@@ -12,7 +12,7 @@ from anvil.build.builder import build
 from anvil.documents.working_tree import WorkingTree
 from anvil.embedding.provider import EmbeddingProvider
 from anvil.errors import ArtifactRejected
-from anvil.index_file import connection, verify
+from anvil.index_file import table_rows, verify
 from anvil.settings.schema import ChunkingOptions
 from anvil.system import safe_files
 
@@ -50,8 +50,8 @@ def test_a_known_file_is_not_checked_again(index: Path, monkeypatch: pytest.Monk
 def test_a_file_is_checked_again_by_an_anvil_of_the_same_version_that_reads_another_format(
     index: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    other_format = connection.FORMAT_VERSION + 1
-    monkeypatch.setattr(connection, "FORMAT_VERSION", other_format)
+    other_format = table_rows.FORMAT_VERSION + 1
+    monkeypatch.setattr(table_rows, "FORMAT_VERSION", other_format)
     with pytest.raises(ArtifactRejected, match="it has the old format"):
         verify.check(index)
 

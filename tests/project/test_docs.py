@@ -22,7 +22,7 @@ import anvil
 from anvil import registry
 from anvil.cli import init
 from anvil.cli.program import group
-from anvil.index_file import connection, verify
+from anvil.index_file import connection, table_rows, verify
 from anvil.registry import COMMANDS
 from anvil.settings.configuration import configure
 from anvil.settings.schema import Config
@@ -208,7 +208,7 @@ def test_tables_columns_and_manifest_are_documented(tmp_path: Path) -> None:
             assert columns == described[table], table
         assert reader.meta().keys() | {"commit", "shard", "left_out", "site"} == described["anvil_meta"]
     assert hex(connection.APPLICATION_ID)[2:].upper() in page
-    assert f"now {connection.FORMAT_VERSION}." in page
+    assert f"now {table_rows.FORMAT_VERSION}." in page
 
 
 def test_the_sql_that_anyone_can_run_runs(tmp_path: Path) -> None:

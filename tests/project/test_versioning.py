@@ -9,7 +9,7 @@ import pytest
 
 import anvil
 from anvil.build.report import BuildReport
-from anvil.index_file import connection, verify
+from anvil.index_file import table_rows, verify
 from anvil.library import library_file
 from anvil.text import chunker
 from tests.conftest import PAGES, write
@@ -59,21 +59,21 @@ def work(tmp_path: Path) -> Path:
     ],
 )
 def test_a_newer_format_is_refused_everywhere_and_left_alone(work: Path, arguments: list[str]) -> None:
-    before = of_format(work / "index.db", connection.FORMAT_VERSION + 1)
+    before = of_format(work / "index.db", table_rows.FORMAT_VERSION + 1)
     said = complaint(*arguments, cwd=work)
-    assert f"has format {connection.FORMAT_VERSION + 1}; this Anvil reads up to {connection.FORMAT_VERSION}." in said
+    assert f"has format {table_rows.FORMAT_VERSION + 1}; this Anvil reads up to {table_rows.FORMAT_VERSION}." in said
     assert said.endswith(UPGRADE)
     assert (work / "index.db").read_bytes() == before
 
 
 def test_verify_says_no_to_a_newer_format(work: Path) -> None:
-    of_format(work / "index.db", connection.FORMAT_VERSION + 1)
+    of_format(work / "index.db", table_rows.FORMAT_VERSION + 1)
     assert complaint("verify", "index.db", cwd=work, code=1).endswith(UPGRADE)
 
 
 def test_force_replaces_a_newer_format(work: Path) -> None:
     good = (work / "index.db").read_bytes()
-    of_format(work / "index.db", connection.FORMAT_VERSION + 1)
+    of_format(work / "index.db", table_rows.FORMAT_VERSION + 1)
     program("build", "--force", cwd=work)
     assert (work / "index.db").read_bytes() == good
 
@@ -81,7 +81,7 @@ def test_force_replaces_a_newer_format(work: Path) -> None:
 def test_a_newer_format_is_no_cache_and_no_obstacle(work: Path) -> None:
     newer = work / "newer.db"
     newer.write_bytes((work / "index.db").read_bytes())
-    of_format(newer, connection.FORMAT_VERSION + 1)
+    of_format(newer, table_rows.FORMAT_VERSION + 1)
     (work / "index.db").unlink()
     done = program("build", "--previous", "newer.db", cwd=work)
     assert "newer.db has format" in done.stdout + done.stderr and (work / "index.db").exists()
@@ -90,7 +90,7 @@ def test_a_newer_format_is_no_cache_and_no_obstacle(work: Path) -> None:
 def test_a_server_with_the_documents_is_not_stuck_by_a_newer_format(tmp_path: Path) -> None:
     docs = write(tmp_path / "docs", PAGES)
     built(tmp_path, name="docs/.anvil/index.db")
-    before = of_format(docs / ".anvil" / "index.db", connection.FORMAT_VERSION + 1)
+    before = of_format(docs / ".anvil" / "index.db", table_rows.FORMAT_VERSION + 1)
     with mcp_servers.in_memory(docs, None, "none") as client:
         found = client.ok("search_docs", query="certificate expires")
         assert found["results"][0]["metadata"]["file_path"] == "guides/checks.md"
@@ -105,20 +105,20 @@ def test_a_server_with_the_documents_is_not_stuck_by_a_newer_format(tmp_path: Pa
 )
 def test_an_older_format_is_not_read(work: Path, arguments: list[str]) -> None:
     (work / "index.db").rename(work / "old.db")
-    before = of_format(work / "old.db", connection.FORMAT_VERSION - 1)
+    before = of_format(work / "old.db", table_rows.FORMAT_VERSION - 1)
     (work / "anvil.toml").unlink()
     said = complaint(*arguments, cwd=work, code=1 if arguments[0] == "verify" else 2)
-    assert f"it has the old format {connection.FORMAT_VERSION - 1}. Build it again" in said
+    assert f"it has the old format {table_rows.FORMAT_VERSION - 1}. Build it again" in said
     assert arguments[0] == "search" or "anvil build" not in said, "the file need not be one that is built here"
     assert (work / "old.db").read_bytes() == before
 
 
 def test_a_build_makes_an_older_format_again(work: Path) -> None:
     good = (work / "index.db").read_bytes()
-    of_format(work / "index.db", connection.FORMAT_VERSION - 1)
+    of_format(work / "index.db", table_rows.FORMAT_VERSION - 1)
     assert "old format" in complaint("search", "alerts", cwd=work)  # a file that was named is for a build to replace
     said = program("build", cwd=work).stderr
-    assert said.startswith("anvil: ") and f"old format {connection.FORMAT_VERSION - 1}. It was built again.\n" in said
+    assert said.startswith("anvil: ") and f"old format {table_rows.FORMAT_VERSION - 1}. It was built again.\n" in said
     assert (work / "index.db").read_bytes() == good
 
 
@@ -128,7 +128,7 @@ def test_a_question_makes_an_older_format_again_at_its_usual_place(tmp_path: Pat
     for _ in range(2):
         program("search", "--docs", "docs", "--provider", "none", "alerts", cwd=tmp_path)
         good = index.read_bytes()
-        of_format(index, connection.FORMAT_VERSION - 1)
+        of_format(index, table_rows.FORMAT_VERSION - 1)
     program("search", "--docs", "docs", "--provider", "none", "alerts", cwd=tmp_path)
     assert index.read_bytes() == good
 
@@ -208,7 +208,7 @@ def test_a_library_of_a_newer_format_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("row", "now"),
     [
-        ("format", connection.FORMAT_VERSION),
+        ("format", table_rows.FORMAT_VERSION),
         ("chunker", chunker.CHUNKER_VERSION),
         ("library format", library_file.FORMAT_VERSION),
     ],

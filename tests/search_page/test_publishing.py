@@ -15,7 +15,7 @@ import pytest
 
 import anvil
 from anvil.errors import BuildError, ConfigError
-from anvil.index_file.connection import FORMAT_VERSION
+from anvil.index_file.table_rows import FORMAT_VERSION
 from anvil.index_file.verify import open_checked
 from anvil.search import ranking
 from anvil.search.candidates import FileIndex
