@@ -12,12 +12,9 @@ import dataclasses
 import hashlib
 import logging
 import os
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from starlette.applications import Starlette
-from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
@@ -26,16 +23,13 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from anvil.errors import AnvilError, ConfigError
 from anvil.formats.data_formats import compact, plain
 from anvil.server import http_transport, logs
+from anvil.server.http_options import HttpOptions, number
 from anvil.server.logs import ProgressReporter
 from anvil.server.mcp_app import running_app
-from anvil.server.rate_limit import Rate, RateLimitMiddleware
-from anvil.server.security import Access, AccessMiddleware
 from anvil.server.threads import ThreadBridge
 from anvil.server.toolset import InvalidArguments, ServeRequest, Toolset, open_toolset
 
 DEFAULT_CACHE_S = 300
-CORS_HEADERS = ("Authorization", "Content-Type", "Mcp-Method", "Mcp-Name", "Mcp-Protocol-Version", "Mcp-Session-Id")
-PREFLIGHT_CACHE_S = 86_400
 BEHIND_PROXY_HOST = "0.0.0.0"
 """Where the server listens is not known here, so the rules are those for a public address."""
 
@@ -45,43 +39,25 @@ class AsgiSettings:
     """The settings of the application, from environment variables."""
 
     served: ServeRequest
-    access: Access
-    origins: tuple[str, ...] = ()
-    rate: Rate | None = None
-    proxies: int = 0
+    options: HttpOptions
     cache_s: int = DEFAULT_CACHE_S
     log_level: str = "warn"
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> AsgiSettings:
         """Raises :class:`ConfigError` for a value that is not valid, and without a token unless all may read."""
-        origins = tuple(origin.lower().rstrip("/") for origin in environment.get("ANVIL_CORS_ORIGINS", "").split())
-        for origin in origins:
-            if origin != "*" and not re.fullmatch(r"https?://[^/?#@]+", origin):
-                raise ConfigError(f"ANVIL_CORS_ORIGINS has {origin[:100]!r}. Write https://HOST of a page, or *.")
-        rate = environment.get("ANVIL_RATE_LIMIT", "").strip()
-
-        def number(name: str, default: int, meaning: str) -> int:
-            text = environment.get(name, str(default)).strip()
-            if not text.isdecimal() or len(text) > 9:
-                raise ConfigError(f"{name} is {text!r}. Write a number of {meaning}.")
-            return int(text)
-
         level = environment.get("ANVIL_LOG_LEVEL", "warn")
         if level not in logs.LEVELS:
             raise ConfigError(f"ANVIL_LOG_LEVEL is {level!r}. Use one of {', '.join(logs.LEVELS)}.")
         public = environment.get("ANVIL_PUBLIC", "").casefold() in ("1", "true", "yes", "on")
-        access = Access.from_environment(
-            environment,
-            host=BEHIND_PROXY_HOST,
-            insecure=True,  # whether all may read is decided below
-            allowed_origins=origins,
-        )
-        if access.token is None and access.oauth is None and not public:
+        # whether all may read is decided below
+        options = HttpOptions.from_environment(environment, host=BEHIND_PROXY_HOST, insecure=True)
+        if options.token is None and options.oauth is None and not public:
             raise ConfigError(
                 "No token is set. Set ANVIL_TOKEN, or ANVIL_PUBLIC=1 if everyone who can reach the server may read "
                 "the documents."
             )
+        cache_s = environment.get("ANVIL_CACHE_SECONDS", str(DEFAULT_CACHE_S))
         return cls(
             ServeRequest(
                 docs=environment.get("ANVIL_DOCS"),
@@ -89,19 +65,16 @@ class AsgiSettings:
                 watch=False,
                 transport="http",
             ),
-            access=access,
-            origins=origins,
-            rate=Rate.parsed(rate) if rate else None,
-            proxies=number("ANVIL_PROXIES", 0, "proxies in front of the server"),
-            cache_s=number("ANVIL_CACHE_SECONDS", DEFAULT_CACHE_S, "seconds; 0 switches caching off"),
-            log_level=level,
+            options,
+            number(cache_s, "ANVIL_CACHE_SECONDS", "seconds; 0 switches caching off"),
+            level,
         )
 
 
 def _search_route(toolset: Toolset, bridge: ThreadBridge, settings: AsgiSettings) -> Route:
     """``GET /search?query=...``: the result of ``search_docs``, for the search box of a site. It may be cached."""
     tool = next(tool for tool in toolset.tools if tool.name == "search_docs")
-    kept = f"{'private' if settings.access.token or settings.access.oauth else 'public'}, max-age={settings.cache_s}"
+    kept = f"{'private' if settings.options.token or settings.options.oauth else 'public'}, max-age={settings.cache_s}"
 
     async def search(request: Request) -> Response:
         try:
@@ -115,7 +88,8 @@ def _search_route(toolset: Toolset, bridge: ThreadBridge, settings: AsgiSettings
         tag = f'"{hashlib.sha256(timeless.encode()).hexdigest()[:32]}"'
         may_keep = settings.cache_s and not result.freshness.pending_vectors  # a better answer will soon be there
         headers = {"ETag": tag, "Cache-Control": kept if may_keep else "no-cache"}
-        if settings.origins:  # a cache must not give the answer to a request without an origin to a page of another
+        if settings.options.allowed_origins:
+            # a cache must not give the answer to a request without an origin to a page of another
             headers["Vary"] = "Origin"
         # A proxy that compresses answers puts W/ before their tag.
         if tag in (known.strip().removeprefix("W/") for known in request.headers.get("if-none-match", "").split(",")):
@@ -186,31 +160,15 @@ class AnvilApplication:
                 running = stack.enter_context(open_toolset("docs", settings.served, reporter))
                 running.target.start(reporter)
                 app = await stack.enter_async_context(running_app([running], reporter, standing=False))
-                routes = http_transport.streamable(app, settings.access, [_search_route(*app.parts[0], settings)])
+                routes = http_transport.streamable(app, settings.options, [_search_route(*app.parts[0], settings)])
                 await stack.enter_async_context(routes.router.lifespan_context(routes))
-                self._application = _guarded(routes, http_transport.public_paths(app, settings.access), settings)
+                self._application = http_transport.guarded(app, routes, settings.options)
                 ready.set_result(None)
                 await stop.wait()
         except BaseException as error:
             if ready.done():
                 raise
             ready.set_exception(error)
-
-
-def _guarded(routes: Starlette, public_paths: Sequence[str], settings: AsgiSettings) -> ASGIApp:
-    application: ASGIApp = AccessMiddleware(routes, settings.access, public_paths)
-    if settings.rate is not None:
-        application = RateLimitMiddleware(application, settings.rate, settings.proxies)
-    if settings.origins:
-        application = CORSMiddleware(
-            application,
-            allow_origins=settings.origins,
-            allow_methods=("GET", "POST"),
-            allow_headers=CORS_HEADERS,
-            expose_headers=("WWW-Authenticate", "Retry-After", "ETag"),
-            max_age=PREFLIGHT_CACHE_S,
-        )
-    return application
 
 
 app = AnvilApplication()

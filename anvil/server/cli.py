@@ -16,7 +16,7 @@ import click
 
 from anvil.cli import options, output
 from anvil.registry import TOOLSETS
-from anvil.server.security import Access
+from anvil.server.http_options import HttpOptions
 from anvil.server.toolset import RunningToolset, ServeRequest
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def names(ctx: click.Context, param: click.Parameter, value: str) -> tuple[str, 
 
 @click.command("serve", epilog="Example: anvil serve --docs docs")
 @options.given(*options.PROJECT, kind=ServeRequest)
-@options.collected(Access, "access")
+@options.collected(HttpOptions, "http")
 @options.in_site
 @click.option(
     "--transport",
@@ -120,7 +120,7 @@ def names(ctx: click.Context, param: click.Parameter, value: str) -> tuple[str, 
 @options.folder
 def command(
     given: ServeRequest,
-    access: Access,
+    http: HttpOptions,
     no_watch: bool,
     log_level: str,
     log_format: str,
@@ -147,7 +147,7 @@ def command(
             pipe = stdio.StdioPipe.take_over_stdio()
             stdio.serve(running, reporter, pipe, shutdown)
         else:
-            _serve_http(running, reporter, access, given.transport == "sse", ui)
+            _serve_http(running, reporter, http, given.transport == "sse", ui)
 
 
 @contextlib.contextmanager
@@ -170,7 +170,7 @@ def _opened(
 def _serve_http(
     running: list[RunningToolset],
     reporter: ProgressReporter,
-    access: Access,
+    http: HttpOptions,
     sse: bool,
     ui: bool,
     ready: Callable[[str], None] | None = None,
@@ -190,7 +190,7 @@ def _serve_http(
 
         running = [playground.with_playground(toolset) for toolset in running]
         ready = ready or playground.log_address
-    asyncio.run(http_transport.serve(running, reporter, access, sse, ready))
+    asyncio.run(http_transport.serve(running, reporter, http, sse, ready))
 
 
 @click.command("ui", epilog="Example: anvil ui --docs docs")
@@ -203,7 +203,7 @@ def ui_command(given: ServeRequest, port: int, no_browser: bool) -> None:
     """Search, read and check the index in your browser, until Ctrl+C. Only this machine can open the page."""
     output.say("Starting the playground.", err=True)  # what it needs takes some seconds to load
 
-    access = Access(port=port, token=os.environ.get("ANVIL_TOKEN") or None)
+    http = HttpOptions(port=port, token=os.environ.get("ANVIL_TOKEN") or None)
 
     def ready(base: str) -> None:
         import webbrowser
@@ -213,9 +213,9 @@ def ui_command(given: ServeRequest, port: int, no_browser: bool) -> None:
         home = f"{base}{HOME}"
         # Browsers do not send the part after #. The browser's command line must not contain the token, because other
         # users of the machine can read it. There the page asks for the token.
-        output.say(f"{home}#token={quote(access.token, safe='')}" if access.token else home)
+        output.say(f"{home}#token={quote(http.token, safe='')}" if http.token else home)
         if not no_browser:
             threading.Thread(target=webbrowser.open, args=(home,), daemon=True).start()
 
     with _opened(["docs"], given, "warn") as (running, reporter, _):
-        _serve_http(running, reporter, access, sse=False, ui=True, ready=ready)
+        _serve_http(running, reporter, http, sse=False, ui=True, ready=ready)

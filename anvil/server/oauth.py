@@ -25,11 +25,13 @@ METADATA_CACHE = "public, max-age=3600"
 
 
 class Refusal(NamedTuple):
-    """Why a request is refused: status, message, and the challenge in ``WWW-Authenticate``."""
+    """Why a request is refused: status, message, and the challenge in ``WWW-Authenticate``. ``retry_after_s``: when the
+    client may try again, for the status 429 or 503."""
 
     status: int
     message: str
-    challenge: str
+    challenge: str = ""
+    retry_after_s: int = 1
 
 
 @dataclass(frozen=True)

@@ -195,13 +195,13 @@ class Conversation:
         self._reporter, self._pipe = reporter, pipe
         self._of_connection = connection_methods(self._resources)
         self._workers = Workers()
-        self._open: dict[str, Call] = {}
+        self._open: dict[RequestId, Call] = {}
         self._closed = threading.Condition()
         self._is_modern: bool | None = None
         self._is_initialized = False
         self._is_garbled = False
         """Whether the last line was no JSON. Of several, as of a client that sends headers, one is answered."""
-        self._streams: dict[str, Subscriptions] = {}
+        self._streams: dict[RequestId, Subscriptions] = {}
 
     def run(self) -> None:
         """Answer all lines until the end of input."""
@@ -247,7 +247,7 @@ class Conversation:
             return  # an answer: this server asks nothing
         if "id" not in message:
             if method == "notifications/cancelled":
-                self._cancel(str(params.get("requestId")))
+                self._cancel(params.get("requestId"))
             elif method == "notifications/initialized" and self._is_initialized:
                 self.connection.send = self._notify
             return
@@ -279,7 +279,7 @@ class Conversation:
             if method == "subscriptions/listen" and self._resources is not None:
                 if len(self._streams) >= MAX_STREAMS:
                     raise ProtocolError(INTERNAL_ERROR, TOO_MANY_STREAMS)
-                self._streams[str(request)] = _stream(request, params, self._notify)
+                self._streams[request] = _stream(request, params, self._notify)
                 return None
         elif names_revision:
             raise ProtocolError(
@@ -301,8 +301,7 @@ class Conversation:
         return None
 
     def _start(self, request: RequestId, method: str, params: dict[str, Any]) -> None:
-        key = str(request)
-        if key in self._streams:
+        if request in self._streams:
             return  # a stream of changes goes on until it is cancelled
 
         def run() -> None:
@@ -317,26 +316,28 @@ class Conversation:
                 line = _error_line(request, unexpected(method, error))
             if call.wanted:
                 self._pipe.put(line)
-            self._close(key, call)
+            self._close(request, call)
 
         call = Call(run)
         with self._closed:
-            self._open[key] = call
+            self._open[request] = call
         self._workers.submit(call)
 
-    def _close(self, key: str, call: Call) -> None:
+    def _close(self, request: RequestId, call: Call) -> None:
         with self._closed:
-            if self._open.get(key) is call:  # not a later request with the same id
-                del self._open[key]
+            if self._open.get(request) is call:  # not a later request with the same id
+                del self._open[request]
             self._closed.notify_all()
 
-    def _cancel(self, key: str) -> None:
+    def _cancel(self, request: Any) -> None:
         """The client does not want an answer any more: it gets none."""
-        self._streams.pop(key, None)
-        call = self._open.get(key)
+        if type(request) not in (int, str):  # as no request can have it
+            return
+        self._streams.pop(request, None)
+        call = self._open.get(request)
         if call is not None:
             call.wanted = False
-            self._close(key, call)
+            self._close(request, call)
 
     def _shaped(self, method: str, result: dict[str, Any]) -> dict[str, Any]:
         """A result in the form of the connection's revision."""

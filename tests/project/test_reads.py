@@ -51,7 +51,7 @@ ELSEWHERE = {
     "anvil/search_page/publishing.py": "files of the installed package",
     "anvil/server/protocol.py": "a file of the installed package",
     "anvil/server/playground.py": "files of the installed package",
-    "anvil/server/security.py": "the token file that the operator names",
+    "anvil/server/http_options.py": "the token file that the operator names",
     "anvil/sites/reader_processes.py": "regular files, as they were listed",
     "anvil/sites/site_folder.py": "regular files, as they were listed",
     "anvil/sites/site_listing.py": "the cache of this user",

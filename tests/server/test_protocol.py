@@ -12,10 +12,10 @@ import pytest
 
 import anvil
 from anvil.server.docs_toolset import TOOLSET
+from anvil.server.http_options import HttpOptions
 from anvil.server.http_transport import streamable
 from anvil.server.logs import ProgressReporter
 from anvil.server.mcp_app import running_app
-from anvil.server.security import Access
 from anvil.server.toolset import RunningToolset
 from tests.conftest import PAGES, write
 from tests.server.test_stdio import CLIENT, ENVELOPE, MODERN, PATHS, REQUESTS, client, of_the_sdk
@@ -76,7 +76,7 @@ def over_http(running: list[RunningToolset], bodies: list[tuple[bytes, dict[str,
 
     async def ask() -> list[Any]:
         async with running_app(running, ProgressReporter(), standing=False) as app:
-            application = streamable(app, Access("127.0.0.1"))
+            application = streamable(app, HttpOptions("127.0.0.1"))
             async with application.router.lifespan_context(application):
                 return [await post(application, *each) for each in bodies]
 

@@ -324,7 +324,7 @@ def test_a_cancelled_call_has_no_answer_and_one_in_the_queue_does_not_run() -> N
         found.send(*calls)
         for _ in range(8):
             assert slow.began.acquire(timeout=20)
-        for number in (1, 9, 10):
+        for number in (1, 9, 10, "2", [3]):  # "2" is another request than 2, and a list is none
             found.send({"method": "notifications/cancelled", "params": {"requestId": number}})
         assert found.ask("ping", {}, 99)["id"] == 99
         slow.let_go.set()

@@ -23,8 +23,9 @@ from anvil.asgi import AnvilApplication, AsgiSettings
 from anvil.doc_tests import question_log
 from anvil.errors import ConfigError
 from anvil.server.cli import command
-from anvil.server.rate_limit import Rate, RateLimitMiddleware, client_of
-from anvil.server.security import Access
+from anvil.server.http_options import HttpOptions, Rate
+from anvil.server.request_limits import RateLimitMiddleware
+from anvil.server.security import client_of
 from tests.conftest import PAGES, write
 from tests.support import mcp_servers
 
@@ -162,10 +163,13 @@ def test_a_token_is_required_unless_all_may_read(index: Path) -> None:
     assert with_token.status_code == 200 and with_token.headers["cache-control"].startswith("private")
 
 
-def test_a_client_over_the_rate_waits(public: dict[str, str]) -> None:
+def test_a_client_over_the_rate_waits(public: dict[str, str], caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "anvil.server")
     responses = asked({**public, "ANVIL_RATE_LIMIT": "2/hour"}, search(), search(), search())
     assert [response.status_code for response in responses] == [200, 200, 429]
     assert 1700 < int(responses[2].headers["retry-after"]) <= 1800
+    (record,) = [each for each in caplog.records if "refused" in each.message]
+    assert (record.__dict__["anvil_fields"]["status"], record.levelname) == (429, "INFO")
 
 
 @pytest.mark.parametrize(
@@ -177,8 +181,8 @@ def test_a_client_over_the_rate_waits(public: dict[str, str]) -> None:
         (2, "1.2.3.4, 203.0.113.9, 198.51.100.7", "198.51.100.1", "203.0.113.9"),
         (2, "203.0.113.9", "198.51.100.1", "198.51.100.1"),  # past the first proxy
         (1, "203.0.113.9:51234", "198.51.100.1", "203.0.113.9"),
-        (1, "[2001:db8::7]:443", "198.51.100.1", "20010db800000000/64"),
-        (0, "", "2001:db8::1:2", "20010db800000000/64"),
+        (1, "[2001:db8::7]:443", "198.51.100.1", "2001:db8::/64"),
+        (0, "", "2001:db8::1:2", "2001:db8::/64"),
         (0, "", "::ffff:198.51.100.1", "198.51.100.1"),
         (1, "x" * 60_000, "198.51.100.1", "198.51.100.1"),
     ],
@@ -195,7 +199,7 @@ def test_each_client_behind_a_proxy_has_a_rate_of_its_own(public: dict[str, str]
 
 
 def test_requests_come_back_one_by_one_and_the_memory_is_bounded() -> None:
-    limit = RateLimitMiddleware(None, Rate(2, 60))  # type: ignore[arg-type]
+    limit = RateLimitMiddleware(None, HttpOptions(), Rate(2, 60))  # type: ignore[arg-type]
     assert [limit._wait_s("a", 0), limit._wait_s("a", 0), limit._wait_s("a", 0)] == [0, 0, 30]
     assert limit._wait_s("b", 0) == 0
     assert limit._wait_s("a", 29) > 0 and limit._wait_s("a", 31) == 0 and limit._wait_s("a", 31) > 0
@@ -224,8 +228,8 @@ def test_a_wrong_variable_is_named(name: str, value: str, message: str) -> None:
 
 def test_the_variables_are_those_of_the_command() -> None:
     of_command = {each.name: each.envvar for each in command.params}
-    of_fields = {each.name: each.metadata.get("variable") for each in dataclasses.fields(Access)}
-    assert {name: of_command[name] for name, variable in of_fields.items() if variable} == {
+    of_fields = {each.name: each.metadata.get("variable") for each in dataclasses.fields(HttpOptions)}
+    assert {name: of_command[name] for name, variable in of_fields.items() if variable and name in of_command} == {
         "token": "ANVIL_TOKEN",
         "token_file": "ANVIL_TOKEN_FILE",
         "oauth_issuer": "ANVIL_OAUTH_ISSUER",
@@ -234,7 +238,7 @@ def test_the_variables_are_those_of_the_command() -> None:
         "allowed_host": "ANVIL_ALLOWED_HOST",
     }
     given = {"ANVIL_ALLOWED_HOST": "a.example b.example"}
-    assert Access.from_environment(given, insecure=True).allowed_host == ("a.example", "b.example")
+    assert HttpOptions.from_environment(given, insecure=True).allowed_host == ("a.example", "b.example")
 
 
 def test_after_a_failure_the_next_request_tries_again(tmp_path: Path, index: Path) -> None:

@@ -158,7 +158,7 @@ def test_it_serves_an_index_with_nothing_to_write_to(image: Image, folder: Path)
         assert container.stop(5) == 0
         out, log = container.process.communicate()
         assert out == "" and "token=required" in log and TOKEN not in log and "rror" not in log
-        assert len(log.splitlines()) == 1, log
+        assert len(log.splitlines()) == 2 and "refused a request (status=401 path=/mcp" in log, log
     gone = finished(image, *image.settings.health, entrypoint=[])
     assert gone.returncode == 1 and gone.stdout.startswith("no answer at port 8000: ")
 

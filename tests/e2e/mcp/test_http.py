@@ -22,8 +22,8 @@ import pytest
 import anvil
 from anvil.errors import ConfigError
 from anvil.server import http_transport
-from anvil.server.http_transport import MAX_REQUEST_BYTES
-from anvil.server.security import MAX_CONCURRENT_REQUESTS, Access, AccessMiddleware, host_name
+from anvil.server.http_options import HttpOptions, host_name
+from anvil.server.request_limits import ConcurrencyMiddleware
 from tests.conftest import PAGES, write
 from tests.e2e.mcp.test_stdio import INITIALIZE, call
 from tests.support import mcp_servers
@@ -189,6 +189,22 @@ def test_the_token_opens(guarded: Process) -> None:
     assert TOKEN not in guarded.log()
 
 
+def test_a_refused_request_is_a_line_in_the_log(guarded: Process) -> None:
+    assert post(guarded, INITIALIZE, Authorization="Bearer wr0ng")[0] == 401
+    assert ask(guarded, "GET", "/a%0Ab?token=wr0ng", Host="evil.example.org")[0] == 403
+    log = guarded.log()
+    assert "info refused a request (status=401 path=/mcp client=127.0.0.1)" in log
+    assert "info refused a request (status=403 path=/a%0Ab client=127.0.0.1)" in log
+    assert "wr0ng" not in log
+
+
+@pytest.mark.parametrize(("sent", "shown"), [("text/plain", "not 'text/plain'"), ("", "which is missing")])
+def test_another_type_of_body_is_named(server: Process, sent: str, shown: str) -> None:
+    status, text = ask(server, "POST", "/mcp", json.dumps(INITIALIZE).encode(), **{**JSON, "Content-Type": sent})
+    assert status == 415
+    assert result(text)["error"]["message"] == f"The header Content-Type must be application/json, {shown}."
+
+
 def test_the_token_through_the_sdk(guarded: Process) -> None:
     import httpx2
     from mcp.client.streamable_http import streamable_http_client
@@ -234,10 +250,10 @@ def test_a_token_that_cannot_be_meant_is_an_error(tmp_path: Path, flags: list[st
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.7", "docs.example.org", ""])
 def test_other_hosts_need_a_token(host: str) -> None:
     with pytest.raises(ConfigError, match="ANVIL_TOKEN"):
-        Access(host)
-    Access(host, token="x")
-    Access(host, insecure=True)
-    assert "x-secret-x" not in repr(Access("localhost", token="x-secret-x"))
+        HttpOptions(host)
+    HttpOptions(host, token="x")
+    HttpOptions(host, insecure=True)
+    assert "x-secret-x" not in repr(HttpOptions("localhost", token="x-secret-x"))
 
 
 def test_other_hosts_need_a_token_on_the_command_line(docs: Path) -> None:
@@ -249,19 +265,21 @@ def test_other_hosts_need_a_token_on_the_command_line(docs: Path) -> None:
 @pytest.mark.parametrize("token", ["with space", "line\nbreak", "ümlaut"])
 def test_a_token_that_no_header_can_carry(token: str) -> None:
     with pytest.raises(ConfigError, match="printable"):
-        Access(token=token)
+        HttpOptions(token=token)
 
 
 def test_all_addresses_are_served_by_address_not_by_name() -> None:
-    access = Access("0.0.0.0", token="x", allowed_host=("Docs.Example.org",))
+    access = HttpOptions("0.0.0.0", token="x", allowed_host=("Docs.Example.org",))
     assert access.knows("192.0.2.7") and access.knows("::1") and access.knows("docs.example.org")
     assert not access.knows("evil.example.com")
-    assert Access("127.0.0.1", allowed_host=("*",)).knows("anything")
+    assert HttpOptions("127.0.0.1", allowed_host=("*",)).knows("anything")
     for name in ("https://docs.example.org", "docs.example.org:8443", "*.example.org", ""):
         with pytest.raises(ConfigError, match="Name a host alone"):
-            Access("127.0.0.1", allowed_host=(name,))
-    assert Access("127.0.0.1", allowed_host=("[2001:db8::1]",)).knows("2001:db8::1")
-    assert Access("192.0.2.7", token="x").knows("192.0.2.7") and not Access("192.0.2.7", token="x").knows("192.0.2.8")
+            HttpOptions("127.0.0.1", allowed_host=(name,))
+    assert HttpOptions("127.0.0.1", allowed_host=("[2001:db8::1]",)).knows("2001:db8::1")
+    assert HttpOptions("192.0.2.7", token="x").knows("192.0.2.7") and not HttpOptions("192.0.2.7", token="x").knows(
+        "192.0.2.8"
+    )
     assert host_name("[::1]:80") == "::1" and host_name("a:b") is None and host_name("user@a") is None
     assert host_name("[::1].evil.example") is None and host_name("[::1]evil:80") is None
 
@@ -270,7 +288,7 @@ def test_all_addresses_are_served_by_address_not_by_name() -> None:
 
 
 def test_large_requests_are_refused_and_survived(server: Process) -> None:
-    body = json.dumps(call(1, "search_docs", query="x" * MAX_REQUEST_BYTES)).encode()
+    body = json.dumps(call(1, "search_docs", query="x" * 4 * 1024 * 1024)).encode()
     assert post(server, body)[0] == 413
     big = call(1, "search_docs", query="alert " * 170_000)
     status, text = post(server, big)
@@ -302,9 +320,9 @@ def test_only_so_many_at_once() -> None:
         async def receive() -> Any:
             return {"type": "http.request"}
 
-        guard = AccessMiddleware(slow, Access())
+        guard = ConcurrencyMiddleware(slow, HttpOptions())
         scope = {"type": "http", "path": "/mcp", "headers": [(b"host", b"localhost")]}
-        running = [asyncio.create_task(guard(scope, receive, send)) for _ in range(MAX_CONCURRENT_REQUESTS + 3)]
+        running = [asyncio.create_task(guard(scope, receive, send)) for _ in range(256 + 3)]
         await asyncio.sleep(0.05)
         gate.set()
         await asyncio.gather(*running)
@@ -312,7 +330,7 @@ def test_only_so_many_at_once() -> None:
         return statuses
 
     statuses = asyncio.run(main())
-    assert statuses.count(503) == 3 and statuses.count(200) == MAX_CONCURRENT_REQUESTS + 1
+    assert statuses.count(503) == 3 and statuses.count(200) == 256 + 1
 
 
 def test_streams_leave_room_for_the_messages_to_them() -> None:
@@ -328,14 +346,15 @@ def test_streams_leave_room_for_the_messages_to_them() -> None:
             if message["type"] == "http.response.start":
                 refused.append(message["status"])
 
+        scope = {"path": "/sse", "headers": []}
         app = SimpleNamespace(serve=lambda *_: left.wait())
-        streams = http_transport._Streams(cast(Any, app))
+        streams = http_transport._Streams(cast(Any, app), HttpOptions())
         streams.transport = cast(Any, SimpleNamespace(connect_sse=connect_sse))
-        running = [asyncio.create_task(streams({}, None, send)) for _ in range(224 + 3)]
+        running = [asyncio.create_task(streams(scope, None, send)) for _ in range(224 + 3)]
         await asyncio.sleep(0.05)
         left.set()
         await asyncio.gather(*running)
-        await streams({}, None, send)
+        await streams(scope, None, send)
         return refused
 
     assert asyncio.run(main()) == [503] * 3
@@ -429,6 +448,14 @@ def test_signals_end_it_in_order(docs: Path, transport: str, number: int) -> Non
         assert server.stop(number) == 0
         assert "graceful shutdown exceeded" not in server.log(), "it waited for the stream"
         assert "Traceback" not in server.log() and "ResourceWarning" not in server.log()
+
+
+def test_two_servers_that_start_at_once_do_not_share_a_port() -> None:
+    """With SO_REUSEADDR both can bind it, until one of them listens."""
+    with http_transport.listening(HttpOptions(port=0)) as first:
+        taken = HttpOptions(port=first.getsockname()[1])
+        with pytest.raises(ConfigError, match="cannot be used"), http_transport.listening(taken):
+            pass
 
 
 def test_a_port_that_is_taken(docs: Path, server: Process) -> None:

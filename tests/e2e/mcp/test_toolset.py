@@ -150,15 +150,15 @@ def test_errors_as_values_or_as_messages(speaker: Speaker, arguments: dict[str, 
 
 
 def test_routes_and_health_over_http(shelf: Shelf) -> None:
+    from anvil.server.http_options import HttpOptions
     from anvil.server.http_transport import application
     from anvil.server.mcp_app import App
-    from anvil.server.security import Access
 
     shelf.put("jug", None)
 
     def client(*surfaces: Toolset) -> TestClient:
         app = App([RunningToolset(each, shelf) for each in surfaces], ProgressReporter())
-        guarded = application(app, Access(token="t0ken"))
+        guarded = application(app, HttpOptions(token="t0ken"))
         return TestClient(guarded, base_url="http://localhost")
 
     with client(VALUES) as one:
