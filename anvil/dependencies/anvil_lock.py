@@ -12,8 +12,9 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from anvil.dependencies.ecosystems import ECOSYSTEMS
 from anvil.dependencies.package_names import is_name, is_version
-from anvil.dependencies.values import DOCS_SOURCES, ECOSYSTEMS, LockedDocs
+from anvil.dependencies.values import DOCS_SOURCES, LockedDocs
 from anvil.errors import ConfigError
 from anvil.formats import data_formats
 from anvil.formats.patterns import OBJECT_ID, SHA256

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from anvil.dependencies import anvil_lock, docs_cache, package_names, project_dependencies
-from anvil.dependencies.values import Dependency, DocsHints, DocsReport, LockedDocs, report_on
+from anvil.dependencies.ecosystems import Dependency
+from anvil.dependencies.values import DocsHints, DocsReport, LockedDocs, report_on
 from anvil.errors import AnvilError, ConfigError
 from anvil.fetch.fetched_cache import FetchedCache
 from anvil.fetch.settings import FetchOptions

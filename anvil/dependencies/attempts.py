@@ -7,7 +7,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from anvil.dependencies.values import ECOSYSTEMS, Attempt, Dependency
+from anvil.dependencies.ecosystems import ECOSYSTEMS, Dependency
+from anvil.dependencies.values import Attempt
 from anvil.errors import AnvilError, Unreachable
 from anvil.http.allowed_servers import host_of
 from anvil.settings import index_url

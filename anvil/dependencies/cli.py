@@ -54,15 +54,14 @@ def list_command(config: str | None, everything: bool, as_json: bool) -> None:
     if not listed:
         output.say("No lockfile of Python or npm, and no environment, names a package here.")
         return
-    names = [f"{row.name} {row.version or ('(from an address)' if row.elsewhere else '(no version)')}" for row in shown]
-    width = max(map(len, names), default=0)
-    for name, row in zip(names, shown, strict=True):
+    width = max((len(row.listed) for row in shown), default=0)
+    for row in shown:
         state = (
             f"in anvil.lock, from its {row.locked.source}{'' if row.is_here else ', not on this machine'}"
             if row.locked
             else row.documentation or "not installed here"
         )
-        output.say(f"{name:<{width}}  {row.ecosystem:<4}  {state}")
+        output.say(f"{row.listed:<{width}}  {row.ecosystem:<4}  {state}")
     hidden = len(listed) - len(shown)
     more = f" {counted(hidden, 'more package')} with --all." if hidden else ""
     output.say(

@@ -15,7 +15,8 @@ from collections.abc import Container, Iterable, Sequence
 from pathlib import Path
 
 from anvil.dependencies import anvil_lock
-from anvil.dependencies.values import ECOSYSTEMS, LockedDocs
+from anvil.dependencies.ecosystems import ECOSYSTEMS
+from anvil.dependencies.values import LockedDocs
 from anvil.errors import ArtifactError, ConfigError
 from anvil.fetch.fetched_cache import FetchedCache
 from anvil.fetch.settings import FetchOptions

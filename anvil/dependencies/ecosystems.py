@@ -1,22 +1,103 @@
-"""What an ecosystem of packages gives: its lockfiles, its registry, and its packages that are installed.
+"""Ecosystems of packages: how each names its packages and its registry, and what its module gives: the readers of its
+lockfiles, its registry, and its packages that are installed.
 
-One more ecosystem is a module with the names of :class:`PackageEcosystem`, its entry in ``ECOSYSTEMS`` of
-:mod:`anvil.dependencies.values`, and the key of its registry in :mod:`anvil.dependencies.settings`.
+One more ecosystem is a module with the names of :class:`PackageEcosystem`, its entry in :data:`ECOSYSTEMS`, and the key
+of its registry in :mod:`anvil.dependencies.settings`. One more fact about a package is a field of :class:`Dependency`,
+which the readers of lockfiles fill.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 from anvil import registry as places
-from anvil.dependencies.values import ECOSYSTEMS, Dependency, Ecosystem, NamedPackages
 
 if TYPE_CHECKING:
     from anvil.dependencies.package_registry import Registry, Release
     from anvil.dependencies.project_urls import ProjectUrls
     from anvil.http.client import HttpClient
+
+Ecosystem = Literal["npm", "pypi"]
+
+
+class EcosystemEntry(NamedTuple):
+    """How an ecosystem names packages and its registry, and the place of the rest of it."""
+
+    shown: str
+    """One of its packages, in messages."""
+    name: re.Pattern[str]
+    """The names of its packages."""
+    folds_names: bool
+    """Whether neither case nor the signs ``-_.`` tell names apart."""
+    pin: str
+    """What its tools write between a name and a version."""
+    variables: tuple[str, ...]
+    """The environment variables of its tools that name the registry; the first that is set counts."""
+    module: str
+    """See :class:`PackageEcosystem`."""
+
+
+ECOSYSTEMS: Mapping[Ecosystem, EcosystemEntry] = {
+    "npm": EcosystemEntry(
+        "an npm package",
+        re.compile(r"(?:@[a-z0-9~-][a-z0-9._~-]{0,100}/)?[a-z0-9~-][a-z0-9._~-]{0,213}", re.IGNORECASE),
+        False,
+        "@",
+        ("NPM_CONFIG_REGISTRY", "npm_config_registry"),
+        "anvil.dependencies.npm_ecosystem",
+    ),
+    "pypi": EcosystemEntry(
+        "a Python package",
+        re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,198}[A-Za-z0-9])?"),
+        True,
+        "==",
+        ("UV_DEFAULT_INDEX", "UV_INDEX_URL", "PIP_INDEX_URL"),
+        "anvil.dependencies.python_ecosystem",
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Dependency:
+    """A package that the project uses. ``version``: None when nothing locks it. ``direct``: whether the project names
+    it itself. ``origin``: the file that says so. ``elsewhere``: it is locked at an address, such as one of git, so no
+    registry has it."""
+
+    ecosystem: Ecosystem
+    name: str
+    version: str | None
+    direct: bool = False
+    origin: str = ""
+    elsewhere: bool = False
+
+    @property
+    def shown(self) -> str:
+        return f"{self.name} {self.version}" if self.version else self.name
+
+    @property
+    def listed(self) -> str:
+        """As a list shows it: with its version, or why that is not known."""
+        return f"{self.name} {self.version or ('(from an address)' if self.elsewhere else '(no version)')}"
+
+
+class ProjectFile(NamedTuple):
+    """A file of a project that names packages. ``beside``: the text of another file by its path from this one's folder;
+    None without it, and outside of the project."""
+
+    text: str
+    beside: Callable[[str], str | None] = lambda _: None
+
+
+DirectPackages = dict[str, set[str]]
+"""Name of a package that the project itself names -> the versions that it gets; empty if the lockfile does not say."""
+LockedPackages = tuple[list[Dependency], dict[str, DirectPackages]]
+"""The packages of a lockfile, not checked yet, and the direct ones of each project of its workspace, by its path from
+the file's folder; ``.`` is that folder. A package without a version and not from elsewhere is in the project itself. No
+project: the file does not tell."""
 
 
 class InstalledPackages(Protocol):
@@ -35,15 +116,15 @@ class InstalledPackages(Protocol):
 
 
 class PackageEcosystem(Protocol):
-    """The module of an ecosystem."""
+    """The module of an ecosystem: one that is imported only where it is needed."""
 
     @property
-    def PROJECT_FILES(self) -> Mapping[str, Callable[[str], Iterable[str]]]:
-        """Name of a file in which a project names its dependencies -> the reader of these names, not checked yet, which
+    def PROJECT_FILES(self) -> Mapping[str, Callable[[ProjectFile], Iterable[Dependency]]]:
+        """Name of a file in which a project names its dependencies -> the reader of these, not checked yet, which
         raises as those of lockfiles do. All that a project has are read."""
 
     @property
-    def LOCKFILES(self) -> Mapping[str, Callable[[str], NamedPackages]]:
+    def LOCKFILES(self) -> Mapping[str, Callable[[ProjectFile], LockedPackages]]:
         """Name of a lockfile, or a pattern as of :mod:`fnmatch` -> its reader, which raises ValueError and
         RecursionError. The first that a project has is read, of a pattern all: others are exports, or left over."""
 

@@ -22,12 +22,13 @@ from anvil._version import __version__
 from anvil.build import builder
 from anvil.dependencies import anvil_lock, docs_cache, package_files, remote_repository, repository_docs
 from anvil.dependencies.attempts import NAMES_NO_REPOSITORY, AttemptLog, sentence
+from anvil.dependencies.ecosystems import Dependency
 from anvil.dependencies.package_files import Package, PackageFiles, Packages
 from anvil.dependencies.package_names import is_other_version, is_same_version
 from anvil.dependencies.project_urls import github_slug, versioned
 from anvil.dependencies.remote_repository import RemoteRepository
 from anvil.dependencies.settings import DepsOptions
-from anvil.dependencies.values import Attempt, Dependency, DocsHints, DocsReport, LockedDocs, report_on
+from anvil.dependencies.values import Attempt, DocsHints, DocsReport, LockedDocs, report_on
 from anvil.documents.document_source import DocumentSource, GivenDocuments, PageDecoder
 from anvil.embedding.provider import EmbeddingProvider
 from anvil.errors import ArtifactRejected, BuildError, ConfigError, NotFound, Unreachable

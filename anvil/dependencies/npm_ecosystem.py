@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import functools
 import json
 import os
 import re
@@ -16,16 +17,18 @@ from pathlib import Path
 from typing import Any
 
 from anvil.dependencies import ecosystems, package_registry
+from anvil.dependencies.ecosystems import Dependency, DirectPackages, LockedPackages, ProjectFile
 from anvil.dependencies.package_names import is_version
 from anvil.dependencies.package_registry import PackageArchive, Registry, Release
 from anvil.dependencies.project_urls import HOSTS, ProjectUrls, of_npm
-from anvil.dependencies.values import ELSEWHERE, Dependency, DirectPackages, NamedPackages
 from anvil.errors import FetchError, NotFound
 from anvil.formats import data_formats
 from anvil.formats.data_formats import json_object, value_at
 from anvil.http.allowed_servers import host_of
 from anvil.http.client import HttpClient
 from anvil.system import safe_files
+
+_package = functools.partial(Dependency, "npm")
 
 # NAME@RANGE, or NAME@npm:REAL@RANGE for a package that is called REAL in the registry; others may follow
 _YARN_HEAD = re.compile(r'"?(@?[^@"\s,]+)@(?:npm:(@?[^@"\s,]+)@?)?([^",]*)')
@@ -43,9 +46,9 @@ _BUN_PACKAGE = re.compile(r"(@?[^@]+)@(.+)", re.DOTALL)
 # --- lockfiles ------------------------------------------------------------------------------------------
 
 
-def _package_lock(text: str) -> NamedPackages:
-    table = _mapping(json.loads(text))
-    packages: list[tuple[str, object]] = []
+def _package_lock(file: ProjectFile) -> LockedPackages:
+    table = _mapping(json.loads(file.text))
+    packages: list[Dependency] = []
     rows = table.get("packages")
     if isinstance(rows, dict):  # since npm 7: path in the project -> package, "" for the project
         projects: dict[str, DirectPackages] = {}
@@ -56,16 +59,17 @@ def _package_lock(text: str) -> NamedPackages:
                 direct = projects.setdefault(path or ".", {})
                 for name, wanted in _named_versions(row):
                     direct.setdefault(_real_name(name, wanted), set()).update(_installed_version(rows, path, name))
-            elif row.get("link"):
-                packages.append((str(row.get("name", inside[2])), None))
             else:
-                packages.append((str(row.get("name", inside[2])), _version(row)))
+                resolved = str(row.get("resolved"))
+                is_inside, is_elsewhere = row.get("link") or resolved.startswith("file:"), resolved.startswith("git")
+                version = None if is_inside or is_elsewhere else row.get("version")
+                packages.append(_package(str(row.get("name", inside[2])), version, elsewhere=is_elsewhere))
         return packages, projects
     pending = [table.get("dependencies") or {}]  # before npm 7: packages inside the packages that need them
     while pending:
         for name, row in _mapping(pending.pop(), "a list of dependencies").items():
             if is_version(_mapping(row, f"the package {name[:80]!r}").get("version")):  # else an address
-                packages.append((name, row["version"]))
+                packages.append(_package(name, row["version"]))
             pending.append(row.get("dependencies") or {})
     return packages, {}
 
@@ -75,11 +79,6 @@ def _installed_version(rows: Mapping[str, Any], project: str, name: str) -> Iter
     row = rows.get(f"{project}/node_modules/{name}") or rows.get(f"node_modules/{name}")
     if isinstance(row, dict) and isinstance(row.get("version"), str):
         yield row["version"]
-
-
-def _version(row: Mapping[str, Any]) -> object:
-    resolved = str(row.get("resolved"))
-    return None if resolved.startswith("file:") else ELSEWHERE if resolved.startswith("git") else row.get("version")
 
 
 def _named_versions(table: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
@@ -94,15 +93,16 @@ def _real_name(name: str, wanted: object) -> str:
     return alias[1] if alias else name
 
 
-def _pnpm(text: str) -> NamedPackages:
+def _pnpm(file: ProjectFile) -> LockedPackages:
+    text = file.text
     # since pnpm 11, a document before that of the project has the versions of pnpm itself, and may be the only one
     own = text.partition("\n---\n")[2] if text.startswith("---\n") else text
     table = _mapping(data_formats.read_yaml(own, strings=True) or {})
-    packages: list[tuple[str, object]] = []
+    packages: list[Dependency] = []
     for key in _mapping(table.get("packages") or {}, "'packages'"):
         match = _PNPM_KEY.fullmatch(key) if isinstance(key, str) else None
         if match and is_version(match[2]):  # else an address or a folder
-            packages.append((match[1], match[2]))
+            packages.append(_package(match[1], match[2]))
     projects: dict[str, DirectPackages] = {}
     for path, importer in [*_mapping(table.get("importers") or {}, "'importers'").items(), (".", table)]:
         direct = projects.setdefault(str(path), {})
@@ -111,56 +111,59 @@ def _pnpm(text: str) -> NamedPackages:
                 version = locked.get("version") if isinstance(locked, dict) else locked  # since pnpm 8, and before
                 plain = re.split(r"[(_]", version)[0] if isinstance(version, str) else ""
                 if plain.startswith(("link:", "file:")):
-                    packages.append((name, None))
+                    packages.append(_package(name, None))
                 elif "://" in plain or plain.startswith(HOSTS):
-                    packages.append((name, ELSEWHERE))
+                    packages.append(_package(name, None, elsewhere=True))
                 elif not is_version(plain) and (match := _PNPM_KEY.fullmatch(str(version))):  # of an alias: "lib@1.2.0"
                     name, plain = match[1], match[2]
                 direct.setdefault(name, set()).update([plain] if is_version(plain) else ())
     return packages, projects
 
 
-def _yarn(text: str) -> NamedPackages:
-    packages: list[tuple[str, object]] = []
-    if "__metadata:" in text:  # yarn 2 and later write YAML, yarn 1 a format of its own
-        for row in _mapping(data_formats.read_yaml(text, strings=True)).values():
+def _yarn(file: ProjectFile) -> LockedPackages:
+    packages: list[Dependency] = []
+    if "__metadata:" in file.text:  # yarn 2 and later write YAML, yarn 1 a format of its own
+        for row in _mapping(data_formats.read_yaml(file.text, strings=True)).values():
             resolution = _mapping(row, "one of its entries").get("resolution")
             match = _BERRY.match(resolution) if isinstance(resolution, str) else None
             if match and match[2] != "patch":  # the package that is patched has an entry too
-                address = None if match[2] in _BERRY_INSIDE else ELSEWHERE
-                packages.append((match[1], match[3] if match[2] == "npm" else address))
+                version, is_elsewhere = match[3] if match[2] == "npm" else None, match[2] not in ("npm", *_BERRY_INSIDE)
+                packages.append(_package(match[1], version, elsewhere=is_elsewhere))
         return packages, {}
     head = None
-    for line in text.splitlines():
+    for line in file.text.splitlines():
         if line and not line.startswith((" ", "#", "\t")):
             names, colon, rest = line.rpartition(":")
             head = _YARN_HEAD.match(names) if colon and not rest.strip() else None
             if head is None:
                 raise ValueError(f"the line {line[:80]!r} names no package")
         elif head is not None and (version := _YARN_VERSION.fullmatch(line)):
-            is_inside, is_address = head[3].startswith(("file:", "link:")), set(":/") & set(head[3])
-            packages.append((head[2] or head[1], None if is_inside else ELSEWHERE if is_address else version[1]))
+            is_inside = head[3].startswith(("file:", "link:"))
+            is_elsewhere = not is_inside and not {*":/"}.isdisjoint(head[3])
+            locked = None if is_inside or is_elsewhere else version[1]
+            packages.append(_package(head[2] or head[1], locked, elsewhere=is_elsewhere))
             head = None
     return packages, {}
 
 
-def _bun(text: str) -> NamedPackages:
+def _bun(file: ProjectFile) -> LockedPackages:
     try:
-        table = _mapping(data_formats.read_yaml(text, strings=True))  # JSON with commas at the end of lists
+        table = _mapping(data_formats.read_yaml(file.text, strings=True))  # JSON with commas at the end of lists
     except ValueError as error:
         raise ValueError(str(error).replace("YAML", "JSON")) from error
-    packages: dict[str, tuple[str, object]] = {}
+    packages: dict[str, Dependency] = {}
     for key, row in _mapping(table.get("packages") or {}, "'packages'").items():
         match = _BUN_PACKAGE.fullmatch(str(row[0])) if isinstance(row, list) and row else None
         if match:
-            in_project = match[2].startswith(("workspace:", "file:", "link:", "root:"))
-            packages[str(key)] = match[1], match[2] if is_version(match[2]) else None if in_project else ELSEWHERE
+            is_locked, is_inside = is_version(match[2]), match[2].startswith(("workspace:", "file:", "link:", "root:"))
+            version = match[2] if is_locked else None
+            packages[str(key)] = _package(match[1], version, elsewhere=not (is_locked or is_inside))
     projects: dict[str, DirectPackages] = {}
     for path, project in _mapping(table.get("workspaces") or {}, "'workspaces'").items():
         direct = projects.setdefault(str(path) or ".", {})
         for name, _ in _named_versions(_mapping(project, f"the workspace {str(path)[:80]!r}")):
-            real, version = packages.get(f"{project.get('name')}/{name}") or packages.get(name) or (name, None)
-            direct.setdefault(real, set()).update([version] if isinstance(version, str) and is_version(version) else ())
+            real = packages.get(f"{project.get('name')}/{name}") or packages.get(name) or _package(name, None)
+            direct.setdefault(real.name, set()).update([real.version] if real.version is not None else ())
     return list(packages.values()), projects
 
 
@@ -170,12 +173,13 @@ def _mapping(value: Any, what: str = "it") -> dict[Any, Any]:
     return value
 
 
-def _package_json_names(text: str) -> Iterator[str]:
-    return (_real_name(name, wanted) for name, wanted in _named_versions(_mapping(json.loads(text))))
+def _of_package_json(file: ProjectFile) -> Iterator[Dependency]:
+    wanted = _named_versions(_mapping(json.loads(file.text)))
+    return (_package(_real_name(name, version), None) for name, version in wanted)
 
 
-PROJECT_FILES: Mapping[str, Callable[[str], Iterable[str]]] = {"package.json": _package_json_names}
-LOCKFILES: Mapping[str, Callable[[str], NamedPackages]] = {
+PROJECT_FILES: Mapping[str, Callable[[ProjectFile], Iterable[Dependency]]] = {"package.json": _of_package_json}
+LOCKFILES: Mapping[str, Callable[[ProjectFile], LockedPackages]] = {
     "package-lock.json": _package_lock,
     "npm-shrinkwrap.json": _package_lock,
     "pnpm-lock.yaml": _pnpm,
@@ -244,7 +248,7 @@ class NodeModules:
 
     def unlocked(self, named: Collection[str], locked: Collection[str]) -> list[Dependency]:
         versions = {name: self._version(name) for name in named if name not in locked}
-        return [Dependency("npm", name, version, True, self.place) for name, version in versions.items() if version]
+        return [_package(name, version, True, self.place) for name, version in versions.items() if version]
 
     def _version(self, name: str) -> str | None:
         package = _package_json(self._folder_of(name)) or {}

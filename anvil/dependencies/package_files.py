@@ -17,11 +17,12 @@ from typing import IO, Any, NamedTuple
 
 from anvil.dependencies import ecosystems, package_registry
 from anvil.dependencies.attempts import AttemptLog
+from anvil.dependencies.ecosystems import ECOSYSTEMS
 from anvil.dependencies.package_registry import PackageArchive
 from anvil.dependencies.project_urls import ProjectUrls, github_slug
 from anvil.dependencies.python_ecosystem import MAX_METADATA_CHARS, urls_of
 from anvil.dependencies.settings import DepsOptions
-from anvil.dependencies.values import ECOSYSTEMS, LockedDocs
+from anvil.dependencies.values import LockedDocs
 from anvil.errors import ArtifactRejected, FetchError, NotFound
 from anvil.fetch.zip_archive import DAMAGED, WrongArchive
 from anvil.http.client import HttpClient, Limits

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from anvil.dependencies.values import ECOSYSTEMS, Dependency, Ecosystem
+from anvil.dependencies.ecosystems import ECOSYSTEMS, Dependency, Ecosystem
 from anvil.errors import ConfigError
 
 if TYPE_CHECKING:

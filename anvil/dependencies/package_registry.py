@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from anvil.dependencies.ecosystems import ECOSYSTEMS, Ecosystem
 from anvil.dependencies.project_urls import ProjectUrls
 from anvil.dependencies.settings import DepsOptions
-from anvil.dependencies.values import ECOSYSTEMS, Ecosystem
 from anvil.errors import ConfigError, FetchError, NotFound, Unreachable
 from anvil.fetch import credentials
 from anvil.formats.data_formats import json_object

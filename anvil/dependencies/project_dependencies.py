@@ -8,6 +8,7 @@ wrong is one error. Packages of the project itself (a folder, a workspace) are l
 from __future__ import annotations
 
 import fnmatch
+import os
 import posixpath
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,22 +16,22 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from anvil.dependencies import anvil_lock, docs_cache, ecosystems, package_files
-from anvil.dependencies.ecosystems import InstalledPackages
-from anvil.dependencies.package_names import is_name, is_version, normalized
-from anvil.dependencies.values import (
+from anvil.dependencies.ecosystems import (
     ECOSYSTEMS,
-    ELSEWHERE,
     Dependency,
     DirectPackages,
     Ecosystem,
-    LockedDocs,
-    NamedPackages,
+    InstalledPackages,
+    LockedPackages,
+    ProjectFile,
 )
+from anvil.dependencies.package_names import is_name, is_version, normalized
+from anvil.dependencies.values import LockedDocs
 from anvil.errors import ConfigError
 from anvil.wording import counted
 
 
-def parse(ecosystem: Ecosystem, name: str, text: str, place: str, project: str = ".") -> list[Dependency]:
+def parse(ecosystem: Ecosystem, name: str, file: ProjectFile, place: str, project: str = ".") -> list[Dependency]:
     """The packages of a lockfile, each version once, sorted; also those without a version of a registry. ``name``: the
     file's name, which tells the format.
 
@@ -40,7 +41,7 @@ def parse(ecosystem: Ecosystem, name: str, text: str, place: str, project: str =
     read = reader(ecosystem, name)
     assert read is not None
     with _refusing(place, "Write it again with its tool."):
-        packages, projects = read(text)
+        packages, projects = read(file)
         if project != "." and projects and project not in projects:
             return []
         direct: DirectPackages = {}
@@ -53,17 +54,22 @@ def parse(ecosystem: Ecosystem, name: str, text: str, place: str, project: str =
         return _checked(ecosystem, packages, direct, name)
 
 
-def reader(ecosystem: Ecosystem, name: str) -> Callable[[str], NamedPackages] | None:
+def reader(ecosystem: Ecosystem, name: str) -> Callable[[ProjectFile], LockedPackages] | None:
     """The reader of a lockfile of an ecosystem, by the file's name; None for another file."""
     lockfiles = ecosystems.of(ecosystem).LOCKFILES.items()
     return next((read for pattern, read in lockfiles if fnmatch.fnmatchcase(name, pattern)), None)
 
 
-def direct_names(ecosystem: Ecosystem, name: str, text: str, place: str) -> set[str]:
-    """The dependencies that a file such as ``pyproject.toml`` names, normalized. Raises :class:`ConfigError`."""
+def named(ecosystem: Ecosystem, name: str, file: ProjectFile, place: str) -> dict[str, Dependency]:
+    """Normalized name -> the package, of those that a file such as ``pyproject.toml`` names. Raises
+    :class:`ConfigError`."""
     with _refusing(place, "Correct the file."):
-        names = ecosystems.of(ecosystem).PROJECT_FILES[name](text)
-        return {normalized(ecosystem, each) for each in names if is_name(ecosystem, each)}
+        checked = (
+            replace(each, name=normalized(ecosystem, each.name), direct=True, origin=name)
+            for each in ecosystems.of(ecosystem).PROJECT_FILES[name](file)
+            if is_name(ecosystem, each.name)
+        )
+        return {each.name: each for each in checked}
 
 
 @contextmanager
@@ -75,23 +81,18 @@ def _refusing(place: str, advice: str) -> Iterator[None]:
         raise ConfigError(f"{place} cannot be read: {reason[:200]}. {advice}") from None
 
 
-def _checked(
-    ecosystem: Ecosystem, packages: list[tuple[str, object]], direct: DirectPackages, origin: str
-) -> list[Dependency]:
+def _checked(ecosystem: Ecosystem, packages: list[Dependency], direct: DirectPackages, origin: str) -> list[Dependency]:
     shown = ECOSYSTEMS[ecosystem].shown
     wanted = {normalized(ecosystem, name): versions for name, versions in direct.items()}
     dependencies = set()
-    for name, version in packages:
-        if not is_name(ecosystem, name):
-            raise ValueError(f"{str(name)[:80]!r} is not the name of {shown}")
-        is_elsewhere = version is ELSEWHERE
-        version = None if is_elsewhere else version
-        if version is not None and not is_version(version):
-            raise ValueError(f"{str(version)[:80]!r} is not the version of {shown}")
-        plain = normalized(ecosystem, name)
-        is_direct = plain in wanted and (not wanted[plain] or str(version) in wanted[plain])
-        shown_version = None if version is None else str(version)
-        dependencies.add(Dependency(ecosystem, plain, shown_version, is_direct, origin, is_elsewhere))
+    for each in packages:
+        if not is_name(ecosystem, each.name):
+            raise ValueError(f"{str(each.name)[:80]!r} is not the name of {shown}")
+        if each.version is not None and not is_version(each.version):
+            raise ValueError(f"{str(each.version)[:80]!r} is not the version of {shown}")
+        plain = normalized(ecosystem, each.name)
+        is_direct = plain in wanted and (not wanted[plain] or str(each.version) in wanted[plain])
+        dependencies.add(replace(each, name=plain, direct=is_direct, origin=origin))
     return sorted(dependencies, key=_order)
 
 
@@ -114,22 +115,22 @@ def _of_ecosystem(base: Path, ecosystem: Ecosystem) -> set[Dependency]:
         files = sorted(entry.name for entry in base.iterdir())
     except OSError as error:
         raise ConfigError(f"The folder {base} cannot be listed ({error.strerror}). Name another one.") from None
-    texts = ((name, anvil_lock.project_text(base / name)) for name in module.PROJECT_FILES)
-    projects = {name: text for name, text in texts if text is not None}
-    origins: dict[str, str] = {}  # name of a package -> the file that names it
-    for name, text in projects.items():
-        origins = dict.fromkeys(direct_names(ecosystem, name, text, str(base / name)), name) | origins
-    direct = {*origins}
+    top = ecosystems.project_folders(base)[-1]
+    project_files = {name: _project_file(base / name, top) for name in module.PROJECT_FILES}
+    wanted: dict[str, Dependency] = {}  # by the first file that names it
+    for name, file in project_files.items():
+        wanted = (named(ecosystem, name, file, str(base / name)) if file is not None else {}) | wanted
+    direct = {*wanted}
     # On Windows fnmatch.filter() would find names in other letters, which have no reader.
     matches = ([base / name for name in files if fnmatch.fnmatchcase(name, pattern)] for pattern in module.LOCKFILES)
     lockfiles = next(filter(None, matches), [])
 
     def locked(path: Path) -> list[Dependency]:
-        text, member = anvil_lock.project_text(path), base.relative_to(path.parent).as_posix()
-        return [] if text is None else parse(ecosystem, path.name, text, str(path), member)
+        file, member = _project_file(path, top), base.relative_to(path.parent).as_posix()
+        return [] if file is None else parse(ecosystem, path.name, file, str(path), member)
 
     packages = [each for path in lockfiles for each in locked(path)]
-    if projects:
+    if any(project_files.values()):
         above = (folder / name for folder in ecosystems.project_folders(base)[1:] for name in module.LOCKFILES)
         of_workspace = next((locked(path) for path in above if path.is_file()), [])
         # the tools of a member read the lockfile that names it at the top: one in its own folder is left over
@@ -141,10 +142,21 @@ def _of_ecosystem(base: Path, ecosystem: Ecosystem) -> set[Dependency]:
     installed = module.installed(base)
     if installed is not None:
         packages += installed.unlocked(direct, {each.name for each in packages})
-    named = direct - {each.name for each in packages}
-    packages += [Dependency(ecosystem, name, None, True, origins[name], name in elsewhere) for name in named]
+    unknown = direct - {each.name for each in packages}
+    packages += [replace(wanted[name], elsewhere=name in elsewhere) for name in unknown]
     unmarked = direct - {each.name for each in packages if each.direct}  # the lockfile does not say which version
     return {replace(each, direct=each.direct or each.name in unmarked) for each in packages}
+
+
+def _project_file(path: Path, top: Path) -> ProjectFile | None:
+    """A file of a project in the repository at ``top``; None without it. Raises :class:`ConfigError`."""
+
+    def beside(name: str) -> str | None:
+        other = Path(os.path.normpath(path.parent / name))  # an address becomes a file that is not there
+        return anvil_lock.project_text(other) if other.is_relative_to(top) else None
+
+    text = anvil_lock.project_text(path)
+    return None if text is None else ProjectFile(text, beside)
 
 
 @dataclass(frozen=True, slots=True)

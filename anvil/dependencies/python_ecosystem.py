@@ -20,15 +20,17 @@ from typing import Any
 from packaging.utils import InvalidWheelFilename, canonicalize_version, parse_wheel_filename
 
 from anvil.dependencies import ecosystems, package_registry
+from anvil.dependencies.ecosystems import Dependency, DirectPackages, LockedPackages, ProjectFile
 from anvil.dependencies.package_names import is_name, is_version, normalized
 from anvil.dependencies.package_registry import PackageArchive, Registry, Release
 from anvil.dependencies.project_urls import ProjectUrls, of_python
-from anvil.dependencies.values import ELSEWHERE, Dependency, DirectPackages, NamedPackages
 from anvil.errors import FetchError, NotFound
 from anvil.formats import data_formats
 from anvil.formats.data_formats import value_at
 from anvil.http.allowed_servers import host_of
 from anvil.http.client import HttpClient
+
+_package = functools.partial(Dependency, "pypi")
 
 # NAME[EXTRAS] and the rest of the line; then "== VERSION", with a marker, a comment or hashes behind it. A version with
 # an asterisk pins none.
@@ -36,17 +38,22 @@ _REQUIREMENT = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[[^\]\n]*\])?\
 _PIN = re.compile(r"===?\s*([^\s,;*]+)\s*(?:[;#\\].*|--hash.*)?")
 
 
+_INCLUDE = re.compile(r"\s*(-r|--requirement|-c|--constraint)\s*[\s=]?\s*(\S+)\s*")
+MAX_INCLUDED = 50
+"""Other files that a file of requirements may name."""
+
+
 # --- lockfiles ------------------------------------------------------------------------------------------
 
 
-def _uv(text: str) -> NamedPackages:
-    packages: list[tuple[str, object]] = []
+def _uv(file: ProjectFile) -> LockedPackages:
+    packages: list[Dependency] = []
     projects: dict[str, DirectPackages] = {}
-    for row in _rows(data_formats.read_toml(text), "package"):
+    for row in _rows(data_formats.read_toml(file.text), "package"):
         source = row.get("source")
         kinds = set(source) if isinstance(source, dict) else set()
         if isinstance(source, dict) and kinds & {"editable", "virtual", "directory"}:  # the project, or a member
-            packages.append((_name(row), None))
+            packages.append(_package(_name(row), None))
             direct = projects.setdefault(posixpath.normpath(str(next(iter(source.values())))), {})
             groups = _values(row.get("optional-dependencies")) + _values(row.get("dev-dependencies"))
             for names in [row.get("dependencies"), *groups]:
@@ -55,80 +62,111 @@ def _uv(text: str) -> NamedPackages:
                         version = each.get("version")  # written where the file has several
                         direct.setdefault(each["name"], set()).update([version] if isinstance(version, str) else ())
         else:
-            packages.append((_name(row), _version(row)))
+            packages.append(_locked(row))
     return packages, projects
 
 
-def _tables(key: str, text: str) -> NamedPackages:
+def _tables(key: str, file: ProjectFile) -> LockedPackages:
     """A lockfile that is a list of tables, which says nothing about the project's own dependencies."""
-    return [(_name(row), _version(row)) for row in _rows(data_formats.read_toml(text), key)], {}
+    return [_locked(row) for row in _rows(data_formats.read_toml(file.text), key)], {}
 
 
 _pylock = functools.partial(_tables, "packages")
 """PEP 751."""
 
 
-def _version(row: Mapping[str, Any]) -> object:
+def _locked(row: Mapping[str, Any]) -> Dependency:
     source = row.get("source")
     kinds = {*row, *source, str(source.get("type"))} if isinstance(source, dict) else {*row}
-    if kinds & {"directory", "file", "path"}:
-        return None
-    return ELSEWHERE if kinds & {"git", "vcs"} else row.get("version")
+    is_inside = bool(kinds & {"directory", "file", "path"})
+    is_elsewhere = not is_inside and bool(kinds & {"git", "vcs"})
+    version = None if is_inside or is_elsewhere else row.get("version")
+    return _package(_name(row), version, elsewhere=is_elsewhere)
 
 
-def _requirements(text: str) -> NamedPackages:
-    """Lines ``name==1.2``, with extras, markers and hashes. Other lines name no version."""
-    packages: list[tuple[str, object]] = []
+def _requirements(file: ProjectFile) -> LockedPackages:
+    """Lines ``name==1.2``, with extras, markers and hashes, also of the files that ``-r`` names. The version of a name
+    without one is that of a file that ``-c`` names."""
+    required: list[tuple[str, str | None]] = []
+    constraints: dict[str, list[str]] = {}
     direct: DirectPackages = {}
-    for line in re.sub(r"\\\r?\n", " ", text).splitlines():
-        match = _REQUIREMENT.fullmatch(line.partition(" #")[0])
-        pin = _PIN.fullmatch(match[2].strip()) if match else None
-        if match and pin:
-            packages.append((match[1], pin[1]))
-            direct[match[1]] = set()
-    if re.search(r"\s# via\b", text):  # written by pip-compile or uv: most are not the project's own
-        direct = {}
+    for is_constraint, text in _with_included(file):
+        is_export = re.search(r"\s# via\b", text)  # written by pip-compile or uv: most are not the project's own
+        for line in _requirement_lines(text):
+            match = _REQUIREMENT.fullmatch(line)
+            pin = _PIN.fullmatch(match[2].strip()) if match else None
+            if match and is_constraint:
+                constraints.setdefault(normalized("pypi", match[1]), []).extend([pin[1]] if pin else [])
+            elif match and (pin or match[2][:1] in ("", *"<>=!~;")):  # else an address
+                required.append((match[1], pin[1] if pin else None))
+                direct |= {} if is_export else {match[1]: set()}
+    packages = [
+        _package(name, each)
+        for name, version in required
+        for each in ([version] if version else constraints.get(normalized("pypi", name), ()))
+    ]
     return packages, {".": direct}
 
 
-def _pipfile_lock(text: str) -> NamedPackages:
-    packages: list[tuple[str, object]] = []
+def _with_included(file: ProjectFile) -> Iterator[tuple[bool, str]]:
+    """(whether it is a file of constraints, text) of a file of requirements and of those that it names."""
+    pending = [(False, "", file.text)]
+    known: set[tuple[bool, str]] = set()
+    while pending:
+        is_constraint, place, text = pending.pop(0)
+        yield is_constraint, text
+        for match in filter(None, map(_INCLUDE.fullmatch, _requirement_lines(text))):
+            kind = is_constraint or match[1] in ("-c", "--constraint")
+            path = posixpath.join(posixpath.dirname(place), match[2])
+            if (kind, path) not in known and len(known) < MAX_INCLUDED:
+                known.add((kind, path))
+                included = file.beside(path)
+                pending += [(kind, path, included)] if included is not None else []
+
+
+def _requirement_lines(text: str) -> Iterator[str]:
+    """The lines without comments, each whole."""
+    return (line.partition(" #")[0] for line in re.sub(r"\\\r?\n", " ", text).splitlines())
+
+
+def _pipfile_lock(file: ProjectFile) -> LockedPackages:
+    packages: list[Dependency] = []
     for group in ("default", "develop"):
-        rows = value_at(json.loads(text), group) or {}
+        rows = value_at(json.loads(file.text), group) or {}
         if not isinstance(rows, dict) or not all(isinstance(row, dict) for row in rows.values()):
             raise ValueError(f"{group!r} is not a mapping of packages")
         for name, row in rows.items():
             is_address = "git" in row or str(row.get("file")).startswith(("http:", "https:"))
             is_inside = not is_address and not {"path", "file"}.isdisjoint(row)
             # a repository has no version, whether it is one of Git or of Mercurial
-            version = None if is_address else str(row.get("version", "")).removeprefix("==")
-            packages.append((name, None if is_inside else version or ELSEWHERE))
+            version = "" if is_inside or is_address else str(row.get("version", "")).removeprefix("==")
+            packages.append(_package(name, version or None, elsewhere=not is_inside and not version))
     return packages, {}
 
 
-def _pyproject_names(text: str) -> Iterator[str]:
-    project = data_formats.read_toml(text)
+def _of_pyproject(file: ProjectFile) -> Iterator[Dependency]:
+    project = data_formats.read_toml(file.text)
     extras = _values(value_at(project, "project", "optional-dependencies"))
     lists = [value_at(project, "project", "dependencies"), *extras, *_values(project.get("dependency-groups"))]
     for requirement in (each for listed in lists if isinstance(listed, list) for each in listed):
         match = _REQUIREMENT.match(requirement) if isinstance(requirement, str) else None
         if match:
-            yield match[1]
+            yield _package(match[1], None)
     poetry = value_at(project, "tool", "poetry")
     for group in [poetry, *_values(value_at(poetry, "group"))]:
         for names in (value_at(group, "dependencies"), value_at(group, "dev-dependencies")):
-            yield from (name for name in (names if isinstance(names, dict) else ()) if name != "python")
+            yield from (_package(name, None) for name in (names if isinstance(names, dict) else ()) if name != "python")
 
 
-def _pipfile_names(text: str) -> Iterator[str]:
-    table = data_formats.read_toml(text)
+def _of_pipfile(file: ProjectFile) -> Iterator[Dependency]:
+    table = data_formats.read_toml(file.text)
     for names in (table.get("packages"), table.get("dev-packages")):
-        yield from names if isinstance(names, dict) else ()
+        yield from (_package(name, None) for name in (names if isinstance(names, dict) else ()))
 
 
-PROJECT_FILES: Mapping[str, Callable[[str], Iterable[str]]] = {
-    "pyproject.toml": _pyproject_names,
-    "Pipfile": _pipfile_names,
+PROJECT_FILES: Mapping[str, Callable[[ProjectFile], Iterable[Dependency]]] = {
+    "pyproject.toml": _of_pyproject,
+    "Pipfile": _of_pipfile,
 }
 
 
@@ -150,7 +188,7 @@ def _values(table: Any) -> list[Any]:
     return list(table.values()) if isinstance(table, dict) else []
 
 
-LOCKFILES: Mapping[str, Callable[[str], NamedPackages]] = {
+LOCKFILES: Mapping[str, Callable[[ProjectFile], LockedPackages]] = {
     "uv.lock": _uv,
     "poetry.lock": functools.partial(_tables, "package"),
     "pdm.lock": functools.partial(_tables, "package"),
@@ -277,7 +315,7 @@ class PythonEnvironment:
         version: Any = metadata.get("Version") if metadata is not None else None
         if not is_name("pypi", name) or not is_version(version):
             return None  # a damaged installation, which pip does not list either
-        return Dependency("pypi", normalized("pypi", name), version, False, self._folder.name)
+        return _package(normalized("pypi", name), version, False, self._folder.name)
 
 
 def installed(base: Path) -> PythonEnvironment | None:

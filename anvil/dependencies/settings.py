@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from anvil.dependencies.values import ECOSYSTEMS
+from anvil.dependencies.ecosystems import ECOSYSTEMS
 from anvil.errors import ConfigError
 from anvil.settings import index_url
 from anvil.settings.schema import within

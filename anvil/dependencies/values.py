@@ -1,82 +1,18 @@
-"""Dependencies of a project, the ecosystems of packages, and what ``anvil.lock`` says of documentation."""
+"""What ``anvil.lock`` says of the documentation of packages, where it was searched, and what a command did about it."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, get_args
 
-Ecosystem = Literal["npm", "pypi"]
+from anvil.dependencies.ecosystems import Dependency, Ecosystem
 
-
-class EcosystemEntry(NamedTuple):
-    """How an ecosystem names packages and its registry, and the place of the rest of it."""
-
-    shown: str
-    """One of its packages, in messages."""
-    name: re.Pattern[str]
-    """The names of its packages."""
-    folds_names: bool
-    """Whether neither case nor the signs ``-_.`` tell names apart."""
-    pin: str
-    """What its tools write between a name and a version."""
-    variables: tuple[str, ...]
-    """The environment variables of its tools that name the registry; the first that is set counts."""
-    module: str
-    """See :mod:`anvil.dependencies.ecosystems`."""
-
-
-ECOSYSTEMS: Mapping[Ecosystem, EcosystemEntry] = {
-    "npm": EcosystemEntry(
-        "an npm package",
-        re.compile(r"(?:@[a-z0-9~-][a-z0-9._~-]{0,100}/)?[a-z0-9~-][a-z0-9._~-]{0,213}", re.IGNORECASE),
-        False,
-        "@",
-        ("NPM_CONFIG_REGISTRY", "npm_config_registry"),
-        "anvil.dependencies.npm_ecosystem",
-    ),
-    "pypi": EcosystemEntry(
-        "a Python package",
-        re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,198}[A-Za-z0-9])?"),
-        True,
-        "==",
-        ("UV_DEFAULT_INDEX", "UV_INDEX_URL", "PIP_INDEX_URL"),
-        "anvil.dependencies.python_ecosystem",
-    ),
-}
-DirectPackages = dict[str, set[str]]
-"""Name of a package that the project itself names -> the versions that it gets; empty if the lockfile does not say."""
-ELSEWHERE = object()
-"""In place of a version: the package is at an address, such as one of git, and in no registry."""
-NamedPackages = tuple[list[tuple[str, object]], dict[str, DirectPackages]]
-"""What a lockfile names, not checked yet: (name, version) of each package, and the direct ones of each project of its
-workspace, by its path from the file's folder; ``.`` is that folder. The version is None for what is in the project
-itself. No project: the file does not tell."""
 DocsSource = Literal["package", "release", "repository", "site"]
 """Where documentation comes from: the package itself, a release asset, the repository at a tag (built here), or the
 documentation site."""
 DOCS_SOURCES: tuple[DocsSource, ...] = get_args(DocsSource)
 
 Outcome = Literal["added", "current", "fetched", "updated", "removed", "failed"]
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Dependency:
-    """A package that the project uses. ``version``: None when nothing locks it. ``direct``: whether the project names
-    it itself. ``origin``: the file that says so. ``elsewhere``: it is locked at an address, such as one of git, so no
-    registry has it."""
-
-    ecosystem: Ecosystem
-    name: str
-    version: str | None
-    direct: bool = False
-    origin: str = ""
-    elsewhere: bool = False
-
-    @property
-    def shown(self) -> str:
-        return f"{self.name} {self.version}" if self.version else self.name
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,8 @@ import json
 from pathlib import Path
 
 from anvil.dependencies import anvil_lock, anvil_lock_changes
-from anvil.dependencies.values import Ecosystem, LockedDocs
+from anvil.dependencies.ecosystems import Ecosystem
+from anvil.dependencies.values import LockedDocs
 from tests.conftest import write
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from anvil.dependencies import package_names
 from anvil.dependencies.attempts import AttemptLog
-from anvil.dependencies.values import Dependency
+from anvil.dependencies.ecosystems import Dependency
 
 KNOWN = [Dependency("pypi", "fastapi", "0.115.0", True, "uv.lock")]
 

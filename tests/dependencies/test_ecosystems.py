@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from anvil.dependencies import ecosystems, npm_ecosystem, project_dependencies, python_ecosystem
-from anvil.dependencies.ecosystems import PackageEcosystem
+from anvil.dependencies.ecosystems import ECOSYSTEMS, PackageEcosystem
 from anvil.dependencies.settings import DepsOptions
-from anvil.dependencies.values import ECOSYSTEMS
 
 MODULES: dict[str, PackageEcosystem] = {"npm": npm_ecosystem, "pypi": python_ecosystem}  # mypy compares them
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from anvil.dependencies import npm_ecosystem
+from anvil.dependencies.ecosystems import Dependency
 from anvil.dependencies.package_registry import Registry
-from anvil.dependencies.values import Dependency
 from anvil.errors import FetchError, NotFound
 from anvil.http.client import HttpClient
 from tests.support.dependency_servers import publish_npm, tarball

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from anvil.dependencies import package_names
-from anvil.dependencies.values import Dependency
+from anvil.dependencies.ecosystems import Dependency
 from anvil.errors import ConfigError
 
 KNOWN = [

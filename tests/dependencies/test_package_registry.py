@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from anvil.dependencies import package_registry
+from anvil.dependencies.ecosystems import ECOSYSTEMS
 from anvil.dependencies.package_registry import Registry
 from anvil.dependencies.settings import DepsOptions
-from anvil.dependencies.values import ECOSYSTEMS
 from anvil.errors import ConfigError, FetchError
 from tests.support.index_server import Server
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anvil.dependencies import anvil_lock, project_dependencies
-from anvil.dependencies.values import ECOSYSTEMS, Dependency
+from anvil.dependencies.ecosystems import ECOSYSTEMS, Dependency, ProjectFile
 from anvil.errors import ConfigError
 from tests.conftest import write
 
@@ -66,9 +66,8 @@ packages:
 def of_file(name: str, text: str) -> list[Dependency]:
     """The packages with a version."""
     ecosystem = next(each for each in ECOSYSTEMS if project_dependencies.reader(each, name))
-    return [
-        each for each in project_dependencies.parse(ecosystem, name, text, f"/x/{name}") if each.version is not None
-    ]
+    packages = project_dependencies.parse(ecosystem, name, ProjectFile(text), f"/x/{name}")
+    return [each for each in packages if each.version is not None]
 
 
 def shown(file: str) -> list[str]:
@@ -108,7 +107,7 @@ def test_yarn_berry_says_where_a_package_is_from() -> None:
         "d": "git@github.com:acme/d.git#commit=00",
     }
     text = "".join(f'"{name}@x":\n  resolution: "{name}@{from_}"\n' for name, from_ in rows.items())
-    locked = project_dependencies.parse("npm", "yarn.lock", f"__metadata:\n  version: 8\n{text}", "y")
+    locked = project_dependencies.parse("npm", "yarn.lock", ProjectFile(f"__metadata:\n  version: 8\n{text}"), "y")
     assert [(each.name, each.version, each.elsewhere) for each in locked] == [
         ("@a/b", "1.3.0", False),
         ("c", None, False),
@@ -147,7 +146,7 @@ def test_a_workspace_of_bun() -> None:
         ("ms", "1.0.0", True),
         ("ms", "2.1.2", False),
     ]
-    of_member = project_dependencies.parse("npm", "bun.lock", text, "/x/bun.lock", "packages/a")
+    of_member = project_dependencies.parse("npm", "bun.lock", ProjectFile(text), "/x/bun.lock", "packages/a")
     assert [each.shown for each in of_member if each.direct] == ["@x/b", "debug 3.2.7"]
     git = '{"packages": {"ours": ["ours@github:acme/ours#0123", {}, "acme-ours-0123"], "odd": [], "none": 1,}}'
     assert parsed("bun.lock", git) == []
@@ -323,14 +322,35 @@ def test_direct_dependencies() -> None:
     assert {each.name for each in uv if each.direct} == {"click", "iniconfig", "markdown-it-py"}
     npm = of_file("pnpm-lock.yaml", (DATA / "pnpm-lock.yaml").read_text())
     assert {each.name for each in npm if each.direct} == {"@types/ms", "debug", "once"}
-    named = project_dependencies.direct_names("pypi", "pyproject.toml", (DATA / "pyproject.toml").read_text(), "p")
-    assert named == {"click", "iniconfig", "markdown-it-py"}
+    files = {name: ProjectFile((DATA / name).read_text()) for name in ("pyproject.toml", "package.json")}
+    named = project_dependencies.named("pypi", "pyproject.toml", files["pyproject.toml"], "p")
+    assert {*named} == {"click", "iniconfig", "markdown-it-py"}
     poetry = (
         '[tool.poetry.dependencies]\npython = "^3.10"\nClick = "^8"\n[tool.poetry.group.dev.dependencies]\nruff = "*"\n'
     )
-    assert project_dependencies.direct_names("pypi", "pyproject.toml", poetry, "p") == {"click", "ruff"}
-    package = project_dependencies.direct_names("npm", "package.json", (DATA / "package.json").read_text(), "p")
-    assert package == {"@types/ms", "debug", "once"}
+    assert {*project_dependencies.named("pypi", "pyproject.toml", ProjectFile(poetry), "p")} == {"click", "ruff"}
+    package = project_dependencies.named("npm", "package.json", files["package.json"], "p")
+    assert {*package} == {"@types/ms", "debug", "once"}
+
+
+def test_requirements_take_versions_from_constraints_and_lines_from_other_files(tmp_path: Path) -> None:
+    (tmp_path / "repo" / ".git").mkdir(parents=True)
+    files = {
+        "secret.txt": "click==9.9\n",
+        "repo/constraints/all.txt": "Click==8.1.7\nflask==3.0; python_version > '3.8'\nunused==1.0\nmarkupsafe==2.1\n",
+        "repo/app/requirements.txt": "-c ../constraints/all.txt\n--requirement=more/base.txt # the others\n"
+        "click>=8\nidna==3.7\n-c../../secret.txt\n-r https://x.test/far.txt\n-r gone.txt\n",
+        "repo/app/more/base.txt": "flask[async]\nms @ https://x.test/ms.whl\n-r ../requirements.txt\n-r deep.txt\n",
+        "repo/app/more/deep.txt": "MarkupSafe\nunknown\n",
+    }
+    write(tmp_path, files)
+    found = project_dependencies.dependencies(tmp_path / "repo" / "app")
+    assert [(each.shown, each.direct) for each in found] == [
+        ("click 8.1.7", True),
+        ("flask 3.0", True),
+        ("idna 3.7", True),
+        ("markupsafe 2.1", True),
+    ]
 
 
 def test_several_files_of_a_project_name_its_packages(tmp_path: Path) -> None:
