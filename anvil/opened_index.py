@@ -21,7 +21,7 @@ from anvil.errors import (
     NotFound,
     SourceError,
 )
-from anvil.index_file.manifest_keys import recorded
+from anvil.index_file.manifests import recorded
 from anvil.live.index_location import CLOSED, IndexLocation
 from anvil.requests import BuildRequest, OpenRequest
 from anvil.settings import index_url
@@ -305,15 +305,15 @@ class OpenedIndex:
 
     def _build_site_once(self, build: Callable[[BuildRequest], BuildReport], request: BuildRequest) -> BuildReport:
         """A copy of the index is kept in the user's cache folder, because generators empty the site's folder."""
-        from anvil.index_file import publish, published_manifest
+        from anvil.index_file import manifests, publish
 
         assert self.site_folder is not None and self._site_source is not None
         index, kept = self.location.path, registry.part("site cache")(self.site_folder) / "index.db"
         # Without an index, a build begins with the first previous one: the copy, before those that the user names.
         existing = [] if index.exists() or not kept.exists() else [kept]
         report = build(replace(request, previous=(*existing, *request.previous)))
-        if report.outcome == "built" or not published_manifest.manifest_path(index).is_file():
-            published_manifest.write_manifest(index)
+        if report.outcome == "built" or not manifests.manifest_path(index).is_file():
+            publish.write_manifest(index)
         reasons = [*report.reasons, *self._site_source.notes]
         if report.outcome == "built" or not kept.exists():
             try:

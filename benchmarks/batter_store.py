@@ -32,7 +32,7 @@ import apsw
 
 import anvil
 from anvil.errors import AnvilError, ArtifactError
-from anvil.index_file import connection, manifest_keys, verify
+from anvil.index_file import connection, manifests, verify
 from anvil.index_file.reader import Reader
 from anvil.index_file.writer import checksum, document_digests
 from anvil.system import safe_files
@@ -217,7 +217,7 @@ def sealed(handle: apsw.Connection) -> None:
     steps: tuple[Callable[[], None], ...] = (
         lambda: _redigest(handle),
         lambda: _recount(handle),
-        lambda: _set(handle, "digest", manifest_keys.digest(Reader(handle))),
+        lambda: _set(handle, "digest", manifests.digest(Reader(handle))),
         lambda: _set(handle, "checksum", checksum(handle)),
     )
     for step in steps:
@@ -233,7 +233,7 @@ def _redigest(handle: apsw.Connection) -> None:
 
 
 def _recount(handle: apsw.Connection) -> None:
-    for key, value in manifest_keys.of_rows(Reader(handle)).items():
+    for key, value in manifests.of_rows(Reader(handle)).items():
         _set(handle, key, value)
 
 

@@ -38,7 +38,7 @@ sys.path.insert(0, str(ROOT))
 
 import anvil
 from anvil.embedding.provider import create_provider
-from anvil.index_file import connection, manifest_keys, publish, table_rows, verify
+from anvil.index_file import connection, manifests, publish, table_rows, verify
 from anvil.index_file.connection import fill
 from anvil.index_file.table_rows import quantized
 from anvil.index_file.writer import Writer
@@ -109,7 +109,7 @@ def synthesised(index: Path, base: Path, pages: list[RealPage], count: int) -> N
     with contextlib.closing(Writer(connection.open_scratch())) as writer:
         with verify.open_checked(base) as reader:
             fill(writer.connection, reader.connection)
-        writer.set_meta(manifest_keys.settings(provider, ChunkingOptions()))
+        writer.set_meta(manifests.settings(provider, ChunkingOptions()))
         made = writer.reader.counts()["chunks"]
         with writer.atomic():
             for copy, real in ((n, page) for n in itertools.count(2) for page in pages):

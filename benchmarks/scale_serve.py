@@ -34,7 +34,7 @@ sys.path.insert(0, str(ROOT))
 
 import anvil
 from anvil.embedding.provider import create_provider
-from anvil.index_file import connection, manifest_keys, publish
+from anvil.index_file import connection, manifests, publish
 from anvil.index_file.reader import Reader
 from anvil.index_file.table_rows import quantized
 from anvil.index_file.writer import Writer
@@ -88,7 +88,7 @@ def generate(index: Path, count: int) -> float:
     scratch = index.with_suffix(".scratch")
     with contextlib.closing(Writer(connection.open_scratch(scratch))) as writer:
         connection.lay_out(writer.connection, provider.dimensions)
-        settings = manifest_keys.settings(provider, ChunkingOptions())
+        settings = manifests.settings(provider, ChunkingOptions())
         writer.set_meta({**settings, "anvil_version": anvil.__version__, "docs_root_path": "."})
         with writer.atomic():
             for number in range(-(-count // SECTIONS)):

@@ -34,7 +34,7 @@ from anvil.doc_tests import suite_report
 from anvil.embedding.provider import PROVIDERS
 from anvil.errors import AnvilError
 from anvil.formats.characters import log_line
-from anvil.index_file import publish, published_manifest, verify
+from anvil.index_file import publish, verify
 from anvil.search_page import publishing
 from anvil.settings import index_url
 from anvil.settings.configuration import keys, load_config, plain_type
@@ -407,7 +407,7 @@ class AnvilPlugin(BasePlugin[AnvilConfig]):  # type: ignore[no-untyped-call]
             safe_files.clear(fresh)
             shutil.copyfile(kept, fresh)
             safe_files.rename(fresh, target)
-            published_manifest.write_manifest(target)
+            publish.write_manifest(target)
 
     def _publish_skill(self, config: MkDocsConfig, index: Path) -> None:
         if self._unread:  # it would lack the pages that a dirty build skipped

@@ -22,7 +22,7 @@ from anvil.embedding.provider import EmbeddingProvider
 from anvil.errors import AnvilError, ArtifactError, ArtifactMissing, BuildError, FormatTooNew
 from anvil.index_file import connection, fts_table, publish, verify
 from anvil.index_file.connection import signature
-from anvil.index_file.manifest_keys import settings
+from anvil.index_file.manifests import settings
 from anvil.index_file.reader import Reader
 from anvil.index_file.writer import Writer
 from anvil.requests import BuildRequest
@@ -79,7 +79,7 @@ def build(
 
     An index of ``request.previous`` that cannot be used is named in the report's reasons. If there is no index yet, the
     first of them is the start. ``configured``: see
-    :func:`anvil.index_file.manifest_keys.settings`. ``about_pages``: gives what to report about the number of pages (a
+    :func:`anvil.index_file.manifests.settings`. ``about_pages``: gives what to report about the number of pages (a
     shard may have none). A build from plain files replaces an index that was built with a site only with ``force``: the
     index would lose the site's addresses, and get the files that the site excludes.
     Raises :class:`IndexBusy` when another process still builds the same index, and :class:`BuildError` and

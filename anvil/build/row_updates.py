@@ -15,8 +15,8 @@ from anvil.documents import document_source
 from anvil.documents.document_source import DocumentSource
 from anvil.embedding.provider import Embedded, EmbeddingProvider, Executor, LocalExecutor
 from anvil.formats.characters import readable
-from anvil.index_file import manifest_keys
-from anvil.index_file.manifest_keys import OPTIONAL_SETTINGS, SETTINGS, recalled_site
+from anvil.index_file import manifests
+from anvil.index_file.manifests import OPTIONAL_SETTINGS, SETTINGS, recalled_site
 from anvil.index_file.reader import Reader
 from anvil.index_file.table_rows import ChunkText, most_chunks, quantized, window_key
 from anvil.index_file.writer import Writer
@@ -108,7 +108,7 @@ class Indexer:
                 self.progress("reading", done, len(work))
                 self._read(source, path)
             self.writer.touch(times)
-            self.writer.set_meta(manifest_keys.of_source(source, commit))
+            self.writer.set_meta(manifests.of_source(source, commit))
 
     def _read(self, source: DocumentSource, path: str) -> None:
         document = source.read(path)

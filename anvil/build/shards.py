@@ -15,7 +15,7 @@ from anvil.documents.document_source import DocumentSource, SourceWrapper
 from anvil.errors import ArtifactMissing, ArtifactRejected, ConfigError
 from anvil.index_file import connection, publish, verify
 from anvil.index_file import writer as transfer
-from anvil.index_file.manifest_keys import OPTIONAL_SETTINGS, SETTINGS, SHARED_KEYS, is_shard
+from anvil.index_file.manifests import OPTIONAL_SETTINGS, SETTINGS, SHARED_KEYS, is_shard
 from anvil.index_file.reader import Reader
 from anvil.index_file.writer import Writer
 from anvil.values import LOCK_TIMEOUT_S, Changes, Progress, Scan, silent

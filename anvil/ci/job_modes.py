@@ -72,7 +72,7 @@ def plan(options: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
 
 def build(options: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
     """Build the index, reuse vectors of the kept one, and write the new index and its manifest into that folder."""
-    from anvil.index_file import publish, published_manifest, verify
+    from anvil.index_file import publish, verify
 
     with ExitStack() as stack:
         opened = stack.enter_context(_opened(options, runner))
@@ -105,7 +105,7 @@ def build(options: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
         if options.keep:
             target = Path(options.keep, INDEX_NAME)
             publish.place(index, target)
-            published_manifest.write_manifest(target)
+            publish.write_manifest(target)
     repository, name = os.environ.get("GITHUB_REPOSITORY"), options.artifact_name
     # 'anvil pull' is for a whole index: a shard is fetched by the job that joins them
     artifact = (repository, name) if repository and name and options.shard is None else None

@@ -105,7 +105,7 @@ def command(
         _ensure_whole_site(opened.config.site, request, is_site=is_site, is_asked=bool(given.keys))
         report = build_index(opened, replace(request, source=source))
         if manifest:
-            from anvil.index_file.published_manifest import write_manifest
+            from anvil.index_file.publish import write_manifest
 
             write_manifest(opened.index_path)
         next_step = in_git.adding() if in_git is not None and not in_git.is_staged() else None

@@ -42,7 +42,7 @@ from anvil.formats.characters import plain_name
 from anvil.formats.data_formats import canonical, timestamp
 from anvil.git.objects import blob_id
 from anvil.http.client import HttpClient, Limits
-from anvil.index_file import published_manifest, verify
+from anvil.index_file import manifests, verify
 from anvil.requests import BuildRequest
 from anvil.settings.schema import ChunkingOptions, Config, Slugs, SourceOptions
 from anvil.system import installation, safe_files
@@ -223,7 +223,7 @@ class DocsFinder(contextlib.AbstractContextManager["DocsFinder"]):
     def _has_manifest(self, url: str) -> bool:
         limits = Limits(connect=5, answer=10, whole=20)
         with self._log.host(url), HttpClient(limits, policy=self._policy) as http, http.get(url) as reply:
-            return reply.status == 200 and published_manifest.found(reply.text(), url, any_page=True) is not None
+            return reply.status == 200 and manifests.found(reply.text(), url, any_page=True) is not None
 
     def _from_release(self, docs: LockedDocs, slug: str) -> LockedDocs | None:
         url = f"github:{slug}#release:{docs.tag}"

@@ -16,7 +16,7 @@ from anvil.doc_tests.judging import Asker, ExpectedParts, QuestionVectors, hit_r
 from anvil.doc_tests.values import ChangedPage, Comparison, Difference, Outcome, Question
 from anvil.documents import document_source
 from anvil.index_file import connection, writer
-from anvil.index_file.manifest_keys import SETTINGS
+from anvil.index_file.manifests import SETTINGS
 from anvil.index_file.reader import Reader
 from anvil.index_file.table_rows import is_parallel
 from anvil.index_file.writer import Writer

@@ -23,7 +23,7 @@ from anvil.errors import AnvilError, ConfigError, SourceError
 from anvil.git.repository import Repository
 from anvil.git.tracked_file import TrackedIndex
 from anvil.index_file import verify
-from anvil.index_file.manifest_keys import SETTINGS
+from anvil.index_file.manifests import SETTINGS
 from anvil.index_file.reader import Reader
 from anvil.live.index_location import IndexLocation
 from anvil.live.memory_copy import MemoryCopy

@@ -256,7 +256,7 @@ def _missing(project: ExaminedProject) -> Finding:
 
 def _shortcomings(project: ExaminedProject, reader: Reader) -> Iterator[Finding]:
     from anvil.documents import document_source
-    from anvil.index_file.manifest_keys import OPTIONAL_SETTINGS, recorded
+    from anvil.index_file.manifests import OPTIONAL_SETTINGS, recorded
     from anvil.live import site_view
 
     meta, shown = reader.meta(), relative(project.index)
@@ -374,7 +374,7 @@ def _wanted_settings(project: ExaminedProject, *configured: dict[str, str | None
     """The settings of an index that the configuration asks for; empty for a model that cannot be used: that is another
     finding."""
     from anvil.embedding.provider import create_provider
-    from anvil.index_file.manifest_keys import settings
+    from anvil.index_file.manifests import settings
 
     try:
         provider = create_provider(project.config.embedding.provider, project.config.embedding)

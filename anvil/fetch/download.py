@@ -17,8 +17,8 @@ from pathlib import Path
 from anvil.errors import ArtifactRejected, FetchError, Unreachable
 from anvil.fetch.fetched_cache import CacheState
 from anvil.http.client import BrokenOff, HttpClient, Reply
-from anvil.index_file import published_manifest
-from anvil.index_file.published_manifest import Manifest
+from anvil.index_file import manifests
+from anvil.index_file.manifests import Manifest
 from anvil.settings import index_url
 from anvil.settings.index_url import WebAddress
 from anvil.values import Progress
@@ -246,9 +246,7 @@ def _by_manifest(
             return
         _check_web_status(reply)
         text, shown = reply.text(), index_url.without_secrets(reply.url)
-        published = (
-            published_manifest.parse(text, shown) if only else published_manifest.found(text, shown, any_page=True)
-        )
+        published = manifests.parse(text, shown) if only else manifests.found(text, shown, any_page=True)
         if published is None:
             return  # many sites have another index.json, or answer every address with a page
         base, validators = reply.url, Validators.of(reply)
@@ -266,7 +264,7 @@ def _by_file(http: HttpClient, url: str, place: str, known: CacheState | None) -
                     index_url.without_secrets(manifest_url),
                     urllib.parse.unquote(parts.path.rpartition("/")[2]),
                 )
-                published = published_manifest.found(reply.text(), shown, any_page=True)
+                published = manifests.found(reply.text(), shown, any_page=True)
                 if published is not None:
                     if published.file != name:
                         raise ArtifactRejected(

@@ -34,8 +34,8 @@ from anvil.git import repository
 from anvil.git.repository import Repository
 from anvil.http.allowed_servers import HttpPolicy
 from anvil.http.client import HttpClient, Limits, http_date
-from anvil.index_file import connection, published_manifest
-from anvil.index_file.published_manifest import Manifest
+from anvil.index_file import connection, manifests, publish
+from anvil.index_file.manifests import Manifest
 from anvil.settings import index_url
 from anvil.settings.index_url import Address, GitHubAddress, LocalPath, WebAddress
 from anvil.settings.schema import INDEX_FOLDER, INDEX_NAME, Config
@@ -225,7 +225,7 @@ class _Server:
             if candidate.manifest is None:
                 validators = downloaded_validators
             file = self._verified(candidate, http.limits.size)
-        described = published_manifest.describe(file)
+        described = publish.describe(file)
         if candidate.manifest is not None:
             agree(candidate.manifest, described, shown)
         examined = self._examined(http, candidate.url, described.sha256)
@@ -319,7 +319,7 @@ class _Server:
 def checked_manifest(file: Path, named: str) -> Manifest:
     """The manifest of a checked file, which errors call by this name."""
     try:
-        return published_manifest.describe(file)
+        return publish.describe(file)
     except ArtifactError as error:
         problem = error.problem.replace(str(file), named).replace(connection.NAME_ANOTHER, "Check its address.")
         raise type(error)(problem, error.advice and "It has to be built and published again.") from None
@@ -356,7 +356,7 @@ def find(path: Path) -> FetchResult:
     if not path.exists():
         raise FetchError(f"There is no file or folder {path}. Write {index_url.FORMS}.")
     if not path.is_dir():
-        manifest_path = published_manifest.manifest_path(path)
+        manifest_path = manifests.manifest_path(path)
         return _local(path, _manifest_at(manifest_path) if manifest_path.is_file() else None)
     for candidate_path in (*index_url.PLACES, f"{INDEX_FOLDER}/{INDEX_NAME}"):
         file = path / candidate_path
@@ -375,11 +375,11 @@ def _manifest_at(path: Path) -> Manifest | None:
         text = safe_files.text(path, errors="replace")
     except OSError as error:
         raise ArtifactRejected(f"The manifest {path} cannot be read ({error.strerror}). Check the file.") from error
-    return published_manifest.found(text, str(path))
+    return manifests.found(text, str(path))
 
 
 def _local(path: Path, published: Manifest | None) -> FetchResult:
-    described = published_manifest.describe(path)
+    described = publish.describe(path)
     if published is not None:
         agree(published, described, str(path))
     return FetchResult(path=path, manifest=described, origin=str(path), commit=described.commit)

@@ -26,8 +26,8 @@ from pathlib import Path
 from typing import get_type_hints
 
 from anvil.errors import AnvilError
-from anvil.index_file import publish, published_manifest
-from anvil.index_file.published_manifest import Manifest
+from anvil.index_file import manifests, publish
+from anvil.index_file.manifests import Manifest
 from anvil.system import safe_files
 from anvil.values import Progress
 
@@ -184,14 +184,14 @@ class CacheEntry:
 
     def manifest(self, state: CacheState) -> Manifest:
         """The manifest of :attr:`index`, written when it was fetched."""
-        path = published_manifest.manifest_path(self.index)
+        path = manifests.manifest_path(self.index)
         try:
-            stored = published_manifest.parse(path.read_text(encoding="utf-8"), str(path))
+            stored = manifests.parse(path.read_text(encoding="utf-8"), str(path))
             if stored.sha256 == state.sha256:
                 return stored
         except (OSError, AnvilError):
             pass  # missing, or of another index
-        return published_manifest.describe(self.index)
+        return publish.describe(self.index)
 
     def confirm(self, state: CacheState) -> None:
         """Store the state of the current index."""
@@ -210,8 +210,8 @@ class CacheEntry:
         publish.replace(fresh, self.index)
         fresh.unlink(missing_ok=True)  # when both are names of one file, the rename does nothing
         _written(
-            published_manifest.manifest_path(self.index),
-            published_manifest.render(dataclasses.replace(described, file=self.index.name)),
+            manifests.manifest_path(self.index),
+            manifests.render(dataclasses.replace(described, file=self.index.name)),
         )
         self.confirm(state)
 

@@ -24,8 +24,8 @@ from anvil.formats.data_formats import objects, timestamp
 from anvil.formats.patterns import OBJECT_ID
 from anvil.git.repository import Repository
 from anvil.http.client import HttpClient, Reply, origin
-from anvil.index_file import published_manifest
-from anvil.index_file.published_manifest import Manifest
+from anvil.index_file import manifests
+from anvil.index_file.manifests import Manifest
 from anvil.settings import index_url
 from anvil.settings.index_url import GitHubAddress
 
@@ -333,11 +333,11 @@ def _published(api: Api, assets: Mapping[str, dict[str, Any]]) -> Manifest | Non
     """The manifest among the files of a release."""
     # index.json first, as Anvil names it: a release may have other files that look like a manifest.
     for name in sorted(assets, key=lambda name: (name != "index.json", name)):
-        if name.endswith(".json") and (size_of(assets[name].get("size")) or 0) < published_manifest.MAX_CHARACTERS:
+        if name.endswith(".json") and (size_of(assets[name].get("size")) or 0) < manifests.MAX_CHARACTERS:
             url = f"{api.root}/releases/assets/{assets[name]['id']}"
             with api.http.get(url, {"Accept": "application/octet-stream"}) as reply:
                 api.check_status(reply, f"the asset {name}")
-                published = published_manifest.found(reply.text(), f"the asset {name}", any_page=True)
+                published = manifests.found(reply.text(), f"the asset {name}", any_page=True)
             if published is not None:
                 return published
     return None

@@ -16,8 +16,8 @@ import zlib
 from pathlib import Path
 
 from anvil.errors import ArtifactRejected
-from anvil.index_file import published_manifest
-from anvil.index_file.published_manifest import Manifest
+from anvil.index_file import manifests
+from anvil.index_file.manifests import Manifest
 from anvil.settings import index_url
 
 MAX_DIRECTORY_BYTES = 65_536
@@ -58,8 +58,8 @@ def unpack(archive: Path, target: Path, limit: int, shown: str) -> tuple[Path, M
             published = None
             if manifest_member is not None:
                 with opened.open(manifest_member) as packed:
-                    published = published_manifest.parse(
-                        packed.read(published_manifest.MAX_CHARACTERS * 4).decode("utf-8", "replace"), shown
+                    published = manifests.parse(
+                        packed.read(manifests.MAX_CHARACTERS * 4).decode("utf-8", "replace"), shown
                     )
                 if published.file != index.filename:
                     raise WrongArchive(f"its manifest is of {published.file!r}, but it holds {index.filename!r}")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
-from anvil.index_file.manifest_keys import SETTINGS
+from anvil.index_file.manifests import SETTINGS
 from anvil.index_file.reader import Reader
 from anvil.index_file.table_rows import StoredDocument
 from anvil.search.page_versions import moved_pages

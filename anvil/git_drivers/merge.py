@@ -14,7 +14,7 @@ from anvil.embedding.provider import EmbeddingProvider
 from anvil.git.repository import Repository
 from anvil.index_file import verify
 from anvil.index_file import writer as transfer
-from anvil.index_file.manifest_keys import OPTIONAL_SETTINGS, SETTINGS, recalled_chunking
+from anvil.index_file.manifests import OPTIONAL_SETTINGS, SETTINGS, recalled_chunking
 from anvil.index_file.reader import Reader
 from anvil.live import site_view
 from anvil.requests import BuildRequest

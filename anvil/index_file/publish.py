@@ -24,6 +24,7 @@ import apsw
 from anvil.errors import AnvilError, ArtifactMissing, ArtifactRejected, BuildError, FolderVanished
 from anvil.formats.characters import plain_name
 from anvil.index_file import connection, fts_table, table_rows, verify
+from anvil.index_file.manifests import Manifest, ModelIdentity, manifest_path, render
 from anvil.index_file.writer import Writer, checksum
 from anvil.settings.schema import INDEX_NAME
 from anvil.system import safe_files
@@ -443,3 +444,41 @@ def is_index(path: Path) -> bool:
 
 def _is_ours(header: bytes) -> bool:
     return int.from_bytes(header[_ID], "big") == connection.APPLICATION_ID
+
+
+# --- the file beside it ----------------------------------------------------------------------------------
+
+
+# The file's own hash is in the manifest and not in the file, where it could not be. Clients that download one ask for
+# these bytes; :mod:`verify` needs no manifest.
+def describe(path: Path) -> Manifest:
+    """The manifest for the index at ``path``. The index is checked first. Raises :class:`ArtifactError`."""
+    with verify.open_checked(path) as reader:
+        meta, counts = reader.meta(), reader.counts()
+        sha256, size = connection.sha256(reader.connection)
+    return Manifest(
+        format=int(meta["format_version"]),
+        file=path.name,
+        sha256=sha256,
+        size=size,
+        digest=meta["digest"],
+        commit=meta.get("commit") or None,
+        last_modified=meta["last_index_timestamp"],
+        anvil_version=meta["anvil_version"],
+        model=ModelIdentity(
+            provider=meta["embedding_provider"],
+            name=meta["embedding_model"],
+            digest=meta["embedding_model_digest"],
+            dimensions=int(meta["embedding_dimensions"]),
+        ),
+        pages=counts["documents"],
+        chunks=counts["chunks"],
+        vectors=counts["vectors"],
+    )
+
+
+def write_manifest(index: Path) -> Path:
+    """Write the manifest of an index, if it changed; its path."""
+    path = manifest_path(index)
+    safe_files.update_file(path, render(describe(index)).encode(), replace=True)
+    return path

@@ -24,7 +24,7 @@ from anvil.errors import AnvilError, ArtifactMissing, ArtifactRejected, ConfigEr
 from anvil.formats.data_formats import canonical, is_deep, strict_json
 from anvil.formats.patterns import OBJECT_ID, lazy_pattern
 from anvil.index_file import connection as connections
-from anvil.index_file import fts_table, manifest_keys, table_rows
+from anvil.index_file import fts_table, manifests, table_rows
 from anvil.index_file.reader import IndexReader, Reader
 from anvil.index_file.writer import checksum, document_digests
 from anvil.system import safe_files
@@ -116,7 +116,7 @@ def refuse_part(reader: IndexReader, path: Path) -> None:
     """Raise :class:`ArtifactRejected` when an index is a shard: the other shards have the rest."""
     shard = reader.meta().get("shard")
     if shard is not None:
-        raise ArtifactRejected(manifest_keys.NOT_WHOLE.format(path, shard))
+        raise ArtifactRejected(manifests.NOT_WHOLE.format(path, shard))
 
 
 def check(path: Path, thorough: bool = False) -> None:
@@ -187,7 +187,7 @@ def _check(reader: Reader, path: Path, written: bool = False) -> None:
         _refuse(path, "its manifest is missing or not defined as it must be")
     _refuse(path, _wrong_manifest(handle))
     meta = reader.meta()
-    _refuse(path, manifest_keys.wrong(meta))
+    _refuse(path, manifests.wrong(meta))
     dimensions = int(meta["embedding_dimensions"])
     vector_group = next(
         (each for _, each in _LAYOUTS if f"chunk_size={each})" in str(definitions.get(("table", "vectors")))),
@@ -233,9 +233,9 @@ def _check_text(handle: apsw.Connection, chunking: str | None, path: Path) -> No
 
 def _check_rows(reader: Reader, meta: dict[str, str], dimensions: int, vector_group: int, path: Path) -> None:
     handle = reader.connection
-    if manifest_keys.digest(reader) != meta["digest"]:
+    if manifests.digest(reader) != meta["digest"]:
         _refuse(path, "it does not match its digest")
-    for key, value in manifest_keys.of_rows(reader).items():
+    for key, value in manifests.of_rows(reader).items():
         if meta.get(key) != value:
             what = f"holds {value} {key[6:]}" if key.startswith("count_") else f"has {value or 'nothing'} for {key}"
             _refuse(path, f"it {what}, its manifest says {meta.get(key)}")

@@ -16,7 +16,7 @@ from typing import Any
 import apsw
 
 from anvil.index_file import connection as connections
-from anvil.index_file import manifest_keys, table_rows
+from anvil.index_file import manifests, table_rows
 from anvil.index_file.reader import BARE_WINDOW, LACKING, UNCUT, Reader
 from anvil.index_file.table_rows import (
     DIGESTED,
@@ -256,9 +256,9 @@ class Writer:
 
     def seal(self) -> str:
         """Set the counts, times and digest of the manifest from the rows; the digest, hex."""
-        digest = manifest_keys.digest(self.reader)
+        digest = manifests.digest(self.reader)
         # the checksum is set when it is published
-        self.set_meta({**manifest_keys.of_rows(self.reader), "digest": digest, "checksum": None})
+        self.set_meta({**manifests.of_rows(self.reader), "digest": digest, "checksum": None})
         return digest
 
 

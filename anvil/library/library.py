@@ -19,7 +19,7 @@ from anvil.build.row_updates import Indexer
 from anvil.embedding.provider import EmbeddingProvider
 from anvil.errors import AnvilError, ConfigError, DocumentRejected, DocumentTooLarge, NotFound, ProviderError
 from anvil.formats.data_formats import timestamp
-from anvil.index_file.manifest_keys import settings
+from anvil.index_file.manifests import settings
 from anvil.index_file.writer import DEFAULT_LIBRARY
 from anvil.library import ingestion, lancedb_import, metadata_filter
 from anvil.library.document_chunker import DocumentPart

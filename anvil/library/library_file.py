@@ -22,7 +22,7 @@ from anvil.errors import ArtifactRejected, BuildError, FormatTooNew
 from anvil.formats.data_formats import is_deep, json_object
 from anvil.index_file import connection as connections
 from anvil.index_file import table_rows
-from anvil.index_file.manifest_keys import SETTINGS
+from anvil.index_file.manifests import SETTINGS
 from anvil.library.metadata_filter import MAX_DEPTH
 from anvil.system import safe_files
 

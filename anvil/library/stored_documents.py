@@ -18,7 +18,7 @@ import apsw
 from anvil.errors import ConfigError, NotFound
 from anvil.formats.data_formats import canonical, timestamp
 from anvil.index_file import table_rows
-from anvil.index_file.manifest_keys import SETTINGS
+from anvil.index_file.manifests import SETTINGS
 from anvil.index_file.reader import Reader
 from anvil.index_file.table_rows import SearchedText, VectorRows
 from anvil.index_file.writer import Writer, copy_rows

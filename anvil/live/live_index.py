@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Protocol
 from anvil.documents import document_source
 from anvil.documents.document_source import DocumentSource
 from anvil.errors import AnvilError, ArtifactError, BuildError, ConfigError, NotFound, OlderIndex
-from anvil.index_file.manifest_keys import NOT_WHOLE
+from anvil.index_file.manifests import NOT_WHOLE
 from anvil.live.background_work import IndexSaver, InitialBuild, VectorWorker, join
 from anvil.live.index_location import CLOSED, IndexLocation
 from anvil.requests import BuildRequest, OpenRequest, SearchRequest, still_wanted
@@ -65,7 +65,7 @@ class Corpus(Protocol):
 
     @property
     def configured(self) -> Mapping[str, str | None]:
-        """See :func:`anvil.index_file.manifest_keys.settings`."""
+        """See :func:`anvil.index_file.manifests.settings`."""
 
     @property
     def source(self) -> DocumentSource | None:

@@ -19,7 +19,7 @@ from anvil.errors import AnvilError, ArtifactError, ArtifactMissing
 from anvil.formats.data_formats import timestamp
 from anvil.index_file import connection, writer
 from anvil.index_file.connection import signature
-from anvil.index_file.manifest_keys import recalled_chunking, settings
+from anvil.index_file.manifests import recalled_chunking, settings
 from anvil.index_file.reader import Reader
 from anvil.index_file.table_rows import ChunkText
 from anvil.index_file.writer import Writer
@@ -229,7 +229,7 @@ class MemoryCopy:
 
     def begin_empty(self, options: Chunking, configured: Mapping[str, str | None] | None = None) -> None:
         """Begin with an empty copy, which :meth:`read_some` or :meth:`refresh` fills. ``configured``: see
-        :func:`anvil.index_file.manifest_keys.settings`."""
+        :func:`anvil.index_file.manifests.settings`."""
         copy = Writer(connection.open_scratch(":memory:"))
         meta = settings(self.provider, options, configured)
         connection.lay_out(copy.connection, int(meta["embedding_dimensions"]))

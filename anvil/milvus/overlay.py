@@ -12,7 +12,7 @@ from itertools import islice
 from operator import attrgetter
 
 from anvil.index_file import connection, table_rows
-from anvil.index_file.manifest_keys import SETTINGS
+from anvil.index_file.manifests import SETTINGS
 from anvil.index_file.reader import Reader
 from anvil.index_file.table_rows import SearchedText, SectionPlace, StoredChunk, StoredDocument
 from anvil.index_file.writer import Writer

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from anvil.formats import patterns
 from anvil.formats.patterns import lazy_pattern
 from anvil.index_file import table_rows
-from anvil.index_file.manifest_keys import recalled_weights
+from anvil.index_file.manifests import recalled_weights
 from anvil.index_file.table_rows import SearchedText
 from anvil.search.confidence import MatchEvidence
 from anvil.text import query as lexicon

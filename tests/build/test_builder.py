@@ -25,7 +25,7 @@ from anvil.embedding.provider import Embedded, EmbeddingProvider, Vector
 from anvil.errors import ArtifactRejected, BuildError, FormatTooNew, SourceError
 from anvil.index_file import connection as connections
 from anvil.index_file import publish, table_rows, verify
-from anvil.index_file.manifest_keys import SETTINGS
+from anvil.index_file.manifests import SETTINGS
 from anvil.library import library_file
 from anvil.requests import BuildRequest
 from anvil.settings.schema import ChunkingOptions, Config, SourceOptions

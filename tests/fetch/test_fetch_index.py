@@ -25,7 +25,7 @@ from anvil.fetch import download, fetch_index
 from anvil.fetch.fetch_index import FetchRequest, FetchResult, fetch
 from anvil.fetch.fetched_cache import FetchedCache
 from anvil.http.client import Limits
-from anvil.index_file import published_manifest
+from anvil.index_file import manifests, publish
 from anvil.settings import index_url
 from anvil.settings.index_url import PLACES
 from anvil.system import safe_files
@@ -101,7 +101,7 @@ def test_a_file_and_folders_with_one_are_found(index: Path, get: Callable[..., F
     site = index.parent.parent / "site" / "anvil"
     site.mkdir(parents=True)
     (site / "index.db").write_bytes(index.read_bytes())
-    published_manifest.write_manifest(site / "index.db")
+    publish.write_manifest(site / "index.db")
     inside = site / "index.db"
     for source, path in ((index, index), (index.parent, index), (site, inside), (site.parent, inside)):
         found = get(str(source))
@@ -110,8 +110,8 @@ def test_a_file_and_folders_with_one_are_found(index: Path, get: Callable[..., F
 
 
 def test_a_path_whose_manifest_speaks_of_another_index_is_refused(index: Path, get: Callable[..., FetchResult]) -> None:
-    beside = published_manifest.write_manifest(index)
-    beside.write_text(published_manifest.render(replace(published_manifest.describe(index), commit="a" * 40)))
+    beside = publish.write_manifest(index)
+    beside.write_text(manifests.render(replace(publish.describe(index), commit="a" * 40)))
     assert "its manifest has commit" in refused(get, str(index), ArtifactRejected)
 
 
@@ -132,7 +132,7 @@ def test_a_site_a_folder_a_manifest_and_a_file_lead_to_the_same_index(
     found = get(server.url + place)
     assert found.path.read_bytes() == index.read_bytes()
     assert found.downloaded and found.from_cache is None and found.notes == ()
-    assert found.manifest == replace(published_manifest.describe(index), file="index.db")
+    assert found.manifest == replace(publish.describe(index), file="index.db")
     assert found.path.parts[-3:] == FetchRequest().entry(index_url.parse(server.url + place)).index.parts[-3:]
 
 
@@ -449,13 +449,13 @@ def test_a_manifest_of_another_index_is_refused(
 
 @pytest.mark.parametrize("text", ["", "{", '{"anvil_version": "0.1.0", "chun', '{"sha256": "x"}', '{"digest": 1}'])
 def test_a_manifest_that_is_wrong_is_not_none(text: str, index: Path, get: Callable[..., FetchResult]) -> None:
-    published_manifest.write_manifest(index).write_text(text)
+    publish.write_manifest(index).write_text(text)
     for place in (index, index.parent) if index.name == "index.db" else (index,):
         assert "is not the manifest of an index" in refused(get, str(place), ArtifactRejected)
 
 
 def test_a_json_file_of_another_kind_is_no_manifest(index: Path, get: Callable[..., FetchResult]) -> None:
-    published_manifest.manifest_path(index).write_text('{"pages": []}')
+    manifests.manifest_path(index).write_text('{"pages": []}')
     assert get(str(index)).manifest.pages == 5
 
 

@@ -21,7 +21,7 @@ from anvil.fetch import download
 from anvil.fetch.fetch_index import FetchRequest, FetchResult, fetch
 from anvil.fetch.fetched_cache import FetchedCache
 from anvil.http.client import Limits
-from anvil.index_file import published_manifest
+from anvil.index_file import publish
 from anvil.system import safe_files
 from tests.support.index_server import Answer, GitHub, Server, packed, serving
 from tests.support.repositories import commit, isolated, root, run, write
@@ -76,7 +76,7 @@ def built(root: Path, text: str = "") -> dict[str, bytes]:
         with anvil.open(root / "docs", place, "none") as opened:
             opened.index()
         run(root, "checkout", "-q", "docs/a.md")
-        beside = published_manifest.write_manifest(place)
+        beside = publish.write_manifest(place)
         _built[key] = {"index.db": place.read_bytes(), "index.json": beside.read_bytes()}
     return {**_built[key]}
 

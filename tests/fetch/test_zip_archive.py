@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import anvil
 from anvil.errors import ArtifactRejected
 from anvil.fetch import zip_archive
-from anvil.index_file import published_manifest
+from anvil.index_file import publish
 from tests.conftest import write
 from tests.support.index_server import packed
 
@@ -26,7 +26,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write(folder / "docs", {"a.md": "# A\n\nSome text.\n"})
     with anvil.open(folder / "docs", folder / "index.db", "none") as opened:
         opened.index()
-    published_manifest.write_manifest(folder / "index.db")
+    publish.write_manifest(folder / "index.db")
     return folder
 
 

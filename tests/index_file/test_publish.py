@@ -12,8 +12,8 @@ import pytest
 
 import anvil
 from anvil.errors import ArtifactRejected, BuildError, FolderVanished
-from anvil.index_file import connection, publish, published_manifest, table_rows, verify
-from anvil.index_file.manifest_keys import SETTINGS
+from anvil.index_file import connection, publish, table_rows, verify
+from anvil.index_file.manifests import SETTINGS
 from anvil.index_file.publish import Publication
 from anvil.index_file.reader import Reader
 from anvil.index_file.writer import Writer
@@ -110,7 +110,7 @@ def test_links_beside_an_index_are_not_written_through(tmp_path: Path) -> None:
     docs = write(tmp_path / "docs", {"a.md": "# A\n\nText.\n"})
     with anvil.open(docs, tmp_path / "new/index.db", "none") as opened:
         opened.index()
-    published_manifest.write_manifest(tmp_path / "new/index.db")
+    publish.write_manifest(tmp_path / "new/index.db")
     linked(tmp_path / "new/copy.db.new", tmp_path / "away-index.db")
     publish.place(tmp_path / "new/index.db", tmp_path / "new/copy.db")
     assert len(away) == 3 and all(each.read_text() == text for each, text in away.items())

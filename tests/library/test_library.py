@@ -33,7 +33,7 @@ from anvil.errors import (
     ProviderError,
 )
 from anvil.formats.data_formats import timestamp
-from anvil.index_file.manifest_keys import settings
+from anvil.index_file.manifests import settings
 from anvil.library.document_chunker import DocumentPart
 from anvil.library.ingestion import StagedDocument, prepared
 from anvil.library.library import Library

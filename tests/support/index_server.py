@@ -21,7 +21,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from anvil.index_file import published_manifest
+from anvil.index_file import publish
 
 
 @dataclass
@@ -115,7 +115,7 @@ class Server:
 
     def publish(self, index: Path, folder: str = "/anvil/") -> None:
         """An index and its manifest, as a site build leaves them."""
-        beside = published_manifest.write_manifest(index)
+        beside = publish.write_manifest(index)
         self.answers[f"{folder}index.db"] = Answer(index.read_bytes())
         self.answers[f"{folder}index.json"] = Answer(beside.read_bytes())
 

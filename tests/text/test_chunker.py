@@ -14,7 +14,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anvil.index_file.manifest_keys import recalled_chunking
+from anvil.index_file.manifests import recalled_chunking
 from anvil.settings.schema import ChunkingOptions, FixedChunks
 from anvil.text.chunker import chunks, parts
 from anvil.text.markdown_sections import parse

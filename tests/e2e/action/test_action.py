@@ -21,7 +21,7 @@ import anvil
 from anvil.ci import program_key
 from anvil.fetch.attestation import AttestationRule
 from anvil.fetch.fetch_index import FetchRequest, fetch
-from anvil.index_file import published_manifest
+from anvil.index_file import manifests, publish
 from tests.conftest import PAGES, write
 from tests.support import html_sites, in_process
 from tests.support.action_runner import OFFLINE, STANDS, Job
@@ -139,8 +139,8 @@ def test_builds_installs_uploads_and_keeps(checkout: Path, job: NewJob, tmp_path
     uploaded = first.artifacts / "anvil-index"
     assert sorted(path.name for path in uploaded.iterdir()) == ["index.db", "index.json"]
     assert sha256(uploaded / "index.db") == sha256(index) == sha256(scratch(checkout, tmp_path / "by-hand.db", "none"))
-    told = published_manifest.parse((uploaded / "index.json").read_text(encoding="utf-8"), "index.json")
-    assert told == published_manifest.describe(uploaded / "index.db")
+    told = manifests.parse((uploaded / "index.json").read_text(encoding="utf-8"), "index.json")
+    assert told == publish.describe(uploaded / "index.db")
     assert (told.digest, told.commit) == (done.outputs["digest"], run(checkout, "rev-parse", "HEAD"))
 
     program = first.temp / "anvil/bin/anvil"

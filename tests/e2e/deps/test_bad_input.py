@@ -15,7 +15,7 @@ import pytest
 import anvil
 from anvil.dependencies import attempts, docs_cache
 from anvil.dependencies import remote_repository as git_addresses
-from anvil.index_file import published_manifest
+from anvil.index_file import publish
 from tests.e2e.deps.test_deps import (
     PAGE,
     answers,
@@ -58,7 +58,7 @@ def with_manifest(tmp_path: Path, data: bytes) -> dict[str, bytes]:
     file = tmp_path / "asset" / "index.db"
     file.parent.mkdir(exist_ok=True)
     file.write_bytes(data)
-    return {"index.db": data, "index.json": published_manifest.write_manifest(file).read_bytes()}
+    return {"index.db": data, "index.json": publish.write_manifest(file).read_bytes()}
 
 
 def of_version(tmp_path: Path, version: str) -> bytes:
@@ -162,7 +162,7 @@ def test_the_digest_of_a_lock_decides_and_not_the_version_that_its_index_states(
     stale = tmp_path / "stale.db"
     stale.write_bytes(of_version(tmp_path, "0.9.0"))
     publish_wheel(server, "beacon", "1.0.0", wheel("beacon", "1.0.0", {"a.anvil.db": stale.read_bytes()}))
-    described = published_manifest.describe(stale)
+    described = publish.describe(stale)
     file = project / "anvil.lock"
     text = file.read_text(encoding="utf-8").replace(entry.digest, described.digest)
     file.write_text(text.replace(entry.sha256, described.sha256), encoding="utf-8")

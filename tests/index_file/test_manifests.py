@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from anvil.index_file.manifest_keys import recalled_site, recalled_weights, recorded_site, recorded_weights
+from anvil.index_file.manifests import recalled_site, recalled_weights, recorded_site, recorded_weights
 from anvil.settings.schema import SiteOptions
 
 
