@@ -80,6 +80,7 @@ GENERIC = Generator(
         .md-source-file, .md-content__button, .md-feedback, .md-tags, .md-header, .md-tabs, .md-footer,
         .footer, #footer, .site-footer, footer:not(article *, main *, section *, blockquote *, li *)
     """,
+    entries="dt.sig",  # as Sphinx's autodoc writes it
 )
 """The rules for all pages. Those of the page's generator come first."""
 UNKNOWN = Generator("unknown")

@@ -8,7 +8,7 @@ from collections.abc import Container, Iterable
 
 from anvil.sites import html_tree
 from anvil.sites.html_tree import Element, classes
-from anvil.sites.page_content import HEADINGS, LEVELS, id_of, node_before, text_of
+from anvil.sites.page_content import HEADINGS, LEVELS, id_of, node_before, signature_name, text_of
 
 
 def is_list_of_sections(element: Element, entries: Container[int], skipped: Container[int]) -> bool:
@@ -18,7 +18,7 @@ def is_list_of_sections(element: Element, entries: Container[int], skipped: Cont
     for item in element.iter():
         if item.tag in ("li", "dt") and item.mem_id not in skipped:
             count += 1
-            if not _begins_section(item, entries, skipped):
+            if item.mem_id not in entries and not _begins_section(item, entries, skipped):
                 return False
     return count > 0
 
@@ -48,8 +48,11 @@ _TITLE_TEMPLATE = '<template #title="">'
 
 
 def entry_of(node: Element, skipped: Container[int]) -> tuple[str, str, str]:
-    """The name, the id and the signature of an entry of an API that begins with an element, in pages of pdoc, RDoc and
-    Documenter."""
+    """The name, the id and the signature of an entry of an API that begins with an element, in pages of Sphinx, pdoc,
+    RDoc and Documenter. In Sphinx's, an entry without an id has no name."""
+    if "sig" in classes(node):
+        own = node.attributes.get("id") or ""
+        return (signature_name(node) or text_of(node, skipped)) if own else "", own, text_of(node, skipped)
     named, signature, above = html_tree.first(node, _ENTRY_NAME), text_of(node, skipped), node.parent
     with_id = [node, html_tree.first(node, "[id], a[name]"), above]
     kind = html_tree.first(above, ".modifier_kind") if above is not None else None

@@ -80,14 +80,12 @@ def to_markdown(content: Content) -> Converted:
 
 @dataclass(slots=True)
 class _List:
-    """A list. ``number``: of its next item, None for bullets. ``notes``: its items are footnotes. ``api``: definitions
-    that are sections of an API, not items. ``end``: the size of the Markdown at which an item needs no empty line in
-    front; -1 for none."""
+    """A list. ``number``: of its next item, None for bullets. ``notes``: its items are footnotes. ``end``: the
+    size of the Markdown at which an item needs no empty line in front; -1 for none."""
 
     number: int | None = None
     notes: bool = False
     in_item: bool = False
-    api: bool = False
     end: int = -1
 
 
@@ -460,11 +458,11 @@ class _Converter:
     # --- definitions ---------------------------------------------------------------------------------------
 
     def _definitions(self, node: Element) -> bool:
-        if self.writer.in_line or (not self._lists and is_list_of_sections(node, self._entries, self._skipped)):
+        entries = self._entries if self.writer.at_top else frozenset()
+        if self.writer.in_line or (not self._lists and is_list_of_sections(node, entries, self._skipped)):
             return self._block(node)
         self.writer.end()
-        is_api = self.writer.at_top and html_tree.first(node, "dt.sig") is not None  # as Sphinx's autodoc writes it
-        self._open_list(node, _List(api=is_api))
+        self._open_list(node, _List())
         return True
 
     def _term(self, node: Element) -> bool:
@@ -472,9 +470,6 @@ class _Converter:
             return self._block(node)
         self.writer.end()
         current = self._lists[-1]
-        if current.api:
-            self._signature(node)
-            return False
         self._close_item(current)
         self._open_item(current, "- ", "  ")
         self.writer.open_line()
@@ -488,25 +483,13 @@ class _Converter:
         self._at_end(node, end)
         return True
 
-    def _signature(self, node: Element) -> None:
-        """The name of a function, class or option, in the documentation of an API: a heading. All of its signature
-        follows, if that is more."""
-        text = self._text(node)
-        anchor = node.attributes.get("id") or ""
-        name = (signature_name(node) or text) if anchor else ""
-        if name:
-            level = max(1, self._level) + sum(each.api for each in self._lists)
-            self._add_heading(min(6, level), anchor, name, self._code_line(name))
-        if text and text != name:
-            self.writer.raw(self._code_line(text))
-            self.writer.end()
-
     def _entry(self, node: Element) -> None:
         """What begins an entry of an API: its name is a heading, one level below those around the entry."""
         self.writer.end()
         around_it = node.parent
         name, anchor, text = entry_of(node, self._skipped)
-        is_title = [heading.text for heading in self.headings] == [name]  # what it is, below the title of the page
+        # what the page is, below its title; Sphinx has the anchor of the name there
+        is_title = "sig" not in classes(node) and [heading.text for heading in self.headings] == [name]
         if name and around_it is not None and not is_title:
             level, outer = self._entry_levels.setdefault(around_it.mem_id, self._level), self._entry_level
 

@@ -494,6 +494,11 @@ def test_many_links_are_linear(html: str) -> None:
             "# A\n\n## `C`\n\nText.\n",
             "C",
         ),
+        (  # a page that is called as its class; an overload without an id
+            '<dl><dt class="sig" id="A"><span class="sig-name">A</span></dt><dt class="sig">A(x)</dt><dd>Text.</dd></dl>',
+            "# A\n\n## `A`\n\n`A(x)`\n\nText.\n",
+            "A",
+        ),
         (
             '<h2 class="doc doc-heading" id="a.f"><code class="doc-symbol"></code> <code>f(x, y=(1, 2))</code>'
             ' <span class="doc doc-labels"><small>async</small></span></h2><p>Text.</p>',
