@@ -10,15 +10,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 from anvil import registry as places
+from anvil.dependencies.project_urls import ProjectUrls
 
 if TYPE_CHECKING:
-    from anvil.dependencies.package_registry import Registry, Release
-    from anvil.dependencies.project_urls import ProjectUrls
     from anvil.http.client import HttpClient
 
 Ecosystem = Literal["npm", "pypi"]
@@ -98,6 +97,36 @@ LockedPackages = tuple[list[Dependency], dict[str, DirectPackages]]
 """The packages of a lockfile, not checked yet, and the direct ones of each project of its workspace, by its path from
 the file's folder; ``.`` is that folder. A package without a version and not from elsewhere is in the project itself. No
 project: the file does not tell."""
+
+
+@dataclass(frozen=True, slots=True)
+class Registry:
+    """A registry of packages. ``url`` ends in a slash and has no credentials. ``authorization``: for its origin."""
+
+    url: str
+    is_trusted: bool
+    authorization: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class PackageArchive:
+    """A wheel or an npm tarball. ``digest``: what the registry says of its bytes, such as ``sha256:...``; None when it
+    says nothing. ``has_metadata``: whether a wheel's metadata can be requested alone."""
+
+    url: str
+    name: str
+    digest: str | None
+    size: int | None = None
+    has_metadata: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """One version of a package. ``urls``: None where only the wheel names them. ``archive``: None for a Python package
+    without a wheel."""
+
+    urls: ProjectUrls | None
+    archive: PackageArchive | None
 
 
 class InstalledPackages(Protocol):

@@ -17,8 +17,7 @@ from typing import IO, Any, NamedTuple
 
 from anvil.dependencies import ecosystems, package_registry
 from anvil.dependencies.attempts import AttemptLog
-from anvil.dependencies.ecosystems import ECOSYSTEMS
-from anvil.dependencies.package_registry import PackageArchive
+from anvil.dependencies.ecosystems import ECOSYSTEMS, PackageArchive
 from anvil.dependencies.project_urls import ProjectUrls, github_slug
 from anvil.dependencies.python_ecosystem import MAX_METADATA_CHARS, urls_of
 from anvil.dependencies.settings import DepsOptions

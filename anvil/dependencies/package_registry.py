@@ -10,11 +10,9 @@ import os
 import re
 import urllib.parse
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
-from anvil.dependencies.ecosystems import ECOSYSTEMS, Ecosystem
-from anvil.dependencies.project_urls import ProjectUrls
+from anvil.dependencies.ecosystems import ECOSYSTEMS, Ecosystem, Registry
 from anvil.dependencies.settings import DepsOptions
 from anvil.errors import ConfigError, FetchError, NotFound, Unreachable
 from anvil.fetch import credentials
@@ -26,36 +24,6 @@ from anvil.settings.configuration import variable
 
 LIMITS = Limits(answer=20, whole=120, small=64_000_000)
 """For metadata. The list of the files of a package with thousands of releases has 30 MB."""
-
-
-@dataclass(frozen=True, slots=True)
-class Registry:
-    """``url`` ends in a slash and has no credentials. ``authorization``: for its origin."""
-
-    url: str
-    is_trusted: bool
-    authorization: Mapping[str, str] = field(default_factory=dict, repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class PackageArchive:
-    """A wheel or an npm tarball. ``digest``: what the registry says of its bytes, such as ``sha256:...``; None when it
-    says nothing. ``has_metadata``: whether a wheel's metadata can be requested alone."""
-
-    url: str
-    name: str
-    digest: str | None
-    size: int | None = None
-    has_metadata: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Release:
-    """One version of a package. ``urls``: None where only the wheel names them. ``archive``: None for a Python package
-    without a wheel."""
-
-    urls: ProjectUrls | None
-    archive: PackageArchive | None
 
 
 def registries(options: DepsOptions) -> dict[Ecosystem, Registry]:

@@ -20,9 +20,16 @@ from typing import Any
 from packaging.utils import InvalidWheelFilename, canonicalize_version, parse_wheel_filename
 
 from anvil.dependencies import ecosystems, package_registry
-from anvil.dependencies.ecosystems import Dependency, DirectPackages, LockedPackages, ProjectFile
+from anvil.dependencies.ecosystems import (
+    Dependency,
+    DirectPackages,
+    LockedPackages,
+    PackageArchive,
+    ProjectFile,
+    Registry,
+    Release,
+)
 from anvil.dependencies.package_names import is_name, is_version, normalized
-from anvil.dependencies.package_registry import PackageArchive, Registry, Release
 from anvil.dependencies.project_urls import ProjectUrls, of_python
 from anvil.errors import FetchError, NotFound
 from anvil.formats import data_formats

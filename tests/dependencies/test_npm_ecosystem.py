@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from anvil.dependencies import npm_ecosystem
-from anvil.dependencies.ecosystems import Dependency
-from anvil.dependencies.package_registry import Registry
+from anvil.dependencies.ecosystems import Dependency, Registry
 from anvil.errors import FetchError, NotFound
 from anvil.http.client import HttpClient
 from tests.support.dependency_servers import publish_npm, tarball

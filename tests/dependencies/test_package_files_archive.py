@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from anvil.dependencies import package_files
-from anvil.dependencies.package_registry import PackageArchive
+from anvil.dependencies.ecosystems import PackageArchive
 from anvil.errors import ArtifactRejected, FetchError
 from anvil.http.client import HttpClient, Limits
 from tests.support.dependency_servers import tarball, wheel

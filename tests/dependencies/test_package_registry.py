@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from anvil.dependencies import package_registry
-from anvil.dependencies.ecosystems import ECOSYSTEMS
-from anvil.dependencies.package_registry import Registry
+from anvil.dependencies.ecosystems import ECOSYSTEMS, Registry
 from anvil.dependencies.settings import DepsOptions
 from anvil.errors import ConfigError, FetchError
 from tests.support.index_server import Server

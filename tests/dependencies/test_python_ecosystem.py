@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from anvil.dependencies import python_ecosystem
-from anvil.dependencies.package_registry import Registry
+from anvil.dependencies.ecosystems import Registry
 from anvil.errors import FetchError, NotFound
 from anvil.http.client import HttpClient
 from tests.support.dependency_servers import metadata, publish_wheel, wheel
