@@ -367,7 +367,7 @@ class Anvil(PageQueries):
 def build(opened: Anvil, request: BuildRequest) -> BuildReport:
     """As :meth:`Anvil.index`, for a request as a whole."""
     member = opened.only
-    request = replace(request, progress=member.request.progress)
+    request = replace(request, progress=member.request.progress, named=member.request.named)
     # In a server, queries do not wait for a build: it writes another file, with a lock of its own. Elsewhere the next
     # query must see what was built.
     with nullcontext() if member.request.background else member.lock:

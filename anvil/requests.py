@@ -123,6 +123,8 @@ class BuildRequest:
     """Embeds the texts; None: that of ``cluster``, else this process."""
     version: str | None = None
     """Of what the pages describe, such as ``1.2.0``. An index that is unchanged keeps its own."""
+    named: Callable[[str], str] = "--{}".format
+    """As :meth:`OpenRequest.named`."""
     progress: Progress = silent
     lock_timeout_s: float = LOCK_TIMEOUT_S
 

@@ -249,20 +249,20 @@ def _ensure_replaceable(plan: _Plan) -> None:
     """Raise :class:`BuildError` if plain files would replace an index that was built with a site, or a shard one of all
     pages."""
     standing, index, source, shard = plan.standing, plan.index, plan.source, plan.request.shard
+    named = plan.request.named
     if plan.request.force:
         return
+    way_out = f"name another file with {named('index')}. To replace it all the same, use {named('force')}."
     # An index that was damaged may still say that it was built with a site.
     of_site = connection.is_marked_as_site(index) if standing is None else standing.excluded_hashes() is not None
     if of_site and source.excluded_hashes is None:
         raise BuildError(
             f"{index} was built with a site, by 'mkdocs build'. A build from the {source.name} would lose the site's "
-            "page addresses and add pages that the site leaves out. Run 'mkdocs build', or name another file with "
-            "--index. To replace it all the same, add --force."
+            f"page addresses and add pages that the site leaves out. Run 'mkdocs build', or {way_out}"
         )
     if shard is not None and standing is not None and standing.meta().get("shard") is None:
         raise BuildError(
-            f"{index} has all pages, and shard {shard} would replace it. Name another file with --index. To replace it "
-            "all the same, add --force."
+            f"{index} has all pages, and shard {shard} would replace it. {way_out[0].upper()}{way_out[1:]}"
         )
 
 

@@ -13,7 +13,7 @@ import click
 from anvil import registry
 from anvil.cli import options, output
 from anvil.cli.output import ERROR, NO, OK
-from anvil.errors import ArtifactRejected, FormatTooNew
+from anvil.errors import AnvilError, ArtifactRejected, FormatTooNew
 from anvil.requests import OpenRequest
 from anvil.values import Changes, labelled
 from anvil.wording import counted
@@ -267,27 +267,35 @@ def _model(status: EmbeddingStatus) -> str:
 
 
 @click.command("verify", epilog="Example: anvil verify docs/.anvil/index.db")
-@click.argument("file")
+@click.argument("files", metavar="FILE...", nargs=-1, required=True)
 @options.as_json
-def verify_command(file: str, as_json: bool) -> int:
-    """Check the contents of an index file. Exit code 0: sound, 1: refused, 2: an error, such as no file."""
+def verify_command(files: tuple[str, ...], as_json: bool) -> int:
+    """Check the contents of index files. Exit code 0: all are sound, 1: one is refused, 2: an error, such as no file.
+
+    With --json and several files, the key files has a list of their results.
+    """
     from anvil.index_file import verify
     from anvil.settings import index_url
 
-    try:
-        reader = verify.open_foreign(Path(index_url.file(file)), thorough=True)
-    except (ArtifactRejected, FormatTooNew) as error:
-        if as_json:
-            output.print_json({"sound": False, "file": file, "reason": str(error)})
-        else:
-            output.warn(str(error))
-        return NO
-    with reader:
-        meta, counts = reader.meta(), reader.counts()
+    code, results = OK, []
+    for file in files:
+        try:
+            with verify.open_foreign(Path(index_url.file(file)), thorough=True) as reader:
+                meta, counts = reader.meta(), reader.counts()
+        except AnvilError as error:
+            is_refused = isinstance(error, (ArtifactRejected, FormatTooNew))
+            if not is_refused and len(files) == 1:
+                raise
+            code = max(code, NO if is_refused else ERROR)
+            results.append({"sound": False, "file": file, "reason": str(error)})
+            if not as_json:
+                output.warn(str(error))
+            continue
+        results.append({"sound": True, "file": file, "manifest": meta, "counts": counts})
+        if not as_json:
+            contents = ", ".join(counted(count, name[:-1]) for name, count in counts.items())
+            shard = f" It is shard {meta['shard']}." if "shard" in meta else ""
+            output.say(f"{file} is sound: {contents}.{shard}\nDigest {meta['digest']}.")
     if as_json:
-        output.print_json({"sound": True, "file": file, "manifest": meta, "counts": counts})
-    else:
-        contents = ", ".join(counted(count, name[:-1]) for name, count in counts.items())
-        shard = f" It is shard {meta['shard']}." if "shard" in meta else ""
-        output.say(f"{file} is sound: {contents}.{shard}\nDigest {meta['digest']}.")
-    return OK
+        output.print_json(results[0] if len(files) == 1 else {"files": results})
+    return code

@@ -300,8 +300,8 @@ def _check_web_status(reply: Reply) -> None:
     if status in (401, 403, 407):
         raise FetchError(
             f"{shown} cannot be read (status {status}). Put name and password into the address, https://NAME:PASSWORD@"
-            f"{reply.host}/..., or into ~/.netrc, which counts for an address that you name yourself: with --index, or "
-            "in a file that --config names. Or check your permissions."
+            f"{reply.host}/..., or into ~/.netrc, which counts for an address that you name yourself, and for one in a "
+            "configuration file that you name. Or check your permissions."
         )
     if status == 429:
         raise Unreachable(f"{reply.host} limits the number of requests (status 429). Try again later.")

@@ -348,15 +348,18 @@ class Repository:
         return moves
 
     def merge(
-        self, base: Mapping[str, str], ours: Mapping[str, str], theirs: Mapping[str, str]
+        self, base: Mapping[str, str], ours: Mapping[str, str], theirs: Mapping[str, str], prefix: str = "."
     ) -> tuple[dict[str, str], tuple[str, ...]]:
-        """Merge three states of a folder (path -> blob id) as git does; the result, and the paths with a conflict.
+        """Merge three states of the folder ``prefix`` (path in it -> blob id) as git does; the result, and the paths
+        with a conflict.
 
-        Renames are followed. Texts that changed on both sides in different places are combined to new blobs, which are
-        written to the repository. For a path with a conflict, or with missing blobs, one side is used.
+        Renames are followed, and ``merge=union`` in ``.gitattributes`` counts. Texts that changed on both sides in
+        different places are combined to new blobs, which are written to the repository. For a path with a conflict, or
+        with missing blobs, one side is used.
         """
         import pygit2
 
+        head = start_of(prefix)  # attributes are for whole paths
         sides = {path: (base.get(path), ours.get(path), theirs.get(path)) for path in {*base, *ours, *theirs}}
         merged = {path: ids[0] for path, ids in sides.items() if ids[0] and len(set(ids)) == 1}
         # git merges only what differs: a page that is the same on all sides need not be in this repository.
@@ -369,12 +372,14 @@ class Repository:
                 for path, ids in sorted(moved.items()):
                     blob = ids[side]
                     if blob is not None and present.issuperset(ids):
-                        index.add(pygit2.IndexEntry(path, pygit2.Oid(hex=blob), pygit2.enums.FileMode.BLOB))
+                        index.add(pygit2.IndexEntry(head + path, pygit2.Oid(hex=blob), pygit2.enums.FileMode.BLOB))
                 return index.write_tree(self._git)
 
             merged_index = self._git.merge_trees(tree(0), tree(1), tree(2))
-            torn = {side.path for item in merged_index.conflicts or () for side in item if side is not None}
-            merged |= {item.path: str(item.id) for item in merged_index if item.path not in torn}
+            sides_in_conflict = (side for item in merged_index.conflicts or () for side in item if side is not None)
+            torn = {side.path.removeprefix(head) for side in sides_in_conflict}
+            entries = {item.path.removeprefix(head): str(item.id) for item in merged_index}
+            merged |= {path: blob for path, blob in entries.items() if path not in torn}
         for path, (before, own, other) in moved.items():
             if path in torn or not present.issuperset((before, own, other)):
                 if path not in torn and own == before and other in present:

@@ -45,8 +45,9 @@ def reconcile(
         own = opened.enter_context(transfer.detached(verify.open_checked(ours)))  # detached, since its file is replaced
         other = opened.enter_context(verify.open_checked(theirs))
         ancestor = opened.enter_context(verify.open_checked(base)) if base is not None else None
-        entries, conflicts = repository.merge(_blobs(ancestor) if ancestor else {}, _blobs(own), _blobs(other))
         meta = own.meta()
+        pages = (_blobs(ancestor) if ancestor else {}, _blobs(own), _blobs(other))
+        entries, conflicts = repository.merge(*pages, meta["docs_root_path"])
         if ancestor and all(ancestor.meta()[key] == meta[key] for key in SETTINGS):
             meta = other.meta()
         source = site_view.view_of(_Merged(repository, entries, (own, other), options), own)

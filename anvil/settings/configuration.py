@@ -337,6 +337,9 @@ def merged(current: T, table: Mapping[str, Any], origin: str, prefix: str = "") 
                 updates[key] = merged(getattr(current, key), value, origin, f"{dotted}.")
         else:
             updates[key] = _checked(value, hint, dotted, origin)
+    if isinstance(docs := updates.get("docs"), str) and docs.startswith(("~/", f"~{os.sep}")):
+        # Also in a file that nobody named: a glob of source.include, from the root on, reaches each home folder, too.
+        updates["docs"] = os.path.expanduser(docs)
     try:
         return replace(current, **updates)  # type: ignore[type-var]
     except ConfigError as error:

@@ -178,7 +178,9 @@ def parse(source: str) -> Address:
     """The address that ``source`` names. Raises :class:`ConfigError`, never with a credential."""
     source = source.strip()
     if is_milvus(source):
-        raise ConfigError("An index in Milvus is not fetched as a file. Search it on its server with --index.")
+        raise ConfigError(
+            "An index in Milvus is not fetched as a file. Name it as the index, to search it on its server."
+        )
     if source.lower().startswith("github:"):
         return _github(source)
     if is_remote(source):

@@ -240,7 +240,7 @@ class Collection:
     of_project: bool = field(default=False, metadata={"keys": {}})  # `docs` and `index` at the top
     missing: str = field(default="", metadata={"keys": {}})  # what to say where its index file does not exist
     docs: str | None = None
-    """The folder of its documents. They are compared with the index before each answer."""
+    """The folder of its documents, which are compared with the index before each answer. ``~/`` is the home folder."""
     index: str | None = None
     """The index file, or where one is published; not set means ``.anvil/index.db`` in ``docs``."""
     version: str | None = None
@@ -293,7 +293,7 @@ class Config:
     """The whole configuration. The reference page has the texts under the keys."""
 
     docs: str = field(default="docs", metadata={"path": True})
-    """The documentation folder."""
+    """The documentation folder. ``~/`` is the home folder."""
     index: str | None = field(default=None, metadata={"path": True})
     """The index file, or where one is published (``https://…``, ``github:…``); not set means ``.anvil/index.db`` in the
     documentation folder."""

@@ -201,7 +201,7 @@ def ensure_inside_parent(folder: Path) -> None:
     """Raise :class:`BuildError` when ``folder`` is a link to a place outside its parent folder."""
     if not Path(os.path.realpath(folder)).is_relative_to(os.path.realpath(folder.parent)):
         raise BuildError(
-            f"{folder} is a link that leads out of {folder.parent}. Remove it, or name another place with --index."
+            f"{folder} is a link that leads out of {folder.parent}. Remove it, or name another place for the index."
         )
 
 

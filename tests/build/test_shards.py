@@ -119,8 +119,10 @@ def test_a_shard_says_that_it_is_one(docs: Path, keywords: EmbeddingProvider, tm
         assert opened.index().outcome == "built"  # no page differs, but now it is a whole
         assert not opened.check() and opened.index().outcome == "unchanged"
         assert shard.read_bytes() == whole(docs, keywords, tmp_path / "whole.db")
-        with pytest.raises(BuildError, match=r"has all pages, and shard 1/2 would replace it\. Name another file"):
+        with pytest.raises(BuildError, match=r"shard 1/2 .*\. Name another file with index\. .* use force\."):
             opened.index(shard="1/2")
+        with pytest.raises(BuildError, match=r"with --index\. .* use --force\."):
+            builder.build(WorkingTree(docs), shard, keywords, ChunkingOptions(), BuildRequest(shard="1/2"))
         assert shard.read_bytes() == (tmp_path / "whole.db").read_bytes()
         assert opened.index(shard="1/2", force=True).outcome == "built"
 

@@ -69,6 +69,19 @@ def test_pages_are_merged_as_git_merges_them(root: Path, seed: int) -> None:
         assert torn and {each for each in found if each not in torn} <= set(tree(root, git.stdout.splitlines()[0]))
 
 
+def test_a_page_with_the_attribute_union_has_the_lines_of_both_sides_as_gits_has(root: Path) -> None:
+    write(root / ".gitattributes", "/docs/news/*.md merge=union\n")
+    for branch, line in (("base", ""), ("left", "- of the left\n"), ("right", "- of the right\n")):
+        run(root, "checkout", "-q", "-b", branch, "main" if branch == "base" else "base")
+        write(root / "docs/news/log.md", f"# News\n\n{line}")
+        commit(root, branch, at=1_700_000_000)
+    found, torn = _merge(root, *(tree(root, branch) for branch in ("base", "left", "right")))
+    run(root, "checkout", "-q", "left")
+    run(root, "merge", "-q", "--no-edit", "right")
+    assert (found, torn) == (tree(root, "HEAD"), ())
+    assert (root / "docs/news/log.md").read_text() == "# News\n\n- of the left\n- of the right\n"
+
+
 def test_one_side_is_kept_of_what_cannot_be_merged(root: Path) -> None:
     here = {}
     for name in ("first", "second", "third"):
@@ -100,4 +113,5 @@ def test_one_side_is_kept_of_what_cannot_be_merged(root: Path) -> None:
 def _merge(root: Path, *sides: dict[str, str]) -> tuple[dict[str, str], tuple[str, ...]]:
     repository = Repository.discover(root)
     assert repository is not None
-    return repository.merge(*sides)
+    base, ours, theirs = sides
+    return repository.merge(base, ours, theirs, "docs")

@@ -91,6 +91,20 @@ def test_paths_start_from_the_file_or_from_where_they_are_said(
     assert base / str(config.index) == work / "env.db" and base / config.docs == file.parent / "guide"
 
 
+def test_a_folder_of_documents_may_be_in_the_home_folder(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/ada")
+    monkeypatch.setenv("USERPROFILE", "/home/ada")
+    names = '[collections.old]\ndocs = "~/old"\n[[collections.api]]\ndocs = "~/api"\nversion = "2"\n'
+    (work / "anvil.toml").write_text(f'docs = "~/notes"\nindex = "~/notes.db"\n{names}')
+    config = load_config()[0]
+    folders = [config.docs, *(each.docs for each in config.collections)]
+    assert folders == ["/home/ada/notes", "/home/ada/old", "/home/ada/api"]
+    assert config.index == "~/notes.db", "what is written is in the project, unless its whole path is named"
+    assert load_config(flags={"docs": "~/more"})[0].docs == str(Path("/home/ada/more"))
+    for name in ("~", "~root/notes", "notes~/a"):
+        assert load_config(flags={"docs": name})[0].docs == str(work / name)
+
+
 def test_layers_meet_here(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (work / "anvil.toml").write_text('[embedding]\nprovider = "openai"\nmodel = "m"\n[search]\nthreshold = 0.3\n')
     monkeypatch.setenv("ANVIL_EMBEDDING_PROVIDER", "local")

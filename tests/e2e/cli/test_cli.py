@@ -584,6 +584,7 @@ def test_verify(built: Path) -> None:
     assert re.search(r"is sound: 4 documents, .*\nDigest [0-9a-f]{64}\.", in_process.program("verify", index).stdout)
     answer = in_process.printed("verify", index)
     assert answer["sound"] is True and answer["counts"]["documents"] == 4 and answer["manifest"]["digest"]
+    sound = shutil.copy(index, built / "sound.db")
     data = bytearray(index.read_bytes())
     place = data.index(b"quiet window")
     data[place : place + 5] = b"QUIET"
@@ -591,6 +592,10 @@ def test_verify(built: Path) -> None:
     assert "anvil: " in in_process.program("verify", index, code=1).stderr
     assert in_process.printed("verify", index, code=1)["sound"] is False
     assert "no index" in in_process.complaint("verify", built / "gone.db")
+    done = in_process.program("verify", index, sound, code=1)
+    assert done.stdout.startswith(f"{sound} is sound") and done.stderr.startswith("anvil: ")
+    listed = in_process.printed("verify", index, built / "gone.db", sound, code=2)["files"]
+    assert [each["sound"] for each in listed] == [False, False, True] and "no index" in listed[1]["reason"]
 
 
 def test_diff(built: Path) -> None:
