@@ -10,17 +10,10 @@ import click
 from anvil.cli import options, output
 from anvil.cli.output import NO, OK
 from anvil.requests import OpenRequest
-from anvil.wording import bytes_of, counted, size
+from anvil.wording import counted, size
 
 MAX_SHOWN = 10
 """Files that get a line each."""
-
-
-def _bytes(ctx: click.Context, parameter: click.Parameter, text: str | None) -> int | None:
-    count = None if text is None else bytes_of(text)
-    if text is None or count is not None:
-        return count
-    raise click.BadParameter(f"{text[:100]!r} is not a size. Write 500kB or 2MB.")
 
 
 @click.command("bundle", epilog="Example: anvil bundle src/acme --site site")
@@ -30,7 +23,10 @@ def _bytes(ctx: click.Context, parameter: click.Parameter, text: str | None) -> 
 @click.option("--index", "with_index", is_flag=True, help="Also write an index of the pages, docs.anvil.db.")
 @click.option("--exclude", metavar="GLOB", multiple=True, help="Leave these pages out (repeatable).")
 @click.option(
-    "--max-size", metavar="SIZE", callback=_bytes, help="Write nothing over this size, such as 2MB; name what is large."
+    "--max-size",
+    metavar="SIZE",
+    callback=options.size,
+    help="Write nothing over this size, such as 2MB; name what is large.",
 )
 @options.as_json
 @options.quiet

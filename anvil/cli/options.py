@@ -17,6 +17,7 @@ from anvil.errors import AnvilError, ConfigError
 from anvil.requests import MAX_RESULTS, OpenRequest
 from anvil.settings.schema import PROVIDERS_HELP, SITE_INDEX
 from anvil.values import Progress, silent
+from anvil.wording import bytes_of
 
 if TYPE_CHECKING:
     from anvil.api import Anvil
@@ -72,6 +73,14 @@ def once(ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]
     if len(values) > 1:
         raise click.BadParameter(f"It was given {len(values)} times. Give it once.")
     return values[0] if values else None
+
+
+def size(ctx: click.Context, parameter: click.Parameter, text: str | None) -> int | None:
+    """The bytes of a size such as 2MB."""
+    count = None if text is None else bytes_of(text)
+    if text is None or count is not None:
+        return count
+    raise click.BadParameter(f"{text[:100]!r} is not a size. Write 500kB or 2MB.")
 
 
 def _given_once(*names: str, metavar: str, help: str) -> Callable[[F], F]:

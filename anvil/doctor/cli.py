@@ -1,21 +1,21 @@
-"""``anvil doctor``: the list of examinations, and their report.
+"""``anvil doctor``: the examinations in order, and their report.
 
-An examination is a function that yields findings. An error of Anvil that it raises is one, too, and does not end the
-others. None uses the network, and none writes more than a temporary file.
+An error of Anvil that an examination raises is a finding, too, and does not end the others. None uses the network, and
+none writes more than a temporary file.
 """
 
 from __future__ import annotations
 
 import shutil
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import click
 
 from anvil.cli import options, output
 from anvil.cli.output import ERROR, NO, OK
 from anvil.doctor import documents_and_index, examined_project, installed_parts, integrations
-from anvil.doctor.examined_project import ExaminedProject, Finding, Verdict
+from anvil.doctor.examined_project import Examination, ExaminedProject, Finding, Verdict
 from anvil.errors import AnvilError
 from anvil.requests import OpenRequest
 from anvil.wording import counted
@@ -24,27 +24,10 @@ COLOURS: dict[Verdict, str] = {"ok": "green", "note": "yellow", "wrong": "red", 
 EXIT_CODES: dict[Verdict, int] = {"ok": OK, "note": OK, "unseen": ERROR, "wrong": NO}
 MAX_WIDTH = 100
 
-Examination = Callable[[ExaminedProject], Iterator[Finding]]
-
 EXAMINATIONS: dict[str, Examination] = {
-    "python": installed_parts.python,
-    "program": installed_parts.program,
-    "packages": installed_parts.packages,
-    "extras": installed_parts.extras,
-    "sqlite": installed_parts.sqlite,
-    "sqlite-vec": installed_parts.sqlite_vec,
-    "model": installed_parts.embedding_model,
-    "configuration": documents_and_index.configuration,
-    "documents": documents_and_index.documents,
-    "git": documents_and_index.git,
-    "index": documents_and_index.index,
-    "index in git": documents_and_index.index_in_git,
-    "folders": documents_and_index.writable,
-    "clients": integrations.clients,
-    "pre-commit": integrations.pre_commit,
-    "mkdocs": integrations.mkdocs,
-    "context": documents_and_index.context,
-    "library": documents_and_index.library,
+    **installed_parts.EXAMINATIONS,
+    **documents_and_index.EXAMINATIONS,
+    **integrations.EXAMINATIONS,
 }
 """Subject -> examination, in the order of the report: what a check depends on is checked before it."""
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from anvil import wording
 from anvil.cli.output import relative
 from anvil.context.settings import CONTEXT_NAME, ContextOptions, load_context
-from anvil.doctor.examined_project import ExaminedProject, Finding, Verdict
+from anvil.doctor.examined_project import Examination, ExaminedProject, Finding, Verdict
 from anvil.documents.folder_advice import folder_advice, no_page, other_formats_note
 from anvil.errors import (
     AnvilError,
@@ -219,6 +219,8 @@ def index(project: ExaminedProject) -> Iterator[Finding]:
         yield Finding("note", text, project.anvil("status", options=PLACE))
         return
     path, shown = project.index, relative(project.index)
+    if (finding := _without_token(project)) is not None:
+        yield finding
     if tracked_file.is_pointer(path):
         yield Finding("wrong", f"{shown} is in Git LFS and was not fetched.", "git lfs pull")
         return
@@ -241,6 +243,23 @@ def index(project: ExaminedProject) -> Iterator[Finding]:
         contents += f"; newest document: {meta['last_index_timestamp'] or 'none'}"
         fresh = ", fresh" if project.folder.is_dir() else ""
         yield from problems or [Finding("ok", f"{shown} is sound{fresh}: {contents}.")]
+
+
+def _without_token(project: ExaminedProject) -> Finding | None:
+    """The finding where the index is an artifact of GitHub, which needs a token, and there is none."""
+    address = index_url.parse(project.config.index) if project.remote and project.config.index else None
+    if not isinstance(address, index_url.GitHubAddress) or address.kind != "artifact":
+        return None
+    from anvil.fetch import github
+
+    if github.authorization():
+        return None
+    verdict: Verdict = "note" if project.has_index else "wrong"
+    text = (
+        f"The index is {address.shown}. GitHub gives artifacts to signed-in users only, and there is no token: it "
+        f"cannot be fetched{' again' if project.has_index else ''}. Run 'gh auth login', or set a token:"
+    )
+    return Finding(verdict, text, installation.export("GITHUB_TOKEN", "YOUR-TOKEN"))
 
 
 def _missing(project: ExaminedProject) -> Finding:
@@ -381,3 +400,15 @@ def _wanted_settings(project: ExaminedProject, *configured: dict[str, str | None
         return settings(provider, project.config.chunking, *configured)
     except AnvilError:
         return {}
+
+
+EXAMINATIONS: dict[str, Examination] = {
+    "configuration": configuration,
+    "documents": documents,
+    "git": git,
+    "index": index,
+    "index in git": index_in_git,
+    "folders": writable,
+    "context": context,
+    "library": library,
+}

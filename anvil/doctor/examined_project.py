@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -105,6 +105,10 @@ class ExaminedProject:
     def at(self, folder: Path, command: str) -> str:
         """A command that has to run in another folder."""
         return command if folder == Path.cwd() else f"{installation.line(['cd', str(folder)])} && {command}"
+
+
+Examination = Callable[[ExaminedProject], Iterator[Finding]]
+"""It is in the dict ``EXAMINATIONS`` of its module, under the subject of its findings."""
 
 
 def _shown(value: str) -> str:

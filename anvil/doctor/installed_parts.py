@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from anvil._version import __version__
-from anvil.doctor.examined_project import ExaminedProject, Finding
+from anvil.doctor.examined_project import Examination, ExaminedProject, Finding
 from anvil.embedding.local import runtime
 from anvil.errors import ModelError, ProviderError
 from anvil.formats.characters import script_names
@@ -235,3 +235,14 @@ def _openai(settings: EmbeddingSettings) -> Finding:
     finally:
         provider.close()
     return Finding("ok", f"{provider.model} by OpenAI's API. A key is set; it was not tried.")
+
+
+EXAMINATIONS: dict[str, Examination] = {
+    "python": python,
+    "program": program,
+    "packages": packages,
+    "extras": extras,
+    "sqlite": sqlite,
+    "sqlite-vec": sqlite_vec,
+    "model": embedding_model,
+}

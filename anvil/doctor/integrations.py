@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from anvil.cli.output import relative
 from anvil.doctor import examined_project
-from anvil.doctor.examined_project import ExaminedProject, Finding
+from anvil.doctor.examined_project import Examination, ExaminedProject, Finding
 from anvil.errors import ConfigError, GitError, SourceError
 from anvil.formats.data_formats import objects
 from anvil.settings.configuration import CONFIG_NAME, configured
@@ -260,6 +260,11 @@ def mkdocs(project: ExaminedProject) -> Iterator[Finding]:
     elif not missing:
         yield Finding("ok", f"{relative(file)} names the plugin, and it can run.")
 
+
+EXAMINATIONS: dict[str, Examination] = {"clients": clients, "pre-commit": pre_commit, "mkdocs": mkdocs}
+
+
+# --- a plugin that does not run --------------------------------------------------------------------------------------
 
 MKDOCS_CONFIGS = ("mkdocs.yml", "mkdocs.yaml")
 ZENSICAL_CONFIG = "zensical.toml"

@@ -219,6 +219,19 @@ def test_a_secret_in_an_address_is_in_no_command(project: Path) -> None:
         assert "SECRETPW" not in f"{found}"
 
 
+def test_an_artifact_of_github_needs_a_token(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("GITHUB_TOKEN", "GH_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PATH", "")  # no gh
+    artifact = "github:acme/docs#artifact:anvil-index"
+    token, missing = findings("index", index=artifact)
+    assert (token.verdict, missing.verdict) == ("wrong", "note") and artifact in token.text
+    assert token.fix == installation.export("GITHUB_TOKEN", "YOUR-TOKEN")
+    assert [each.verdict for each in findings("index", index="github:acme/docs#release:v1")] == ["note"]
+    monkeypatch.setenv("GH_TOKEN", "x")
+    assert [each.verdict for each in findings("index", index=artifact)] == ["note"]
+
+
 def test_an_index_in_milvus_is_named_and_not_looked_for_on_disk(project: Path) -> None:
     hooks = "repos: [{repo: x, hooks: [{id: anvil-check}]}]\n"
     write(project, {".pre-commit-config.yaml": hooks})
