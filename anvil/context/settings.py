@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from anvil.errors import ConfigError
-from anvil.settings.configuration import CONFIG_NAME, key_of, keys, load_beneath
+from anvil.settings.configuration import CONFIG_NAME, key_of, keys, load_config
 from anvil.settings.schema import MAX_INTERVAL_S, Config, FixedChunks, within
 from anvil.system import safe_files
 
@@ -170,7 +170,7 @@ def load_context(
         raise ConfigError(f"There is no folder {folder}. Name the repository with --root.")
     table, notes = _context_table(folder / CONTEXT_NAME)
     beneath = ({"context": table}, CONTEXT_NAME) if table else None
-    return load_beneath(beneath, folder, path, flags or {}), folder, notes
+    return load_config(path, flags, start=folder, beneath=beneath)[0], folder, notes
 
 
 def _context_table(path: Path) -> tuple[dict[str, Any], tuple[str, ...]]:

@@ -335,9 +335,8 @@ class WorkingTree:
         if linked:
             inside, reason = self._around.landing(inside)
             if reason or includes.is_private(inside) or self._around.is_ignored(inside):
-                return _CachedFile(None, Skipped(path, reason or LINK_PRIVATE), True), Skipped(
-                    path, reason or LINK_PRIVATE
-                )
+                skipped = Skipped(path, reason or LINK_PRIVATE)
+                return _CachedFile(None, skipped, True), skipped
             real = self._around.real(inside)
         stat_after: os.stat_result | None = None
         try:

@@ -155,30 +155,9 @@ class Commit(NamedTuple):
     tree: str | None
 
 
-class Commits:
-    """A repository's commits, with the folder ``prefix`` of each. A commit is read once.
-
-    ``read``: commit id -> time, parents and root tree. The last commits of a shallow clone have no parents.
-    """
-
-    def __init__(self, read: Callable[[str], tuple[int, tuple[str, ...], str]], trees: Trees, prefix: str) -> None:
-        self._read = read
-        self._trees = trees
-        self._prefix = prefix
-        self._known: dict[str, Commit] = {}
-        self.changed = trees.changed
-
-    def commit(self, commit: str) -> Commit:
-        cached = self._known.get(commit)
-        if cached is None:
-            time, parents, root = self._read(commit)
-            folder = self._trees.folder(root, self._prefix)
-            cached = self._known[commit] = Commit(time, parents, folder)
-        return cached
-
-
 def last_touched(
-    history: Commits,
+    read: Callable[[str], Commit],
+    changed: Callable[[str | None, str | None], set[str]],
     head: str,
     paths: Collection[str],
     known_times: Mapping[str, int],
@@ -187,8 +166,9 @@ def last_touched(
 ) -> dict[str, int]:
     """Path -> commit time in seconds, for paths that all exist in ``head``, in one walk through the history.
 
-    The result is that of ``git log -1 -- path`` for every path. At a merge, a path follows the first parent with the
-    same content. A commit changed a path when no parent has that content.
+    ``read``: commit id -> commit, with a cache; the last ones of a shallow clone have no parents. ``changed``: as of
+    :meth:`Trees.changed`. The result is that of ``git log -1 -- path`` for every path. At a merge, a path follows the
+    first parent with the same content. A commit changed a path when no parent has that content.
 
     ``known_times``: the result of an earlier walk from commit ``since``, for paths with the same content as then. A
     path that reaches ``since`` unchanged has that time. It is not used at other commits, because a path can have
@@ -204,7 +184,7 @@ def last_touched(
         if waiting is None:
             # Any order is correct. With the newest first, branches that join again are walked once.
             pending[commit] = along
-            heappush(newest_first, (-history.commit(commit).time, commit))
+            heappush(newest_first, (-read(commit).time, commit))
         else:
             waiting |= along
 
@@ -213,15 +193,15 @@ def last_touched(
     while newest_first:
         name = heappop(newest_first)[1]
         left = pending.pop(name)
-        commit = history.commit(name)
+        commit = read(name)
         if name == since or name in boundary:
             times.update((path, known_times[path]) for path in left & known_times.keys())
             left -= known_times.keys()
         for parent in commit.parents:
             if not left:
                 break
-            before = history.commit(parent).tree
-            differing = left & history.changed(before, commit.tree) if before != commit.tree else set()
+            before = read(parent).tree
+            differing = left & changed(before, commit.tree) if before != commit.tree else set()
             left -= differing
             if left:
                 follow(parent, left)

@@ -11,7 +11,7 @@ import re
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,7 @@ from anvil.errors import GitError, SourceError
 from anvil.formats.data_formats import timestamp
 from anvil.git.ignore_rules import IgnoreRules
 from anvil.git.libgit2 import StagingArea, ensure_readable, failures, open_repository
-from anvil.git.objects import Commits, Entry, Trees, blob_id, last_touched, start_of
+from anvil.git.objects import Commit, Entry, Trees, blob_id, last_touched, start_of
 from anvil.settings.schema import INDEX_FOLDER
 from anvil.values import KnownTimes
 
@@ -293,8 +293,13 @@ class Repository:
                 trusted[path] = int(datetime.fromisoformat(time.replace("Z", "+00:00")).timestamp())
         boundary = set((_text(self.common_dir / "shallow") or "").split())
         with failures("The history cannot be read"):
-            commits = Commits(self._commit, self._trees, prefix)
-            times = last_touched(commits, head, present, trusted, since, boundary)
+
+            @cache
+            def read(commit: str) -> Commit:
+                time, parents, root = self._commit(commit)
+                return Commit(time, parents, self._trees.folder(root, prefix))
+
+            times = last_touched(read, self._trees.changed, head, present, trusted, since, boundary)
         return {path: timestamp(seconds) for path, seconds in times.items()}
 
     def successors(self, paths: Collection[str]) -> dict[str, str]:

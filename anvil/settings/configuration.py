@@ -35,32 +35,31 @@ def load_config(
     flags: Mapping[str, Any] | None = None,
     environment: Mapping[str, str] | None = None,
     start: Path | None = None,
+    beneath: tuple[Mapping[str, Any], str] | None = None,
 ) -> tuple[Config, Path]:
     """The configuration, and the base folder of its relative paths.
 
     Reads ``path``, or the nearest ``anvil.toml`` or ``pyproject.toml`` with ``[tool.anvil]``, from ``start`` (the
     working folder) or from the folder ``path`` up to the repository's root. A file that the user did not name is
-    trusted less: see :func:`_refuse_untrusted`. Raises :class:`ConfigError`.
+    trusted less: see :func:`_refuse_untrusted`. ``beneath``: a table that the file overrides, and its name in errors.
+    Raises :class:`ConfigError`.
     """
     settings = _UserSettings(flags or {}, os.environ if environment is None else environment)
-    config, file = _configured(path, start or Path.cwd(), settings)
+    file, named = _chosen(path, start or Path.cwd())
+    origin = str(file or "the configuration")
+    config = configure(_table(file), settings.environment, settings.flags, origin=origin, beneath=beneath)
+    if file and not named:
+        _refuse_untrusted(config, file, settings)
+        indexes = {config.index, *(each.index for each in config.collections)}
+        by_user = config.index if "index" in settings else None
+        found = frozenset(index for index in indexes if index and index != by_user)
+        config = replace(config, found_indexes=found)
     base = _home(file) if file else Path.cwd()
     # A path in an option is meant from the folder in which it is typed, one in the file from the file's folder.
     for key, metadata, value in values(config):
         if "path" in metadata and key in settings and not index_url.is_remote(value):
             config = configured(config, {key: str(Path.cwd() / value)})
     return config, base
-
-
-def load_beneath(
-    beneath: tuple[Mapping[str, Any], str] | None,
-    start: Path,
-    path: str | os.PathLike[str] | None,
-    flags: Mapping[str, Any],
-) -> Config:
-    """The configuration, as of :func:`load_config`, over a table of another file. ``beneath``: the table, and the
-    file's name in errors."""
-    return _configured(path, start, _UserSettings(flags, os.environ), beneath)[0]
 
 
 def _home(file: Path) -> Path:
@@ -70,25 +69,6 @@ def _home(file: Path) -> Path:
         file = file.parent / os.readlink(file)
     plain = Path(os.path.abspath(file.parent))
     return plain if plain.exists() and plain.samefile(file.parent) else file.parent
-
-
-def _configured(
-    path: str | os.PathLike[str] | None,
-    start: Path,
-    settings: _UserSettings,
-    beneath: tuple[Mapping[str, Any], str] | None = None,
-) -> tuple[Config, Path | None]:
-    """The configuration and its file. ``beneath``: a table that the file overrides, and its name."""
-    file, named = _chosen(path, start)
-    origin = str(file or "the configuration")
-    config = configure(_table(file), settings.environment, settings.flags, origin=origin, beneath=beneath)
-    if file and not named:
-        _refuse_untrusted(config, file, settings)
-        indexes = {config.index, *(each.index for each in config.collections)}
-        by_user = config.index if "index" in settings else None
-        found = frozenset(index for index in indexes if index and index != by_user)
-        config = replace(config, found_indexes=found)
-    return config, file
 
 
 def _chosen(path: str | os.PathLike[str] | None, start: Path) -> tuple[Path | None, bool]:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from anvil.errors import GitError, SourceError
-from anvil.git.objects import Commit, Commits, blob_id
+from anvil.git.objects import blob_id
 from anvil.git.repository import Repository
 from anvil.status import of_repository
 from tests.support.repositories import commit, isolated, root, run, write
@@ -515,13 +515,13 @@ def test_known_times_spare_the_walk(root: Path, monkeypatch: pytest.MonkeyPatch)
     repository = found(root)
     known = {"a.md": (blob_id(b"# A\n"), "2023-11-14T22:13:20Z")}
     asked: list[str] = []
-    original = Commits.commit
+    original = Repository._commit
 
-    def counted(self: Commits, name: str) -> Commit:
+    def counted(self: Repository, name: str) -> tuple[int, tuple[str, ...], str]:
         asked.append(name)
         return original(self, name)
 
-    monkeypatch.setattr(Commits, "commit", counted)
+    monkeypatch.setattr(Repository, "_commit", counted)
     times = repository.last_modified(["a.md", "b.md"], "docs", known, since)
     assert times == {"a.md": "2023-11-14T22:13:20Z", "b.md": "2023-11-14T22:30:00Z"}
     assert len(set(asked)) == 2
