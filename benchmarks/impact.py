@@ -41,8 +41,9 @@ from measuring import heading, percentile, table
 import anvil
 from anvil.impact import ranking
 from anvil.impact.assessment import assess
+from anvil.impact.evidence import Feature
+from anvil.impact.ranking import ChangeFeature
 from anvil.impact.settings import ImpactOptions
-from anvil.impact.values import ChangeFeature, Feature
 from anvil.search.confidence import logistic as probability
 
 FloatArray = npt.NDArray[np.float64]

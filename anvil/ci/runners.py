@@ -29,7 +29,8 @@ from anvil.values import Changes, Document
 if TYPE_CHECKING:
     from anvil.api import Anvil
     from anvil.doc_tests.values import TestReport
-    from anvil.impact.values import AffectedSection, Undocumented
+    from anvil.impact.assessment import Undocumented
+    from anvil.impact.ranking import AffectedSection
     from anvil.lint.linter import LintFinding
 
 

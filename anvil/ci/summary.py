@@ -19,7 +19,6 @@ from anvil.dependencies.values import DocsReport
 from anvil.doc_tests import suite_report
 from anvil.formats.characters import backticks
 from anvil.git_drivers.index_diff import IndexDifference, PageChange
-from anvil.impact.values import AffectedSection, Impact
 from anvil.lint.settings import LEVELS
 from anvil.system import installation
 from anvil.values import Changes
@@ -27,6 +26,8 @@ from anvil.wording import counted, full_heading, size
 
 if TYPE_CHECKING:
     from anvil.doc_tests.values import Comparison, Difference, Outcome, TestReport
+    from anvil.impact.assessment import Impact
+    from anvil.impact.ranking import AffectedSection
     from anvil.lint.linter import LintFinding, LintReport
 
 

@@ -23,7 +23,7 @@ from anvil.dependencies.python_ecosystem import MAX_METADATA_CHARS, urls_of
 from anvil.dependencies.settings import DepsOptions
 from anvil.dependencies.values import LockedDocs
 from anvil.errors import ArtifactRejected, FetchError, NotFound
-from anvil.fetch.zip_archive import DAMAGED, WrongArchive
+from anvil.fetch.download import DAMAGED, WrongArchive
 from anvil.http.client import HttpClient, Limits
 from anvil.system import safe_files
 from anvil.values import PAGE_ENDING, Progress, silent

@@ -250,9 +250,9 @@ def _without_token(project: ExaminedProject) -> Finding | None:
     address = index_url.parse(project.config.index) if project.remote and project.config.index else None
     if not isinstance(address, index_url.GitHubAddress) or address.kind != "artifact":
         return None
-    from anvil.fetch import github
+    from anvil.fetch import credentials
 
-    if github.authorization():
+    if credentials.for_github():
         return None
     verdict: Verdict = "note" if project.has_index else "wrong"
     text = (

@@ -24,9 +24,9 @@ from anvil.errors import (
     SourceError,
     Unreachable,
 )
-from anvil.fetch import attestation, credentials, github, zip_archive
+from anvil.fetch import attestation, credentials, github
 from anvil.fetch.attestation import Attestation, AttestationRule, Examined, Examiner, expected_builder
-from anvil.fetch.download import Candidate, Missing, download, forget, web_candidates
+from anvil.fetch.download import Candidate, Missing, download, forget, unpack, web_candidates
 from anvil.fetch.fetched_cache import CacheEntry, CacheState, FetchedCache
 from anvil.fetch.settings import FetchOptions
 from anvil.formats.data_formats import timestamp
@@ -190,9 +190,9 @@ class _Server:
         request = self.request
         limits = request.limits or Limits(size=request.options.max_bytes)
         if isinstance(self.address, GitHubAddress):
-            authorization = github.authorization()
+            authorization = credentials.for_github()
         else:
-            authorization = credentials.authorization(self.address, request.is_named_by_user)
+            authorization = credentials.for_address(self.address, request.is_named_by_user)
         for last in (False, True):
             with HttpClient(limits, authorization, request.policy) as http:
                 for candidate in candidates(http, self.address, state, request.head):
@@ -281,7 +281,7 @@ class _Server:
                     f"{candidate.sha256[:16]}... is published. Fetch again. If that does not help, publish it again."
                 )
             if candidate.archive:
-                file, published = zip_archive.unpack(part, entry.unpacked, max_bytes, shown)
+                file, published = unpack(part, entry.unpacked, max_bytes, shown)
                 if published is not None:
                     agree(published, checked_manifest(file, named), shown)
                 sha256 = safe_files.sha256(file)

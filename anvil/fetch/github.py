@@ -1,4 +1,4 @@
-"""GitHub's API: its address, the token, a message for each error status, and indexes in artifacts and releases.
+"""GitHub's API: its address, a message for each error status, and indexes in artifacts and releases.
 
 Of the artifacts with one name, the one is taken whose commit is the nearest ancestor of the local HEAD, else the newest
 of the default branch. Artifacts of forks are ignored, because anyone can open a pull request that uploads one.
@@ -9,11 +9,8 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
-import subprocess
 import urllib.parse
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -40,33 +37,6 @@ def api_url() -> str:
     if not index_url.is_allowed(url) or index_url.without_secrets(url) != url:
         raise ConfigError("GITHUB_API_URL must be an https address without credentials, such as https://HOST/api/v3.")
     return url
-
-
-def authorization() -> Mapping[str, str]:
-    """Origin -> value of the Authorization header: for the API, with ``GITHUB_TOKEN``, ``GH_TOKEN`` or what ``gh``
-    has."""
-    secret = os.environ.get("GITHUB_TOKEN") or os.environ.get("GH_TOKEN") or _token_of_gh(api_url())
-    return {origin(api_url()): f"Bearer {secret.strip()}"} if secret and secret.strip() else {}
-
-
-def _token_of_gh(api: str) -> str | None:
-    """The output of ``gh auth token``; None without that program or a token for the host."""
-    program = shutil.which("gh")
-    if program is None:
-        return None
-    host = urllib.parse.urlsplit(api).hostname or ""
-    with suppress(OSError, subprocess.SubprocessError):
-        done = subprocess.run(
-            [program, "auth", "token", "--hostname", "github.com" if host == "api.github.com" else host],
-            capture_output=True,
-            text=True,
-            timeout=5,
-            check=False,
-            stdin=subprocess.DEVNULL,
-        )
-        if done.returncode == 0:
-            return done.stdout.strip() or None
-    return None
 
 
 class Api:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,10 +16,10 @@ from anvil.formats import patterns
 from anvil.git.repository import Repository
 from anvil.impact import co_change, evidence, names, ranking
 from anvil.impact.change import FileChange, FileKind, diff_title, file_kind, parse_diff
-from anvil.impact.evidence import IndexedPages
-from anvil.impact.names import Name
+from anvil.impact.evidence import Evidence, IndexedPages
+from anvil.impact.names import Name, PublicKind
+from anvil.impact.ranking import AffectedSection, ChangeFeature
 from anvil.impact.settings import ImpactOptions
-from anvil.impact.values import ChangeFeature, Evidence, Impact, Undocumented
 from anvil.index_file.reader import Reader
 from anvil.requests import SearchRequest
 from anvil.results import Hit, Mode
@@ -34,6 +35,39 @@ MAX_HITS = 10
 """Results of a search that are evidence."""
 FEW_STEPS = 50
 """With fewer commits, the history says little."""
+
+
+@dataclass(frozen=True, slots=True)
+class Undocumented:
+    """A public name that the change adds and no page has. ``path``, from the repository's root, has it at ``line``."""
+
+    kind: PublicKind
+    name: str
+    path: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Impact:
+    """What a change means for the documentation.
+
+    ``findings``: sections that it probably makes wrong, best first. ``undocumented``: additions that no page has.
+    ``done``: sections that the same change edits. ``notes``: sentences on what could not be examined. ``files``: number
+    of changed files that were examined. ``evidence``: all that the findings are made of. ``change``: the features of
+    the change as a whole.
+    """
+
+    findings: tuple[AffectedSection, ...]
+    undocumented: tuple[Undocumented, ...] = ()
+    done: tuple[AffectedSection, ...] = ()
+    notes: tuple[str, ...] = ()
+    files: int = 0
+    evidence: tuple[Evidence, ...] = field(default=(), compare=False)
+    change: Mapping[ChangeFeature, float] = field(default_factory=dict, compare=False)
+
+    def at_least(self, confidence: float) -> tuple[AffectedSection, ...]:
+        """The findings of this confidence and above."""
+        return tuple(finding for finding in self.findings if finding.confidence >= confidence)
 
 
 def assess(

@@ -19,7 +19,8 @@ from anvil.wording import counted, full_heading
 
 if TYPE_CHECKING:
     from anvil.api import Anvil
-    from anvil.impact.values import AffectedSection, Impact
+    from anvil.impact.assessment import Impact
+    from anvil.impact.ranking import AffectedSection
 
 
 @click.command("impact", epilog="Example: anvil impact --staged --docs docs --provider none")

@@ -8,6 +8,7 @@ import posixpath
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 from typing import NamedTuple
@@ -15,7 +16,6 @@ from typing import NamedTuple
 from anvil.impact import names as naming
 from anvil.impact.co_change import History
 from anvil.impact.names import How, Name, Named
-from anvil.impact.values import Evidence, Feature
 from anvil.index_file.reader import Reader
 from anvil.index_file.table_rows import StoredChunk, is_parallel
 from anvil.results import Hit
@@ -25,6 +25,30 @@ from anvil.wording import shown
 
 MAX_HOLDERS = 400
 """Passages with a phrase that are read. A phrase that more have says nothing."""
+
+
+Feature = str
+"""What is weighed of a page, a key of :data:`anvil.impact.ranking.WEIGHTS`: each kind of evidence has one or several.
+The functions below say what each one is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One reason why a change concerns a section, or a page as a whole.
+
+    ``path``: the page, as in the index. ``heading_path``: the breadcrumb of the section; None for the page as a whole.
+    ``strength``: 0 to 1. ``reason``: a clause for people, such as ``names `--max-size```. ``line``: where the page says
+    it, 1-based, if that is known. ``subject``: what the evidence is about; of several about the same in a section, the
+    strongest counts.
+    """
+
+    feature: Feature
+    path: str
+    heading_path: str | None
+    strength: float
+    reason: str
+    line: int | None = None
+    subject: str = ""
 
 
 class SectionLine(NamedTuple):

@@ -15,9 +15,10 @@ from typing import Literal, NamedTuple
 
 from anvil.formats.patterns import lazy_pattern
 from anvil.impact.change import FileChange, Hunk, Line
-from anvil.impact.values import PublicKind
 from anvil.text.query import compound_parts, words
 
+PublicKind = Literal["flag", "variable", "setting", "route"]
+"""What users of a program meet; ``variable``: of the environment."""
 NameKind = Literal[PublicKind, "definition", "identifier", "word", "text"]
 """``definition``: of a function, class or constant. ``text``: a message or help text."""
 How = Literal["removed", "renamed", "value", "added", "touched", "near"]

@@ -10,12 +10,32 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
-from anvil.impact.evidence import IndexedPages
+from anvil.impact.evidence import Evidence, Feature, IndexedPages
 from anvil.impact.names import Name
-from anvil.impact.values import AffectedSection, ChangeFeature, Evidence, Feature
 from anvil.search.confidence import logistic
 from anvil.values import ROOT
+
+ChangeFeature = str
+"""What is weighed of a change as a whole, a key of :data:`CHANGE_WEIGHTS`."""
+
+
+@dataclass(frozen=True, slots=True)
+class AffectedSection:
+    """A section that a change probably concerns.
+
+    ``path``: the page, from the documentation folder. ``title``: of the page. ``line``: 1-based, in the source file;
+    None where the text stands in none. ``confidence``: 0 to 1. ``reasons``: clauses for people, the strongest first.
+    """
+
+    path: str
+    heading_path: str
+    title: str
+    line: int | None
+    confidence: float
+    reasons: tuple[str, ...]
+
 
 INTERCEPT, OF_PAGES = -5.67, -0.24
 """The log-odds of a page without any evidence, and what is added for the natural logarithm of the number of pages."""

@@ -11,7 +11,8 @@ import pytest
 
 from anvil.ci import pull_request, runners, summary
 from anvil.ci.pull_request import MARK, MAX_BYTES, NOTHING
-from anvil.impact.values import AffectedSection, Impact
+from anvil.impact.assessment import Impact
+from anvil.impact.ranking import AffectedSection
 
 TOKEN = "ghs_very-secret"
 LIST = "/repos/owner/repo/issues/7/comments"

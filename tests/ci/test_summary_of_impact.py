@@ -1,5 +1,6 @@
 from anvil.ci import summary
-from anvil.impact.values import AffectedSection, Impact, Undocumented
+from anvil.impact.assessment import Impact, Undocumented
+from anvil.impact.ranking import AffectedSection
 
 FINDING = AffectedSection("a|b.md", "Limits > Size", "Limits", 7, 0.71, ("names `--max-size`", "is called like x"))
 DONE = AffectedSection("c.md", "C", "C", 1, 0.4, ())

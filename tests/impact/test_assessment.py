@@ -8,10 +8,10 @@ import pytest
 
 import anvil
 from anvil.errors import ConfigError
-from anvil.impact.assessment import assess
+from anvil.impact.assessment import Impact, assess
+from anvil.impact.evidence import Evidence, Feature
 from anvil.impact.ranking import WEIGHTS
 from anvil.impact.settings import ImpactOptions
-from anvil.impact.values import Evidence, Feature, Impact
 from anvil.settings.schema import Config, EmbeddingSettings
 from tests.support.repositories import commit, head, isolated, run, write
 

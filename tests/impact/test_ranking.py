@@ -1,9 +1,9 @@
 import pytest
 
 from anvil.impact import ranking
+from anvil.impact.evidence import Evidence
 from anvil.impact.names import Name
 from anvil.impact.ranking import need
-from anvil.impact.values import Evidence
 
 
 @pytest.mark.parametrize(

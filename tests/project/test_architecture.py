@@ -36,7 +36,6 @@ PURE_NAMES = (
     "anvil.impact.evidence",
     "anvil.impact.names",
     "anvil.impact.ranking",
-    "anvil.impact.values",
     "anvil.library.document_chunker",
     "anvil.library.values",
     "anvil.lint.built_site",

@@ -37,7 +37,6 @@ ELSEWHERE = {
     "anvil/embedding/passages.py": "files of the model",
     "anvil/fetch/download.py": "what was just downloaded into a folder of Anvil's own",
     "anvil/fetch/fetched_cache.py": "the cache of this user",
-    "anvil/fetch/zip_archive.py": "what was just downloaded into a folder of Anvil's own",
     "anvil/git/repository.py": "files inside .git",
     "anvil/git/tracked_file.py": "regular files: the index, block by block, and objects of Git LFS inside .git",
     "anvil/git_drivers/cli.py": "files that git passes to its merge driver",

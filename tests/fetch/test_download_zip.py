@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import anvil
 from anvil.errors import ArtifactRejected
-from anvil.fetch import zip_archive
+from anvil.fetch import download
 from anvil.index_file import publish
 from tests.conftest import write
 from tests.support.index_server import packed
@@ -51,7 +51,7 @@ def test_a_damaged_archive_is_refused_or_gives_the_very_same_index(
         whole[-behind] = value
     (tmp_path / "archive.zip").write_bytes(bytes(whole[: int(cut * len(whole))]))
     try:
-        path, published = zip_archive.unpack(tmp_path / "archive.zip", tmp_path / "out.db", 10_000_000, "there")
+        path, published = download.unpack(tmp_path / "archive.zip", tmp_path / "out.db", 10_000_000, "there")
     except ArtifactRejected as error:
         assert str(error).endswith(".")
         return
@@ -65,7 +65,7 @@ def test_a_table_of_contents_that_points_before_the_beginning_is_refused(made: P
     struct.pack_into("<L", whole, whole.rindex(b"PK\x05\x06") + 16, len(whole))  # where it says that it begins
     (tmp_path / "archive.zip").write_bytes(bytes(whole))
     with pytest.raises(ArtifactRejected, match="is refused"):
-        zip_archive.unpack(tmp_path / "archive.zip", tmp_path / "out.db", 10_000_000, "there")
+        download.unpack(tmp_path / "archive.zip", tmp_path / "out.db", 10_000_000, "there")
 
 
 @pytest.mark.parametrize("comment", [b"", b"said at the end", b"x" * 65_535])
@@ -84,7 +84,7 @@ def test_a_second_table_of_contents_behind_the_one_looked_at_is_refused(
         assert len(opened.infolist()) == 3_002  # what is read is not what the modest one says
     monkeypatch.setattr(zipfile, "ZipFile", None)  # nothing reads it
     with pytest.raises(ArtifactRejected, match="ZIP64"):
-        zip_archive.unpack(archive, tmp_path / "out.db", 10_000_000, "there")
+        download.unpack(archive, tmp_path / "out.db", 10_000_000, "there")
 
 
 def test_as_uploads_are_packed(made: Path, tmp_path: Path) -> None:
@@ -110,5 +110,5 @@ def test_as_uploads_are_packed(made: Path, tmp_path: Path) -> None:
             with archive.open(name, "w") as file:
                 file.write(body)
     (tmp_path / "archive.zip").write_bytes(bytes(stream.whole))
-    assert zip_archive.unpack(tmp_path / "archive.zip", tmp_path / "out.db", 10_000_000, "there")[1] is not None
+    assert download.unpack(tmp_path / "archive.zip", tmp_path / "out.db", 10_000_000, "there")[1] is not None
     assert (tmp_path / "out.db").read_bytes() == files["index.db"]
