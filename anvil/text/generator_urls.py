@@ -39,7 +39,8 @@ def address(site: SiteOptions, path: str, metadata: Mapping[str, Any]) -> str | 
     elif site.rule == "vitepress":
         relative = above if name == "index" else f"{stem}.html"
     elif site.rule == "hugo":
-        relative = _hugo(above, name, metadata)
+        # pages of the default language, which is English unless a site names another, have no folder of it
+        relative = _hugo(above.removeprefix("en/"), name, metadata)
     else:
         relative = _docusaurus(folder, name, metadata)
     return None if relative is None else base + quote(relative.lstrip("/"), safe=_SAFE)
