@@ -20,13 +20,13 @@ WORKING_TREE = "working tree"
 @dataclass(frozen=True, slots=True)
 class Place:
     """A section of the page of a result: its breadcrumb, anchor and lines, None where it stands in no file, and its
-    text, or the passage of it that matches."""
+    text, or the passage of it that matches; empty where it matches less well than the result."""
 
     heading_path: str
     anchor: str = field(metadata=UNSENT)
     start_line: int | None = field(metadata=USUAL)
     end_line: int | None = field(metadata=USUAL)
-    content: str
+    content: str = field(default="", metadata={"usual": ""})
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,10 @@
 EVAL is the folder that ``retrieval.py`` wants. Each question is asked once, as it is, with default arguments. ``page``:
 the share of questions for which a result of a right page has begun within so many characters. ``section``, for the
 questions whose section is known: a result that names that section or one below it has begun, or the section's own text
-has begun in another result. A section that is only named, without text, does not count. ``text`` is the JSON that a
-client shows a model, ``wire`` the whole result: that text as a JSON string, then structured content; ``markdown`` is
-what ``anvil serve --text markdown`` sends.
+has begun in another result. A section that is only named, without text, does not count. ``of its text``: how much of
+that section's own text, in characters of its lines, the reply has; the mean. ``text`` is the JSON that a client shows a
+model, ``wire`` the whole result: that text as a JSON string, then structured content; ``markdown`` is what ``anvil
+serve --text markdown`` sends.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import argparse
 import json
 import statistics
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -44,13 +45,14 @@ NEVER = 10**9
 
 @dataclass(frozen=True)
 class Reached:
-    """What one reply holds, in each of :data:`FORMS`: its characters, and where the right page and section begin;
-    ``section`` is None where the right section is not known."""
+    """What one reply holds, in each of :data:`FORMS`: its characters, where the right page and section begin, and the
+    share of that section's text; ``section`` is None where the right section is not known."""
 
     group: str
     chars: tuple[int, ...]
     page: tuple[int, ...]
     section: tuple[int, ...] | None
+    shares: tuple[float, ...]
 
 
 def reached(opened: anvil.Anvil, question: dict[str, Any]) -> Reached:
@@ -59,8 +61,10 @@ def reached(opened: anvil.Anvil, question: dict[str, Any]) -> Reached:
     sent = called(result)
     in_markdown = page_queries.answer(opened, SearchRequest(question["query"], more_chars=MORE_IN_MARKDOWN)).result
     reply, markdown = sent["content"][0]["text"], render(in_markdown)
-    page, section = [NEVER, NEVER], [NEVER, NEVER]
+    page, section, shares = [NEVER, NEVER], [NEVER, NEVER], (0.0, 0.0)
     gold = _gold(opened, question)
+    if gold:
+        shares = _share(gold[1], result.results, question), _share(gold[1], in_markdown.results, question)
     at = [0, 0]
     values = sent["structuredContent"]["results"]
     for hit, longer, value in zip(result.results, in_markdown.results, values, strict=True):
@@ -69,7 +73,7 @@ def reached(opened: anvil.Anvil, question: dict[str, Any]) -> Reached:
         if hit.metadata.file_path in question["paths"]:
             page = list(map(min, page, at))
         if gold and hit.metadata.file_path == question["paths"][0]:
-            for begins in _begins(hit, value, own, *gold):
+            for begins in _begins(hit, value, own, gold[0], gold[1].lstrip()[:OWN_CHARS]):
                 section = [min(known, start + offset) for known, start, offset in zip(section, at, begins, strict=True)]
         at = [start + len(each) for start, each in zip(at, own, strict=True)]
     return Reached(
@@ -77,6 +81,7 @@ def reached(opened: anvil.Anvil, question: dict[str, Any]) -> Reached:
         (len(reply), len(compact(sent)), len(markdown)),
         (page[0], _on_wire(reply, page[0]), page[1]),
         (section[0], _on_wire(reply, section[0]), section[1]) if gold else None,
+        (shares[0], shares[0], shares[1]),
     )
 
 
@@ -93,8 +98,16 @@ def _begins(
     elif beginning and (found := hit.content.find(beginning)) >= 0:
         yield len(compact(hit.content[:found])), max(own[1].find(beginning), 0)
     for place, further in zip(hit.also or (), value.get("also", ()), strict=True):
-        if fits(place.heading_path):
+        if place.content and fits(place.heading_path):
             yield own[0].index(compact(further)), own[1].index(f"\n#{place.anchor}")
+
+
+def _share(own: str, hits: Sequence[Hit], question: dict[str, Any]) -> float:
+    """The share of a section's lines, in characters, that the results of its page have."""
+    of_page = [hit for hit in hits if hit.metadata.file_path == question["paths"][0]]
+    shown = "\n".join(text for hit in of_page for text in (hit.content, *(place.content for place in hit.also or ())))
+    lines = [line.strip() for line in own.splitlines()]
+    return sum(len(line) for line in lines if line in shown) / max(sum(map(len, lines)), 1)
 
 
 def _on_wire(reply: str, at: int) -> int:
@@ -103,7 +116,7 @@ def _on_wire(reply: str, at: int) -> int:
 
 
 def _gold(opened: anvil.Anvil, question: dict[str, Any]) -> tuple[str, str] | None:
-    """The breadcrumb and the first own text of the section that answers; None where no section is known."""
+    """The breadcrumb and the own text of the section that answers; None where no section is known."""
     title = question["heading"]
     if title is None and question.get("anchor") is None:
         return None
@@ -114,7 +127,7 @@ def _gold(opened: anvil.Anvil, question: dict[str, Any]) -> tuple[str, str] | No
         name = bare(section.heading_path.split(" > ")[-1])
         if name == wanted if wanted is not None else section.anchor == question["anchor"]:
             own = whole[section.start : section.end].lstrip().partition("\n")[2].strip()
-            return bare(section.heading_path), own[:OWN_CHARS]
+            return bare(section.heading_path), own
     return None
 
 
@@ -143,7 +156,15 @@ def main() -> None:
     print(heading())
     groups = {group: [each for each in judged if each.group == group] for group in sorted({j.group for j in judged})}
     rows = [row for group, of_group in {**groups, "all": judged}.items() for row in _rows(group, of_group)]
-    columns = ("questions", "n", "reply, median", "begins", *(f"{budget:,}" for budget in BUDGETS), "at all")
+    columns = (
+        "questions",
+        "n",
+        "reply, median",
+        "begins",
+        *(f"{budget:,}" for budget in BUDGETS),
+        "at all",
+        "of its text",
+    )
     print(table(columns, rows))
 
 
@@ -155,7 +176,8 @@ def _rows(group: str, judged: list[Reached]) -> Iterator[tuple[str, ...]]:
             if begins:
                 shares = [sum(b[place] < limit for b in begins) / len(begins) for limit in (*BUDGETS, NEVER)]
                 reply = (group, str(len(begins)), f"{median:,.0f}", f"{name}, {form}")
-                yield (*reply, *(f"{share:.3f}" for share in shares))
+                text = statistics.mean(each.shares[place] for each in judged if each.section is not None)
+                yield (*reply, *(f"{share:.3f}" for share in shares), f"{text:.3f}" if name == "section" else "")
 
 
 if __name__ == "__main__":

@@ -59,7 +59,7 @@ def _further(place: Place) -> str:
     name = place.heading_path.rpartition(SEPARATOR)[2]
     if place.anchor and "-".join(_WORD.findall(name.lower())) != "-".join(_WORD.findall(place.anchor)):
         head = f"{head} {name}"  # an anchor mostly has the words of its heading
-    return f"{head}\n{_body(place.content)}"
+    return "\n".join(filter(None, (head, _body(place.content))))
 
 
 def _lines(first: int | None, last: int | None) -> str:

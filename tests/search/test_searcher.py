@@ -268,6 +268,25 @@ def test_a_heading_alone_is_no_further_section(lighthouse: Searcher) -> None:
     assert named("## Other\n\nAn alert.\n") == ["Alerts > Other"] and named("## Other\n\n") == []
 
 
+def test_of_a_further_section_that_is_not_near_only_the_name_is_shown_and_the_result_has_its_text(
+    lighthouse: Searcher,
+) -> None:
+    text = "## A section\n\n" + "An alert is sent to the keeper. " * 20
+    hit = replace(ask(lighthouse, "alert messages by e-mail", 1).hits[0], also=None, content=text, score=1.0)
+
+    def shown(score: float) -> tuple[int, int]:
+        other = replace(hit, score=score, metadata=replace(hit.metadata, heading_path="Alerts > Other"))
+        spans = [(each, SectionSpan(0, len(text), 1, True)) for each in (hit, other)]
+        ((first, _),) = result_texts.within_budget(spans[:1], spans[1:], "alert", 800)
+        (place,) = first.also or ()
+        assert place.heading_path == "Alerts > Other" and len(first.content) + len(place.content) <= 800
+        return len(first.content), len(place.content)
+
+    assert len(text) == 654 and shown(0.85) == (654, 0)
+    own, further = shown(0.97)
+    assert 300 < further < own < 500, "one that is near shares the text"
+
+
 def test_a_record_ranks_below_a_page_on_the_subject_unless_it_is_asked_for(
     opened: Opener, keywords: EmbeddingProvider
 ) -> None:

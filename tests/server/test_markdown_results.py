@@ -96,6 +96,8 @@ def test_a_further_section_has_its_heading_where_the_anchor_has_other_words(open
     ):
         further = Place(f"Title > {heading}", anchor, 3, 4, "Text.")
         assert rendered_hit(replace(hit, also=(further,))).endswith(f"\n{line}\nText.")
+        named = replace(further, content="")
+        assert rendered_hit(replace(hit, also=(named, named))).endswith(f"\n{line}\n{line}"), "no blank lines"
 
 
 def test_a_heading_is_not_repeated_and_the_beginning_of_a_page_has_an_address(ask: Any) -> None:
