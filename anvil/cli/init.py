@@ -17,6 +17,7 @@ from anvil.cli import options, output
 from anvil.cli.program import DEFAULT_DOCS, OLDER_CONFIG, older_config_file
 from anvil.errors import ConfigError
 from anvil.formats.data_formats import toml_string
+from anvil.git.ignore_rules import literal
 from anvil.settings import index_url
 from anvil.settings.configuration import CONFIG_NAME, configure, index_file, load_config, nearest_config
 from anvil.settings.schema import INDEX_FOLDER, Config, SourceOptions
@@ -162,16 +163,16 @@ def _write_config(docs: str, index: str, older: OlderConfig | None) -> None:
 
 def _put_into_git(index: Path, root: Path, is_committed: bool) -> None:
     """Keep the index in git or out of it, by the files of git in ``root``, and say what is next."""
-    name = index.relative_to(root).as_posix()
+    name = literal(index.relative_to(root).as_posix())
     # Only Anvil writes into such a folder, so it can have an ignore file of its own.
     ignore_file = index.parent / ".gitignore" if index.parent.name == INDEX_FOLDER else None
-    ignored = f"{Path(name).parent.as_posix()}/" if ignore_file else name
+    ignored = f"{name.rpartition('/')[0]}/" if ignore_file else name
     if ignore_file:
         safe_files.ensure_inside_parent(ignore_file.parent)
         # scratch files stay out
         safe_files.put_file(ignore_file, f"*\n!.gitignore\n!{index.name}\n" if is_committed else "*\n")
     build = "" if index.is_file() else "anvil build, then "
-    _set_line(root / ".gitattributes", f"{name} binary", present=is_committed)
+    _set_line(root / ".gitattributes", f"{name.replace(' ', '[[:space:]]')} binary", present=is_committed)
     _set_line(root / ".gitignore", ignored, present=not is_committed)
     if is_committed:
         added = output.relative(index.parent if ignore_file else index)

@@ -190,6 +190,9 @@ def run(arguments: list[str]) -> int:
             import traceback
 
             output.say(traceback.format_exc(), err=True, nl=False)
+        if isinstance(error, FileNotFoundError) and error.filename is None:  # os.getcwd() names none
+            output.warn("The working folder was removed. Go to another folder, and try again.")
+            return ERROR
         if isinstance(error, PermissionError) and error.filename is not None:
             # Any path that is looked at may be in a folder of another user.
             output.warn(f"{error.filename}: {error.strerror}. Give yourself the right to use it, or name another path.")

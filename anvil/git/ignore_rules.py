@@ -159,6 +159,12 @@ class _Group:
         return {only_name: _compiled(rules) for only_name, rules in self._wild.items()}
 
 
+def literal(path: str) -> str:
+    """The pattern of a rule, or of a line in ``.gitattributes``, that fits this path alone."""
+    escaped = re.sub(r"([\\*?\[\]])", r"\\\1", path)
+    return f"\\{escaped}" if escaped.startswith(("!", "#")) else escaped
+
+
 def _compiled(rules: Sequence[_Rule]) -> re.Pattern[str]:
     """An expression for the names or paths that fit one of the rules; those of folders have a slash at the end."""
     numbers = itertools.count()

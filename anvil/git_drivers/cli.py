@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shlex
 from collections.abc import Mapping
 from functools import partial
@@ -17,6 +16,7 @@ from anvil.cli import options, output
 from anvil.cli.output import ERROR, NO, OK
 from anvil.cli.program import SuggestingGroup
 from anvil.errors import ConfigError
+from anvil.git.ignore_rules import literal
 from anvil.requests import OpenRequest
 from anvil.system import safe_files
 from anvil.wording import counted
@@ -231,8 +231,7 @@ DRIVERS, AGENTS_DRIVER = "-text diff=anvil merge=anvil", "merge=anvil-agents"
 
 def attribute_line(path: str, attributes: str = DRIVERS) -> str:
     """The line for the file at ``path`` (POSIX, relative to the repository's root), by default for an index."""
-    escaped = re.sub(r"([\\*?\[\]])", r"\\\1", path)
-    return f"/{escaped.replace(' ', '[[:space:]]')} {attributes}"
+    return f"/{literal(path).replace(' ', '[[:space:]]')} {attributes}"
 
 
 def drivers(program: str, kept_by_lfs: str | None = None) -> dict[str, str]:

@@ -418,7 +418,7 @@ def _checked(value: Any, kind: Any, dotted: str, origin: str) -> Any:
 def _from_text(text: str, kind: Any, variable: str) -> Any:
     plain = plain_type(kind)
     if plain is tuple:
-        return [part.strip() for part in text.split(",") if part.strip()]
+        return [part.strip() for part in re.split(r",(?![^{}]*\})", text) if part.strip()]  # not within *.{md,mdx}
     if plain is bool:
         lowered = text.strip().lower()
         if lowered in ("1", "true", "yes", "on", "0", "false", "no", "off"):

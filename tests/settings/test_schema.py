@@ -57,7 +57,7 @@ def test_keys_may_be_written_in_any_usual_way(key: str) -> None:
 def test_every_key_can_come_from_the_environment() -> None:
     found = configure(
         environment={
-            "ANVIL_SOURCE_INCLUDE": "a/*.md, b/*.md,",
+            "ANVIL_SOURCE_INCLUDE": "a/*.md, b/*.{md,mdx},",
             "ANVIL_SOURCE_MAX_FILE_BYTES": "10",
             "ANVIL_CHUNKING_MERGE_SHORT_SECTIONS": "off",
             "ANVIL_CHUNKING_SLUGS": "mkdocs",
@@ -66,7 +66,7 @@ def test_every_key_can_come_from_the_environment() -> None:
             "ANVIL_SEARCH_THRESHOLD": ".5",
         }
     )
-    assert found.source.include == ("a/*.md", "b/*.md") and found.source.max_file_bytes == 10
+    assert found.source.include == ("a/*.md", "b/*.{md,mdx}") and found.source.max_file_bytes == 10
     assert found.chunking.merge_short_sections is False and found.chunking.slugs == "mkdocs"
     assert (found.embedding.api_key, found.embedding.dimensions) == ("k", 256) and found.search.threshold == 0.5
 

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 import anvil
+from anvil.cli import program as app
 from anvil.system import safe_files
 from anvil.system.installation import line as program_line
 from tests.conftest import PAGES, linked, write
@@ -579,6 +580,17 @@ def test_the_doctor_repeats_no_password_of_an_unknown_address(work: Path) -> Non
     assert "s3cret" not in done.stdout + done.stderr
 
 
+@pytest.mark.skipif(os.name == "nt", reason="there, a working folder cannot be removed")
+def test_a_working_folder_that_was_removed_is_the_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    assert app.run(["build"]) == 2
+    assert capsys.readouterr().err == "anvil: The working folder was removed. Go to another folder, and try again.\n"
+
+
 def test_verify(built: Path) -> None:
     index = built / "docs/.anvil/index.db"
     assert re.search(r"is sound: 4 documents, .*\nDigest [0-9a-f]{64}\.", in_process.program("verify", index).stdout)
@@ -725,6 +737,18 @@ def test_init_keeps_the_index_out_of_git_or_puts_it_in(isolated: None, docs: Pat
     assert (work / ".gitattributes").read_text() == "docs/.anvil/index.db binary\n"
     program("init", "--no-commit-index", cwd=work)
     assert not (work / ".gitattributes").exists()
+
+
+def test_init_names_an_index_for_git_whatever_its_folder_is_called(isolated: None, tmp_path: Path) -> None:
+    folder, index = "#1 My [old] notes", "#1 My [old] notes/.anvil/index.db"
+    write(tmp_path, {f"{folder}/a.md": "# A\n"})
+    run(tmp_path, "init", "-q")
+    in_process.program("init", "--docs", folder, "--commit-index", cwd=tmp_path)
+    assert "binary: set" in run(tmp_path, "check-attr", "binary", index)
+    in_process.program("init", "--no-commit-index", cwd=tmp_path)
+    assert "binary: set" not in run(tmp_path, "check-attr", "binary", index)
+    (tmp_path / folder / ".anvil/.gitignore").unlink()
+    assert run(tmp_path, "check-ignore", index) == index
 
 
 @pytest.mark.parametrize("text", [None, "mine\n", "docs/.anvil/\n"])
