@@ -27,7 +27,7 @@ from mkdocs.structure.pages import Page
 
 import anvil
 from anvil.agents import skill
-from anvil.agents.pointer_text import SiteAccess
+from anvil.agents.pointer import SiteAccess
 from anvil.build.report import BuildReport
 from anvil.cli.output import ProgressLines
 from anvil.doc_tests import suite_report

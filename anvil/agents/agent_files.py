@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from anvil.agents import skill
-from anvil.agents.marked_blocks import block_body, blocks, with_block, without_block
-from anvil.agents.pointer_text import DocumentationPointer, repository_pointer
+from anvil.agents.pointer import DocumentationPointer, block_body, blocks, repository_pointer, with_block, without_block
 from anvil.bundle.project_metadata import find_project
 from anvil.documents import repository_files
 from anvil.documents.document_source import DocumentSource

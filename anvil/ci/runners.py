@@ -38,6 +38,7 @@ Level = Literal["notice", "warning", "error"]
 MAX_SUMMARY_BYTES = 1024 * 1024
 """GitHub's limit for a step's summary. It does not show a larger one."""
 _CUT = "\n\n*The rest is left out: a summary can have 1 MiB.*\n"
+_END_OF_FOLD = "\n\n</details>"
 _UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ud800-\udfff\ufeff]")
 
 
@@ -127,8 +128,10 @@ def bounded(markdown: str, max_bytes: int, cut: str) -> str:
     data = markdown.encode()
     if len(data) <= max_bytes:
         return markdown
-    room = max(max_bytes - len(cut.encode()), 0)
-    return data[:room].rpartition(b"\n")[0].decode("utf-8", "ignore") + (cut if room else "")
+    room = max(max_bytes - len(cut.encode()) - 2 * len(_END_OF_FOLD), 0)
+    kept = data[:room].rpartition(b"\n")[0].decode("utf-8", "ignore")
+    folds = min(kept.count("<details>") - kept.count("</details>"), 2)  # in which the rest would be folded, too
+    return kept + (_END_OF_FOLD * folds + cut if room else "")
 
 
 def _append(path: str, text: str) -> None:

@@ -1,6 +1,6 @@
 """The summary of a run, in Markdown that GitHub and GitLab show.
 
-Text from the documents is in code spans, where nothing is markup. Long lists are cut.
+Text from the documents is in code spans, where nothing is markup. Long lists are folded, and very long ones are cut.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from anvil.lint.linter import LintFinding, LintReport
 
 
-MAX_ROWS = 25
-"""Rows of a table."""
+MAX_ROWS, MAX_FOLDED_ROWS = 25, 500
+"""Rows of a table, and of the further ones below it in a block that opens at a click."""
 MAX_SECTIONS = 6
 """Sections or places named in one row."""
 MAX_CODE_CHARS = 160
@@ -227,9 +227,13 @@ def folded(title: str, body: str) -> str:
 
 
 def listed(head: Sequence[str], rows: Sequence[Sequence[str]], align: str = "") -> str:
-    """A table of the first rows, and the number of further ones."""
-    more = len(rows) - MAX_ROWS
-    return table(head, rows[:MAX_ROWS], align) + (f"\n\n… and {more:,} more." if more > 0 else "")
+    """A table of the first rows, a folded one of further rows, and the number of those that are left out."""
+    parts = [table(head, rows[:MAX_ROWS], align)]
+    if further := rows[MAX_ROWS : MAX_ROWS + MAX_FOLDED_ROWS]:
+        parts.append(folded(f"{len(further):,} more", table(head, further, align)))
+    if (more := len(rows) - MAX_ROWS - MAX_FOLDED_ROWS) > 0:
+        parts.append(f"… and {more:,} more.")
+    return "\n\n".join(parts)
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], align: str = "") -> str:

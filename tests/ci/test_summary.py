@@ -82,10 +82,14 @@ def test_the_summary_names_the_command_that_updates_the_index(site: dict[str, An
     assert way_out in summary.render_index(contents).splitlines()
 
 
-def test_long_lists_are_cut() -> None:
+def test_long_lists_are_folded_and_very_long_ones_are_cut() -> None:
     many = IndexDifference(tuple(PageChange("added", f"{n:05}.md", ()) for n in range(20_000)), ())
     text = summary.render_index(Contents(*COMMON, AFTER, BEFORE, many, report=REPORT))
-    assert len(text) < 5_000 and "… and 19,975 more." in text
+    open_rows, folded = text.split("<details><summary>500 more</summary>\n\n| page |")
+    assert "`00024.md`" in open_rows and "`00025.md`" not in open_rows
+    assert "`00025.md`" in folded and folded.rstrip().endswith(
+        "`00524.md` | added | 0 sections |\n\n</details>\n\n… and 19,475 more."
+    )
     assert len(summary.code("x" * 9999)) < 200
 
 

@@ -19,8 +19,7 @@ MODULES = {
     for path in sorted(PACKAGE.rglob("*.py"))
 }
 PURE_NAMES = (
-    "anvil.agents.marked_blocks",
-    "anvil.agents.pointer_text",
+    "anvil.agents.pointer",
     "anvil.bundle.agents_md",
     "anvil.clients.file_editing",
     "anvil.clients.known_clients",

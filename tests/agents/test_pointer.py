@@ -6,9 +6,8 @@ import random
 
 import pytest
 
-from anvil.agents import pointer_text as pointers
-from anvil.agents.marked_blocks import markers
-from anvil.agents.pointer_text import SiteAccess
+from anvil.agents import pointer as pointers
+from anvil.agents.pointer import SiteAccess, markers
 from anvil.agents.skill import MAX_NAME_CHARS, skill_name
 
 PATHS = [
@@ -36,13 +35,13 @@ def test_it_says_what_there_is_where_and_how_to_ask() -> None:
         '`grep -rniE "WORD|OTHER" docs`',
     ):
         assert part in made.text
-    assert folders(made.text) == "Pages by folder: `guides/` 4, `reference/` 2, others 3."
+    assert folders(made.text) == "Folders with most pages: `guides/`, `reference/`."
 
 
 def test_a_folder_around_all_pages_says_nothing() -> None:
     paths = [f"en/docs/{path}" for path in PATHS[2:-1]]
     made = pointers.repository_pointer(paths, ".", ["--config a/anvil.toml"])
-    assert folders(made.text) == "Pages by folder: `en/docs/guides/` 4, `en/docs/reference/` 2."
+    assert folders(made.text) == "Folders with most pages: `en/docs/guides/`, `en/docs/reference/`."
     assert "This folder has 6 pages" in made.text and 'anvil show --config a/anvil.toml "PAGE' in made.text
 
 
@@ -63,12 +62,29 @@ def test_it_has_at_most_1_kb(count: int, shape: str, docs: str) -> None:
         assert len(other.text.replace("\n", "\r\n").encode()) <= 1024
 
 
-def test_folders_that_do_not_fit_are_counted() -> None:
+@pytest.mark.parametrize(
+    ("count", "said"),
+    [
+        (1, "1 page"),
+        (19, "19 pages"),
+        (20, "about 20 pages"),
+        (44, "about 40"),
+        (45, "about 50"),
+        (1249, "about 1,200"),
+    ],
+)
+def test_the_number_of_many_pages_is_rounded(count: int, said: str) -> None:
+    """Two branches that each add a page then have the same block."""
+    paths = [f"guides/{number}.md" for number in range(count)]
+    assert f"`docs/` has {said}" in pointers.repository_pointer(paths, "docs").text
+
+
+def test_folders_that_do_not_fit_are_left_out() -> None:
     paths = [f"folder-{n}/{name}.md" for n in range(500) for name in "ab"]
     made = pointers.repository_pointer(paths, "docs")
     line = folders(made.text)
     named = line.count("`") // 2
-    assert named > 5 and line.endswith(f" 2, others {1000 - 2 * named}.")
+    assert named > 5 and line.startswith("Folders with most pages: `folder-0/`, `folder-1/`, `folder-10/`")
     assert len(made.text.encode()) > 850, "the space is used"
 
 
@@ -85,7 +101,7 @@ def test_folders_that_do_not_fit_are_counted() -> None:
 )
 def test_hostile_names_of_folders_are_left_out(name: str) -> None:
     made = pointers.repository_pointer([*PATHS, f"{name}/a.md", f"{name}/b.md", f"{name}/c.md"], "docs")
-    assert folders(made.text) == "Pages by folder: `guides/` 4, `reference/` 2, others 6."
+    assert folders(made.text) == "Folders with most pages: `guides/`, `reference/`."
 
 
 def test_a_server_and_a_site_name_their_version_and_their_ways() -> None:
@@ -95,7 +111,7 @@ def test_a_server_and_a_site_name_their_version_and_their_ways() -> None:
     site = pointers.published_pointer(["", "guide/", "guide/a/", "b/"], SiteAccess("https://x.org/", "i.db")).text
     assert "<https://x.org/> has 4 pages of documentation." in site
     assert "anvil search --index https://x.org/i.db" in site and "llms-full.txt" not in site
-    assert folders(site) == "Pages by folder: `guide/` 2, others 2."
+    assert folders(site) == "Folders with most pages: `guide/`."
     nowhere = pointers.published_pointer(PATHS, SiteAccess("", "i.db")).text
     assert "The site of this skill has 9 pages" in nowhere and "anvil search" not in nowhere
 
