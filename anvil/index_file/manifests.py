@@ -116,7 +116,10 @@ def recorded_site(site: SiteOptions) -> str | None:
 
 def recalled_site(text: str | None) -> SiteOptions:
     """The site options from the text of :func:`recorded_site`."""
-    return SiteOptions(*json.loads(text)) if text is not None else SiteOptions()
+    if text is None:
+        return SiteOptions()
+    url, rule = json.loads(text)
+    return SiteOptions(url, rule)
 
 
 def recorded_weights(weights: Mapping[str, float]) -> str | None:
@@ -154,15 +157,23 @@ def wrong(meta: Mapping[str, str]) -> str | None:
         "commit": OBJECT_ID.fullmatch,
         "left_out": _are_path_hashes,
         "chunking": _is_chunking,
-        "weights": _are_weights,
+        "site": lambda text: recorded_site(recalled_site(text)) == text,
+        "weights": lambda text: recorded_weights(SearchOptions(weights=recalled_weights(text)).weights) == text,
         "shard": is_shard,
     }
-    impossible = [key for key, is_valid in rules.items() if key in meta and not is_valid(meta[key])]
+    impossible = [key for key, rule in rules.items() if key in meta and not _is_valid(meta[key], rule)]
     if impossible:
         return f"its manifest has impossible values for {', '.join(impossible)}"
     if int(meta["embedding_dimensions"]) > MAX_DIMENSIONS:
         return "its manifest names impossible dimensions"
     return None
+
+
+def _is_valid(text: str, rule: Callable[[str], object]) -> bool:
+    try:
+        return bool(rule(text))
+    except (ConfigError, ValueError, TypeError, RecursionError):  # of settings that nobody could have made
+        return False
 
 
 def is_shard(text: str) -> bool:
@@ -176,14 +187,6 @@ def _are_path_hashes(text: str) -> bool:
     return isinstance(names, list) and all(isinstance(name, str) and _PATH_HASH.fullmatch(name) for name in names)
 
 
-def _are_weights(text: str) -> bool:
-    try:
-        weights = SearchOptions(weights=recalled_weights(text)).weights
-    except (ConfigError, ValueError, TypeError, RecursionError):
-        return False
-    return recorded_weights(weights) == text
-
-
 def _is_chunking(text: str) -> bool:
     options = strict_json(text)
     if not isinstance(options, dict) or type(options.pop("version", None)) is not int:
@@ -192,10 +195,7 @@ def _is_chunking(text: str) -> bool:
     # By type(), because isinstance takes True for a number: 1 for true would be another digest of the same options.
     if any(type(value) is not type(getattr(kind(), key, None)) for key, value in options.items()):
         return False
-    try:
-        kind(**options)
-    except (ConfigError, TypeError):
-        return False
+    kind(**options)
     return "max_chunk_size" in options or {"size", "overlap"} <= options.keys()
 
 

@@ -383,7 +383,7 @@ def moves(writer: Writer) -> list[tuple[int, int]]:
     moved: list[tuple[int, int]] = []
     rows = list(writer.connection.execute("SELECT id, library, file_path FROM documents ORDER BY 2, 3"))
     for id_, library, path in rows:
-        new_id = table_rows.document_id(library, path, used_ids, beyond)
+        new_id = table_rows.document_id(library, path, used_ids.__contains__, beyond)
         used_ids.add(new_id)
         if new_id != id_:
             moved.append((id_, new_id))

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -48,8 +48,8 @@ def _slots(text: str, fewest: int, most: int) -> Iterator[int]:
         yield number >> (64 - bits)
 
 
-def _free_slot(text: str, fewest: int, most: int, taken: Container[int], beyond: dict[int, int]) -> int | None:
-    """The first slot of a text that is not in ``taken``, or the next free one after the last of them; None without any.
+def _free_slot(text: str, fewest: int, most: int, taken: Callable[[int], bool], beyond: dict[int, int]) -> int | None:
+    """The first slot of a text that is not ``taken``, or the next free one after the last of them; None without any.
 
     ``beyond``: a cache for calls with the same ``taken``, which may only grow: a taken slot -> a later one, and all
     between are taken. Each search shortens these paths, as the "find" of a union-find, so that a thousand equal texts,
@@ -57,18 +57,18 @@ def _free_slot(text: str, fewest: int, most: int, taken: Container[int], beyond:
     """
     slot, count = 0, 1 << most
     for slot in _slots(text, fewest, most):
-        if slot not in taken:
+        if not taken(slot):
             return slot
     for _ in range(count):
         following = beyond.get(slot, (slot + 1) % count)
-        if following not in taken:
+        if not taken(following):
             return following
         beyond[slot] = beyond.get(following, following)
         slot = following
     return None
 
 
-def document_id(library: str, file_path: str, taken: Container[int], beyond: dict[int, int]) -> int:
+def document_id(library: str, file_path: str, taken: Callable[[int], bool], beyond: dict[int, int]) -> int:
     """A free id for a document. ``taken`` and ``beyond``: see :func:`_free_slot`. Raises :class:`BuildError`."""
     slot = _free_slot(f"{library}\0{file_path}", DOCUMENT_SLOT_BITS, DOCUMENT_BITS, taken, beyond)
     if slot is None:
@@ -91,7 +91,7 @@ class ChunkRows:
 
     def take(self, heading_path: str) -> int:
         """The row id of the next chunk. Raises :class:`BuildError` for more than :func:`most_chunks`."""
-        slot = _free_slot(heading_path, CHUNK_SLOT_BITS, CHUNK_BITS, self._taken, self._beyond)
+        slot = _free_slot(heading_path, CHUNK_SLOT_BITS, CHUNK_BITS, self._taken.__contains__, self._beyond)
         if slot is None:
             count = most_chunks()
             raise BuildError(f"A document holds {count:,} chunks at most. Split it, or raise chunking.max_chunk_size.")

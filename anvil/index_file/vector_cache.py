@@ -38,7 +38,7 @@ CREATE TABLE IF NOT EXISTS models (id INTEGER PRIMARY KEY, digest TEXT NOT NULL 
 CREATE TABLE IF NOT EXISTS vectors (
     model INTEGER NOT NULL,
     key BLOB NOT NULL,
-    vector BLOB NOT NULL,  -- int8 components, then CRC-32 of key and components
+    vector BLOB NOT NULL,  -- as an index stores it, then CRC-32 of key and vector
     used INTEGER NOT NULL,  -- day of the last use, in days since 1970
     PRIMARY KEY (model, key)
 ) WITHOUT ROWID;
@@ -184,8 +184,7 @@ class VectorCache:
         if not isinstance(value, bytes) or len(value) != self._vector_bytes + CHECKSUM_BYTES:
             return False
         vector = value[:-CHECKSUM_BYTES]
-        # A stored row is stretched until its peak is 127 or -127 (129 as a byte), so no row is zero.
-        return (127 in vector or 129 in vector) and value[-CHECKSUM_BYTES:] == _checksum(key, vector)
+        return any(vector) and value[-CHECKSUM_BYTES:] == _checksum(key, vector)  # one of zeros has no direction
 
 
 def _checksum(key: bytes, vector: bytes) -> bytes:

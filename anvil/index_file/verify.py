@@ -22,7 +22,6 @@ import apsw
 from anvil._version import __version__
 from anvil.errors import AnvilError, ArtifactMissing, ArtifactRejected, ConfigError, FormatTooNew, OlderIndex
 from anvil.formats.data_formats import canonical, is_deep, strict_json
-from anvil.formats.patterns import OBJECT_ID, lazy_pattern
 from anvil.index_file import connection as connections
 from anvil.index_file import fts_table, manifests, table_rows
 from anvil.index_file.reader import IndexReader, Reader
@@ -40,7 +39,7 @@ _LAYOUTS = (connections.SMALL, connections.LARGE)
 
 MAX_REMEMBERED = 500
 """Notes of checked files in the user's cache. Over that, the oldest fifth goes at once: all ages are read rarely."""
-CHECK_VERSION = 3
+CHECK_VERSION = 4
 """Increased when the check finds more than before, so that files are checked again."""
 
 
@@ -282,7 +281,6 @@ def cache_folder() -> Path:
 
 MAX_DEPTH = 64
 """Nested levels of metadata. Front matter and sites stay below 40."""
-_INCLUDED = lazy_pattern(r"\+[0-9]{1,9}(\{.*\})")
 
 
 def _hex(column: str) -> str:
@@ -324,9 +322,6 @@ def _typed_rows(handle: apsw.Connection) -> Iterator[tuple[str, str]]:
     )
 
 
-_INCLUDED_FILES = """
-    SELECT id, substr(fingerprint, instr(fingerprint, '+')) FROM documents WHERE instr(fingerprint, '+') > 0
-"""
 _STRAY_SECTIONS = "SELECT document_id FROM sections WHERE document_id NOT IN (SELECT id FROM documents) LIMIT 1"
 # The chunks of a page, joined in order, are its text; its sections divide that text from its first character to its
 # last. So a section has no empty span, and a page no more sections than characters.
@@ -386,9 +381,6 @@ def wrong_pages(handle: apsw.Connection, chunking: str | None) -> str | None:
         rows = handle.execute(query).fetchall()
         if rows:
             return damage.format(rows[0][0])
-    for id_, included in handle.execute(_INCLUDED_FILES):
-        if not _are_included_files(included):
-            return f"the included files of the document with id {id_} are not as a build writes them"
     for id_, metadata in handle.execute("SELECT id, metadata FROM documents"):
         if not _is_metadata(metadata):
             return f"the metadata of the document with id {id_} is no JSON object as a build writes it"
@@ -450,13 +442,3 @@ def _is_metadata(text: str) -> bool:
         return True
     value = strict_json(text)
     return isinstance(value, dict) and not is_deep(value, MAX_DEPTH) and canonical(value) == text
-
-
-def _are_included_files(text: str) -> bool:
-    """Whether this is the part of a fingerprint that lists included files: path -> blob id, empty for a missing
-    file."""
-    match = _INCLUDED.fullmatch(text)
-    blobs = strict_json(match[1]) if match else None
-    return isinstance(blobs, dict) and all(
-        isinstance(blob, str) and (not blob or OBJECT_ID.fullmatch(blob)) for blob in blobs.values()
-    )

@@ -144,7 +144,11 @@ class Writer:
 
     def new_id(self, library: str, path: str, besides: Container[int] = ()) -> int:
         """A free id for a new document: not in use here, and not in ``besides``."""
-        return table_rows.document_id(library, path, _UsedIds(self.connection, besides), self._beyond)
+
+        def is_used(id_: int) -> bool:  # asked of the table, because a set would grow with the index
+            return id_ in besides or bool(self.connection.execute("SELECT 1 FROM documents WHERE id = ?", (id_,)).get)
+
+        return table_rows.document_id(library, path, is_used, self._beyond)
 
     # --- windows and vectors -------------------------------------------------------------------------------
 
@@ -260,17 +264,6 @@ class Writer:
         # the checksum is set when it is published
         self.set_meta({**manifests.of_rows(self.reader), "digest": digest, "checksum": None})
         return digest
-
-
-class _UsedIds:
-    """The document ids in use, as a container that queries each one: a set would grow with the index."""
-
-    def __init__(self, connection: apsw.Connection, besides: Container[int]) -> None:
-        self.connection, self.besides = connection, besides
-
-    def __contains__(self, id_: object) -> bool:
-        row = self.connection.execute("SELECT 1 FROM documents WHERE id = ?", (id_,))
-        return id_ in self.besides or bool(row.get)
 
 
 def take_over(writer: Writer, reader: Reader) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from anvil.formats.characters import LINE_END
 from anvil.formats.patterns import lazy_pattern
 from anvil.settings.schema import Chunking, ChunkingOptions, FixedChunks
-from anvil.text import visible_text
+from anvil.text import headings, visible_text
 from anvil.values import ROOT, SEPARATOR, Block, Chunk, ParsedPage, Section, Window
 
 CHUNKER_VERSION = 11
@@ -81,9 +81,9 @@ def _groups(sections: Sequence[Section], options: ChunkingOptions) -> Iterator[t
     one's breadcrumb. Sections with children, and text before the first heading, are not merged with what follows.
     """
     groups: list[list[Section]] = []
-    parents = _parents(sections)
+    parents = headings.parents(section.heading_level for section in sections)
     for index, section in enumerate(sections):
-        if not options.merge_short_sections or not groups or parents[index] is None:
+        if not options.merge_short_sections or not groups:
             groups.append([section])
             continue
         before = groups[-1]
@@ -102,9 +102,7 @@ def _groups(sections: Sequence[Section], options: ChunkingOptions) -> Iterator[t
         yield group[0], group[-1]
 
 
-def _short_follows(
-    sections: Sequence[Section], parents: Sequence[int | None], index: int, options: ChunkingOptions
-) -> bool:
+def _short_follows(sections: Sequence[Section], parents: Sequence[int], index: int, options: ChunkingOptions) -> bool:
     """Whether the next section is short, has the same parent and no children, so that both can be one chunk."""
     following = index + 1
     if following >= len(sections) or parents[following] != parents[index]:
@@ -112,21 +110,6 @@ def _short_follows(
     if following + 1 < len(sections) and parents[following + 1] == following:
         return False
     return sections[following].end - sections[following].start < options.min_chunk_size
-
-
-def _parents(sections: Sequence[Section]) -> list[int | None]:
-    """Index of each section's parent, -1 at the top; None for the text before the first heading."""
-    parents: list[int | None] = []
-    open_: list[int] = []
-    for index, section in enumerate(sections):
-        if section.heading_level == 0:
-            parents.append(None)
-            continue
-        while open_ and sections[open_[-1]].heading_level >= section.heading_level:
-            open_.pop()
-        parents.append(open_[-1] if open_ else -1)
-        open_.append(index)
-    return parents
 
 
 _FENCE = lazy_pattern(r"[ \t>*+\-\d.)]*(`{3,}|~{3,})")

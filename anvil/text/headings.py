@@ -249,19 +249,28 @@ def _pairs(opener: _Run, closer: _Run) -> bool:
     return True
 
 
-def breadcrumbs(headings: Iterable[tuple[int, str]]) -> list[str]:
+def parents(levels: Iterable[int]) -> list[int]:
+    """The index of the heading under which each one of a page is, from their levels in order; -1 at the top."""
+    indexes: list[int] = []
+    open_: list[tuple[int, int]] = []
+    for index, level in enumerate(levels):
+        while open_ and open_[-1][0] >= level:
+            open_.pop()
+        indexes.append(open_[-1][1] if open_ else -1)
+        open_.append((level, index))
+    return indexes
+
+
+def breadcrumbs(headings: Sequence[tuple[int, str]]) -> list[str]:
     """The unique heading paths of a page's headings (level, title), in their order.
 
     ``A > B > C``, with `` [2]``, `` [3]`` where that breadcrumb stands in the page already.
     """
     paths: list[str] = []
-    open_: list[tuple[int, str]] = []
     taken = {ROOT}
     numbers: dict[str, int] = {}
-    for level, title in headings:
-        while open_ and open_[-1][0] >= level:
-            open_.pop()
-        path = plain_path = f"{open_[-1][1]}{SEPARATOR}{title}" if open_ else title
+    for parent, (_, title) in zip(parents(level for level, _ in headings), headings, strict=True):
+        path = plain_path = title if parent < 0 else f"{paths[parent]}{SEPARATOR}{title}"
         if path in taken:  # the next number is remembered: counting from 2 each time would be quadratic
             number = numbers.get(plain_path, 2)
             while (path := f"{plain_path} [{number}]") in taken:
@@ -269,7 +278,6 @@ def breadcrumbs(headings: Iterable[tuple[int, str]]) -> list[str]:
             numbers[plain_path] = number + 1
         taken.add(path)
         paths.append(path)
-        open_.append((level, path))
     return paths
 
 
@@ -280,17 +288,12 @@ def section_titles(paths: Sequence[tuple[str, int]]) -> list[str]:
     that the page has already, so such a number is not part of the text.
     """
     earlier: set[str] = set()
-    above: list[tuple[str, int]] = []
     titles = []
-    for path, level in paths:
-        while above and above[-1][1] >= level:
-            above.pop()
-        parent = next((outer for outer, _ in reversed(above) if path.startswith(outer + SEPARATOR)), None)
+    for parent, (path, _) in zip(parents(level for _, level in paths), paths, strict=True):
         numbered = _NUMBERED.fullmatch(path)
         plain = numbered[1] if numbered and numbered[1] in earlier else path  # "Step [2]" may be a heading's own text
-        titles.append(plain[len(parent) + len(SEPARATOR) :] if parent is not None else plain)
+        titles.append(plain if parent < 0 else plain.removeprefix(paths[parent][0] + SEPARATOR))
         earlier.add(path)
-        above.append((path, level))
     return titles
 
 

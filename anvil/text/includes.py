@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from anvil.formats.characters import backticks
+from anvil.formats.characters import backticks, is_unicode
 from anvil.formats.data_formats import canonical, json_object
 from anvil.formats.patterns import lazy_pattern
 from anvil.text import front_matter
@@ -132,10 +132,16 @@ def fingerprint(files: Mapping[str, str]) -> str:
 
 
 def files(fingerprint: str) -> dict[str, str] | None:
-    """Path -> blob id of a fingerprint; None for another version."""
+    """Path -> blob id of a fingerprint; None for another version, and for what no page can include.
+
+    An index may come from anywhere: the system refuses a path with NUL or half of a surrogate pair.
+    """
     head = f"+{VERSION}"
     values = json_object(fingerprint[len(head) :]) if fingerprint.startswith(head + "{") else None
-    return values if values is not None and all(isinstance(value, str) for value in values.values()) else None
+    is_sound = values is not None and all(
+        isinstance(id_, str) and "\0" not in path and is_unicode(path) for path, id_ in values.items()
+    )
+    return values if is_sound else None
 
 
 def source_line(line: int, inserted: Sequence[tuple[int, int]]) -> int:

@@ -117,7 +117,7 @@ def _sections(structure: BlockStructure, lines: _Lines, options: Chunking) -> tu
     anchors = Anchors(options.slugs, {anchor for _, anchor in names_by_source.values() if anchor})
     ids = [anchor or anchors.claim(title) for title, anchor in names]
     titles = [title or UNTITLED for title, _ in names]
-    paths = breadcrumbs(zip(levels, titles, strict=True))
+    paths = breadcrumbs(list(zip(levels, titles, strict=True)))
     if not levels or text[: offsets[first_lines[0] - 1]].strip():
         first_lines, levels = [1, *first_lines], [0, *levels]
         titles, ids, paths = [ROOT, *titles], ["", *ids], [ROOT, *paths]

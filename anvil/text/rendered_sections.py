@@ -25,6 +25,7 @@ from typing import NamedTuple
 from anvil.formats.characters import LINE_END
 from anvil.formats.patterns import lazy_pattern
 from anvil.text import front_matter
+from anvil.text.headings import parents
 from anvil.values import PAGE_ENDINGS, Chunk, ParsedPage, Section
 
 MIN_SIMILARITY = 0.5
@@ -47,15 +48,10 @@ def with_anchors(page: ParsedPage, rendered: Iterable[tuple[int, str, str]]) -> 
     in_source = [section for section in page.sections if section.heading_level]
     headings = _pairs(in_source, [Heading(*values) for values in rendered])
     sections: list[Section] = []
-    around: list[tuple[int, str]] = []
-    for section in page.sections:
-        while around and around[-1][0] >= section.heading_level:
-            around.pop()
+    for section, parent in zip(page.sections, parents(each.heading_level for each in page.sections), strict=True):
         heading = headings.get(section.ordinal)
-        anchor = heading.id if heading and heading.id else around[-1][1] if around else ""
-        sections.append(section._replace(anchor=anchor))
-        if section.heading_level:
-            around.append((section.heading_level, anchor))
+        around = sections[parent].anchor if parent >= 0 else ""
+        sections.append(section._replace(anchor=heading.id if heading and heading.id else around))
     return replace(page, sections=tuple(sections))
 
 

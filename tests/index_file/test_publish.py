@@ -34,7 +34,7 @@ def published(path: Path, vectors: dict[int, bytes], gone: list[int]) -> None:
     writer.set_meta({"embedding_dimensions": DIMENSIONS, "anvil_version": "x", "docs_root_path": "docs"})
     text = "# Page\n"
     id_ = writer.put(Document("a.md", "1", text, len(text), "2026-01-31T09:30:00Z"), markdown_sections.parse(text), ())
-    assert id_ == table_rows.document_id("default", "a.md", (), {})
+    assert id_ == table_rows.document_id("default", "a.md", lambda _: False, {})
     for row in {window >> table_rows.WINDOW_BITS for window in vectors}:
         count = sum(window >> table_rows.WINDOW_BITS == row for window in vectors)
         writer.put_windows(row, [Window(0, 1, f"{row} {number}") for number in range(count)])
@@ -57,7 +57,7 @@ def test_vectors_lie_as_sqlite_vec_would_lay_them(
     monkeypatch.setattr(connection, "layout", lambda characters: layout)
     monkeypatch.setattr(verify, "check_written", lambda *given, **more: None)  # its windows are of no chunk
     chance = random.Random(count)
-    first = table_rows.chunk_range(table_rows.document_id("default", "a.md", (), {}))[0]
+    first = table_rows.chunk_range(table_rows.document_id("default", "a.md", lambda _: False, {}))[0]
     windows = [table_rows.window_row(first + number // 3 * 7, number % 3) for number in range(count)]
     chance.shuffle(windows)
     vectors = {window: chance.randbytes(DIMENSIONS) for window in windows}

@@ -337,3 +337,10 @@ def test_the_programs_see_changed_code(project: Path) -> None:
     search: list[str | Path] = ["search", "--docs", "docs", "--index", index, "--provider", "none"]
     line = int(in_process.program(*search, "quenchless", cwd=project).stdout.split("docs/first.md:")[1].split()[0])
     assert 4 <= line <= 9  # the section's lines in the file, however long the code is
+
+
+@pytest.mark.parametrize("path", [r"a\u0000.py", r"a\ud800.py"])
+def test_a_path_that_no_page_can_include_is_none_of_a_fingerprint(path: str) -> None:
+    """An index from elsewhere could name one, and each search would end with an error of the system."""
+    assert includes.files(includes.fingerprint({"a.py": "1"})) == {"a.py": "1"}
+    assert includes.files(f'+3{{"{path}": "1"}}') is None
