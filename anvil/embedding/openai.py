@@ -28,7 +28,8 @@ DIMENSIONS = {"text-embedding-3-small": 1536, "text-embedding-3-large": 3072, "t
 SCHEME = "openai-embeddings/1"
 """Part of the digest: raise it when the request for a text, or the processing of the response, changes."""
 
-MAX_INPUTS = 2048  # the API's limit
+MAX_INPUTS = 2048
+"""Texts of a request: the API's limit. Other servers have smaller ones, which they say only when they refuse one."""
 MAX_REQUEST_TOKENS = 200_000
 """The API accepts about 300,000. The count is an estimate; a rejected request is split in two."""
 
@@ -40,6 +41,12 @@ TIMEOUT_S = 120.0
 # one token a piece.
 _PIECE = re.compile(r"[\x00-\x7f]{1,4}|[\x80-\u07ff]{1,2}|[^\x00-\u07ff]", re.DOTALL)
 _KEY_LIKE = re.compile(r"\bsk-[\w*.-]+")
+_TOO_MANY_INPUTS = re.compile(
+    r"batch.?size|\b(?:in|per) (?:a |one )?batch|(?:too many|number of|at most \d+) (?:inputs|texts|items|documents)"
+    r"|\b(?:array|list)\b.{0,40}(?:too long|at most)",
+    re.I,
+)
+"""How servers refuse a request for the number of its texts; not one for the length of a text."""
 
 
 class OpenAIProvider:
@@ -69,6 +76,8 @@ class OpenAIProvider:
         self._lock = threading.Lock()
         self._connected: Any = None
         self._key = ""
+        self._max_inputs = MAX_INPUTS
+        """Texts of a request that this server takes, as far as it is known."""
 
     def warm(self) -> None:
         """Nothing: there is no model to load."""
@@ -91,7 +100,7 @@ class OpenAIProvider:
             self.client()
             inputs = [self._input(text) for text in texts]
             try:
-                for rows in _batches(inputs):
+                for rows in self._batches(inputs):
                     self._embed_rows(inputs, rows, vectors, failed)
             except ProviderError as error:
                 embedded = vectors.any(axis=1)
@@ -122,23 +131,41 @@ class OpenAIProvider:
         return text[: spans[: self.max_tokens][-1][1]] if spans else " "
 
     def _embed_rows(self, inputs: Sequence[str], rows: range, vectors: Vector, failed: dict[int, str]) -> None:
-        """Fill ``vectors`` or ``failed`` for ``rows``. A rejected batch is split until the bad text is alone."""
+        """Fill ``vectors`` or ``failed`` for ``rows``. A rejected batch is split until the bad text is alone. If it was
+        too large, all later ones are as small as its halves."""
         openai = _library()
-        try:
-            batch = self._request([inputs[row] for row in rows])
-        except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
-            if _parameter(error) not in (None, "input"):  # the model or its dimensions: each batch would be rejected
-                raise ProviderError(self._reason(error)) from None
-            if len(rows) == 1:
-                failed[rows[0]] = self._reason(error)
+        if len(rows) <= self._max_inputs:
+            try:
+                vectors[rows.start : rows.stop] = self._request([inputs[row] for row in rows])
                 return
-            middle = rows.start + len(rows) // 2
-            self._embed_rows(inputs, range(rows.start, middle), vectors, failed)
-            self._embed_rows(inputs, range(middle, rows.stop), vectors, failed)
-        except openai.APIError as error:
-            failed.update(dict.fromkeys(rows, f"{self._reason(error)} ({MAX_ATTEMPTS} tries)"))
-        else:
-            vectors[rows.start : rows.stop] = batch
+            except openai.APIError as error:
+                status = getattr(error, "status_code", None)
+                if status not in (400, 413, 422):
+                    failed.update(dict.fromkeys(rows, f"{self._reason(error)} ({MAX_ATTEMPTS} tries)"))
+                    return
+                is_too_large = status == 413 or _TOO_MANY_INPUTS.search(str(error.body)) is not None
+                if not is_too_large and _parameter(error) not in (None, "input"):
+                    # the model or its dimensions: each batch would be rejected
+                    raise ProviderError(self._reason(error)) from None
+                if len(rows) == 1:
+                    failed[rows[0]] = self._reason(error)
+                    return
+                if is_too_large:
+                    self._max_inputs = len(rows) // 2
+        middle = rows.start + len(rows) // 2
+        self._embed_rows(inputs, range(rows.start, middle), vectors, failed)
+        self._embed_rows(inputs, range(middle, rows.stop), vectors, failed)
+
+    def _batches(self, inputs: Sequence[str]) -> Iterator[range]:
+        """Consecutive rows, within the server's limits on inputs and tokens of one request."""
+        start, tokens = 0, 0
+        for row, text in enumerate(inputs):
+            count = sum(1 for _ in _PIECE.finditer(text))
+            if row > start and (row - start >= self._max_inputs or tokens + count > MAX_REQUEST_TOKENS):
+                yield range(start, row)
+                start, tokens = row, 0
+            tokens += count
+        yield range(start, len(inputs))
 
     def _request(self, inputs: list[str]) -> Vector:
         """One batch, (n, dimensions). The library repeats it after rate limits, server errors and lost connections."""
@@ -193,8 +220,8 @@ class OpenAIProvider:
         if status is None:
             where = index_url.without_secrets(str(self.client().base_url)).rstrip("/")
             return f"No connection to {where}: {type(error).__name__}."
-        body = error.body if isinstance(error.body, dict) else {}
-        message = " ".join(str(body.get("message") or "").split())[:300]
+        body = error.body if isinstance(error.body, dict) else {"message": error.body}  # of servers of other makers
+        message = " ".join(str(body.get("message") or body.get("detail") or "").split())[:300]
         message = _KEY_LIKE.sub("[key]", message.replace(self._key, "[key]"))  # OpenAI repeats a part of a wrong key
         return f"OpenAI answered HTTP {status}" + (f": {message}" if message else "")
 
@@ -202,18 +229,6 @@ class OpenAIProvider:
 def api_key(settings: EmbeddingSettings) -> str:
     """The key, from the settings or the environment; empty when there is none."""
     return settings.api_key or os.environ.get(KEY, "")
-
-
-def _batches(inputs: Sequence[str]) -> Iterator[range]:
-    """Consecutive rows, within the API's limits on inputs and tokens of one request."""
-    start, tokens = 0, 0
-    for row, text in enumerate(inputs):
-        count = sum(1 for _ in _PIECE.finditer(text))
-        if row > start and (row - start == MAX_INPUTS or tokens + count > MAX_REQUEST_TOKENS):
-            yield range(start, row)
-            start, tokens = row, 0
-        tokens += count
-    yield range(start, len(inputs))
 
 
 def _parameter(error: Any) -> str | None:

@@ -242,6 +242,45 @@ def test_a_bad_text_is_found_by_halving(server: Server, remote: OpenAIProvider) 
         assert_row(result.vectors, row, texts[row])
 
 
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        error(413, "Request Entity Too Large"),
+        (413, {}, {"code": 20042, "message": "input batch size 64 > maximum allowed batch size 32", "data": None}),
+        (422, {}, {"error": "batch size 64 > maximum allowed batch size 32", "error_type": "Validation"}),
+        (422, {}, {"detail": [{"type": "too_long", "msg": "List should have at most 30 items, not 64"}]}),
+        error(400, "invalid request: total number of texts must be at most 96 - received 128"),
+        error(400, "* BatchEmbedContentsRequest.requests: at most 100 requests can be in one batch"),
+        error(400, "Too many inputs. The max number of inputs is 16.", param="limit"),
+        error(400, "Invalid 'input': array too long. Expected an array with maximum length 2048.", param="input"),
+    ],
+)
+def test_a_server_that_takes_fewer_texts_is_asked_with_fewer_from_then_on(
+    server: Server, remote: OpenAIProvider, refusal: Answer
+) -> None:
+    server.script = lambda body, call: good(body, call) if len(body["input"]) <= 30 else refusal
+    texts = [f"text {number}" for number in range(120)]
+    result = remote.embed(texts)
+    assert result.failed == {}
+    for row, text in enumerate(texts):
+        assert_row(result.vectors, row, text)
+    assert [len(body["input"]) for body in server.requests] == [120, 60, 30, 30, 30, 30]
+    assert remote.embed(texts[:100]).failed == {}
+    assert [len(body["input"]) for body in server.requests[6:]] == [30, 30, 30, 10]
+
+
+@pytest.mark.parametrize(
+    "said", ["`inputs` must have less than 512 tokens. Given: 600", "maximum context length is 512"]
+)
+def test_a_text_that_is_too_long_makes_no_later_request_smaller(
+    server: Server, remote: OpenAIProvider, said: str
+) -> None:
+    server.script = lambda body, call: error(400, said) if "long" in body["input"] else good(body, call)
+    assert remote.embed(["long", "a"]).failed == {0: f"OpenAI answered HTTP 400: {said}"}
+    assert remote.embed(["a", "b", "c"]).failed == {}
+    assert [len(body["input"]) for body in server.requests] == [2, 1, 1, 3]
+
+
 def test_a_bad_parameter_is_not_blamed_on_the_texts(server: Server, remote: OpenAIProvider) -> None:
     server.script = lambda body, call: error(400, "dimensions too many", param="dimensions")
     with pytest.raises(ProviderError, match="dimensions too many"):
