@@ -161,15 +161,16 @@ class Repository:
             base = self._git.merge_base(first, second)
             return None if base is None else str(base)
 
-    def steps(self, start: str, limit: int, paths: Sequence[str]) -> Iterator[tuple[str, tuple[object, ...]]]:
-        """(root tree, what is at each of ``paths`` in it) of commits along the first parents from ``start`` back,
-        ``limit`` at most. What is at a path is its object's id, None for nothing; ``""`` is the root itself.
+    def steps(self, start: str, limit: int, paths: Sequence[str]) -> Iterator[tuple[str, str, tuple[object, ...]]]:
+        """(author's name, root tree, what is at each of ``paths`` in it) of commits along the first parents from
+        ``start`` back, ``limit`` at most. What is at a path is its object's id, None for nothing; ``""`` is the root
+        itself.
 
         Of a shallow clone, those commits that it has.
         """
         with failures("The history cannot be read"):
             for commit in self._first_parents(start, limit):
-                yield str(commit.tree_id), tuple(_at(commit.tree, path) for path in paths)
+                yield commit.author.name, str(commit.tree_id), tuple(_at(commit.tree, path) for path in paths)
 
     def changed(self, old: object, new: object) -> set[str]:
         """The paths in the folder ``new`` that are not in ``old``, or have another content there. Both are ids as

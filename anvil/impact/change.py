@@ -57,6 +57,11 @@ def from_git(folder: Path, base: str | None, staged: bool) -> Change:
     """
     repository = Repository.discover(folder)
     if repository is None:
+        bare = next((each for each in (folder, *folder.parents) if (each / "HEAD").is_file()), None)
+        if bare is not None and (bare / "objects").is_dir():
+            raise SourceError(
+                f"{bare} is a bare repository, without the files that are compared. Clone it, and run this there."
+            )
         raise SourceError(f"{folder} is in no git repository. Give a diff: anvil impact CHANGE.diff")
     head = repository.head()
     if staged:

@@ -28,6 +28,8 @@ MAX_FILES_OF_STEP = 100
 """A step that changes more files likewise."""
 SMALL_FILES, SMALL_PAGES = 5, 3
 """Files and pages of a small step: of a larger one, each pair counts less, by the root of how much larger it is."""
+BOT = "[bot]"
+"""The end of the names of programs at GitHub: their commits, such as updates of dependencies, are no steps."""
 PRIOR_STEPS = 1.0
 """Steps without any page that each file is thought to have had besides: one joint change alone says little."""
 
@@ -105,7 +107,9 @@ def _steps(
     """The steps up to a commit, the newest first. One that changed too much says nothing, and is empty here."""
     paths = [docs, *(source.rstrip("/") for source in sources)]
     for new_commit, old_commit in pairwise(past.steps(start, MAX_STEPS + 1, paths)):
-        (new_root, (new_docs, *new)), (old_root, (old_docs, *old)) = new_commit, old_commit
+        (author, new_root, (new_docs, *new)), (_, old_root, (old_docs, *old)) = new_commit, old_commit
+        if author.endswith(BOT):
+            continue
         touched = [source for source, old_id, new_id in zip(sources, old, new, strict=True) if old_id != new_id]
         pages: list[str] = []
         if old_docs != new_docs and new_docs is not None:

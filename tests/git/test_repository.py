@@ -586,7 +586,9 @@ def test_steps_go_along_the_first_parents(root: Path) -> None:
     run(root, "merge", "-q", "--no-ff", "-m", "merge", "topic", at=1_700_000_002)
     repository = found(root)
     head = run(root, "rev-parse", "HEAD")
-    (new_root, (new_docs, new_src)), (old_root, (old_docs, old_src)) = repository.steps(head, 10, ["docs", "src.py"])
+    (_, new_root, (new_docs, new_src)), (_, old_root, (old_docs, old_src)) = repository.steps(
+        head, 10, ["docs", "src.py"]
+    )
     assert [new_root, old_root] == [run(root, "rev-parse", f"{each}^{{tree}}") for each in (head, first)]
     assert new_src == old_src and new_docs != old_docs
     assert repository.changed(old_docs, new_docs) == {"b.md"}

@@ -46,6 +46,13 @@ def test_the_default_branch_of_the_remote(root: Path, tmp_path: Path) -> None:
     assert paths(change.from_git(clone, None, False)) == ["src.py"]
 
 
+def test_a_bare_repository_is_named_so(root: Path, tmp_path: Path) -> None:
+    run(tmp_path, "clone", "-q", "--bare", root.as_uri(), "bare.git")
+    for folder in (tmp_path / "bare.git", tmp_path / "bare.git/refs"):
+        with pytest.raises(SourceError, match=r"bare\.git is a bare repository.*Clone it"):
+            change.from_git(folder, None, False)
+
+
 def test_what_is_staged(root: Path) -> None:
     write(root / "new name.py", "x = 1\n")
     run(root, "add", "-A")

@@ -1,5 +1,5 @@
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -10,10 +10,12 @@ from anvil.impact import co_change
 
 
 class Past:
-    """A history of steps, the newest first: each is the set of files that it changed."""
+    """A history of steps, the newest first: each is the set of files that it changed. ``bots``: numbers of those by a
+    program."""
 
-    def __init__(self, *steps: set[str]) -> None:
+    def __init__(self, *steps: set[str], bots: Collection[int] = ()) -> None:
         self._steps = steps
+        self._bots = bots
         self._versions: dict[str, list[int]] = {}
 
     def _version(self, path: str, number: int) -> int:
@@ -24,9 +26,10 @@ class Past:
             self._versions[path] = [0, *itertools.accumulate(reversed(changes))]
         return self._versions[path][len(self._steps) - number]
 
-    def steps(self, start: str, limit: int, paths: Sequence[str]) -> Iterator[tuple[str, tuple[object, ...]]]:
+    def steps(self, start: str, limit: int, paths: Sequence[str]) -> Iterator[tuple[str, str, tuple[object, ...]]]:
         for number in range(min(limit, len(self._steps) + 1)):
-            yield f"{number}", tuple(_Id(number, path, self._version(path, number)) for path in paths)
+            author = "renovate[bot]" if number in self._bots else "Robot"
+            yield author, f"{number}", tuple(_Id(number, path, self._version(path, number)) for path in paths)
 
     def changed(self, old: object, new: object) -> set[str]:
         if isinstance(new, str):  # whole trees
@@ -84,6 +87,13 @@ def test_old_steps_and_large_steps_count_less() -> None:
 def test_after_400_steps_a_step_counts_half() -> None:
     history = read(Past({"a.py", "docs/new.md"}, *[{"a.py"}] * 399, {"a.py", "docs/old.md"}), "a.py")
     assert history.often["new.md"] == pytest.approx(2 * history.often["old.md"])
+
+
+def test_commits_of_bots_are_no_steps() -> None:
+    both, lock = {"a.py", "docs/a.md"}, {"a.py", "docs/log.md"}
+    people = read(Past(both, both), "a.py")
+    assert read(Past(lock, both, *[lock] * 9, both, lock, bots=[0, *range(2, 11), 12]), "a.py") == people
+    assert people.steps == 2 and list(people.joint) == ["a.md"]
 
 
 def test_steps_that_change_everything_say_nothing() -> None:
