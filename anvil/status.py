@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING
 from anvil._version import __version__
 from anvil.errors import AnvilError, GitError, SourceError
 from anvil.formats.characters import script_names
+from anvil.settings.schema import SourceOptions
 from anvil.values import OPAQUE, OPTIONAL, SEVERAL
 from anvil.wording import counted, first_of
 
 if TYPE_CHECKING:
+    from anvil.documents.document_source import DocumentSource
     from anvil.embedding.provider import EmbeddingProvider
     from anvil.live.memory_copy import MemoryCopy
     from anvil.opened_index import OpenedIndex
@@ -91,7 +93,7 @@ class EmbeddingStatus:
 
 @dataclass(frozen=True, slots=True)
 class GitStatus:
-    """The repository of the docs: short hashes. ``dirty``: whether the docs folder has changes."""
+    """The repository of the docs: short hashes. ``dirty``: whether pages of the docs folder differ from HEAD."""
 
     head_commit: str | None
     origin_main: str | None
@@ -180,7 +182,7 @@ def of_index(index: OpenedIndex, copy: MemoryCopy) -> Status:
             meta["embedding_provider"],
             _scripts(meta, copy.provider),
         ),
-        of_repository(repository_path),
+        of_repository(repository_path, index.tree if docs_root is not None else None, index.config.source),
     )
 
 
@@ -216,8 +218,11 @@ def _scripts(meta: Mapping[str, str], provider: EmbeddingProvider) -> str | None
     return script_names(scripts)
 
 
-def of_repository(path: Path) -> GitStatus | None:
-    """The status of the repository of a folder; None outside a repository, and when it cannot be read."""
+def of_repository(
+    path: Path, pages: DocumentSource | None = None, options: SourceOptions = SourceOptions()
+) -> GitStatus | None:
+    """The status of the repository of a folder; None outside a repository, and when it cannot be read. ``pages``: those
+    in the folder, by ``options``; None: there are none to compare."""
     from anvil.git.repository import Repository
 
     try:
@@ -228,7 +233,25 @@ def of_repository(path: Path) -> GitStatus | None:
         return GitStatus(
             head_commit=repository.short(head) if head else None,
             origin_main=repository.short(remote) if remote else None,
-            dirty=repository.dirty(repository.relative(path)),
+            dirty=pages is not None and _differ(pages, path, head, options),
         )
     except (GitError, SourceError):
         return None  # the status never fails; builds and checks report the error
+
+
+def _differ(pages: DocumentSource, folder: Path, head: str | None, options: SourceOptions) -> bool:
+    """Whether pages of the work tree differ from those in the commit ``head``. No file is read that a query has not
+    read."""
+    from anvil.documents import document_source
+    from anvil.documents.git_tree import CommitTree
+
+    entries = pages.scan().entries
+    if head is None:
+        return bool(entries)
+    if pages.commit() is None:  # git ignores the folder as a whole
+        return False
+    try:
+        committed = CommitTree(folder, head, options).scan(entries).entries
+    except SourceError:  # the commit has no such folder
+        committed = {}
+    return bool(document_source.compare(committed, entries))

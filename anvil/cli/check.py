@@ -216,7 +216,7 @@ def _rows(status: Status, origin: str | None, advice: str) -> list[tuple[str, st
         ahead = f", HEAD is {counted(distance, 'commit')} ahead" if distance else ""
         rows.append(("commit", (index_.artifact.commit or "none") + ahead))
     if status.git:
-        dirty = ", docs folder has uncommitted changes" if status.git.dirty else ""
+        dirty = ", pages have uncommitted changes" if status.git.dirty else ""
         rows.append(("git", f"HEAD {status.git.head_commit or 'unborn'}{dirty}"))
     if index_.pending_vectors:
         pending = counted(index_.pending_vectors, "passage", "have")

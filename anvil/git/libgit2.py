@@ -92,7 +92,7 @@ def ensure_readable(files: Iterable[Path]) -> None:
         except OSError:  # there is none, or libgit2 does not read it either
             continue
         if found is not None:
-            raise GitError(f"{file}: libgit2 cannot read a rule with a form feed or a vertical tab.")
+            raise GitError(f"{file}: libgit2 cannot read a rule with a form feed or a vertical tab. Take it out.")
 
 
 class StagingArea:

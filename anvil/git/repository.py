@@ -20,7 +20,6 @@ from anvil.formats.data_formats import timestamp
 from anvil.git.ignore_rules import IgnoreRules
 from anvil.git.libgit2 import StagingArea, ensure_readable, failures, open_repository
 from anvil.git.objects import Commit, Entry, Trees, blob_id, last_touched, start_of
-from anvil.settings.schema import INDEX_FOLDER
 from anvil.values import KnownTimes
 
 if TYPE_CHECKING:
@@ -187,6 +186,8 @@ class Repository:
         from pygit2.enums import DiffOption
 
         flags = DiffOption.NORMAL
+        if not staged:
+            self._ensure_readable_rules()
         with failures("The change cannot be read"):
             root = self._git.TreeBuilder().write() if base is None else self._commit(base)[2]
             tree = self._git[root].peel(pygit2.Tree)
@@ -336,6 +337,7 @@ class Repository:
         gone = {path for path, entry in entries.items() if entry and not self._has(path)}
         moves: dict[str, str] = {}
         if gone:  # only then: to find renames, git compares the texts of all files that came and went
+            self._ensure_readable_rules()
             new_files = DiffOption.INCLUDE_UNTRACKED | DiffOption.RECURSE_UNTRACKED_DIRS
             diff = self._git.diff(head, flags=new_files)
             moves |= _renamed(gone, diff, DiffFind.FIND_RENAMES | DiffFind.FIND_FOR_UNTRACKED)
@@ -473,17 +475,6 @@ class Repository:
                 return _IDENT.sub(b"$Id$", form) if has_ident else form
         return data
 
-    def dirty(self, prefix: str) -> bool:
-        """Whether a folder differs from HEAD, with untracked files, without Anvil's index."""
-        head = start_of(prefix)
-        folders = {os.path.dirname(path) for path in self.staging.folder("")} | {""}
-        ensure_readable((*(self.root / folder / ".gitignore" for folder in folders), *self._shared_rules))
-        with failures("The state of the work tree cannot be read"):
-            return any(
-                path.startswith(head) and f"/{INDEX_FOLDER}/" not in f"/{path}"
-                for path in self._git.status(untracked_files="all")
-            )
-
     def rule_files(self, prefix: str) -> tuple[Path, ...]:
         """Files outside the folder, existing or not, that ``is_ignored`` and ``clean`` depend on, but the user's."""
         folders = [self.root]
@@ -493,6 +484,16 @@ class Repository:
         return (*named, *self._shared_rules, *(self.common_dir / name for name in ("info/attributes", "config")))
 
     # --- inner -------------------------------------------------------------------------------------
+
+    def _ensure_readable_rules(self) -> None:
+        """Raise :class:`GitError` for ignore rules of the work tree that libgit2 would read without end."""
+        self.reload()
+        ensure_readable(self._shared_rules)
+        for folder, folders, names in os.walk(self.root):
+            head = start_of(Path(folder).relative_to(self.root).as_posix())
+            folders[:] = [name for name in folders if name != ".git" and not self.is_ignored(f"{head}{name}/")]
+            if ".gitignore" in names:
+                ensure_readable([Path(folder, ".gitignore")])
 
     def configured(self, key: str) -> str | None:
         with failures("The configuration cannot be read"):

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from anvil.documents.working_tree import WorkingTree
 from anvil.errors import GitError, SourceError
 from anvil.git.objects import blob_id
 from anvil.git.repository import Repository
@@ -191,7 +192,8 @@ def test_default_branch_as_last_fetched(root: Path, tmp_path: Path) -> None:
 
 
 def test_status_speaks_of_the_docs_folder_only(root: Path) -> None:
-    status = of_repository(root / "docs")
+    pages = WorkingTree(root / "docs")
+    status = of_repository(root / "docs", pages)
     assert status is not None
     assert (status.head_commit, status.origin_main, status.dirty) == (
         run(root, "rev-parse", "--short", "HEAD"),
@@ -203,7 +205,7 @@ def test_status_speaks_of_the_docs_folder_only(root: Path) -> None:
     write(root / "docs/.anvil/index.db", "our own index is no change of the docs")
 
     def dirty() -> bool:
-        now = of_repository(root / "docs")
+        now = of_repository(root / "docs", pages)
         assert now is not None
         return now.dirty
 
@@ -384,7 +386,11 @@ def test_a_rule_that_libgit2_reads_without_end_is_read(root: Path, rule: bytes, 
     (root / place).write_bytes(rule + b"\nb.md\n")
     assert found(root).is_ignored("docs/b.md")
     assert not found(root).is_ignored("docs/part/")
-    assert of_repository(root / "docs") is None  # this one libgit2 reads
+    (root / "docs/b.md").unlink()
+    for compare in (lambda: found(root).successors(["docs/a.md"]), lambda: found(root).patch("HEAD", max_bytes=9)):
+        (root / "docs/a.md").unlink(missing_ok=True)
+        with pytest.raises(GitError, match="form feed or a vertical tab"):
+            compare()
 
 
 @pytest.mark.parametrize("setting", ["autocrlf", "attributes", "ident", "off"])
