@@ -237,9 +237,9 @@ def _install_hooks(project: ExaminedProject, root: Path) -> str:
 
 
 def mkdocs(project: ExaminedProject) -> Iterator[Finding]:
-    """The plugin, where ``mkdocs.yml`` names it."""
-    file = project.base / "mkdocs.yml"
-    if not file.is_file():
+    """The plugin, where MkDocs' configuration names it."""
+    file = _mkdocs_config(project.folder)
+    if file is None:
         return
     written = examined_project.read(file)
     if not has_plugin(written):

@@ -24,7 +24,7 @@ from starlette.datastructures import Headers
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse
-from starlette.routing import Mount, Route
+from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from anvil._version import __version__
@@ -139,11 +139,8 @@ def application(app: App, options: HttpOptions, sse: bool = False) -> ASGIApp:
         return guarded(app, streamable(app, options), options)
     streams = _Streams(app, options)
     # GET alone: clients of both transports try POST first, and go by its status
-    own = (
-        Route("/sse", streams, methods=["GET"]),
-        Mount("/messages/", _Checked(streams.transport.handle_post_message)),
-    )
-    return guarded(app, Starlette(routes=[*_own_routes(app, options), *own]), options)
+    messages = Mount("/messages/", _Checked(streams.transport.handle_post_message))
+    return guarded(app, _routed([*_at("/sse", streams, "GET"), messages, *_own_routes(app, options)]), options)
 
 
 def guarded(app: App, routes: ASGIApp, options: HttpOptions) -> ASGIApp:
@@ -188,8 +185,20 @@ def streamable(app: App, options: HttpOptions, more: Sequence[Route] = ()) -> St
     # POST alone: without a session nothing could ever be sent on the stream that GET asks for, and the protocol has 405
     # for that. The SDK would hold it open, one of the requests that may be under way, until the server is killed.
     endpoint = _Checked(StreamableHTTPASGIApp(requests))
-    routes = [Route("/mcp", endpoint, methods=["POST"]), *_own_routes(app, options), *more]
-    return Starlette(routes=routes, lifespan=lambda _: requests.run())
+    return _routed([*_at("/mcp", endpoint, "POST"), *_own_routes(app, options), *more], lambda _: requests.run())
+
+
+def _at(path: str, endpoint: ASGIApp, method: str) -> list[Route]:
+    """A path as people write it in the settings of a client: with a slash at its end, too."""
+    return [Route(each, endpoint, methods=[method]) for each in (path, f"{path}/")]
+
+
+def _routed(routes: Sequence[BaseRoute], lifespan: Any = None) -> Starlette:
+    """``routes``, without Starlette's redirects to and from a final slash. They name the scheme that the server sees,
+    and behind a proxy for TLS this is not the client's: it would send the token in the clear."""
+    application = Starlette(routes=routes, lifespan=lifespan)
+    application.router.redirect_slashes = False
+    return application
 
 
 class _Checked:

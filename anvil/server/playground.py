@@ -67,7 +67,7 @@ def log_address(base: str) -> None:
 
 def routes(bridge: ThreadBridge) -> list[Route]:
     """The routes of the page and of its API. All of them only read."""
-    page_routes = [Route("/", _home, methods=["GET"])]
+    page_routes = [Route(path, _home, methods=["GET"]) for path in ("/", HOME.rstrip("/"))]
     page_routes += [Route(f"{HOME}{name}", _file(*FILES[name]), methods=["GET"]) for name in FILES]
     for name, (parameters, endpoint) in ENDPOINTS.items():
         page_routes.append(Route(f"{HOME}api/{name}", _answer(bridge, name, parameters, endpoint), methods=["GET"]))

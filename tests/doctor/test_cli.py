@@ -596,6 +596,9 @@ def test_the_plugin(project: Path) -> None:
     assert finding("mkdocs").verdict == "ok"
     write(project, {"mkdocs.yml": "docs_dir: pages\nplugins: {anvil: {}}\n"})
     assert finding("mkdocs").verdict == "note" and "pages" in finding("mkdocs").text
+    (project / "mkdocs.yml").rename(project / "mkdocs.yaml")  # MkDocs reads it, too
+    assert finding("mkdocs").verdict == "note" and "pages" in finding("mkdocs").text
+    (project / "mkdocs.yaml").unlink()
     write(project, {"mkdocs.yml": "plugins: [\n"})
     assert finding("mkdocs").verdict == "wrong"
 

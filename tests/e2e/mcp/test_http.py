@@ -363,6 +363,13 @@ def test_streams_leave_room_for_the_messages_to_them() -> None:
 # --- many clients ----------------------------------------------------------------------------------------------
 
 
+def test_a_slash_at_the_end_of_the_address_is_no_redirect(server: Process) -> None:
+    """It would name http, and behind a proxy for TLS a client would send its token in the clear."""
+    status, text = ask(server, "POST", "/mcp/", json.dumps(INITIALIZE).encode(), **JSON)
+    assert status == 200 and result(text)["result"]["serverInfo"]
+    assert ask(server, "GET", "/health/")[0] == 404
+
+
 def test_requests_stand_alone(server: Process) -> None:
     """No session: a call without a handshake is answered, by any replica."""
     status, text = post(server, call(7, "search_docs", query="alert"))
