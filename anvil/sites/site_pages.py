@@ -356,14 +356,14 @@ def _words_in(passage: str) -> int:
 
 
 def _is_copy(page: SitePage, others: Sequence[SitePage]) -> bool:
-    """Whether a page whose passages are in ``others`` is one of them (in whole, by title, or as one is not translated),
-    or lists them. A translation, which may be in part, has no shorter path than its original."""
+    """Whether a page whose passages are in ``others`` is one of them (in whole, or as one is not translated), or lists
+    them. Two of one title may be classes of two packages. A translation, which may be in part, has no shorter path than
+    its original."""
     headings = page.facts.heading_digests.split(" ")
     return any(
         _whole(page.facts) == _whole(other.facts)
-        or page.facts.title == other.facts.title
         or page.language != other.language
-        or short_digest(other.facts.title) in headings
+        or (page.facts.title != other.facts.title and short_digest(other.facts.title) in headings)
         for other in others
         if page.language == other.language or len(page.file) >= len(other.file)
     )

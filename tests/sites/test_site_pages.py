@@ -222,6 +222,5 @@ def test_pages_of_two_functions_with_one_example_are_no_copies() -> None:
     assert copies(**functions, all=f"<p>D.</p><h2>null</h2>{example}<h2>key</h2>{shared}") == [
         ("all.html", "its text is that of key.html, null.html")
     ]
-    assert copies(key=f"<p>A key.</p>{example}", key_2=f"<p>A key of an object.</p>{example}") == [
-        ("key_2.html", "its text is that of key.html")
-    ]
+    # classes of one name in two packages of Javadoc
+    assert copies(key=f"<p>Package com.acme.map</p>{example}", key_2=f"<p>Package com.acme.set</p>{example}") == []
