@@ -32,6 +32,7 @@ from anvil.documents.repository_files import (
     long_path,
     mark,
     signature,
+    written_back,
 )
 from anvil.errors import GitError, SourceError
 from anvil.formats.characters import is_plain_name, plain_name
@@ -49,6 +50,8 @@ _PRECOMPOSES = sys.platform == "darwin"
 
 _VANISHED = "vanished"
 
+_MAX_REREAD_FILES = 64
+"""Recently written files that are read at each scan. Other such files are read once more when they are old enough."""
 _CLOCK_STEP_NS = 1_000_000_000
 """How far the clock may go back: further, and a file can get a time stamp in whole seconds that it had before."""
 
@@ -105,6 +108,10 @@ class WorkingTree:
         self._composes = _PRECOMPOSES and git is not None and git.composes_names
         self._files: dict[str, _CachedFile] = {}
         self._indexed: Mapping[str, str] = {}
+        self._young: set[str] = set()
+        """Files that were written so recently that each scan reads them; see :data:`_MAX_REREAD_FILES`."""
+        self._due: dict[str, int] = {}
+        """Further such files -> when they are read once more, in nanoseconds since 1970."""
         self._verdicts: dict[str, bool] = {}
         """Path -> what :meth:`_admits` says of it."""
         self._rules: dict[str, object] | None = None
@@ -139,6 +146,11 @@ class WorkingTree:
             if folder != str(self._folder) or clock_ns < self._clock_ns - _CLOCK_STEP_NS:
                 self._reset(folder)  # a deployment changed a link on the path, or the clock was set back
             self._clock_ns = max(self._clock_ns, clock_ns)
+            if self._due and min(self._due.values()) <= time.time_ns():
+                self._stat_cache = None
+                for path in [path for path, due in self._due.items() if due <= time.time_ns()]:
+                    del self._due[path]
+                    self._files.pop(path, None)
             if self._stat_cache is not None and self._stat_cache.is_current(self._glance):
                 return self._last
             before = self._rules
@@ -331,6 +343,7 @@ class WorkingTree:
             raw, stat_after = self._around.read(real)
             data: bytes | Skipped = raw if isinstance(raw, bytes) else Skipped(path, raw)
         except FileNotFoundError:
+            self._young.discard(path)
             data = Skipped(path, LINK_NOWHERE if linked else _VANISHED)
         except OSError as error:
             data = Skipped(path, f"cannot be read: {error.strerror or error}")
@@ -341,13 +354,27 @@ class WorkingTree:
             if (unfit := self._decoder.refusal(data)) is not None:
                 data = Skipped(path, unfit)
         # The stat is from the open file after reading. A change meanwhile has a time stamp that is not trusted.
-        state = signature(stat_after) if stat_after and is_stable(stat_after, began) else None
+        state = None
+        if stat_after and is_stable(stat_after, began) and not self._read_each_time(path, stat_after, began):
+            state = signature(stat_after)
         if isinstance(data, Skipped):
             return _CachedFile(state, data, linked), data
         blob = blob_id(data)
         fingerprint = self._fingerprint(path, blob, data)
         result, files = document_source.identity(blob, fingerprint), includes.files(fingerprint) or {}
         return _CachedFile(state, result, linked, files, inside if linked else ""), data
+
+    def _read_each_time(self, path: str, state: os.stat_result, began: int) -> bool:
+        """Whether a file was written so recently that its signature is not reliable, and there are few such files."""
+        self._due.pop(path, None)
+        if written_back(state) < began or state.st_mtime_ns > began:  # a time in the future is useless
+            self._young.discard(path)
+            return False
+        if path in self._young or len(self._young) < _MAX_REREAD_FILES:
+            self._young.add(path)
+            return True
+        self._due[path] = written_back(state)
+        return False
 
     def _has(self, files: Mapping[str, str]) -> bool:
         """Whether included files, path -> blob id, are as they are here."""

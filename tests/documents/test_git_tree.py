@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 import shutil
 import subprocess
@@ -570,6 +571,7 @@ def hashed(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
 
 
 def test_what_did_not_change_is_not_hashed_again(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("anvil.documents.repository_files._WRITTEN_BACK_NS", 0)
     write(root / "docs/b.md", "b\n")
     age(root / "docs/a.md", root / "docs/b.md")
     seen = hashed(monkeypatch)
@@ -595,6 +597,7 @@ def test_what_did_not_change_is_not_hashed_again(root: Path, monkeypatch: pytest
 
 def test_a_young_file_is_hashed_again(plain: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Git's racy-clean rule: a second write within one tick of the clock leaves no trace in the stamps."""
+    monkeypatch.setattr("anvil.documents.repository_files._WRITTEN_BACK_NS", 0)
     seen = hashed(monkeypatch)
     file = plain / "a.md"
     end = time.monotonic() + 20
@@ -609,6 +612,40 @@ def test_a_young_file_is_hashed_again(plain: Path, monkeypatch: pytest.MonkeyPat
     tree.scan()
     tree.scan()
     assert len(seen) == 3
+
+
+def test_an_edit_through_a_mapped_page_is_seen(plain: Path) -> None:
+    """The second write into a page of memory that waits to be written back moves no time stamp."""
+    file = plain / "a.md"
+    write(file, "one\n")
+    with open(file, "r+b") as opened, mmap.mmap(opened.fileno(), 0) as mapped:
+        mapped[0:3] = b"two"
+        age(file)
+        tree = WorkingTree(plain)
+        for text in (b"two\n", b"six\n", b"ten\n"):
+            mapped[0:3] = text[:3]
+            assert tree.scan().entries == {"a.md": blob_id(text)}
+
+
+def test_of_many_files_written_lately_each_is_read_again_when_it_is_old_enough(
+    plain: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("anvil.documents.working_tree._MAX_REREAD_FILES", 2)
+    for number in range(5):
+        write(plain / f"{number}.md", f"{number}\n")
+    age(*plain.iterdir())
+    tree = WorkingTree(plain)
+    tree.scan()
+    seen = hashed(monkeypatch)
+    tree.scan()
+    assert len(seen) == 2
+    monkeypatch.setattr("anvil.documents.repository_files._WRITTEN_BACK_NS", 0)
+    assert isinstance(tree, working_tree.WorkingTree)
+    tree._due = dict.fromkeys(tree._due, 0)
+    tree.scan()
+    assert len(seen) == 2 + 5
+    tree.scan()
+    assert len(seen) == 2 + 5
 
 
 def test_no_change_is_missed_however_quick(plain: Path) -> None:
