@@ -7,7 +7,7 @@ from pathlib import Path
 from threading import RLock
 
 from anvil.documents import document_source
-from anvil.documents.document_source import BAD_NAME, LINK_PRIVATE, SUBMODULE, PageDecoder, Selection
+from anvil.documents.document_source import BAD_NAME, LINK_FOLDER, LINK_PRIVATE, SUBMODULE, PageDecoder, Selection
 from anvil.documents.working_tree import file_time, modified
 from anvil.errors import SourceError
 from anvil.formats.characters import is_plain_name, plain_name
@@ -154,7 +154,8 @@ class _Tree:
         if entry.kind == "submodule":
             return (SUBMODULE if self._selection.enters(path) else ""), ""
         if not self._selection.wants(path):
-            return "", ""
+            is_left_out = entry.kind == "symlink" and self._selection.enters(path) and self._is_folder_link(path)
+            return (LINK_FOLDER if is_left_out else ""), ""
         if entry.kind == "symlink":
             followed = self._followed(path)
             if isinstance(followed, str):
@@ -166,9 +167,19 @@ class _Tree:
             self._refused[entry.id] = self._decoder.refusal(self._git.read_blob(entry.id))
         return self._refused.get(entry.id), entry.id
 
+    def _landing(self, path: str) -> tuple[str, str]:
+        """Follow a link in the folder; see :func:`anvil.git.objects.landing`."""
+        return landing(start_of(self.root_path) + path, lambda each: self._git.link_target(self._at(each)))
+
+    def _is_folder_link(self, path: str) -> bool:
+        """Whether a link leads to a folder of the repository."""
+        target = self._landing(path)[0]
+        tree = self._git.staging.folder(target) if self._revision is None else self._git.tree(self._revision, target)
+        return bool(target and tree)
+
     def _followed(self, path: str) -> Entry | str:
         """The entry that a link leads to, or why it is not followed."""
-        target, reason = landing(start_of(self.root_path) + path, lambda each: self._git.link_target(self._at(each)))
+        target, reason = self._landing(path)
         if reason:
             return reason
         if includes.is_private(target):

@@ -78,6 +78,8 @@ def test_every_source_holds_the_same(root: Path) -> None:
         write(root / "docs" / path, "not a document")
     (root / "docs/link.md").symlink_to("b.md")
     (root / "docs/out.md").symlink_to("../src.py")
+    (root / "docs/folder").symlink_to("x")
+    (root / "docs/data").symlink_to("n.txt")
     (root / "docs/bin.md").write_bytes(b"a\0b")
     (root / "docs/latin.md").write_bytes(b"# Menu\n\ncaf\xe9")
     for name in ("UTF-16", "UTF-32"):
@@ -109,7 +111,7 @@ def test_every_source_holds_the_same(root: Path) -> None:
         f"commit {run(root, 'rev-parse', '--short', 'HEAD')}",
     ]
     why = reasons(made[0])
-    assert sorted(why) == ["UTF-16.md", "UTF-32.md", "big.md", "bin.md", "latin.md"]
+    assert sorted(why) == ["UTF-16.md", "UTF-32.md", "big.md", "bin.md", "folder", "latin.md"]
     assert "2,000" in why["big.md"]
     assert "NUL byte at offset 1" in why["bin.md"]
     assert why["latin.md"] == "not UTF-8: byte 0xe9 in line 3; save it as UTF-8"
