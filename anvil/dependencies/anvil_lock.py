@@ -6,6 +6,7 @@ can be fetched.
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
@@ -121,9 +122,12 @@ MAX_BYTES = 50_000_000
 
 
 def project_text(path: Path) -> str | None:
-    """The text of a file; None without one. Raises :class:`ConfigError` for one that cannot be read."""
+    """The text of a file, in UTF-8, or in UTF-16 as PowerShell writes what ``pip freeze`` prints; None without one.
+    Raises :class:`ConfigError` for one that cannot be read."""
     try:
-        return safe_files.text(path, MAX_BYTES)
+        data = safe_files.data(path, MAX_BYTES)
+        text = data.decode("utf-16" if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig")
+        return text.replace("\r\n", "\n").replace("\r", "\n")
     except FileNotFoundError:
         return None
     except OSError as error:

@@ -102,6 +102,7 @@ def _requirements(file: ProjectFile) -> LockedPackages:
         for line in _requirement_lines(text):
             match = _REQUIREMENT.fullmatch(line)
             pin = _PIN.fullmatch(match[2].strip()) if match else None
+            pin = pin if pin and is_version(pin[1]) else None  # else a name in a template, or what pip refuses
             if match and is_constraint:
                 constraints.setdefault(normalized("pypi", match[1]), []).extend([pin[1]] if pin else [])
             elif match and (pin or match[2][:1] in ("", *"<>=!~;")):  # else an address

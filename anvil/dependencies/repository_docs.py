@@ -66,7 +66,8 @@ def read(
     remote.fetch_blobs(entry.id for entry in pages.values())
     repository = remote.repository()
     missing = _fetch_included(remote, repository, tree, pages, chosen)
-    notes = [*chosen.notes, *unread(tree, chosen)]
+    kinds = unread(tree, chosen)
+    notes = [*chosen.notes, *([f"Not read in {chosen.path}: {', '.join(kinds)}."] if kinds else [])]
     if missing:
         notes.append(f"{counted(missing, 'included file')} cannot be read.")
     try:
@@ -241,12 +242,10 @@ def find_folder(paths: Collection[str], read: Callable[[str], str], directory: s
     return None
 
 
-def unread(paths: Collection[str], folder: DocsFolder) -> tuple[str, ...]:
-    """Notes on files in the folder that are documentation in other formats."""
-    if folder.generator == "readme":
-        return ()
-    inside = (path for path in paths if _is_below(path, folder.path))
-    return tuple(f"{kind} in {folder.path} are not read." for kind in named_formats(other_formats(inside)))
+def unread(paths: Collection[str], folder: DocsFolder) -> list[str]:
+    """How many files in the folder are documentation in other formats, of each one."""
+    inside = (path for path in paths if folder.generator != "readme" and _is_below(path, folder.path))
+    return named_formats(other_formats(inside))
 
 
 def _configured(path: str, text: str, pages: Collection[str]) -> DocsFolder | None:

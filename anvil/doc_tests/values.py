@@ -79,7 +79,7 @@ class Question:
     @property
     def weak(self) -> bool:
         """Whether it expects a page alone: it may pass although the section that answers was deleted."""
-        return any(not expectation.section for expectation in self.expect)
+        return not self.skip and any(not expectation.section for expectation in self.expect)
 
     @property
     def pages(self) -> frozenset[str]:

@@ -59,9 +59,7 @@ def from_git(folder: Path, base: str | None, staged: bool) -> Change:
     if repository is None:
         bare = next((each for each in (folder, *folder.parents) if (each / "HEAD").is_file()), None)
         if bare is not None and (bare / "objects").is_dir():
-            raise SourceError(
-                f"{bare} is a bare repository, without the files that are compared. Clone it, and run this there."
-            )
+            raise SourceError(f"{bare} is a bare repository: it has no files to compare. Clone it, and run this there.")
         raise SourceError(f"{folder} is in no git repository. Give a diff: anvil impact CHANGE.diff")
     head = repository.head()
     if staged:

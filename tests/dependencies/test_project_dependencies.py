@@ -333,6 +333,15 @@ def test_direct_dependencies() -> None:
     assert {*package} == {"@types/ms", "debug", "once"}
 
 
+def test_requirements_that_powershell_wrote_are_read(tmp_path: Path) -> None:
+    for encoding in ("utf-16", "utf-8-sig"):
+        (tmp_path / "requirements.txt").write_bytes("click==8.1.7\r\nidna==3.7\r\n".encode(encoding))
+        assert [each.shown for each in project_dependencies.dependencies(tmp_path)] == ["click 8.1.7", "idna 3.7"]
+    (tmp_path / "requirements.txt").write_bytes(b"click==\xff\xfe")
+    with pytest.raises(ConfigError, match="is not UTF-8"):
+        project_dependencies.dependencies(tmp_path)
+
+
 def test_requirements_take_versions_from_constraints_and_lines_from_other_files(tmp_path: Path) -> None:
     (tmp_path / "repo" / ".git").mkdir(parents=True)
     files = {
@@ -384,6 +393,7 @@ def test_several_files_of_a_project_name_its_packages(tmp_path: Path) -> None:
 def test_requirements_with_markers_hashes_and_other_lines() -> None:
     text = (
         "-r other.txt\n--index-url https://example.org\nDjango==5.0 ; python_version > '3'  # a comment\n"
+        "templated=={{ version }}\ncommented==3.0#x\n"
         "uvicorn[standard] == 0.30.1 \\\n    --hash=sha256:00\nloose>=1\ngit+https://example.org/x\n./local\nx==1.*\n"
     )
     assert parsed("requirements-dev.txt", text) == [("django", "5.0", True), ("uvicorn", "0.30.1", True)]

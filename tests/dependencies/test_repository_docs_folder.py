@@ -63,7 +63,7 @@ def test_pages_in_several_languages() -> None:
 
 def test_what_is_not_read_is_said() -> None:
     folder = repository_docs.DocsFolder("docs", "folder", "named")
-    assert repository_docs.unread(["docs/a.rst", "docs/b.rst", "c.rst", "docs/n.ipynb"], folder) == (
-        "1 notebook file in docs are not read.",
-        "2 reStructuredText files in docs are not read.",
-    )
+    assert repository_docs.unread(["docs/a.rst", "docs/b.rst", "c.rst", "docs/n.ipynb"], folder) == [
+        "1 notebook file",
+        "2 reStructuredText files",
+    ]
