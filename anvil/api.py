@@ -17,7 +17,7 @@ from anvil.errors import AnvilError, ArtifactError, ArtifactMissing, ConfigError
 from anvil.live.index_location import IndexLocation
 from anvil.opened_index import OpenedIndex
 from anvil.page_queries import PageQueries
-from anvil.requests import BuildRequest, OpenRequest, checked, checks_arguments
+from anvil.requests import BuildRequest, OpenRequest, checked, checks_arguments, takes
 from anvil.settings import index_url
 from anvil.settings.configuration import configured, load_config, of_collection
 from anvil.settings.schema import Collection, Config
@@ -132,24 +132,10 @@ class Anvil(PageQueries):
 
     # --- building ----------------------------------------------------------------------------------------
 
-    def index(
-        self,
-        force: bool = False,
-        previous: Sequence[str | os.PathLike[str]] = (),
-        source: DocumentSource | None = None,
-        shard: str | None = None,
-        executor: str | None = None,
-        version: str | None = None,
-    ) -> BuildReport:
-        """Build or update the index file. It is not written if nothing changed.
-
-        ``force``: read and embed all documents again. ``previous``: further indexes whose vectors may be reused.
-        ``source``: other documents than those of the working tree, such as the staged ones. ``shard``, such as
-        ``3/8``: only this share of them, for :func:`anvil.build.shards.join`. ``executor``, such as
-        ``ray://head:10001``: the cluster that embeds them. ``version``: of what the documents describe, such as
-        ``1.2.0``; the index says it to ``anvil deps``. Raises :class:`BuildError`.
-        """
-        return build(self, BuildRequest(source, tuple(map(Path, previous)), force, shard, executor, version=version))
+    @takes(BuildRequest)
+    def index(self, request: BuildRequest) -> BuildReport:
+        """Build or update the index file. It is not written if nothing changed. Raises :class:`BuildError`."""
+        return build(self, request)
 
     def check(self, source: DocumentSource | None = None, index: str | os.PathLike[str] | None = None) -> Changes:
         """The pages in which the documents differ from the index file. No model is loaded.
@@ -367,7 +353,8 @@ class Anvil(PageQueries):
 def build(opened: Anvil, request: BuildRequest) -> BuildReport:
     """As :meth:`Anvil.index`, for a request as a whole."""
     member = opened.only
-    request = replace(request, progress=member.request.progress, named=member.request.named)
+    progress = member.request.progress if request.progress is silent else request.progress
+    request = replace(request, progress=progress, named=member.request.named)
     # In a server, queries do not wait for a build: it writes another file, with a lock of its own. Elsewhere the next
     # query must see what was built.
     with nullcontext() if member.request.background else member.lock:

@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from anvil import project_collections, registry
 from anvil.errors import AnvilError, ArtifactError, ArtifactMissing, ConfigError, NotFound
 from anvil.opened_index import OpenedIndex
-from anvil.requests import TOP_K, GrepRequest, SearchRequest, checks_arguments
+from anvil.requests import GrepRequest, SearchRequest, checks_arguments, takes
 from anvil.settings.schema import Collection, Config
 from anvil.wording import counted
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
         GrepMatch,
         GrepResult,
         Hit,
-        Mode,
         Page,
         PageList,
         PageSummary,
@@ -180,36 +179,16 @@ class PageQueries:
 
     # --- questions ---------------------------------------------------------------------------------------
 
-    def search(
-        self,
-        query: str,
-        top_k: int = TOP_K,
-        file_filter: str | None = None,
-        max_chars: int | None = None,
-        mode: Mode = "hybrid",
-        min_confidence: float | None = None,
-        *,
-        collection: str | None = None,
-        version: str | None = None,
-        language: str | None = None,
-    ) -> SearchResult:
-        """The chunks that answer ``query`` best.
-
-        ``top_k`` is clamped to 1..20. ``file_filter``: a glob over paths, applied before ranking.
-        ``max_chars``: the budget for all contents together, of which the likely ones get most; None: 800, and 100 for
-        each result, as in ``search_docs``. ``min_confidence``: results with less are left out (default:
-        ``search.min_confidence``). ``version``, ``language``: only pages of a site that have it, such as ``1.2`` and
-        ``de``. Of several collections, ``version`` is that of a collection, and there is no ``language``. Raises
-        :class:`ConfigError` for a blank query.
-        """
-        named: dict[str, Any] = {"collection": collection, "version": version, "language": language}
-        request = SearchRequest(query, top_k, file_filter, max_chars, mode, min_confidence, **named)
+    @takes(SearchRequest)
+    def search(self, request: SearchRequest) -> SearchResult:
+        """The chunks that answer a query best. Raises :class:`ConfigError` for a blank query."""
         return answer(self, request).result
 
-    def explain(self, query: str, top_k: int = TOP_K, **options: Any) -> Explained:
-        """Like :meth:`search`, whose other arguments it takes by name, with the parts of each score, the span of each
-        matching section, and the evidence behind each confidence."""
-        return answer(self, SearchRequest(query, top_k, **options))
+    @takes(SearchRequest)
+    def explain(self, request: SearchRequest) -> Explained:
+        """Like :meth:`search`, with the parts of each score, the span of each matching section, and the evidence behind
+        each confidence."""
+        return answer(self, request)
 
     def _search_several(self, members: Sequence[OpenedIndex], request: SearchRequest) -> Explained:
         """One search of members that answer together. Their locks are taken in their order, so two questions never wait
@@ -235,39 +214,25 @@ class PageQueries:
         labelled = (each._replace(hit=self._labelled(each.hit, opened[each.place][0])) for each in ranked.ranked)
         return replace(ranked, ranked=tuple(labelled)).explained(freshness, started_at)
 
-    def grep(
-        self,
-        pattern: str,
-        path: str | None = None,
-        regex: bool = False,
-        ignore_case: bool = True,
-        context: int = 0,
-        max_matches: int = 50,
-        offset: int = 0,
-        max_chars: int | None = 16_000,
-        collection: str | None = None,
-        version: str | None = None,
-    ) -> GrepResult:
-        """The lines that contain ``pattern``, by path and line: exact text, without ranking.
+    @takes(GrepRequest)
+    def grep(self, request: GrepRequest) -> GrepResult:
+        """The lines that contain a text, by path and line: exact text, without ranking.
 
-        ``path``: a page, a folder or a glob. ``regex``: ``pattern`` is a regular expression of RE2, which has no
-        look-around. ``context``: lines before and after each match. ``max_matches`` and ``max_chars`` bound the
-        answer; ``max_chars=None``: only ``max_matches`` does, and long lines are whole. ``offset``: matches to leave
-        out, such as ``next_offset`` of the answer before. Raises :class:`ConfigError` for a pattern that is not
-        valid, and :class:`NotFound` when no page is in ``path``.
+        ``max_matches`` and ``max_chars`` bound the answer. Raises :class:`ConfigError` for a pattern that is not valid,
+        and :class:`NotFound` when no page is in ``path``.
         """
         from anvil.results import GrepResult
         from anvil.search import grep
 
-        request = GrepRequest(pattern, path, regex, ignore_case, context, max_matches, offset, max_chars)
-        matcher = grep.compile(pattern, regex=regex, ignore_case=ignore_case)
+        path = request.path
+        matcher = grep.compile(request.pattern, regex=request.regex, ignore_case=request.ignore_case)
 
         def of(member: OpenedIndex) -> GrepResult:
             with member.live.query(page=member.path_of(path) if path else None) as copy:
                 result = grep.grep(copy.reader, matcher, request, member.docs_root)
                 return replace(result, notes=(*member.live.missing_pages(copy), *(result.notes or ())))
 
-        results, problems = _call_each(self.selected(collection, version), of)
+        results, problems = _call_each(self.selected(request.collection, request.version), of)
         matches = [self._labelled(match, member) for member, result in results for match in result.matches]
         shown = grep.bounded(matches, request)
         reasons = [problem for problem in problems if not isinstance(problem[1], NotFound)]  # no such path there

@@ -1,8 +1,9 @@
 """What people ask of Anvil, as values: a search, a search for exact lines, a build, and an index to open.
 
 Each is made where it comes in: from the command line, a tool or Python. It is checked and clamped there, once, and
-passed on whole. The types of arguments of the Python API are checked at each call: an error of Anvil instead of one
-from deep inside. A request whose caller has gone is cancelled.
+passed on whole. The fields of a request are the arguments of its method of the Python API, see :func:`takes`, whose
+types are checked at each call: an error of Anvil instead of one from deep inside. A request whose caller has gone is
+cancelled.
 """
 
 from __future__ import annotations
@@ -11,12 +12,11 @@ import functools
 import inspect
 import numbers
 import os
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import KW_ONLY, dataclass, field
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar
 
 from anvil.errors import AnvilError, ConfigError
 from anvil.settings.schema import Config, SearchOptions
@@ -44,22 +44,24 @@ class SearchRequest:
     query: str
     top_k: int = TOP_K
     file_filter: str | None = None
-    """A glob over paths."""
+    """A glob over paths, applied before ranking."""
     max_chars: int | None = None
-    """The budget for all contents together; None: ``more_chars`` and 800, and 100 for each result."""
+    """The budget for all contents together, of which the likely ones get most; None: ``more_chars`` and 800, and 100
+    for each result."""
     mode: Mode = "hybrid"
     min_confidence: float | None = None
     """Results with a lower confidence are left out; None: as configured."""
-    options: SearchOptions = _UNCONFIGURED
-    """What is configured for all searches."""
+    _: KW_ONLY
     collection: str | None = None
     """Only this collection, of several."""
     version: str | None = None
-    """Only this version of a collection; of a site, only pages that have this version."""
+    """Only this version of a collection; of a site in one index, only pages that have it, such as ``1.2``."""
     language: str | None = None
-    """Only pages of a site in this language."""
+    """Only pages of a site in this language, such as ``de``; not of several collections."""
     paths: Collection[str] | None = None
     """Only these pages."""
+    options: SearchOptions = _UNCONFIGURED
+    """What is configured for all searches; :class:`anvil.Anvil` fills it."""
     more_chars: int = 0
     """Added to a budget of None: a form of replies with short names of fields has room for more text."""
     read_passages: bool = True
@@ -89,14 +91,17 @@ class GrepRequest:
     path: str | None = None
     """A page, a folder or a glob."""
     regex: bool = False
+    """Whether ``pattern`` is a regular expression of RE2, which has no look-around."""
     ignore_case: bool = True
     context: int = 0
     """Lines before and after each match."""
     max_matches: int = 50
     offset: int = 0
-    """Matches to leave out before those of the answer."""
-    max_chars: int | None = None
+    """Matches to leave out before those of the answer, such as ``next_offset`` of the answer before."""
+    max_chars: int | None = 16_000
     """None: no limit, and lines are whole."""
+    collection: str | None = None
+    version: str | None = None
 
     def __post_init__(self) -> None:
         for name, least in (("context", 0), ("max_matches", 1), ("offset", 0)):
@@ -109,23 +114,27 @@ class GrepRequest:
 class BuildRequest:
     """A build of one index."""
 
-    source: DocumentSource | None = None
-    """Other documents than those of the working tree, such as the staged ones."""
-    previous: tuple[Path, ...] = ()
-    """Further indexes whose vectors may be reused."""
     force: bool = False
     """Read and embed all pages again; where the provider fails, the old vector stays."""
+    previous: Sequence[str | os.PathLike[str]] = ()
+    """Further indexes whose vectors may be reused."""
+    source: DocumentSource | None = None
+    """Other documents than those of the working tree, such as the staged ones."""
     shard: str | None = None
-    """Only the pages of this shard, such as ``3/8``; the manifest names it."""
+    """Only the pages of this shard, such as ``3/8``, for :func:`anvil.build.shards.join`; the manifest names
+    it."""
     cluster: str | None = None
     """The address of a cluster that embeds the texts, such as ``ray://head:10001``."""
+    version: str | None = None
+    """Of what the pages describe, such as ``1.2.0``; the index says it to ``anvil deps``. An index that is unchanged
+    keeps its own."""
+    _: KW_ONLY
     executor: Executor | None = None
     """Embeds the texts; None: that of ``cluster``, else this process."""
-    version: str | None = None
-    """Of what the pages describe, such as ``1.2.0``. An index that is unchanged keeps its own."""
     named: Callable[[str], str] = "--{}".format
     """As :meth:`OpenRequest.named`."""
     progress: Progress = silent
+    """Of this build; where none is given to :class:`anvil.Anvil`, that of the opened index."""
     lock_timeout_s: float = LOCK_TIMEOUT_S
 
 
@@ -176,6 +185,28 @@ _TYPES: dict[str, tuple[type, str]] = {
     "None": (type(None), "None"),
 }
 """An annotation, as it is written -> its type, and its name in messages."""
+
+P = ParamSpec("P")
+R = TypeVar("R")
+S = TypeVar("S")
+T = TypeVar("T")
+
+
+def takes(kind: Callable[P, R]) -> Callable[[Callable[[S, R], T]], Callable[Concatenate[S, P], T]]:
+    """A decorator for a method with one argument, a request of this ``kind``: its callers give the fields instead."""
+
+    def decorated(method: Callable[[S, R], T]) -> Callable[Concatenate[S, P], T]:
+        @functools.wraps(method)
+        def call(self: S, /, *args: P.args, **kwargs: P.kwargs) -> T:
+            return method(self, kind(*args, **kwargs))
+
+        first = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
+        signature = inspect.Signature([first, *inspect.signature(kind).parameters.values()])
+        call.__signature__ = signature  # type: ignore[attr-defined]
+        return call
+
+    return decorated
+
 
 C = TypeVar("C", bound=type)
 F = TypeVar("F", bound=Callable[..., Any])

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
+from pathlib import Path
 from typing import Any, get_args
 
 import pytest
 
+import anvil
 from anvil.errors import ConfigError
-from anvil.requests import MODES, GrepRequest, OpenRequest, SearchRequest
+from anvil.requests import MODES, BuildRequest, GrepRequest, OpenRequest, SearchRequest
 from anvil.results import Mode
 
 
@@ -37,10 +40,33 @@ def test_the_modes_are_those_of_the_type() -> None:
 def test_numbers_of_a_grep_are_clamped() -> None:
     request = GrepRequest("x", context=-1, max_matches=0, offset=-5, max_chars=0)
     assert (request.context, request.max_matches, request.offset, request.max_chars) == (0, 1, 0, 1)
-    assert GrepRequest("x").max_chars is None
+    assert GrepRequest("x", max_chars=None).max_chars is None and GrepRequest("x").max_chars == 16_000
 
 
 def test_a_request_says_whether_it_names_an_index() -> None:
     assert not OpenRequest(provider="none", collections=("docs",)).names_index
     assert OpenRequest(docs="docs").names_index and OpenRequest(index="i.db").names_index
     assert OpenRequest(site="site").names_index
+
+
+@pytest.mark.parametrize(
+    ("method", "kind"), [("search", SearchRequest), ("grep", GrepRequest), ("index", BuildRequest)]
+)
+def test_a_field_of_a_request_is_an_argument_of_its_method(docs: Path, method: str, kind: type[Any]) -> None:
+    takes_these = [*inspect.signature(getattr(anvil.Anvil, method)).parameters]
+    assert takes_these == ["self", *inspect.signature(kind).parameters]
+    with anvil.open(docs, provider="none") as opened:
+        with pytest.raises(ConfigError, match=f" of {method} must be "):
+            getattr(opened, method)("x", version=1)
+        with pytest.raises(TypeError, match="unexpected keyword argument 'nonsense'"):
+            getattr(opened, method)("x", nonsense=1)
+
+
+def test_a_build_reports_its_progress_to_its_caller(docs: Path) -> None:
+    of_index: list[str] = []
+    of_build: list[str] = []
+    with anvil.open(docs, provider="none", progress=lambda stage, *_: of_index.append(stage)) as opened:
+        opened.index(progress=lambda stage, *_: of_build.append(stage))
+        assert "writing" in of_build and not of_index
+        opened.index(force=True)
+        assert "writing" in of_index

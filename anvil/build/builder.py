@@ -6,6 +6,7 @@ The old index is copied into a scratch file, updated there, and published.
 from __future__ import annotations
 
 import contextlib
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -266,9 +267,11 @@ def _ensure_replaceable(plan: _Plan) -> None:
         )
 
 
-def _caches(previous: Sequence[Path], opened: contextlib.ExitStack, reasons: list[str]) -> dict[Path, Reader]:
+def _caches(
+    previous: Sequence[str | os.PathLike[str]], opened: contextlib.ExitStack, reasons: list[str]
+) -> dict[Path, Reader]:
     readers: dict[Path, Reader] = {}
-    for path in previous:
+    for path in map(Path, previous):
         try:
             readers[path] = opened.enter_context(verify.open_checked(path))
         except ArtifactError as error:

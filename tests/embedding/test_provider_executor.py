@@ -131,7 +131,7 @@ def test_without_ray_the_error_says_how_to_install_it(
         anvil.open(docs, tmp_path / "index.db") as opened,
         pytest.raises(ConfigError, match=r"\[ray\]"),
     ):
-        opened.index(executor="ray://local")
+        opened.index(cluster="ray://local")
 
 
 # --- a cluster, when it is needed ------------------------------------------------------------------------------
@@ -150,8 +150,8 @@ def trap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_small_build_and_one_with_nothing_to_do_never_import_ray(docs: Path, tmp_path: Path, trap: Path) -> None:
     with anvil.open(docs, tmp_path / "index.db") as opened:
-        assert opened.index(executor="ray://local").embedded > 0
-        assert opened.index(executor="ray://local").outcome == "unchanged"
+        assert opened.index(cluster="ray://local").embedded > 0
+        assert opened.index(cluster="ray://local").outcome == "unchanged"
     assert not trap.exists()
 
 
@@ -163,7 +163,7 @@ def test_what_is_known_is_taken_over_before_anything_is_sent(
     (docs / "install.md").rename(docs / "moved.md")
     monkeypatch.setattr(executor, "MAX_LOCAL_TEXTS", 0)
     with anvil.open(docs, tmp_path / "index.db") as opened:
-        report = opened.index(executor="ray://local")
+        report = opened.index(cluster="ray://local")
     assert report.outcome == "built" and report.embedded == 0 and report.reused > 0
     assert not trap.exists()
 
@@ -176,7 +176,7 @@ def test_a_larger_build_asks_the_cluster_and_fails_with_it(
     before = (tmp_path / "index.db").read_bytes()
     monkeypatch.setattr(executor, "MAX_LOCAL_TEXTS", 0)
     with anvil.open(docs, tmp_path / "index.db") as opened, pytest.raises(BuildError) as raised:
-        opened.index(executor="ray://local")
+        opened.index(cluster="ray://local")
     assert trap.exists()
     assert str(raised.value).startswith("The Ray cluster at ray://local cannot be used (ImportError: a trap).")
     assert (tmp_path / "index.db").read_bytes() == before
@@ -192,7 +192,7 @@ def test_nobody_is_waited_for_in_vain(docs: Path, tmp_path: Path, trap: Path, mo
         anvil.open(docs, tmp_path / "index.db") as opened,
         pytest.raises(BuildError, match=r"does not answer within 2 seconds\. The index is what it was\."),
     ):
-        opened.index(executor="ray://local")
+        opened.index(cluster="ray://local")
     assert time.monotonic() - began < 30
 
 
@@ -208,7 +208,7 @@ def test_a_cluster_that_is_not_there_is_told_at_once(
         anvil.open(docs, tmp_path / "index.db") as opened,
         pytest.raises(BuildError, match=rf"127\.0\.0\.1:{port} cannot be reached \(.+\)\. Check the address"),
     ):
-        opened.index(executor="ray://auto" if named == "environment" else f"ray://127.0.0.1:{port}")
+        opened.index(cluster="ray://auto" if named == "environment" else f"ray://127.0.0.1:{port}")
     assert not trap.exists()
 
 
