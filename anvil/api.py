@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from anvil.embedding.provider import EmbeddingProvider
     from anvil.lint.linter import LintReport
     from anvil.results import Mode
-    from anvil.search.content_health import ContentHealth
+    from anvil.search.duplicates_and_sizes import ContentHealth
     from anvil.site_markdown.site_files import MarkdownReport
 
 
@@ -161,15 +161,18 @@ class Anvil(PageQueries):
 
     def health(self) -> ContentHealth:
         """Findings about the pages, such as duplicates and long sections. The index is not locked during comparison."""
-        from anvil.search import content_health
+        from anvil.search import duplicates_and_sizes
 
         member = self.only
         if not member.location.is_file:
             raise ConfigError(f"Health needs an index file, not {self.origin}. Open the file that was exported.")
         with member.live.query() as copy:
-            health, vectors = content_health.read_index(copy.reader), content_health.compared_vectors(copy.reader)
+            health, vectors = (
+                duplicates_and_sizes.read_index(copy.reader),
+                duplicates_and_sizes.compared_vectors(copy.reader),
+            )
         # Without the lock: each page is compared with all others.
-        return replace(health, near_duplicates=content_health.near_duplicates(vectors))
+        return replace(health, near_duplicates=duplicates_and_sizes.near_duplicates(vectors))
 
     def test(
         self,

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from anvil.api import Anvil
     from anvil.results import GrepMatch, Hit, SearchResult
     from anvil.search.excerpts import Sought
-    from anvil.search.result_texts import SectionSpan
+    from anvil.search.sections_and_budget import SectionSpan
 
 MAX_PASSAGE_CHARS = 400
 """Characters of a result's text that are printed: five lines of a terminal with 80 columns."""

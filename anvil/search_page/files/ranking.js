@@ -285,7 +285,7 @@ export class Search {
     return likely.filter(result => chosen.has(result));
   }
 
-  /** The results without those of other versions of the same page: see anvil/search/page_versions.py. */
+  /** The results without those of other versions of the same page: see anvil/search/page_versions_and_moves.py. */
   oneVersionEach(results, question) {
     const asked = new Set(question.toLowerCase().split(/\s+/));
     const families = new Map();
