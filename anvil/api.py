@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Literal
 
 from anvil import registry
 from anvil.errors import AnvilError, ArtifactError, ArtifactMissing, ConfigError, SourceError
-from anvil.live.index_location import IndexLocation
-from anvil.opened_index import OpenedIndex
 from anvil.page_queries import PageQueries
+from anvil.project_indexes import IndexLocation, OpenedIndex
 from anvil.requests import BuildRequest, OpenRequest, checked, checks_arguments, takes
 from anvil.settings import index_url
 from anvil.settings.configuration import configured, load_config, of_collection
@@ -485,9 +484,9 @@ def open_project(request: OpenRequest) -> Anvil:
 
 
 def _chosen(config: Config, base: Path, names: Iterable[str] | None) -> tuple[Collection, ...]:
-    from anvil import project_collections
+    from anvil import project_indexes
 
-    return project_collections.chosen(project_collections.of_project(config, base), names)
+    return project_indexes.chosen(project_indexes.of_project(config, base), names)
 
 
 def _own(config: Config, base: Path, request: OpenRequest) -> Collection:

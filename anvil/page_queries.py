@@ -11,21 +11,23 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from anvil import project_collections, registry
+from anvil import project_indexes, registry
 from anvil.errors import AnvilError, ArtifactError, ArtifactMissing, ConfigError, NotFound
-from anvil.opened_index import OpenedIndex
+from anvil.project_indexes import OpenedIndex
 from anvil.requests import GrepRequest, SearchRequest, checks_arguments, takes
 from anvil.settings.schema import Collection, Config
-from anvil.wording import counted
+from anvil.wording import closest_paths, counted, first_of
 
 if TYPE_CHECKING:
     from anvil.documents.document_source import DocumentSource
     from anvil.embedding.provider import EmbeddingProvider
     from anvil.index_file.reader import Reader
+    from anvil.live.memory_copy import MemoryCopy
     from anvil.results import (
         GrepMatch,
         GrepResult,
         Hit,
+        Mode,
         Page,
         PageList,
         PageSummary,
@@ -35,6 +37,9 @@ if TYPE_CHECKING:
     from anvil.search.pages import Outline
     from anvil.search.searcher import Explained
     from anvil.status import Status
+
+    Opened = list[tuple[OpenedIndex, MemoryCopy]]
+    Problems = list[tuple[OpenedIndex, AnvilError]]
 
 T = TypeVar("T")
 P = TypeVar("P", "GrepMatch", "Hit", "Page", "PageSummary", "SectionText")
@@ -67,7 +72,7 @@ class PageQueries:
                 by_name.setdefault(member.collection.name, []).append(member.collection)
         self._default: dict[str, Collection] = {}
         for name, versions in by_name.items():
-            self._default[name] = project_collections.answering_version(versions)
+            self._default[name] = project_indexes.answering_version(versions)
 
     # --- the choice ----------------------------------------------------------------------------------------
 
@@ -92,7 +97,7 @@ class PageQueries:
                 raise ConfigError("There is one collection. Leave out its name.")
             return self.members
         collections = [member.collection for member in self.members if member.collection is not None]
-        chosen = project_collections.chosen(collections, collection and [collection])
+        chosen = project_indexes.chosen(collections, collection and [collection])
         if version is None:
             by_label = [each for each in chosen if each.label == collection]
             wanted = by_label or [each for each in chosen if self._default[each.name] is each]
@@ -202,12 +207,12 @@ class PageQueries:
             from anvil.results import Freshness
             from anvil.search import several_collections
 
-            obstacles = project_collections.obstacles(opened) if request.mode != "keyword" else []
+            obstacles = _obstacles(opened) if request.mode != "keyword" else []
             if obstacles and request.mode == "semantic":
                 raise ConfigError(" ".join(obstacles))
             ranked = several_collections.search([copy.searcher for _, copy in opened], request, question)
-            not_by_meaning = [*obstacles, *project_collections.without_meaning(opened, request.mode)]
-            notes = [*project_collections.cannot_answer(problems), *not_by_meaning, *ranked.notes]
+            not_by_meaning = [*obstacles, *_without_meaning(opened, request.mode)]
+            notes = [*_cannot_answer(problems), *not_by_meaning, *ranked.notes]
             shown = {opened[each.place][0].label for each in ranked.ranked}
             parts = {member.label: member.live.freshness(copy) for member, copy in opened}
         freshness = Freshness.joined(parts, shown, notes)
@@ -244,7 +249,7 @@ class PageQueries:
             total,
             sum(result.total_pages for _, result in results),
             end if shown and end < total else None,
-            tuple([*project_collections.cannot_answer(reasons), *notes]) or None,
+            tuple([*_cannot_answer(reasons), *notes]) or None,
         )
 
     def get_page(
@@ -329,7 +334,7 @@ class PageQueries:
         listings, problems = _call_each(self.selected(collection, version), of)
         listed = tuple(self._labelled(page, member) for member, listing in listings for page in listing.pages)
         notes = [note for member, listing in listings for note in self._notes(member, listing.notes)]
-        whole = PageList(listed, len(listed), tuple([*project_collections.cannot_answer(problems), *notes]) or None)
+        whole = PageList(listed, len(listed), tuple([*_cannot_answer(problems), *notes]) or None)
         return pages.bounded_list(whole, limit, offset, max_chars)
 
     def topics(self, wait: bool = True) -> str:
@@ -401,7 +406,7 @@ class PageQueries:
             raise NotFound(
                 f"{counted(len(holders), 'collection', 'have')} a page {file_path}: {labels}. Name one with collection."
             )
-        raise NotFound(project_collections.no_page(file_path, paths, problems))
+        raise NotFound(_no_page(file_path, paths, problems))
 
     @contextmanager
     def _holding(
@@ -426,10 +431,10 @@ def answer(opened: PageQueries, request: SearchRequest) -> Explained:
 
 def _call_each(
     members: Iterable[OpenedIndex], call: Callable[[OpenedIndex], T]
-) -> tuple[list[tuple[OpenedIndex, T]], project_collections.Problems]:
+) -> tuple[list[tuple[OpenedIndex, T]], Problems]:
     """(member, result) of each call that succeeds, and (member, error) of the others. Raises if all fail."""
     results: list[tuple[OpenedIndex, T]] = []
-    problems: project_collections.Problems = []
+    problems: Problems = []
     for member in members:
         try:
             results.append((member, call(member)))
@@ -445,3 +450,61 @@ def _call_each(
 
 MAX_PEEK_BYTES = 100_000_000
 """A larger index file is not read before a server introduces itself: that must take no time."""
+
+
+# --- sentences in an answer from several collections ---
+
+MAX_NAMED = 5
+"""Collections that one sentence names."""
+
+
+def _cannot_answer(problems: Problems) -> list[str]:
+    """Sentences on the collections that cannot answer."""
+    if len(problems) <= 2:
+        return [_problem(*each) for each in problems]
+    names = first_of([member.label for member, _ in problems], MAX_NAMED)
+    return [f"{counted(len(problems), 'collection')} cannot answer: {names}. get_status says why."]
+
+
+def _problem(member: OpenedIndex, error: AnvilError) -> str:
+    """A sentence on a collection that cannot answer."""
+    return f"{member.label} cannot answer: {error}"
+
+
+def _no_page(file_path: str, paths: dict[str, list[str]], problems: Problems) -> str:
+    """The message for a page that no collection has. A path that begins with the name of a collection is explained."""
+    shown = file_path[:500]
+    for label, own_paths in paths.items():
+        for name in dict.fromkeys((label, label.rpartition("@")[0] or label)):
+            below = file_path[len(name) + 1 :]
+            if file_path.startswith((f"{name}/", f"{name}:")) and below in own_paths:
+                return f"No page found at path: {shown}. {name} is a collection: give {below} with collection {name}."
+    addresses = [f"{label}:{path}" for label, own_paths in paths.items() for path in own_paths]
+    near = closest_paths(file_path, addresses)
+    closest = f" Closest: {', '.join(near)}." if near else ""
+    more = "".join(f" {_problem(*each)}" for each in problems)
+    where = f"{shown} in {first_of(list(paths), MAX_NAMED)}"
+    return f"No page found at path: {where}. Use list_pages to discover available pages.{closest}{more}"
+
+
+def _obstacles(opened: Opened) -> list[str]:
+    """Why none of these collections can be searched by meaning; empty where one can. Those with the same reason are
+    named together."""
+    labels: dict[str, list[str]] = {}
+    for member, copy in opened:
+        if (obstacle := member.live.obstacle(copy)) is None:
+            return []
+        labels.setdefault(obstacle, []).append(member.label)
+    return [f"{first_of(names, MAX_NAMED)}: {obstacle}" for obstacle, names in labels.items()]
+
+
+def _without_meaning(opened: Opened, mode: Mode) -> Iterator[str]:
+    """Sentences on the collections that are not searched by meaning although others are."""
+    lacking = [(member, copy) for member, copy in opened if not copy.searcher.semantic]
+    if mode == "keyword" or not lacking or len(lacking) == len(opened):
+        return
+    what = "Searched by words only" if mode == "hybrid" else "Not searched"
+    names = first_of([member.label for member, _ in lacking], MAX_NAMED)
+    yield f"{what}, because they have no vectors of this model: {names}."
+    if soon := [member.label for member, copy in lacking if member.live.will_embed_again(copy)]:
+        yield f"Embedded again when no page has changed for a minute: {first_of(soon, MAX_NAMED)}."

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from anvil.documents.document_source import DocumentSource
     from anvil.embedding.provider import EmbeddingProvider
     from anvil.live.memory_copy import MemoryCopy
-    from anvil.opened_index import OpenedIndex
+    from anvil.project_indexes import OpenedIndex
 
 MAX_NAMED_PAGES = 20
 """Pages with newer text than the index file that the status names."""

@@ -40,7 +40,7 @@ from anvil.values import UNKNOWN_TIME, Document, Progress, Skipped, silent
 from anvil.wording import counted
 
 if TYPE_CHECKING:
-    from anvil.opened_index import OpenedIndex
+    from anvil.project_indexes import OpenedIndex
     from anvil.sites.site_folder import SiteFolder
 
 MAX_INDEX_BYTES = 2_000_000_000

@@ -24,7 +24,7 @@ from anvil.documents.document_source import is_failure
 from anvil.errors import ArtifactError, BuildError, ConfigError, IndexBusy
 from anvil.formats.data_formats import json_object
 from anvil.index_file import publish, verify
-from anvil.live.index_location import IndexLocation
+from anvil.project_indexes import IndexLocation
 from anvil.requests import BuildRequest
 from anvil.settings.schema import Config, SourceOptions
 from anvil.system import safe_files

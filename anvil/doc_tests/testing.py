@@ -25,8 +25,8 @@ from anvil.git.tracked_file import TrackedIndex
 from anvil.index_file import verify
 from anvil.index_file.manifests import SETTINGS
 from anvil.index_file.reader import Reader
-from anvil.live.index_location import IndexLocation
 from anvil.live.memory_copy import MemoryCopy
+from anvil.project_indexes import IndexLocation
 from anvil.search.page_versions_and_moves import moved_pages
 from anvil.search.searcher import Searcher
 from anvil.settings import index_url

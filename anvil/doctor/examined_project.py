@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from anvil import project_collections
+from anvil import project_indexes
 from anvil.cli.output import relative
 from anvil.errors import ConfigError
 from anvil.formats import data_formats
@@ -139,7 +139,7 @@ def find(request: OpenRequest) -> ExaminedProject:
 def _of_collection(config: Config, base: Path, is_named: bool) -> tuple[Config, tuple[str, ...]]:
     """The configuration of the collection that is opened where none is named, and the folders of the others; of the
     one with the folder ``docs`` if that ``is_named``."""
-    own = [each for each in project_collections.of_project(config, base) if each.docs is not None]
+    own = [each for each in project_indexes.of_project(config, base) if each.docs is not None]
     folder = (base / config.docs).resolve()
     chosen = next((each for each in own if not is_named or (base / str(each.docs)).resolve() == folder), None)
     others = tuple(str(each.docs) for each in own if each is not chosen)

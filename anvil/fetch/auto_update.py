@@ -19,7 +19,7 @@ from anvil.fetch.attestation import AttestationRule, rule_of
 from anvil.fetch.download import STAGE
 from anvil.fetch.fetch_index import FetchRequest, FetchResult, fetch
 from anvil.fetch.settings import FetchOptions
-from anvil.live.index_location import IndexLocation
+from anvil.project_indexes import IndexLocation
 from anvil.settings import index_url
 from anvil.settings.schema import Config
 from anvil.values import Progress, silent

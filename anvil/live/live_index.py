@@ -19,7 +19,6 @@ from anvil.documents.document_source import DocumentSource
 from anvil.errors import AnvilError, ArtifactError, BuildError, ConfigError, NotFound, OlderIndex
 from anvil.index_file.manifests import NOT_WHOLE
 from anvil.live.background_work import IndexSaver, InitialBuild, VectorWorker, join
-from anvil.live.index_location import CLOSED, IndexLocation
 from anvil.requests import BuildRequest, OpenRequest, SearchRequest, still_wanted
 from anvil.settings.schema import Chunking
 from anvil.values import LOCK_TIMEOUT_S, RETRY_S, Changes, Progress, silent
@@ -28,10 +27,12 @@ from anvil.wording import counted
 if TYPE_CHECKING:
     from anvil.embedding.provider import EmbeddingProvider
     from anvil.live.memory_copy import MemoryCopy
+    from anvil.project_indexes import IndexLocation
     from anvil.results import Freshness
     from anvil.search.searcher import Explained, QueryVector
 
 
+CLOSED = "This index is closed. Open it again, as with anvil.open()."
 MAX_AWAITED_VECTORS = 64
 """Missing vectors that a search waits for; more are made after the answer."""
 VECTOR_WAIT_S = 2.0

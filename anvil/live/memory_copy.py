@@ -24,12 +24,12 @@ from anvil.index_file.reader import Reader
 from anvil.index_file.table_rows import ChunkText
 from anvil.index_file.writer import Writer
 from anvil.live import site_view
-from anvil.live.index_location import IndexLocation
 from anvil.requests import SearchRequest
 from anvil.settings.schema import Chunking
 from anvil.values import RETRY_S, Changes, Progress, Window, silent
 
 if TYPE_CHECKING:
+    from anvil.project_indexes import IndexLocation
     from anvil.search.searcher import Searcher
     from anvil.search.vectors_and_keywords import LinkCache
 

@@ -22,13 +22,13 @@ from anvil.index_file.fts_table import tokenizer
 from anvil.index_file.table_rows import SearchedText
 from anvil.index_file.writer import Writer
 from anvil.live import site_view
-from anvil.live.index_location import IndexLocation
 from anvil.live.memory_copy import MemoryCopy
 from anvil.milvus import milvus_collections
 from anvil.milvus import milvus_reader as reader
 from anvil.milvus.milvus_client import Client
 from anvil.milvus.milvus_reader import MilvusReader, Words
 from anvil.milvus.overlay import LayeredReader, Overlay
+from anvil.project_indexes import IndexLocation
 from anvil.search import ranking
 from anvil.search.ranking import SCORE_DIGITS, Near, Nearness, PageFactors, RowSet, factors
 from anvil.search.searcher import Searcher

@@ -13,8 +13,8 @@ from anvil.documents.working_tree import WorkingTree
 from anvil.embedding.provider import create_provider
 from anvil.errors import AnvilError
 from anvil.git.repository import Repository
-from anvil.live.index_location import IndexLocation
 from anvil.live.memory_copy import MemoryCopy
+from anvil.project_indexes import IndexLocation
 from anvil.settings.schema import ChunkingOptions, Config, EmbeddingSettings
 from tests.conftest import PAGES, write
 from tests.embedding.test_openai import KEY, Server, error, server

@@ -18,12 +18,12 @@ from anvil.errors import ArtifactMissing, ConfigError, NotFound, ProviderError, 
 from anvil.index_file.reader import Reader
 from anvil.index_file.table_rows import quantized
 from anvil.live import site_view
-from anvil.live.index_location import IndexLocation
 from anvil.live.memory_copy import ChunkVectors, MemoryCopy
 from anvil.milvus import export as exporting
 from anvil.milvus.milvus_client import Client
 from anvil.milvus.milvus_index import MilvusCollection, MilvusMemoryCopy
 from anvil.milvus.overlay import LayeredReader
+from anvil.project_indexes import IndexLocation
 from anvil.requests import SearchRequest
 from anvil.results import Mode
 from anvil.settings import index_url

@@ -16,8 +16,8 @@ from anvil.documents.working_tree import WorkingTree
 from anvil.embedding.provider import EmbeddingProvider
 from anvil.index_file import verify
 from anvil.index_file.reader import Reader
-from anvil.live.index_location import IndexLocation
 from anvil.live.memory_copy import MemoryCopy
+from anvil.project_indexes import IndexLocation
 from anvil.requests import BuildRequest
 from anvil.search import duplicates_and_sizes
 from anvil.search.duplicates_and_sizes import ContentHealth

@@ -1,5 +1,5 @@
-"""Versions of a page: which pages are versions of each other, which one is shown, and what names the others; and pages that
-were moved, which are paired by their text."""
+"""Versions of a page: which pages are versions of each other, which one is shown, and what names the others; and pages
+that were moved, which are paired by their text."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ PRELOADED = {
         "anvil.fetch.auto_update",
         "anvil.impact.assessment",
         "anvil.lint.linter",
-        "anvil.project_collections",
+        "anvil.project_indexes",
         "anvil.status",
         *(f"anvil.cli.{name}" for name in ("build", "check", "init", "pages", "search")),
         *(f"anvil.{name}.cli" for name in ("agents", "ci", "context", "doc_tests", "fetch", "git_drivers", "impact")),

@@ -8,7 +8,7 @@ import pytest
 
 from anvil.dependencies import docs_cache
 from anvil.errors import ConfigError
-from anvil.project_collections import answering_version, chosen, of_project
+from anvil.project_indexes import answering_version, chosen, of_project
 from anvil.settings.configuration import configure
 from anvil.settings.schema import Collection
 

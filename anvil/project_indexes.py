@@ -1,15 +1,17 @@
-"""One index that an :class:`anvil.Anvil` answers from: its documents, their model, and the place of the index."""
+"""The indexes of a project: which collections it has, where each index is, and one of them opened, with its documents
+and their model."""
 
 from __future__ import annotations
 
 import functools
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from anvil import registry
 from anvil.errors import (
@@ -21,24 +23,161 @@ from anvil.errors import (
     NotFound,
     SourceError,
 )
+from anvil.formats.version_names import newest
 from anvil.index_file.manifests import recorded
-from anvil.live.index_location import CLOSED, IndexLocation
 from anvil.requests import BuildRequest, OpenRequest
 from anvil.settings import index_url
 from anvil.settings.configuration import index_file
-from anvil.settings.schema import Collection, Config
+from anvil.settings.schema import LOCK_NAME, Collection, Config
 from anvil.system import safe_files
-from anvil.values import MAX_PATH_CHARS
+from anvil.values import MAX_PATH_CHARS, Changes, Progress
 
 if TYPE_CHECKING:
     from anvil.build.report import BuildReport
     from anvil.documents.document_source import DocumentSource
     from anvil.embedding.provider import EmbeddingProvider
+    from anvil.index_file.reader import IndexReader, Reader
     from anvil.live.live_index import LiveIndex
     from anvil.sites.site_folder import SiteFolder
 
+OWN_NAME = "docs"
+"""The name of the documentation that ``docs`` and ``index`` at the top of the configuration name."""
 MAX_SITE_ROUNDS = 3
 """Attempts to build the index of a site that is emptied meanwhile."""
+
+
+# --- which there are ---
+
+
+def of_project(config: Config, base: Path) -> tuple[Collection, ...]:
+    """All collections of a project: its own documentation, those of the configuration, and those of ``anvil.lock``.
+
+    Those with a folder come first: they are the project's own, which go before others where results are equal. A
+    collection of the configuration replaces one of the lock file with the same name and version. Where it has no
+    version, or is the project's own, the package of that name gets another name, so that it does not hide it.
+    """
+    configured = config.collections
+    labels = {collection.label for collection in configured}
+    names = {OWN_NAME, *(each.name for each in configured if each.docs is not None or each.version is None)}
+    locked = registry.part("locked collections")(base, config, names) if (base / LOCK_NAME).is_file() else ()
+    others = (*configured, *(each for each in locked if each.label not in labels))
+    return tuple(sorted((*_own(config, base, others), *others), key=lambda collection: collection.docs is None))
+
+
+def _own(config: Config, base: Path, others: Sequence[Collection]) -> Iterable[Collection]:
+    """The collection of ``docs`` and ``index`` at the top; none where another has its folder or its name, or where
+    there is no such folder and another collection to answer."""
+    folder = (base / config.docs).resolve()
+    if any(other.name == OWN_NAME or (other.docs and (base / other.docs).resolve() == folder) for other in others):
+        return ()
+    if others and config.index is None and not folder.is_dir():
+        return ()
+    is_index_only = config.index is not None and not folder.is_dir()
+    return (Collection(OWN_NAME, docs=None if is_index_only else config.docs, index=config.index, of_project=True),)
+
+
+def chosen(collections: Sequence[Collection], labels: Iterable[str] | None) -> tuple[Collection, ...]:
+    """The collections that ``labels`` name, each as ``NAME`` or ``NAME@VERSION``; all where it is None.
+
+    A name without a version stands for all versions. Raises :class:`ConfigError`, with the closest names.
+    """
+    if labels is None:
+        return tuple(collections)
+    picked: list[Collection] = []
+    for label in labels:
+        matches = [collection for collection in collections if label in (collection.name, collection.label)]
+        if not matches:
+            raise ConfigError(unknown(label, collections))
+        picked += [collection for collection in matches if collection not in picked]
+    return tuple(collection for collection in collections if collection in picked)
+
+
+def unknown(label: str, collections: Sequence[Collection]) -> str:
+    """A message for a collection that does not exist, with the closest one, or all."""
+    import difflib  # for this message only
+
+    labels = list(dict.fromkeys([*(c.name for c in collections), *(c.label for c in collections)]))
+    near = difflib.get_close_matches(label, labels, n=1, cutoff=0.5)
+    names = list(dict.fromkeys(collection.name for collection in collections))
+    hint = f"Did you mean {near[0]}?" if near else f"There are: {', '.join(names)}."
+    return f"There is no collection {label[:160]}. {hint}"
+
+
+def answering_version(versions: Sequence[Collection]) -> Collection:
+    """The version of one collection that answers a question that names none: the default one, else the newest."""
+    defaults = [collection for collection in versions if collection.default]
+    if defaults:
+        return defaults[0]
+    best = newest([collection.version or "" for collection in versions])
+    return next(collection for collection in versions if (collection.version or "") == best)
+
+
+# --- one of them ---
+
+
+class IndexLocation:
+    """An index file on this machine; subclasses are for an index that is fetched, and for one in Milvus."""
+
+    is_file = True
+    origin: str | None = None
+    """The address of a published index or of Milvus, without credentials; None for a local file."""
+    copy_class: Any = None
+    """The class of the copy for queries; None: :class:`anvil.live.memory_copy.MemoryCopy`."""
+    published_at: str | None = None
+    """When the index was published, from its server (ISO 8601, UTC); None when unknown."""
+
+    def __init__(self, path: Path, *, built_here: bool = True) -> None:
+        """``built_here``: whether there are documents or a site that it is built from."""
+        self._built_here = built_here
+        self.path = path
+        """The index file. For an index in Milvus: a path for messages and locks, at which there is no file."""
+        self.on_replaced: Callable[[], None] = lambda: None
+        """Called when another index was put at :attr:`path`, by the thread that did so."""
+
+    @property
+    def fetched(self) -> bool:
+        """Whether the first attempt to find the index is done."""
+        return True
+
+    def start(self, progress: Progress | None = None) -> None:
+        """Fetch, and keep up to date, in a thread of its own; returns at once. A second call does nothing more."""
+
+    def ensure_fetched(self, wait: bool) -> None:
+        """Return when there is an index at :attr:`path`. ``wait``: however long it takes.
+
+        Raises :class:`FetchError` when there is none yet.
+        """
+
+    def notes(self) -> list[str]:
+        """Sentences on how the index was fetched."""
+        return []
+
+    def open(self) -> AbstractContextManager[IndexReader]:
+        """A reader of the index. Raises :class:`ArtifactError` when it cannot be used."""
+        return self.open_file()
+
+    def open_file(self) -> Reader:
+        """The reader of :attr:`path`."""
+        from anvil.index_file import verify
+
+        # Which of the two decides only what a message advises: a build here, or where the index was built.
+        return verify.open_checked(self.path) if self._built_here else verify.open_foreign(self.path)
+
+    def compare(self, source: DocumentSource) -> Changes:
+        """How the documents differ from the index. Raises :class:`ArtifactError` when it cannot be used, or is a
+        shard."""
+        from anvil.index_file import verify
+        from anvil.live import site_view
+
+        with self.open() as reader:
+            verify.refuse_part(reader, self.path)
+            return site_view.compared(reader, source)
+
+    def stop(self) -> None:
+        """End the thread; queries still work. A second call does nothing."""
+
+    def close(self) -> None:
+        """Close the connection, once no memory copy uses it."""
 
 
 class OpenedIndex:
@@ -355,6 +494,8 @@ class OpenedIndex:
     def ensure_open(self) -> None:
         """Raise :class:`ConfigError` after :meth:`close`."""
         if self.closed:
+            from anvil.live.live_index import CLOSED
+
             raise ConfigError(CLOSED)
 
     def close(self) -> None:
