@@ -182,6 +182,9 @@ class MilvusIndex:
     def page_factors(self) -> PageFactors:
         return factors(zip(self._ids.tolist(), self._paths, strict=True), self.reader.meta())
 
+    def definitions(self, document: int) -> Mapping[str, str]:
+        return {}  # text that readers do not see is not exported
+
     def warm(self) -> None:
         """Read what the first query would wait for; vectors stay on the server."""
         bool(self.links)

@@ -64,6 +64,9 @@ class SearchableIndex(CandidateIndex, Protocol):
         """The ``count`` selected chunks nearest to ``vector``, in the order of the index, and all that tie with the
         last of them."""
 
+    def definitions(self, document: int) -> Mapping[str, str]:
+        """Label -> target, of the links by label in a page; none where they are not known."""
+
     def warm(self) -> None:
         """Read what the first query would wait for."""
 
@@ -333,7 +336,8 @@ class Searcher:
                 section = chooser.choose(chunk, sections, partial(self._nearest_span, chunk.row, found.vector))
             page_anchor = sections[0].anchor if sections else ""
             confidence_ = self.fits.confidence(result.evidence)
-            hit, span = sections_and_budget.hit(chunk, result.score, confidence_, section, page_anchor)
+            definitions = partial(self.index.definitions, chunk.document_id)
+            hit, span = sections_and_budget.hit(chunk, result.score, confidence_, section, page_anchor, definitions)
             versions = page_versions_and_moves.others(self.versions, chunk.document_id) if self.versions.pages else ()
             hits.append((replace(hit, versions=versions) if versions else hit, span))
         return hits

@@ -10,6 +10,7 @@ too.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -24,6 +25,10 @@ from anvil.text import query as lexicon
 from anvil.text.query import Stemmer
 from anvil.values import SEPARATOR
 
+_BY_LABEL = lazy_pattern(
+    r"(?<![\w\]\\!])\[([^\[\]\r\n^][^\[\]\r\n]{0,200})\](?:\[((?!\^)[^\[\]\r\n]{0,100})\](?!\()|(?![(\[:]))"
+)
+"""``[words][label]``, ``[words][]`` or ``[label]``. Behind a word it may be an index, as in ``rows[0][1]``."""
 LINK_SHARE = 0.5
 """Share of a list of links, in characters, that are links with their targets."""
 _LINK_ITEM = lazy_pattern(r"[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]+[*_`]*!?\[|[ \t]")
@@ -99,15 +104,47 @@ def _own(chunk: StoredChunk, section: SectionPlace) -> str:
     return chunk.content[max(section.start - chunk.start, 0) : section.end - chunk.start]
 
 
+def with_targets(text: str, definitions: Callable[[], Mapping[str, str]]) -> str:
+    """A text whose links by label have the targets that are defined elsewhere in the page: label -> target. Of
+    ``[words][24]`` and ``[words][]`` the words stay where there is no definition: the label says nothing."""
+    links = list(_BY_LABEL.finditer(text))
+    code = [span for span in visible_text.spans(text) if span.kind in visible_text.CODE] if links else []
+    begins = [span.start for span in code]
+
+    def is_code(at: int) -> bool:
+        before = bisect_right(begins, at) - 1
+        return before >= 0 and at < code[before].end
+
+    links = [link for link in links if not is_code(link.start())]
+    targets = definitions() if links else {}
+    pieces: list[str] = []
+    at = 0
+    for words, name, start, end in ((link[1], link[2], *link.span()) for link in links):
+        target = targets.get(headings.label(name or words))
+        if target is not None or (name is not None and (not name.strip() or name.isdecimal())):
+            pieces += text[at:start], words if target is None else f"[{words}]({target})"
+            at = end
+    return "".join([*pieces, text[at:]])
+
+
 def hit(
-    chunk: StoredChunk, score: float, confidence: float, section: SectionPlace | None, page_anchor: str
+    chunk: StoredChunk,
+    score: float,
+    confidence: float,
+    section: SectionPlace | None,
+    page_anchor: str,
+    definitions: Callable[[], Mapping[str, str]],
 ) -> tuple[Hit, SectionSpan]:
     """A result that names ``section``, or the part of it in this chunk, and the span of that. ``page_anchor``: the
-    anchor in the chunk's own URL."""
+    anchor in the chunk's own URL. ``definitions``: of the links by label in the page."""
+
+    def shown(text: str) -> str:
+        return with_targets(visible_text.without_tag_indents(text), definitions)
+
     place, size = chunk.metadata, len(chunk.content)
     parallel = is_parallel(chunk.content, place.start_line, place.end_line)
     if section is None:  # a text without any section
-        content = visible_text.without_tag_indents(chunk.content)
+        content = shown(chunk.content)
         return Hit(content, score, place, title=chunk.title, confidence=confidence), SectionSpan(
             0, len(content), place.start_line, parallel
         )
@@ -124,7 +161,7 @@ def hit(
     )
     is_whole, first = start >= 0 and end <= size, max(start, 0)
     parts = chunk.content[:first], chunk.content[first:end], chunk.content[end:]
-    before, own, after = map(visible_text.without_tag_indents, parts)
+    before, own, after = map(shown, parts)
     span = SectionSpan(len(before), len(before) + len(own), named.start_line, parallel)
     content = before + own + after
     return Hit(content, score, named, not is_whole, chunk.title, confidence, anchor=section.anchor), span

@@ -24,7 +24,7 @@ from anvil.index_file.table_rows import SearchedText, VectorRows
 from anvil.search import ranking
 from anvil.search.ranking import NO_FACTORS, PAGE_WEIGHT, SCORE_DIGITS, Near, Nearness, PageFactors, RowSet, factors
 from anvil.text import query as lexicon
-from anvil.text.page_links import PageLinks, PossibleLink, links_of
+from anvil.text.page_links import PageLinks, PossibleLink, definitions, links_of
 from anvil.text.query import Stemmer
 
 BLOCK_ROWS = 1024
@@ -317,6 +317,9 @@ class FileIndex(KeywordTables):
     def page_factors(self) -> PageFactors:
         deprecated = [page for page, *signs in self.reader.about_deprecation() if ranking.is_deprecated(*signs)]
         return factors(self.reader.paths(), self.reader.meta(), frozenset(deprecated))
+
+    def definitions(self, document: int) -> Mapping[str, str]:
+        return definitions(self.reader.page_text(document).hidden)
 
     def warm(self) -> None:
         len(self.vectors.rows)

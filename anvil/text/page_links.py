@@ -140,11 +140,16 @@ def _keys(folder: str, own: str, target: str) -> tuple[str, ...]:
 def _links(text: str, hidden: str) -> Iterator[tuple[str, str]]:
     for link in _INLINE.finditer(text) if "](" in text else ():
         yield link[1], link[2] or link[3]
-    if "]:" in hidden:  # links by label are read only where the page defines a label: brackets alone are mostly text
-        targets = {label(definition[1]): definition[2] for definition in _DEFINITION.finditer(hidden)}
+    if targets := definitions(hidden):  # links by label are read only there: brackets alone are mostly text
         for link in _BY_LABEL.finditer(text):
             if target := targets.get(label(link[2] or link[1])):
                 yield link[1], target
+
+
+def definitions(hidden: str) -> dict[str, str]:
+    """Label -> target, of the links that a page defines in its hidden text, see :class:`PageText`."""
+    found = _DEFINITION.finditer(hidden) if "]:" in hidden else ()
+    return {label(definition[1]): definition[2] for definition in found}
 
 
 @lru_cache(MAX_KEYS)  # after an edit all keys are needed again

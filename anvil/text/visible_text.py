@@ -86,7 +86,7 @@ Kind = Literal["comment", "tag", "block tag", "definition", "look", "space", "co
 """What a span is. ``block tag``: one that parts words; with what is inside elements that are never shown. ``look``:
 an attribute list or an icon. ``space``: an entity that is one. ``code``: inline, or lines that are code by their
 indent. ``open fence``: one that ends with the text."""
-_CODE = frozenset({"code", "fence", "open fence"})
+CODE = frozenset({"code", "fence", "open fence"})
 
 
 class Span(NamedTuple):
@@ -107,7 +107,7 @@ def masked(text: str, site: bool = False) -> str:
         return text
     pieces, at = [], 0
     for start, end, kind in spans(text, site):
-        if kind in _CODE:
+        if kind in CODE:
             continue
         pieces.append(text[at:start])
         mask = _NOT_LINE_END.sub(MASK, text[start:end])

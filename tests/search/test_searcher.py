@@ -277,7 +277,7 @@ def test_of_a_further_section_that_is_not_near_only_the_name_is_shown_and_the_re
     def shown(score: float) -> tuple[int, int]:
         other = replace(hit, score=score, metadata=replace(hit.metadata, heading_path="Alerts > Other"))
         spans = [(each, SectionSpan(0, len(text), 1, True)) for each in (hit, other)]
-        ((first, _),) = result_texts.within_budget(spans[:1], spans[1:], "alert", 800)
+        ((first, _),) = sections_and_budget.within_budget(spans[:1], spans[1:], "alert", 800)
         (place,) = first.also or ()
         assert place.heading_path == "Alerts > Other" and len(first.content) + len(place.content) <= 800
         return len(first.content), len(place.content)

@@ -11,7 +11,7 @@ import pytest
 
 import anvil
 from anvil.results import Hit, Mode
-from anvil.search.sections_and_budget import is_link_list
+from anvil.search.sections_and_budget import is_link_list, with_targets
 from anvil.settings.schema import ChunkingOptions
 from anvil.wording import full_heading
 from benchmarks import section_hits
@@ -231,3 +231,47 @@ def test_sections_are_named_by_their_own_words_and_their_addresses_hold_the_matc
     assert tally.asked > 40
     assert tally.named >= 0.99 * tally.asked, tally.missed
     assert tally.held == tally.hits > 0
+
+
+DEFINED = {"24": "rope.md", "the knots": "knots.md#all", "bend": "https://bends.example"}
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        (
+            "See [a rope][24], [the Knots][] and [bend].",
+            "See [a rope](rope.md), [the Knots](knots.md#all) and [bend](h).",
+        ),
+        ("A [hitch][]: not [a sail][99] of `x[bend]`.", "A hitch: not a sail of `x[bend]`."),
+        ("[x] done, [ ] open, see [`furl()`][ship.furl].", "[x] done, [ ] open, see [`furl()`][ship.furl]."),
+        ("`[a][24]`, rows[0][24], \\[a][24], ![pic][24].", "`[a][24]`, rows[0][24], \\[a][24], ![pic][24]."),
+        ("```\n[a][24]\n```\n[a][24][^1]", "```\n[a][24]\n```\n[a](rope.md)[^1]"),
+        ("[a][24](b) [c](d) [bend](e) [bend]: f", "[a][24](b) [c](d) [bend](e) [bend]: f"),
+    ],
+)
+def test_a_link_by_label_has_its_target(text: str, shown: str) -> None:
+    assert with_targets(text, lambda: DEFINED) == shown.replace("(h)", "(https://bends.example)")
+
+
+def test_a_link_whose_definition_is_elsewhere_in_the_page_leads_there(opened: Opener) -> None:
+    found = opened(
+        {
+            "a.md": "# Ship\n\n## Capstan\n\nIt hauls [the cable][1].\n\n## Rest\n\nText.\n\n[1]: cable.md\n",
+            "cable.md": "# Cable\n",
+        }
+    )
+    hit = first(found, "capstan hauls")
+    assert "It hauls [the cable](cable.md)." in hit.content and (hit.metadata.start_line, hit.metadata.end_line) == (
+        3,
+        6,
+    )
+    assert "[the cable][1]" in found.get_section("a.md", "Ship > Capstan").content
+    assert "[the cable](cable.md)" in first(found, "capstan hauls", max_chars=60).content
+
+
+def test_of_equal_scores_the_first_by_path_is_first(opened: Opener) -> None:
+    twins = {f"{name}.md": "# Capstan\n\nIt hauls the cable.\n" for name in ("d", "b", "a", "c")}
+    results = opened(twins).search("capstan").results
+    assert [hit.metadata.file_path for hit in results] == ["a.md", "b.md", "c.md", "d.md"]
+    assert len({hit.score for hit in results}) == 1
