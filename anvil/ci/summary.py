@@ -296,7 +296,8 @@ def questions_headline(report: TestReport) -> str:
         return f"the mean reciprocal rank is {report.mrr or 0:.2f}, at least {report.min_mrr or 0:.2f} is wanted"
     if comparison is not None and comparison.better:
         return f"{counted(len(comparison.better), 'question')} got better"
-    return "all questions are answered as expected" if report.outcomes else "no question was asked"
+    is_asked = any(outcome.status != "skipped" for outcome in report.outcomes)
+    return "all questions are answered as expected" if is_asked else "no question was asked"
 
 
 def render_questions(report: TestReport, since: str | None, pages_url: str | None) -> str:

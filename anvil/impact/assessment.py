@@ -181,7 +181,7 @@ class _Change:
     def notes(self) -> list[str]:
         """Sentences on what of the diff is not examined."""
         notes = []
-        if cut := [file.path for file in self._files if file.cut]:
+        if cut := [file.path for file in (*self.code, *self.pages) if file.cut]:
             notes.append(f"Of {cut[0]}{' and others' if len(cut) > 1 else ''} only the first lines are examined.")
         if submodules := [file.path for file in self._files if file.submodule]:
             notes.append(f"{submodules[0]} is a submodule: its changes are not in this diff.")

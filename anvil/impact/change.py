@@ -89,7 +89,7 @@ PROSE_ENDINGS = (*PAGE_ENDINGS, ".rst", ".txt", ".adoc", ".html", ".ipynb")
 """Endings of files that are text for people. Outside of the documentation they are no code."""
 _TEST = lazy_pattern(
     r"(?i)(?:^|/)(?:tests?|testing|testdata|test[-_]data|__tests__|specs?|fixtures?|snapshots?|__snapshots__|e2e|"
-    r"benches|benchmarks?|mocks?|__mocks__|cypress)/|"
+    r"benches|benchmarks?|mocks?|__mocks__|cypress|[^/]*[._-](?:unit|integration)?tests?|[^/]*(?-i:[a-z]Tests))/|"
     r"(?:^|/)(?:test_[^/]*|conftest|[^/]*(?:[_.-](?:tests?|spec|bench)))\.\w+$|(?:Test|Tests|Spec)\.(?:java|kt|cs|scala)$"
 )
 _OTHER = lazy_pattern(

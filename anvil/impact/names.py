@@ -247,14 +247,14 @@ def _spots(line: Line, path: str) -> Iterator[Name]:
 
 
 _OF_TOOL = lazy_pattern(
-    r"(?i)(?:^|/)(?:\.[^/]+(?:/|$)|(?:locales?|i18n|translations)/|"
+    r"(?i)(?:^|/)(?:\.[^/]+(?:/|$)|(?:locales?|i18n|translations|crds?)/|"
     r"(?:package|composer|renovate|turbo|nx|lerna|vercel|netlify|biome|cspell|tsconfig|jsconfig|release-please-config|pyproject|"
     r"cargo|deny|clippy|rustfmt|rust-toolchain|cliff|_?typos|tox|setup|pytest|mypy|ruff|mkdocs|zensical|book|antora|"
     r"azure-pipelines|appveyor|bitbucket-pipelines|cloudbuild|codecov|crowdin|dependabot|environment|pnpm-workspace|"
     r"docker-compose|compose)(?:\.[\w-]+)*\.[a-z0-9]+$)"
 )
-"""Files of data that configure other programs, such as a package manager, CI or a linter, or hold translations: their
-keys are no settings of this project."""
+"""Files of data that configure other programs, such as a package manager, CI, a linter or Kubernetes, or hold
+translations: their keys are no settings of this project."""
 _DATA_ENDINGS = (".yaml", ".yml", ".toml", ".json", ".ini", ".cfg", ".properties", ".env", ".jsonc", ".json5")
 
 

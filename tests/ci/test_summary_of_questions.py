@@ -26,6 +26,7 @@ def compared(*differences: Difference) -> TestReport:
     [
         (REPORT, "all questions are answered as expected"),
         (replace(REPORT, outcomes=()), "no question was asked"),
+        (replace(REPORT, outcomes=(replace(GOOD, status="skipped"),)), "no question was asked"),
         (replace(REPORT, outcomes=(BAD,), passed=False), "1 question is not answered as expected"),
         (
             replace(REPORT, passed=False, mrr=0.4, min_mrr=0.5),

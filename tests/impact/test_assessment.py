@@ -160,6 +160,7 @@ def test_additions_that_no_page_has(root: Path) -> None:
 
 def test_keys_of_the_configuration_of_other_programs_are_no_settings_of_the_project(root: Path) -> None:
     others = ("Cargo.toml", "pyproject.toml", "tsconfig.base.json", ".codacy.yml", ".cargo/config.toml", "i18n/en.yml")
+    others += ("charts/crds/records.yml",)
     for file in (*others, "azure-pipelines.yml", "app/settings.yml", "composer-schema.json"):
         write(
             root / file, f'{{\n  "{file[1:3]}-added": 1\n}}\n' if file.endswith("json") else f'{file[1:3]}-added: "1"\n'
@@ -173,14 +174,18 @@ def test_keys_of_the_configuration_of_other_programs_are_no_settings_of_the_proj
 
 
 def test_tests_pages_and_locks_are_no_code(root: Path) -> None:
-    write(root / "tests/test_cli.py", 'assert "--max-size"\n')
+    for folder in ("tests", "src/Acme.Core.Tests", "src/Acme.UnitTests/Data", "unit-tests", "AcmeTests"):
+        write(root / folder / "data.cs", 'assert "--max-size"\n')
     write(root / "anvil.toml", 'docs = "docs"\n')
     write(root / "docs.anvil.db", "--max-size\n")
     write(root / ".gitmodules", "--max-size\n")
-    write(root / "uv.lock", "--max-size\n")
+    write(root / "uv.lock", "--max-size\n" * 5001)  # more lines than are kept, and of which none is examined
     write(root / "notes.md", "--max-size\n")
     run(root, "add", "-A")
     assert assessed(root, run(root, "diff", "--cached")) == Impact((), files=0)
+    write(root / "latest/contests/data.cs", "x = 1\n")
+    run(root, "add", "-A")
+    assert assessed(root, run(root, "diff", "--cached")).files == 1
 
 
 def test_the_configuration_leaves_pages_and_files_out(root: Path) -> None:
