@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import os
 import shlex
@@ -20,7 +21,7 @@ import anvil
 from anvil.clients import server_entries
 from anvil.clients.known_clients import CLIENTS
 from anvil.clients.server_entries import client_file, default_name
-from anvil.doctor import cli, examined_project
+from anvil.doctor import cli, examined_project, installed_parts
 from anvil.doctor.examined_project import Finding, Verdict
 from anvil.embedding.provider import PROVIDERS, NoProvider
 from anvil.index_file.writer import checksum
@@ -34,6 +35,15 @@ from tests.support.repositories import commit, run
 isolated = pytest.fixture(autouse=True)(repositories.isolation)
 INDEX = "docs/.anvil/index.db"
 KEYWORDS = 'docs = "docs"\n[embedding]\nprovider = "none"\n'
+
+
+@pytest.fixture(autouse=True, scope="module")
+def same_packages() -> Iterator[None]:
+    """The packages of the tests' environment are examined once: two thirds of the time of the doctor were theirs."""
+    with pytest.MonkeyPatch.context() as patched:
+        for name in ("_required", "_version"):
+            patched.setattr(installed_parts, name, functools.cache(getattr(installed_parts, name)))
+        yield
 
 
 @pytest.fixture

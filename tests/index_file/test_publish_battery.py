@@ -111,8 +111,7 @@ BREAKS = (
 )
 
 
-@pytest.mark.parametrize("statement", BREAKS)
-@pytest.mark.parametrize("force", [(), ("--force",)], ids=["plain", "force"])
+@pytest.mark.parametrize(("statement", "force"), [*((each, ()) for each in BREAKS), (BREAKS[0], ("--force",))])
 def test_a_build_replaces_a_file_that_breaks_the_check(
     tmp_path: Path, statement: str, force: tuple[str, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:
