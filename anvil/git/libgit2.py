@@ -95,6 +95,11 @@ def ensure_readable(files: Iterable[Path]) -> None:
             raise GitError(f"{file}: libgit2 cannot read a rule with a form feed or a vertical tab. Take it out.")
 
 
+_EMPTY_BLOB = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"
+_INTENT_TO_ADD = 1 << 13
+"""A bit of ``flags_extended`` in libgit2's ``git_index_entry``."""
+
+
 class StagingArea:
     """The index of the work tree whose git folder is ``git_dir``. Not thread-safe."""
 
@@ -135,7 +140,8 @@ class StagingArea:
                 path = os.fspath(item.path)
                 if not path.startswith(head):  # the entries are sorted, so those of the folder stand together
                     break
-                entries[path[len(head) :]] = Entry(str(item.id), kind(int(item.mode)))
+                if (entry := _entry(index, item)) is not None:
+                    entries[path[len(head) :]] = entry
             conflicts = _conflicts(index).items()
             return entries | {path[len(head) :]: entry for path, entry in conflicts if path.startswith(head)}
 
@@ -149,8 +155,7 @@ class StagingArea:
                 entries[path] = conflicts.get(path)
                 if path not in conflicts:
                     with contextlib.suppress(KeyError):
-                        item = index[path]
-                        entries[path] = Entry(str(item.id), kind(int(item.mode)))
+                        entries[path] = _entry(index, index[path])
             return entries
 
     def reload(self) -> None:
@@ -199,6 +204,18 @@ def _conflicts(index: pygit2.Index) -> dict[str, Entry]:
     """The entries of files in conflict, by path. They have the id of one of the sides, which nobody reads."""
     sides = (side for conflict in index.conflicts or () for side in conflict)
     return {side.path: Entry(str(side.id), "conflict") for side in sides if side is not None}
+
+
+def _entry(index: pygit2.Index, item: pygit2.IndexEntry) -> Entry | None:
+    """The entry of a staged file; None for one of ``git add --intent-to-add``, which a commit leaves out."""
+    entry = Entry(str(item.id), kind(int(item.mode)))
+    if entry.id == _EMPTY_BLOB:
+        from pygit2.ffi import C  # an IndexEntry of pygit2 lacks its flags
+
+        found = C.git_index_get_bypath(index._index, os.fsencode(item.path), 0)
+        if found.flags_extended & _INTENT_TO_ADD:
+            return None
+    return entry
 
 
 def _index_class() -> type[pygit2.Index]:

@@ -189,6 +189,19 @@ def test_the_staged_tree_is_read_never_the_folder(root: Path) -> None:
     assert document(StagedTree(root / "docs"), "a.md").text == "# staged\n"
 
 
+def test_a_page_that_git_is_only_told_of_is_not_staged(root: Path) -> None:
+    """``git commit`` leaves out what ``git add --intent-to-add`` named, so an index of the commit must, too."""
+    write(root / "docs/empty.md", "")
+    write(root / "docs/new.md", "# New\n")
+    run(root, "add", "docs/empty.md")
+    run(root, "add", "--intent-to-add", "docs/new.md")
+    assert list(StagedTree(root / "docs").scan().entries) == ["a.md", "empty.md"]
+    repository = Repository.discover(root)
+    assert repository is not None and repository.entry("docs/new.md") is None
+    run(root, "commit", "-q", "-m", "empty")
+    assert StagedTree(root / "docs").scan().entries == CommitTree(root / "docs", "HEAD").scan().entries
+
+
 def test_the_staged_tree_follows_what_is_staged(root: Path) -> None:
     staged = StagedTree(root / "docs")
     before = staged.scan()
