@@ -348,14 +348,18 @@ def _docusaurus(files: FileTree, folder: str, names: Mapping[str, bool]) -> Site
         config = next((name for name in inner if re.fullmatch(r"docusaurus\.config\.[cm]?[jt]s", name)), None)
         source = _JS_COMMENT.sub("", files.read(posixpath.join(site, config)) or "") if config is not None else ""
         contents = [posixpath.normpath(join(site, path)) for path in _settings(source, "path") if path]
+        others = []
         if config is not None and site == folder:
-            contents += [join(site, "docs"), files.docs]  # such as versioned_docs/version-2.0
-        for content in contents:
+            contents.append(join(site, "docs"))
+            others.append(files.docs)  # such as versioned_docs/version-2.0
+        for content in (*contents, *others):
             if f"{files.docs}/".startswith(f"{content}/"):
+                is_at_docs = content in contents and "routeBasePath" not in source
                 return SiteRules(
                     "docusaurus",
                     "docusaurus",
                     content=content,
+                    base="docs" if is_at_docs else "",
                     starts=(content, site),
                     assets=(join(site, "static"),),
                     dynamic=_any(_MDX, _MACROS),

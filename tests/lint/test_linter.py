@@ -364,6 +364,15 @@ def test_docusaurus_links(tmp_path: Path) -> None:
     assert [found.message.split(":")[0] for found in report.findings] == ["Broken link 'gone.mdx'"]
 
 
+def test_links_from_the_top_of_docusaurus_lead_to_pages_below_docs_without_a_route_of_their_own(tmp_path: Path) -> None:
+    pages = {"a.md": "[b](/docs/guide/b#gone) [b](/docs/guide/b#part)", "guide/b.md": "## Part\n"}
+    config = "module.exports = {presets: [['classic', {docs: {%s}}]]}"
+    report = linted(tmp_path, pages, "broken-anchor", others={"docusaurus.config.js": config % ""})
+    assert messages(report) == ["a.md:1 guide/b.md has no anchor '#gone'."]
+    (tmp_path / "docusaurus.config.js").write_text(config % "routeBasePath: '/'")
+    assert not linted(tmp_path, pages, "broken-anchor", others={}).findings
+
+
 def test_docusaurus_in_a_folder_beside_the_documentation(tmp_path: Path) -> None:
     pages = {
         "a.md": "---\nid: first\n---\n[b](second#part) [x](@site/static/x.png) [y](@site/no.png) [z](/docs/gone)",
