@@ -23,6 +23,7 @@ _READ = lazy_pattern(
 )
 _CONTROL = lazy_pattern("[\0-\x08\x0b-\x1f\x7f-\x9f]")
 """Control characters other than tab and newline."""
+_BYTES = lazy_pattern("[\udc80-\udcff]")
 _NOT_IN_NAMES = lazy_pattern("[\0-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 """Control characters, ends of lines, changes of the direction of text, and half of a surrogate pair."""
 LINE_END = re.compile(r"\r\n|\r|\n")
@@ -97,7 +98,8 @@ def is_plain_name(path: str) -> bool:
 
 def plain_name(path: str) -> str:
     """A path of the operating system that can be shown and stored: what is not plain in it is escaped, as ``\\xNN``."""
-    path = path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    # On Unix, a byte that is no UTF-8 is one of these; Windows allows halves of surrogate pairs, also others.
+    path = _BYTES.sub(lambda found: f"\\x{ord(found[0]) - 0xDC00:02x}", path)
     return _NOT_IN_NAMES.sub(lambda found: ascii(found[0])[1:-1], path)
 
 
