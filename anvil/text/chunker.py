@@ -17,7 +17,7 @@ from anvil.settings.schema import Chunking, ChunkingOptions, FixedChunks
 from anvil.text import headings, visible_text
 from anvil.values import ROOT, SEPARATOR, Block, Chunk, ParsedPage, Section, Window
 
-CHUNKER_VERSION = 11
+CHUNKER_VERSION = 12
 """Increase it when the same page and options give other chunks, terms or windows. Then indexes are built again."""
 
 
@@ -82,6 +82,11 @@ def _groups(sections: Sequence[Section], options: ChunkingOptions) -> Iterator[t
     """
     groups: list[list[Section]] = []
     parents = headings.parents(section.heading_level for section in sections)
+    # Short sections without children: the child of a section stands right behind it.
+    small = [
+        section.end - section.start < options.min_chunk_size and following != index
+        for index, (section, following) in enumerate(zip(sections, [*parents[1:], -1], strict=True))
+    ]
     for index, section in enumerate(sections):
         if not options.merge_short_sections or not groups:
             groups.append([section])
@@ -89,27 +94,15 @@ def _groups(sections: Sequence[Section], options: ChunkingOptions) -> Iterator[t
         before = groups[-1]
         fits = section.end - before[0].start <= options.max_chunk_size
         siblings = parents[index] == parents[before[-1].ordinal]
-        short = section.end - section.start < options.min_chunk_size
         too_short = before[-1].end - before[0].start < options.min_chunk_size
-        has_children = index + 1 < len(sections) and parents[index + 1] == index
         # A last short sibling would be a chunk of its own, so it is merged even where those before are long enough.
-        last_short = short and not _short_follows(sections, parents, index, options)
-        if siblings and fits and short and not has_children and (too_short or last_short):
+        is_last = index + 1 == len(sections) or parents[index + 1] != parents[index] or not small[index + 1]
+        if siblings and fits and small[index] and (too_short or is_last):
             before.append(section)
         else:
             groups.append([section])
     for group in groups:
         yield group[0], group[-1]
-
-
-def _short_follows(sections: Sequence[Section], parents: Sequence[int], index: int, options: ChunkingOptions) -> bool:
-    """Whether the next section is short, has the same parent and no children, so that both can be one chunk."""
-    following = index + 1
-    if following >= len(sections) or parents[following] != parents[index]:
-        return False
-    if following + 1 < len(sections) and parents[following + 1] == following:
-        return False
-    return sections[following].end - sections[following].start < options.min_chunk_size
 
 
 _FENCE = lazy_pattern(r"[ \t>*+\-\d.)]*(`{3,}|~{3,})")

@@ -340,8 +340,8 @@ class Anchors:
     style: Slugs
     taken: set[str] = field(default_factory=set)
     _slugs: dict[str, str] = field(default_factory=dict)
-    _stems: dict[str, str] = field(default_factory=dict)
-    _next: dict[str, int] = field(default_factory=dict)
+    _numbers: dict[str, tuple[str, int]] = field(default_factory=dict)
+    """A taken anchor -> what the numbers of later ones go behind, and the next number."""
 
     def claim(self, title: str) -> str:
         """The slug of ``title``; with a number when it is taken (``-1`` or, in MkDocs, ``_1``)."""
@@ -352,22 +352,18 @@ class Anchors:
         taken = self.taken
         if anchor in taken or (not anchor and self.style == "mkdocs"):  # MkDocs gives such headings "_1", "_2"
             key = anchor
-            stem = self._stems.get(key) or self._stem(key)
-            number = self._next[key]
+            stem, number = self._numbers.get(key) or self._first_number(key)
             while (anchor := f"{stem}{number}") in taken:
                 number += 1
-            self._next[key] = number + 1
+            self._numbers[key] = stem, number + 1
         taken.add(anchor)
         return anchor
 
-    def _stem(self, anchor: str) -> str:
-        """What the numbers of a taken anchor go behind; the first of them is put into ``_next``."""
-        stem, number = f"{anchor}{'_' if self.style == 'mkdocs' else '-'}", 1
+    def _first_number(self, anchor: str) -> tuple[str, int]:
         # Python-Markdown counts a number that is there on: after "step_2" comes "step_3", and not "step_2_1".
         if self.style == "mkdocs" and (numbered := re.fullmatch(r"(.*_)([0-9]{1,9})", anchor)):
-            stem, number = numbered[1], int(numbered[2]) + 1
-        self._stems[anchor], self._next[anchor] = stem, number
-        return stem
+            return numbered[1], int(numbered[2]) + 1
+        return f"{anchor}{'_' if self.style == 'mkdocs' else '-'}", 1
 
 
 # --- titles of pages ------------------------------------------------------------------------------------

@@ -54,9 +54,11 @@ _SITE_INLINE = lazy_pattern(rf"{_INLINE.pattern}|{_ATTRIBUTES}|{_ICON}|{_SPACE}"
 _SITE_BLOCK = lazy_pattern(r"[ \t]*/{3,}[ \t]*[\w-]+[ \t]*\|")
 _OPTION = lazy_pattern(r"[\w-]+=(?=[\"'])")
 _TICKS = lazy_pattern("`+")
-_PARAGRAPH_END = lazy_pattern(r"\n[ \t>]*(?:[\r\n|]|~{3})|\r(?!\n)[ \t>]*(?:[\r\n|]|~{3})")
-"""Between two runs of backticks: a blank line, the row of a table, a fence. Each alternative begins with a character,
-which makes the search fast."""
+_NEXT_BLOCK = r"[ \t>]*(?:[\r\n|]|~{3}|#{1,6}[ \t]|(?:[-*+]|\d{1,9}[.)])[ \t])"
+_PARAGRAPH_END = lazy_pattern(rf"\n{_NEXT_BLOCK}|\r(?!\n){_NEXT_BLOCK}")
+"""Between two runs of backticks: a blank line, the row of a table, a fence, a heading, an item of a list. Each
+alternative begins with a character, which makes the search fast."""
+_QUOTE_END = lazy_pattern(r"\n(?![ \t]*>)|\r(?!\n)(?![ \t]*>)")
 _MARKERS = frozenset("-*+!?=:[")
 """How the marks of :data:`_MARKER` begin that do not begin with a digit."""
 _TAG = lazy_pattern(r"</?([A-Za-z][A-Za-z0-9-]*)(?=[\s/>])[^<>\"']*(?:\"[^\"<]*\"[^<>\"']*|'[^'<]*'[^<>\"']*)*>")
@@ -85,7 +87,7 @@ _ELEMENTS = APART | frozenset(
 Kind = Literal["comment", "tag", "block tag", "definition", "look", "space", "code", "fence", "open fence"]
 """What a span is. ``block tag``: one that parts words; with what is inside elements that are never shown. ``look``:
 an attribute list or an icon. ``space``: an entity that is one. ``code``: inline, or lines that are code by their
-indent. ``open fence``: one that ends with the text."""
+indent. ``open fence``: one that ends with the text, or with its quote."""
 CODE = frozenset({"code", "fence", "open fence"})
 
 
@@ -244,16 +246,18 @@ def _line_end(text: str, at: int) -> int:
 
 def _fence_span(text: str, at: int, opening: re.Match[str]) -> Span:
     """The fence with this first line, whose text begins at ``at``. Its last line has at most three columns more of
-    indent: marks with more are text, such as those of a list that the code shows."""
+    indent: marks with more are text, such as those of a list that the code shows. In a quote it ends with the quote."""
     begin, marks = opening.start(1), opening[1]
     indent = _indent(opening)
-    while (candidate := text.find(marks, at)) >= 0:
+    quote_end = _QUOTE_END.search(text, max(at - 1, begin)) if ">" in text[opening.start() : begin] else None
+    limit = quote_end.start() if quote_end else len(text)
+    while (candidate := text.find(marks, at, limit)) >= 0:
         line = max(text.rfind("\n", at, candidate), text.rfind("\r", at, candidate)) + 1 or at
         closing = _FENCE_END.match(text, line)
         if closing and closing[1].startswith(marks) and _indent(closing) < indent + 4:
             return Span(begin, closing.end(), "fence")
         at = _line_end(text, candidate)
-    return Span(begin, len(text), "open fence")
+    return Span(begin, limit, "open fence")
 
 
 def _indent(fence: re.Match[str]) -> int:

@@ -42,6 +42,12 @@ def seen(text: str) -> str:
         ("import A from 'a';\nimport {B,\n  C} from \"b\"\nimport './d.css'\n\n# E", "\n\n\n\n\n# E"),
         ("| `a | b |\n| <b>c</b> | `d` |\n", "| `a | b |\n| c | `d` |\n"),
         ("`a\n<b>c</b>`", "`a\n<b>c</b>`"),
+        ("- `a\n- <b>c</b> `d`\n", "- `a\n- c `d`\n"),  # code ends in its item, and in its heading
+        ("1. `a\n2. <b>c</b>`\n", "1. `a\n2. c`\n"),
+        ("a ` b\n## <b>c</b> `\n", "a ` b\n## c `\n"),
+        ("> ```\n> <b>\n<b>c</b>", "> ```\n> <b>\nc"),  # and a fence with the quote around it
+        ("> ```\r\n\r\n<b>c</b>", "> ```\r\n\r\nc"),
+        ("> ```\n> <b>\n> ```\n> <b>c</b>", "> ```\n> <b>\n> ```\n> c"),
     ],
 )
 def test_hidden(text: str, wanted: str) -> None:
