@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -15,6 +16,7 @@ import pytest
 
 import anvil
 from anvil.errors import BuildError, ConfigError
+from anvil.index_file import connection, fts_table
 from anvil.index_file.table_rows import FORMAT_VERSION
 from anvil.index_file.verify import open_checked
 from anvil.search import ranking
@@ -22,7 +24,7 @@ from anvil.search.vectors_and_keywords import FileIndex
 from anvil.search_page import publishing
 from anvil.search_page.publishing import FILES, parts_of_compounds, publish
 from anvil.settings.schema import SITE_SEARCH
-from anvil.text.query import BEGINNING_LETTERS
+from anvil.text.query import BEGINNING_LETTERS, Stemmer, parse_query
 from tests.support import html_sites
 
 SCRIPTS = resources.files("anvil.search_page") / "files"
@@ -133,3 +135,34 @@ def test_node_reads_each_script(name: str, tmp_path: Path) -> None:
     module.write_text((SCRIPTS / name).read_text(encoding="utf-8"), encoding="utf-8")
     done = subprocess.run([str(NODE), "--check", str(module)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+QUESTIONS = [
+    "how do I configure `for` and at() in useDeepLinks?",
+    '"deep links" of DEC-0054, a.b.c and --flag-name',
+    "Если `isActive` истинно, в sizeOfData есть useEffect this",  # stop words are names here, but not parts
+    "各 `MyButton` 的 count 状態 ﾊﾟ half",
+    "角\u0301 한\u0301 \u0301 x",  # a mark without a letter is no word
+    "\u03bc\u03ad\u03c1\u03b1 \u03a3\u038a\u03a3\u03a5\u03a6\u039f\u03a3 ﬁle café",
+]
+
+
+@pytest.mark.skipif(not NODE, reason="there is no Node")
+def test_a_question_is_read_in_the_browser_as_on_the_command_line(tmp_path: Path) -> None:
+    with contextlib.closing(connection.open_scratch()) as handle:
+        stem = Stemmer(fts_table.tokenizer(handle))
+        parsed = [parse_query(question, stem) for question in QUESTIONS]
+    module = tmp_path / "words.mjs"
+    code = (
+        (SCRIPTS / "words.js").read_text(encoding="utf-8")
+        + """
+        const [questions, rules] = JSON.parse(process.argv[2]);
+        console.log(JSON.stringify(questions.map(each => parseQuestion(each, rules)).map(({terms, phrases}) =>
+          [Object.fromEntries([...terms].map(([key, term]) => [key, term.weight])), Object.fromEntries(phrases)])));
+    """
+    )
+    module.write_text(code, encoding="utf-8")
+    given = json.dumps([QUESTIONS, publishing.RULES])
+    done = subprocess.run([str(NODE), str(module), given], capture_output=True, encoding="utf-8", check=True)
+    expected = [[{token: weight for token, (weight, _) in each.terms.items()}, each.phrases] for each in parsed]
+    assert json.loads(done.stdout) == expected

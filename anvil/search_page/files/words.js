@@ -141,11 +141,12 @@ export function parseQuestion(text, rules) {
   text = text.trim().slice(0, rules.MAX_QUERY_CHARACTERS).normalize('NFC').replaceAll('\0', ' ');
   const letters = [...text].filter(each => /\p{L}/u.test(each));
   const unread = letters.filter(each => !/(?![\uff00-\uffef])\p{Script=Latin}/u.test(each)).length;
-  const stop = new Set(unread && unread >= rules.MIN_UNREAD * letters.length ? [] : rules.STOP); // else names of code
+  const stop = new Set(rules.STOP);
+  const isUnread = unread && unread >= rules.MIN_UNREAD * letters.length; // then "this" and "for" are names of code
   const terms = new Map(), stopped = new Map(), phrases = new Map();
   const add = (to, word, weight) => {
     const key = token(word);
-    if (terms.size < rules.MAX_WORDS && (to.get(key)?.weight ?? 0) < weight) to.set(key, {weight, word});
+    if (key && terms.size < rules.MAX_WORDS && (to.get(key)?.weight ?? 0) < weight) to.set(key, {weight, word});
   };
   for (const [, quoted] of text.matchAll(/["\u201c]([^"\u201c\u201d]+)["\u201d]/g)) {
     if (words(quoted).length > 1) phrases.set(words(quoted).join(' '), rules.PHRASE_WEIGHT);
@@ -153,7 +154,7 @@ export function parseQuestion(text, rules) {
   const addParts = (word, weight) => {
     for (const cjk of word.match(RUN) ?? []) pairs(cjk).forEach(pair => add(terms, pair, weight));
     for (const each of word.replace(RUN, ' ').split(' ').filter(Boolean)) {
-      add(stop.has(each.toLowerCase()) ? stopped : terms, each, weight);
+      add(stop.has(each.toLowerCase()) && !isUnread ? stopped : terms, each, weight);
       beginnings(plainForm(each)).forEach(start => add(terms, start, weight));
       for (const part of compoundParts(each)) {
         if (part.length > 1 && !stop.has(part.toLowerCase())) add(terms, part, rules.PART_WEIGHT);
