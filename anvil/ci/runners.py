@@ -128,10 +128,10 @@ def bounded(markdown: str, max_bytes: int, cut: str) -> str:
     data = markdown.encode()
     if len(data) <= max_bytes:
         return markdown
-    room = max(max_bytes - len(cut.encode()) - 2 * len(_END_OF_FOLD), 0)
+    room = max(max_bytes - len(f"{_END_OF_FOLD}{cut}".encode()), 0)
     kept = data[:room].rpartition(b"\n")[0].decode("utf-8", "ignore")
-    folds = min(kept.count("<details>") - kept.count("</details>"), 2)  # in which the rest would be folded, too
-    return kept + (_END_OF_FOLD * folds + cut if room else "")
+    is_folded = kept.count("<details>") > kept.count("</details>")  # else the notice would be folded, too
+    return kept + (_END_OF_FOLD * is_folded + cut if room else "")
 
 
 def _append(path: str, text: str) -> None:

@@ -226,10 +226,14 @@ def folded(title: str, body: str) -> str:
     return f"<details><summary>{title}</summary>\n\n{body}\n\n</details>"
 
 
-def listed(head: Sequence[str], rows: Sequence[Sequence[str]], align: str = "") -> str:
-    """A table of the first rows, a folded one of further rows, and the number of those that are left out."""
-    parts = [table(head, rows[:MAX_ROWS], align)]
-    if further := rows[MAX_ROWS : MAX_ROWS + MAX_FOLDED_ROWS]:
+def folded_list(title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    return folded(title, listed(head, rows, shown=MAX_ROWS + MAX_FOLDED_ROWS))
+
+
+def listed(head: Sequence[str], rows: Sequence[Sequence[str]], align: str = "", shown: int = MAX_ROWS) -> str:
+    """A table of the rows ``shown``, a folded one of further rows, and the number of those that are left out."""
+    parts = [table(head, rows[:shown], align)]
+    if further := rows[shown : MAX_ROWS + MAX_FOLDED_ROWS]:
         parts.append(folded(f"{len(further):,} more", table(head, further, align)))
     if (more := len(rows) - MAX_ROWS - MAX_FOLDED_ROWS) > 0:
         parts.append(f"… and {more:,} more.")
@@ -270,9 +274,11 @@ def render_lint(report: LintReport, pages_url: str | None) -> str:
             if finding.level == level
         ]
         if rows:
-            table = listed(("place", "rule", "what"), rows)
+            head = ("place", "rule", "what")
             parts.append(
-                folded(counted(len(rows), level), table) if level == "note" else f"### {level.title()}s\n\n{table}"
+                folded_list(counted(len(rows), level), head, rows)
+                if level == "note"
+                else f"### {level.title()}s\n\n{listed(head, rows)}"
             )
     return "\n\n".join([*parts, *report.notes]) + "\n"
 
@@ -316,7 +322,7 @@ def render_questions(report: TestReport, since: str | None, pages_url: str | Non
         parts += [f"### {title}", listed(("question", "expected", "came instead"), rows)]
     if report.new:
         answers = [(code(outcome.ask), _instead(outcome)) for outcome in report.new]
-        parts.append(folded(counted(len(report.new), "new question"), listed(("question", "answered by"), answers)))
+        parts.append(folded_list(counted(len(report.new), "new question"), ("question", "answered by"), answers))
     return "\n\n".join(parts) + "\n"
 
 
@@ -394,5 +400,5 @@ def render_impact(likely: Sequence[AffectedSection], impact: Impact, pages_url: 
             for each in impact.done
         ]
         title = f"{counted(len(impact.done), 'section')} that the change edits already"
-        parts.append(folded(title, listed(("place", "section"), rows_done)))
+        parts.append(folded_list(title, ("place", "section"), rows_done))
     return "\n\n".join(parts) + "\n"
