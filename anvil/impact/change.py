@@ -100,6 +100,8 @@ _OTHER = lazy_pattern(
     r"\.(?:png|jpe?g|gif|svg|ico|webp|bmp|avif|woff2?|ttf|eot|pdf|pptx?|docx?|xlsx?|mp[34]|webm|zip|gz|tgz|xz|bz2|jar|whl|"
     r"so|dll|dylib|exe|bin|wasm|po|pot|mo|csv|tsv|parquet|db|sqlite3?)$"
 )
+_ASSET = lazy_pattern(r"(?i)/(?:assets|_?static|public|stylesheets|javascripts|overrides|_templates)/|\.(?:css|scss)$")
+"""In the documentation folder: what the site looks like."""
 
 
 def file_kind(path: str, docs: str, is_page: bool) -> FileKind:
@@ -108,7 +110,8 @@ def file_kind(path: str, docs: str, is_page: bool) -> FileKind:
     inside = not docs or path.startswith(f"{docs}/")
     if is_page and inside:
         return "page"
-    if _OTHER.search(path) or path.lower().endswith(PROSE_ENDINGS):
+    is_asset = inside and docs and _ASSET.search(path, len(docs))
+    if is_asset or _OTHER.search(path) or path.lower().endswith(PROSE_ENDINGS):
         return "other"
     return "test" if _TEST.search(path) else "code"
 

@@ -117,7 +117,7 @@ _STOP = frozenset(
     option or out override package panic pass path print private process protected pub public raise readonly ref
     required result return returns run self set short signed sizeof some static str string struct super switch
     test then this throw throws to trait true try tuple type typeof types undefined union unit unsafe unsigned
-    use using val value values var vec virtual void where while with yield
+    use using val value values var vec version virtual void where while with yield
     """.split()  # noqa: SIM905 - a list of quoted words is not read
 )
 """Words of programming languages, and names that are in each program: they say nothing alone."""
@@ -249,7 +249,7 @@ def _spots(line: Line, path: str) -> Iterator[Name]:
 _OF_TOOL = lazy_pattern(
     r"(?i)(?:^|/)(?:\.[^/]+(?:/|$)|(?:locales?|i18n|translations|crds?)/|"
     r"(?:package|composer|renovate|turbo|nx|lerna|vercel|netlify|biome|cspell|tsconfig|jsconfig|release-please-config|pyproject|"
-    r"cargo|deny|clippy|rustfmt|rust-toolchain|cliff|_?typos|tox|setup|pytest|mypy|ruff|mkdocs|zensical|book|antora|"
+    r"cargo|dependencies|versions|deny|clippy|rustfmt|rust-toolchain|cliff|_?typos|tox|setup|pytest|mypy|ruff|mkdocs|zensical|book|antora|"
     r"azure-pipelines|appveyor|bitbucket-pipelines|cloudbuild|codecov|crowdin|dependabot|environment|pnpm-workspace|"
     r"docker-compose|compose)(?:\.[\w-]+)*\.[a-z0-9]+$)"
 )

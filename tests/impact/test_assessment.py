@@ -160,7 +160,7 @@ def test_additions_that_no_page_has(root: Path) -> None:
 
 def test_keys_of_the_configuration_of_other_programs_are_no_settings_of_the_project(root: Path) -> None:
     others = ("Cargo.toml", "pyproject.toml", "tsconfig.base.json", ".codacy.yml", ".cargo/config.toml", "i18n/en.yml")
-    others += ("charts/crds/records.yml",)
+    others += ("charts/crds/records.yml", "contrib/dependencies.json")
     for file in (*others, "azure-pipelines.yml", "app/settings.yml", "composer-schema.json"):
         write(
             root / file, f'{{\n  "{file[1:3]}-added": 1\n}}\n' if file.endswith("json") else f'{file[1:3]}-added: "1"\n'
@@ -178,14 +178,18 @@ def test_tests_pages_and_locks_are_no_code(root: Path) -> None:
         write(root / folder / "data.cs", 'assert "--max-size"\n')
     write(root / "anvil.toml", 'docs = "docs"\n')
     write(root / "docs.anvil.db", "--max-size\n")
+    write(root / "docs/assets/manifest.json", '{"--max-size": 1}\n')
+    write(root / "docs/extra.css", ".a { --max-size: 1 }\n")
     write(root / ".gitmodules", "--max-size\n")
     write(root / "uv.lock", "--max-size\n" * 5001)  # more lines than are kept, and of which none is examined
     write(root / "notes.md", "--max-size\n")
     run(root, "add", "-A")
     assert assessed(root, run(root, "diff", "--cached")) == Impact((), files=0)
     write(root / "latest/contests/data.cs", "x = 1\n")
+    write(root / "docs/snippets/client.py", "x = 1\n")  # which pages may include
+    write(root / "assets/app.css", ".a { }\n")
     run(root, "add", "-A")
-    assert assessed(root, run(root, "diff", "--cached")).files == 1
+    assert assessed(root, run(root, "diff", "--cached")).files == 3
 
 
 def test_the_configuration_leaves_pages_and_files_out(root: Path) -> None:
