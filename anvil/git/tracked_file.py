@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import shlex
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -47,10 +46,14 @@ class TrackedIndex:
     def adding(self) -> str:
         """A message: how to get the index into the next commit."""
         if not self.ignored:
-            return f"Run: {shlex.join(['git', 'add', self.path])}"
+            return f"Run: {self._git('add')}"
         if self.index.parent == self.docs / INDEX_FOLDER:
             return f"Git ignores it: run '{self._track_command()}', or choose another place with --index."
-        return f"Git ignores it: 'git check-ignore -v {shlex.quote(self.path)}' names the rule to remove."
+        return f"Git ignores it: '{self._git('check-ignore', '-v')}' names the rule to remove."
+
+    def _git(self, *words: str) -> str:
+        """A command of git about the index, for the working folder."""
+        return installation.line(["git", *words, Path(os.path.relpath(self.index)).as_posix()])
 
     @property
     def ignored(self) -> bool:
@@ -110,9 +113,9 @@ class TrackedIndex:
             raise ArtifactMissing(f"{self.path} is not in the commit. {step}")
         if entry.kind == "conflict":
             build = installation.line([*installation.typed(), "build", "--staged"])
-            add = shlex.join(["git", "add", self.path])
             raise ArtifactRejected(
-                f"{self.path} is in conflict. Run '{build}', with the options of the hook if it has any, then '{add}'."
+                f"{self.path} is in conflict. Run '{build}', with the options of the hook if it has any, then "
+                f"'{self._git('add')}'."
             )
         if entry.kind != "file":
             raise ArtifactRejected(f"{self.path}, {where}, is a {entry.kind}, not a file. Name the index with --index.")

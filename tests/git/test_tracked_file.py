@@ -16,8 +16,9 @@ __all__ = ["isolated", "root"]  # fixtures: pytest finds them by name
 
 
 @pytest.fixture
-def index(root: Path) -> TrackedIndex:
-    """A tracked file of some bytes, at the repository's root."""
+def index(root: Path, monkeypatch: pytest.MonkeyPatch) -> TrackedIndex:
+    """A tracked file of some bytes, at the repository's root, which is the working folder."""
+    monkeypatch.chdir(root)
     (root / "docs.anvil.db").write_bytes(b"one\r\n\0")
     commit(root, "an index", at=1_700_000_100)
     return TrackedIndex(root / "docs.anvil.db", root / "docs")
@@ -41,13 +42,16 @@ def test_the_file_in_the_folder_serves_as_long_as_it_is_the_one_in_git(index: Tr
     assert not copy.exists()
 
 
-def test_what_is_not_there_is_said_with_the_next_step(index: TrackedIndex) -> None:
+def test_what_is_not_there_is_said_with_the_next_step(index: TrackedIndex, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ArtifactMissing, match="Name another commit"):
         held(index, "HEAD~1")
     with pytest.raises(SourceError, match="no commit 'nonsense'"):
         held(index, "nonsense")
     run(index.index.parent, "rm", "-q", "--cached", "docs.anvil.db")
     with pytest.raises(ArtifactMissing, match=r"not in the commit\. Run: git add docs\.anvil\.db"):
+        held(index)
+    monkeypatch.chdir(index.docs)
+    with pytest.raises(ArtifactMissing, match=r"Run: git add \.\./docs\.anvil\.db"):
         held(index)
     index.index.unlink()
     with pytest.raises(ArtifactMissing, match="Build it"):
