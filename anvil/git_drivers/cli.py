@@ -91,7 +91,7 @@ def merge_driver(base: str, ours: str, theirs: str, path: str) -> int:
     from anvil.git_drivers import merge
     from anvil.settings.configuration import load_config
 
-    build = f"anvil build --staged --index {shlex.quote(path)} && git add {shlex.quote(path)}"
+    build = f"anvil build --staged --index {_typed(path)} && git add {_typed(path)}"
     try:
         repository = _repository()
         ancestor = Path(base) if os.path.getsize(base) else None
@@ -131,16 +131,18 @@ def merge_agents(base: str, ours: str, theirs: str, path: str) -> int:
         ancestor, other = (pointer.with_blocks_of(text, own, path) for text in others)
         merged, is_clean = repository.merge_texts(ancestor, own, other, path)
     except (AnvilError, UnicodeDecodeError) as error:
-        output.warn(
-            f"{path} could not be merged: {error} Edit it, then run: anvil agents && git add {shlex.quote(path)}"
-        )
+        output.warn(f"{path} could not be merged: {error} Edit it, then run: anvil agents && git add {_typed(path)}")
         return ERROR
     Path(ours).write_bytes(merged.encode())
     if other != own:
-        output.warn(
-            f"{path} has the pointer of one side. After the merge run: anvil agents && git add {shlex.quote(path)}"
-        )
+        output.warn(f"{path} has the pointer of one side. After the merge run: anvil agents && git add {_typed(path)}")
     return OK if is_clean else NO
+
+
+def _typed(path: str) -> str:
+    """A path from the root of the work tree, where git calls a driver, as a word for the folder that git was called in
+    itself."""
+    return shlex.quote(Path(os.path.relpath(path, os.environ.get("GIT_PREFIX") or ".")).as_posix())
 
 
 def _repository() -> Repository:

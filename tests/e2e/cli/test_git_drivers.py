@@ -196,14 +196,14 @@ def test_pages_in_conflict_leave_no_conflict_of_the_index(work: Path, tmp_path: 
         else:
             append(work, "install.md", NEW["Right"])
         save(work, side)
-    said = call(work, "git", "merge", "left", code=1)
+    said = call(work / "docs", "git", "merge", "left", code=1)  # the command is for the folder that is worked in
     assert "has one side of index.md, install.md" in said
     fix = re.findall(r"then run: (.*)", said)[0]
     assert run(work, "diff", "--name-only", "--diff-filter=U").split() == ["docs/index.md", "docs/install.md"]
     run(work, "checkout", "--theirs", "docs/index.md")
     run(work, "add", "docs")
     assert "changed  index.md" in program("check", "--staged", "--tracked", cwd=work, code=1).stdout
-    call(work, "sh", "-c", fix)
+    call(work / "docs", "sh", "-c", fix)
     run(work, "commit", "-q", "--no-edit")
     assert_right(work, tmp_path)
 
