@@ -133,7 +133,14 @@ class Anvil(PageQueries):
 
     @takes(BuildRequest)
     def index(self, request: BuildRequest) -> BuildReport:
-        """Build or update the index file. It is not written if nothing changed. Raises :class:`BuildError`."""
+        """Build or update the index file. It is not written if nothing changed.
+
+        ``force``: read and embed all documents again. ``previous``: further indexes whose vectors may be reused.
+        ``source``: other documents than those of the working tree, such as the staged ones. ``shard``, such as
+        ``3/8``: only this share of them, for ``anvil merge``. ``executor``, such as ``ray://head:10001``: the cluster
+        that embeds them. ``version``: of what the documents describe, such as ``1.2.0``; the index says it to
+        ``anvil deps``. Raises :class:`BuildError`.
+        """
         return build(self, request)
 
     def check(self, source: DocumentSource | None = None, index: str | os.PathLike[str] | None = None) -> Changes:

@@ -186,7 +186,14 @@ class PageQueries:
 
     @takes(SearchRequest)
     def search(self, request: SearchRequest) -> SearchResult:
-        """The chunks that answer a query best. Raises :class:`ConfigError` for a blank query."""
+        """The chunks that answer ``query`` best.
+
+        ``top_k`` is clamped to 1..20. ``file_filter``: a glob over paths, applied before ranking. ``max_chars``: the
+        budget for all contents together, of which the likely ones get most; None: 800, and 100 for each result.
+        ``min_confidence``: results with less are left out (default: ``search.min_confidence``). ``version``,
+        ``language``: only pages of a site that have it, such as ``1.2`` and ``de``. Of several collections, ``version``
+        is that of a collection, and there is no ``language``. Raises :class:`ConfigError` for a blank query.
+        """
         return answer(self, request).result
 
     @takes(SearchRequest)
@@ -221,10 +228,13 @@ class PageQueries:
 
     @takes(GrepRequest)
     def grep(self, request: GrepRequest) -> GrepResult:
-        """The lines that contain a text, by path and line: exact text, without ranking.
+        """The lines that contain ``pattern``, by path and line: exact text, without ranking.
 
-        ``max_matches`` and ``max_chars`` bound the answer. Raises :class:`ConfigError` for a pattern that is not valid,
-        and :class:`NotFound` when no page is in ``path``.
+        ``path``: a page, a folder or a glob. ``regex``: ``pattern`` is a regular expression of RE2, which has no
+        look-around. ``context``: lines before and after each match. ``max_matches`` and ``max_chars`` bound the
+        answer; ``max_chars=None``: only ``max_matches`` does, and long lines are whole. ``offset``: matches to leave
+        out, such as ``next_offset`` of the answer before. Raises :class:`ConfigError` for a pattern that is not
+        valid, and :class:`NotFound` when no page is in ``path``.
         """
         from anvil.results import GrepResult
         from anvil.search import grep

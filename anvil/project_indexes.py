@@ -398,10 +398,10 @@ class OpenedIndex:
                 f"The index comes from {self.location.origin} and is not built here. Name a file with "
                 f"{self.request.named('index')}."
             )
-        if request.cluster:
+        if request.executor:
             cluster = registry.part("cluster")
-            executor = cluster(request.cluster, uncached(self.provider), self.config.embedding)
-            request = replace(request, executor=executor)
+            workers = cluster(request.executor, uncached(self.provider), self.config.embedding)
+            request = replace(request, workers=workers)
         build = functools.partial(
             builder.build,
             source,

@@ -14,7 +14,7 @@ import numbers
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, fields
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar
 
@@ -34,6 +34,8 @@ TOP_K, MAX_RESULTS = 5, 20
 MODES: tuple[Mode, ...] = ("hybrid", "semantic", "keyword")
 """The values of :data:`anvil.results.Mode`, whose module servers load later."""
 _UNCONFIGURED = SearchOptions()  # made once: each search of a server would check it again
+_INTERNAL = {"internal": True}
+"""The metadata of a field that callers of the Python API need not know."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +62,11 @@ class SearchRequest:
     """Only pages of a site in this language, such as ``de``; not of several collections."""
     paths: Collection[str] | None = None
     """Only these pages."""
-    options: SearchOptions = _UNCONFIGURED
+    options: SearchOptions = field(default=_UNCONFIGURED, metadata=_INTERNAL)
     """What is configured for all searches; :class:`anvil.Anvil` fills it."""
-    more_chars: int = 0
+    more_chars: int = field(default=0, metadata=_INTERNAL)
     """Added to a budget of None: a form of replies with short names of fields has room for more text."""
-    read_passages: bool = True
+    read_passages: bool = field(default=True, metadata=_INTERNAL)
     """Whether a hybrid search reads its best passages again, see :mod:`anvil.embedding.passages`."""
 
     def __post_init__(self) -> None:
@@ -123,19 +125,19 @@ class BuildRequest:
     shard: str | None = None
     """Only the pages of this shard, such as ``3/8``, for :func:`anvil.build.shards.join`; the manifest names
     it."""
-    cluster: str | None = None
+    executor: str | None = None
     """The address of a cluster that embeds the texts, such as ``ray://head:10001``."""
     version: str | None = None
     """Of what the pages describe, such as ``1.2.0``; the index says it to ``anvil deps``. An index that is unchanged
     keeps its own."""
     _: KW_ONLY
-    executor: Executor | None = None
-    """Embeds the texts; None: that of ``cluster``, else this process."""
-    named: Callable[[str], str] = "--{}".format
+    workers: Executor | None = field(default=None, metadata=_INTERNAL)
+    """Embeds the texts; None: the cluster of ``executor``, else this process."""
+    named: Callable[[str], str] = field(default="--{}".format, metadata=_INTERNAL)
     """As :meth:`OpenRequest.named`."""
     progress: Progress = silent
     """Of this build; where none is given to :class:`anvil.Anvil`, that of the opened index."""
-    lock_timeout_s: float = LOCK_TIMEOUT_S
+    lock_timeout_s: float = field(default=LOCK_TIMEOUT_S, metadata=_INTERNAL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +195,8 @@ T = TypeVar("T")
 
 
 def takes(kind: Callable[P, R]) -> Callable[[Callable[[S, R], T]], Callable[Concatenate[S, P], T]]:
-    """A decorator for a method with one argument, a request of this ``kind``: its callers give the fields instead."""
+    """A decorator for a method with one argument, a request of this ``kind``: its callers give the fields instead.
+    ``help`` leaves out those that are marked as internal."""
 
     def decorated(method: Callable[[S, R], T]) -> Callable[Concatenate[S, P], T]:
         @functools.wraps(method)
@@ -201,8 +204,9 @@ def takes(kind: Callable[P, R]) -> Callable[[Callable[[S, R], T]], Callable[Conc
             return method(self, kind(*args, **kwargs))
 
         first = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
-        signature = inspect.Signature([first, *inspect.signature(kind).parameters.values()])
-        call.__signature__ = signature  # type: ignore[attr-defined]
+        internal = {each.name for each in fields(kind) if each.metadata.get("internal")}  # type: ignore[arg-type]
+        own = (each for name, each in inspect.signature(kind).parameters.items() if name not in internal)
+        call.__signature__ = inspect.Signature([first, *own])  # type: ignore[attr-defined]
         return call
 
     return decorated

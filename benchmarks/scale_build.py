@@ -79,7 +79,7 @@ def one(docs: Path, index: Path, threads: int, address: str) -> None:
                 yield texts
                 since = time.perf_counter()
 
-    request = BuildRequest(executor=Watched())
+    request = BuildRequest(workers=Watched())
     report = builder.build(WorkingTree(docs), index, provider, ChunkingOptions(), request)
     provider.close()
     told.update(seconds=report.seconds, passages=report.embedded)

@@ -170,7 +170,7 @@ def _update(plan: _Plan, writer: Writer, opened: contextlib.ExitStack) -> Indexe
         # Each once: without an index of its own, the build began with the first of the older ones.
         caches=[] if force else [*dict.fromkeys([*([standing] if standing else []), *plan.older.values()])],
         progress=request.progress,
-        executor=request.executor,
+        executor=request.workers,
         spare=standing if force else None,
     )
     plan.changes = changes = document_source.compare(writer.reader.identities(), plan.scan.entries)
@@ -191,7 +191,7 @@ def _publish(plan: _Plan, indexer: Indexer, lock: publish.Lock, readers: context
     publication = publish.Publication(indexer.writer, lock)
     publication.write_text()  # before the vectors: the model loads meanwhile, in the thread of _warming
     indexer.embed()
-    reasons += request.executor.notes if request.executor else ()
+    reasons += request.workers.notes if request.workers else ()
     request.progress("writing", 0, 1)
     digest = indexer.writer.seal()
     readers.close()  # on Windows an open file cannot be replaced

@@ -51,7 +51,6 @@ MAX_FAILURES_SHOWN = 10
 )
 @click.option(
     "--executor",
-    "cluster",
     metavar="ADDRESS",
     help="A Ray cluster that embeds: ray://HOST:10001, ray://auto or ray://local.",
 )

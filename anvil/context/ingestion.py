@@ -199,7 +199,7 @@ class ContextCorpus:
         with _alone(self.records, request):
             last = self.records.state()
             force = request.force or (self.records.index.exists() and last.version != METADATA_VERSION)
-            request = replace(request, force=force, executor=executor)
+            request = replace(request, force=force, workers=executor)
             report = builder.build(self.source, self.records.index, self.provider, self.chunking, request)
             if executor.failure is not None:
                 notes = (*notes, f"Vectors are missing; the next run tries again: {executor.failure}")

@@ -68,7 +68,7 @@ def test_batches_that_are_taken_ahead_make_the_same_bytes(docs: Path, tmp_path: 
         index,
         local,
         OPTIONS,
-        BuildRequest(executor=ahead, progress=lambda *word: told.append(word)),
+        BuildRequest(workers=ahead, progress=lambda *word: told.append(word)),
     )
     assert index.read_bytes() == built(docs, tmp_path / "here.db", local)
     assert max(ahead.under_way) == 4 and ahead.closed
@@ -87,7 +87,7 @@ def test_a_build_that_is_called_off_lets_go_of_the_executor(
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        built(docs, tmp_path / "never.db", local, executor=ahead, progress=stop)
+        built(docs, tmp_path / "never.db", local, workers=ahead, progress=stop)
     assert ahead.closed and not (tmp_path / "never.db").exists()
 
 
@@ -131,7 +131,7 @@ def test_without_ray_the_error_says_how_to_install_it(
         anvil.open(docs, tmp_path / "index.db") as opened,
         pytest.raises(ConfigError, match=r"\[ray\]"),
     ):
-        opened.index(cluster="ray://local")
+        opened.index(executor="ray://local")
 
 
 # --- a cluster, when it is needed ------------------------------------------------------------------------------
@@ -150,8 +150,8 @@ def trap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_small_build_and_one_with_nothing_to_do_never_import_ray(docs: Path, tmp_path: Path, trap: Path) -> None:
     with anvil.open(docs, tmp_path / "index.db") as opened:
-        assert opened.index(cluster="ray://local").embedded > 0
-        assert opened.index(cluster="ray://local").outcome == "unchanged"
+        assert opened.index(executor="ray://local").embedded > 0
+        assert opened.index(executor="ray://local").outcome == "unchanged"
     assert not trap.exists()
 
 
@@ -163,7 +163,7 @@ def test_what_is_known_is_taken_over_before_anything_is_sent(
     (docs / "install.md").rename(docs / "moved.md")
     monkeypatch.setattr(executor, "MAX_LOCAL_TEXTS", 0)
     with anvil.open(docs, tmp_path / "index.db") as opened:
-        report = opened.index(cluster="ray://local")
+        report = opened.index(executor="ray://local")
     assert report.outcome == "built" and report.embedded == 0 and report.reused > 0
     assert not trap.exists()
 
@@ -176,7 +176,7 @@ def test_a_larger_build_asks_the_cluster_and_fails_with_it(
     before = (tmp_path / "index.db").read_bytes()
     monkeypatch.setattr(executor, "MAX_LOCAL_TEXTS", 0)
     with anvil.open(docs, tmp_path / "index.db") as opened, pytest.raises(BuildError) as raised:
-        opened.index(cluster="ray://local")
+        opened.index(executor="ray://local")
     assert trap.exists()
     assert str(raised.value).startswith("The Ray cluster at ray://local cannot be used (ImportError: a trap).")
     assert (tmp_path / "index.db").read_bytes() == before
@@ -192,7 +192,7 @@ def test_nobody_is_waited_for_in_vain(docs: Path, tmp_path: Path, trap: Path, mo
         anvil.open(docs, tmp_path / "index.db") as opened,
         pytest.raises(BuildError, match=r"does not answer within 2 seconds\. The index is what it was\."),
     ):
-        opened.index(cluster="ray://local")
+        opened.index(executor="ray://local")
     assert time.monotonic() - began < 30
 
 
@@ -208,7 +208,7 @@ def test_a_cluster_that_is_not_there_is_told_at_once(
         anvil.open(docs, tmp_path / "index.db") as opened,
         pytest.raises(BuildError, match=rf"127\.0\.0\.1:{port} cannot be reached \(.+\)\. Check the address"),
     ):
-        opened.index(cluster="ray://auto" if named == "environment" else f"ray://127.0.0.1:{port}")
+        opened.index(executor="ray://auto" if named == "environment" else f"ray://127.0.0.1:{port}")
     assert not trap.exists()
 
 
@@ -270,7 +270,7 @@ def test_rows_that_failed_keep_their_reasons(docs: Path, tmp_path: Path, local: 
         tmp_path / "index.db",
         local,
         OPTIONS,
-        BuildRequest(executor=Failing(local, 4)),
+        BuildRequest(workers=Failing(local, 4)),
     )
     assert report.failed and {each.reason for each in report.failed} == {"the worker could not"}
     assert report.embedded + len(report.failed) == report.windows

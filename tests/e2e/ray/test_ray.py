@@ -72,7 +72,7 @@ def few(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def build(folder: Path, name: str, executor: str | None = None, **more: Any) -> bytes:
     """Build in this process; the index's bytes."""
     with anvil.open(folder, folder.parent / name, config=folder.parent / "anvil.toml", **more) as opened:
-        report = opened.index(cluster=executor)
+        report = opened.index(executor=executor)
     assert report.embedded == report.windows and not report.failed and not report.reasons
     return (folder.parent / name).read_bytes()
 
@@ -108,7 +108,7 @@ def test_killed_workers_and_other_processors_do_not_change_the_bytes(
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
     killing = Once(kill)
     with anvil.open(few, tmp_path / "killed.db", config=tmp_path / "anvil.toml", progress=killing) as opened:
-        report = opened.index(cluster=ray.address)
+        report = opened.index(executor=ray.address)
     assert (tmp_path / "killed.db").read_bytes() == here
     assert report.embedded == report.windows and not report.failed
     (note,) = report.reasons
