@@ -63,7 +63,8 @@ def read(
     pages = _pages(tree, chosen, options)
     if not pages:
         raise NotFound(f"There is no Markdown in {chosen.path} of {remote.shown} at {tag or commit[:12]}.")
-    remote.fetch_blobs(entry.id for entry in pages.values())
+    links = (entry for entry in tree.values() if entry.kind == "symlink")  # where any of them leads is looked at
+    remote.fetch_blobs(entry.id for entry in (*pages.values(), *links))
     repository = remote.repository()
     missing = _fetch_included(remote, repository, tree, pages, chosen)
     kinds = unread(tree, chosen)
