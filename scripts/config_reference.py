@@ -21,8 +21,8 @@ wins over what: [Configuration](../guides/configuration.md). Keys may be written
 `maxChunkSize`.
 
 Each key but tables can also be set by a variable of the environment: `ANVIL_`, and the key in capitals with `_` for the
-dot. The variable of `source.include` is `ANVIL_SOURCE_INCLUDE`. Lists in it are separated by commas; true and false may
-be `1`, `yes`, `on` and `0`, `no`, `off`.
+dot. The variable of `source.include` is `ANVIL_SOURCE_INCLUDE`. Lists in it are separated by commas outside of braces:
+`guides/*.md, api/*.{md,mdx}`. True and false may be `1`, `yes`, `on` and `0`, `no`, `off`.
 """
 KINDS = {
     str: "text",
