@@ -6,6 +6,7 @@ The library is imported on first use.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import unicodedata
@@ -491,7 +492,9 @@ class Repository:
         ensure_readable(self._shared_rules)
         for folder, folders, names in os.walk(self.root):
             head = start_of(Path(folder).relative_to(self.root).as_posix())
-            folders[:] = [name for name in folders if name != ".git" and not self.is_ignored(f"{head}{name}/")]
+            folders[:] = [name for name in folders if name != ".git"]
+            with contextlib.suppress(GitError):  # of rules that are too long for us, and not for libgit2
+                folders[:] = [name for name in folders if not self.is_ignored(f"{head}{name}/")]
             if ".gitignore" in names:
                 ensure_readable([Path(folder, ".gitignore")])
 

@@ -393,6 +393,13 @@ def test_a_rule_that_libgit2_reads_without_end_is_read(root: Path, rule: bytes, 
             compare()
 
 
+def test_a_change_is_read_where_the_ignore_rules_are_too_long_for_us(root: Path) -> None:
+    write(root / ".gitignore", "#" * 300_000)
+    write(root / "docs/a.md", "# B\n")
+    repository = found(root)
+    assert "+# B" in repository.patch(str(repository.head()), max_bytes=10_000)
+
+
 @pytest.mark.parametrize("setting", ["autocrlf", "attributes", "ident", "off"])
 def test_a_checkout_has_the_committed_blob_id(root: Path, setting: str) -> None:
     data = b"# A\r\n\r\ntext $Id: 0123 $\r\n"
