@@ -194,8 +194,9 @@ def parse(source: str) -> Address:
 def _github(source: str) -> GitHubAddress:
     match = _GITHUB.fullmatch(source)
     if not match or match["repository"] in (".", ".."):
+        shown = re.sub(r"//[^/\s]*@", "//", source)[:200]  # a whole URL after "github:" may have a token
         raise ConfigError(
-            f"{source[:200]!r} is not a place on GitHub. Write github:OWNER/REPO#artifact:NAME, "
+            f"{shown!r} is not a place on GitHub. Write github:OWNER/REPO#artifact:NAME, "
             "github:OWNER/REPO@BRANCH#artifact:NAME or github:OWNER/REPO#release:TAG."
         )
     if not match["kind"]:

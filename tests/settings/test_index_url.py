@@ -111,6 +111,13 @@ def test_a_password_is_never_shown(rest: str) -> None:
     assert password not in found.shown and "reader" not in repr(found)
 
 
+@pytest.mark.parametrize("user", ["s3cret", "x:s3cret", "x:s3c@s3cret"])
+def test_a_token_in_a_whole_url_after_github_is_not_shown(user: str) -> None:
+    with pytest.raises(ConfigError, match=r"'github:https://github\.com/o/r#release:v1' is not a place") as caught:
+        index_url.parse(f"github:https://{user}@github.com/o/r#release:v1")
+    assert "s3c" not in str(caught.value)
+
+
 @pytest.mark.parametrize(
     "path",
     ["docs/index.db", r"C:\docs\index.db", "C:/docs/index.db", "C://docs/index.db", r"\\host\share\i.db", "a:b.db"],
