@@ -6,22 +6,20 @@ The former generation answers until then. When the same file is in Milvus alread
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from dataclasses import asdict, astuple, dataclass
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anvil.index_file import table_rows, verify
 from anvil.index_file.fts_table import tokenizer
 from anvil.index_file.reader import Reader
-from anvil.index_file.table_rows import SearchedText, StoredChunk, StoredDocument, edition
+from anvil.index_file.table_rows import SearchedText, StoredChunk, StoredDocument
 from anvil.milvus import milvus_collections
 from anvil.milvus import milvus_reader as reading
 from anvil.milvus.milvus_client import WRITE_TIMEOUT_S, Client
-from anvil.milvus.milvus_collections import Generation
+from anvil.milvus.milvus_collections import About, ChunkFields, Generation, PageEntry
 from anvil.search.vectors_and_keywords import VectorIndex
 from anvil.text.page_links import links_of
 from anvil.text.query import Stemmer, path_words
@@ -29,8 +27,8 @@ from anvil.values import Progress, silent
 
 BUCKET_TOKENS = 400
 """Tokens in a bucket of the vocabulary, about."""
-SAMPLE_CHUNKS = 512
-"""Chunks with several windows in a reader's sample. It estimates how far the best window is above the mean."""
+SAMPLE_WINDOWS = 64
+"""Windows whose vectors are taken as questions, to estimate the mean cosine of one to all chunks."""
 GRACE_S = 2.0
 """Seconds for which the former generation stays, for queries that read it."""
 BATCH_CHUNKS = 200
@@ -91,7 +89,6 @@ class _Export:
         self._reader, self._target, self._progress = reader, target, progress
         self._meta, self._counts = reader.meta(), reader.counts()
         self._stem = Stemmer(tokenizer(reader.connection))
-        self._rows: NDArray[np.int64] = np.empty(0, np.int64)
 
     def run(self) -> None:
         windows, table = self._vectors()
@@ -102,9 +99,7 @@ class _Export:
 
     def _pages(self, windows: dict[int, int]) -> None:
         """Write chunks, records and the list of pages. ``windows``: chunk row -> its number of windows."""
-        catalogue: list[Sequence[object]] = []
         done, total = 0, self._counts["chunks"]
-        sizes, blobs = self._reader.page_sizes(), self._reader.blob_ids()
         for document in self._reader.documents():
             rows = self._reader.chunk_rows(document.id)
             for first in range(0, len(rows), BATCH_CHUNKS):
@@ -112,53 +107,22 @@ class _Export:
                 texts, chunks = self._reader.searched_text(batch), self._reader.chunks(batch)
                 hidden = self._reader.hidden(batch)
                 for row in batch:
-                    self._chunk(document, chunks[row], texts[row], hidden[row], windows.get(row, 0))
+                    self._chunk(chunks[row], texts[row], hidden[row], windows.get(row, 0))
                 done += len(batch)
                 self._progress("exporting chunks", done, total)
             self._record(document, rows)
-            blob, size = blobs.get(document.file_path, ""), sizes.get(document.id, (0, 0))
-            listed = document.file_path, document.id, blob, document.last_modified, *size, *edition(document.metadata)
-            catalogue.append(listed)
-        self._target.put_json(milvus_collections.CATALOGUE, 0, catalogue)
+        self._target.put_json(milvus_collections.CATALOGUE, 0, list(PageEntry.of(self._reader)))
 
-    def _chunk(
-        self, document: StoredDocument, chunk: StoredChunk, text: SearchedText, hidden: str, windows: int
-    ) -> None:
+    def _chunk(self, chunk: StoredChunk, text: SearchedText, hidden: str, windows: int) -> None:
         # Without the words of the path, which the reader puts behind the terms: the keyword index of a file has none.
-        derived = text.terms[: len(text.terms) - len(path_words(document.file_path))]
+        derived = text.terms[: len(text.terms) - len(path_words(chunk.metadata.file_path))]
         words = milvus_collections.COLUMN_SEPARATOR.join(
             " ".join(self._stem(column)) for column in (text.title, text.heading_path, text.content, derived)
         )
-        texts = text.content, hidden, text.terms
-        long = any(len(column.encode("utf-8", "replace")) > milvus_collections.MAX_TEXT_BYTES for column in texts)
-        if long:
-            self._target.put_json(milvus_collections.TEXT, chunk.row, texts)
-        place = chunk.metadata
-        self._target.put(
-            "chunks",
-            {
-                "id": chunk.row,
-                "document": document.id,
-                "ordinal": chunk.ordinal,
-                "heading_level": place.heading_level,
-                "start": chunk.start,
-                "start_line": place.start_line or 0,
-                "end_line": place.end_line or 0,
-                "char_count": place.char_count,
-                "length": text.length,
-                "windows": windows,
-                "long": int(long),
-                "path": document.file_path,
-                "title": text.title,
-                "heading_path": text.heading_path,
-                "url": place.url or "",
-                "last_modified": document.last_modified,
-                "content": "" if long else text.content,
-                "hidden": "" if long else hidden,
-                "terms": "" if long else text.terms,
-                "words": _fitting(words),
-            },
-        )
+        fields = ChunkFields.of(chunk, text, hidden, windows)
+        if fields.long:
+            self._target.put_json(milvus_collections.TEXT, chunk.row, (text.content, hidden, text.terms))
+        self._target.put("chunks", {**fields._asdict(), "words": _fitting(words)})
 
     def _record(self, document: StoredDocument, rows: list[int]) -> None:
         first = table_rows.chunk_range(document.id)[0]
@@ -196,8 +160,8 @@ class _Export:
             self._target.put("windows", {"id": id_, "document": document, "vector": vector.astype(np.float32)})
             if number % BATCH_CHUNKS == 0:
                 self._progress("exporting vectors", number, len(ids))
-        self._rows = np.sort(np.fromiter((row for row, _ in self._reader.places()), np.int64))
-        table = VectorIndex(vectors, np.searchsorted(self._rows, rows), self._rows >> table_rows.CHUNK_BITS)
+        chunks = np.sort(np.fromiter((row for row, _ in self._reader.places()), np.int64))
+        table = VectorIndex(vectors, np.searchsorted(chunks, rows), chunks >> table_rows.CHUNK_BITS)
         for document, mean in zip(*table.centroids, strict=True):
             if mean.any():
                 self._target.put("pages", {"id": int(document), "document": int(document), "vector": mean})
@@ -211,26 +175,21 @@ class _Export:
             buckets[milvus_collections.bucket(token, len(buckets))][token] = frequency
         for number, bucket in enumerate(buckets):
             self._target.put_json(milvus_collections.WORDS, number, bucket)
-        about = reading.About(
-            self._meta,
-            self._counts,
-            self._target.rows(),
-            self._reader.average_length(),
-            len(buckets),
-            *(((), 0.0, (), 0.0) if table is None else self._mean(table)),
-        )
+        mean, above = ([], 0.0) if table is None else _mean(table)
+        average = self._reader.average_length()
+        about = About(self._meta, self._counts, self._target.rows(), average, len(buckets), mean, above)
         self._target.put_json(milvus_collections.ABOUT, 0, {"layout": milvus_collections.LAYOUT, **asdict(about)})
 
-    def _mean(self, table: VectorIndex) -> tuple[tuple[float, ...], float, tuple[int, ...], float]:
-        """The data for the mean cosine of a query to all chunks; see :class:`anvil.milvus.milvus_reader.About`."""
-        rows, several = self._rows, table.several()
-        sample = several[np.linspace(0, len(several) - 1, min(SAMPLE_CHUNKS, len(several))).astype(np.int64)]
-        return (
-            tuple(table.middle().tolist()),
-            len(several) / len(rows),
-            tuple(rows[sample].tolist()),
-            1 - table.holding / len(rows),
-        )
+
+def _mean(table: VectorIndex) -> tuple[list[float], float]:
+    """The data for the mean cosine of a question, see :class:`About`. The product with the middle of all vectors has
+    the mean of the windows of a chunk instead of its best one: the difference is that of some windows, taken as
+    questions."""
+    middle, count = table.middle(), len(table.rows)
+    sample = table.rows[np.linspace(0, count - 1, min(SAMPLE_WINDOWS, count)).astype(np.int64)].astype(np.float32)
+    sample /= np.maximum(np.linalg.norm(sample, axis=1, keepdims=True), 1)  # one that could not be made is all 0
+    above = [table.similarity_with_page(vector).mean(dtype=np.float64) - middle @ vector for vector in sample]
+    return middle.tolist(), float(np.mean(above))
 
 
 def _fitting(words: str) -> str:

@@ -17,17 +17,22 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, get_type_hints
 
 from anvil.errors import ArtifactRejected, FetchError
 from anvil.formats.data_formats import compact
+from anvil.index_file.reader import Reader
+from anvil.index_file.table_rows import SearchedText, StoredChunk, edition
 from anvil.milvus.milvus_client import INDEX_TIMEOUT_S, WRITE_TIMEOUT_S, Client, Gone
+from anvil.search.ranking import is_deprecated
+from anvil.values import ChunkMetadata
 
 if TYPE_CHECKING:
     from pymilvus import CollectionSchema
 
-LAYOUT = 5
+LAYOUT = 6
 """Increase it for a change that older versions cannot read, or without which results would differ from the file's."""
 KINDS = ("chunks", "windows", "pages", "parts")
 MAX_TEXT_BYTES = 65_535
@@ -36,22 +41,6 @@ PART_CHARACTERS = 15_000
 """Characters of a piece. In UTF-8 they always fit into a field."""
 COLUMN_SEPARATOR = " | "
 """Separates the words of title, breadcrumb, content and derived terms, so that no phrase spans two of them."""
-
-INTEGER_FIELDS = (
-    "document",
-    "ordinal",
-    "heading_level",
-    "start",
-    "start_line",
-    "end_line",
-    "char_count",
-    "length",
-    "windows",
-    "long",
-)
-TEXT_FIELDS = ("path", "title", "heading_path", "url", "last_modified", "content", "hidden", "terms")
-"""The fields of a chunk, without its id and its words."""
-
 ABOUT, CATALOGUE, PAGE, SECTIONS, WORDS, TEXT, LINKS = range(7)
 """Kinds of parts: the index, the list of pages, a page's record, its sections, some words, a long chunk's text, and the
 links in all pages."""
@@ -62,6 +51,95 @@ MAX_INSERT_ROWS = 500
 """Rows of one insert."""
 MAX_INSERT_BYTES = 8_000_000
 """Bytes of the texts of one insert. The default limit of a server is 64 MB."""
+
+
+# --- the records of an index ---------------------------------------------------------------------------------------
+
+
+class ChunkFields(NamedTuple):
+    """A row of ``chunks`` without its words. ``long``: content, hidden and terms are in ``parts``, and empty here."""
+
+    id: int
+    document: int
+    ordinal: int
+    heading_level: int
+    start: int
+    start_line: int
+    end_line: int
+    char_count: int
+    length: int
+    windows: int
+    long: int
+    path: str
+    title: str
+    heading_path: str
+    url: str
+    last_modified: str
+    content: str
+    hidden: str
+    terms: str
+
+    @classmethod
+    def of(cls, chunk: StoredChunk, text: SearchedText, hidden: str, windows: int) -> ChunkFields:
+        """``windows``: their number."""
+        place, texts = chunk.metadata, (text.content, hidden, text.terms)
+        long = any(len(column.encode("utf-8", "replace")) > MAX_TEXT_BYTES for column in texts)
+        return cls(
+            *(chunk.row, chunk.document_id, chunk.ordinal, place.heading_level, chunk.start),
+            *(place.start_line or 0, place.end_line or 0, place.char_count, text.length, windows, int(long)),
+            *(place.file_path, text.title, text.heading_path, place.url or "", place.last_modified),
+            *(("", "", "") if long else texts),
+        )
+
+    def stored(self, page: PageEntry) -> StoredChunk:
+        """The chunk as it is in a file. ``page``: its own."""
+        place = ChunkMetadata(
+            *(self.path, self.heading_path, self.heading_level, self.last_modified, self.char_count),
+            *(self.start_line or None, self.end_line or None, self.url or None, page.version, page.language),
+        )
+        return StoredChunk(self.id, self.document, self.ordinal, self.title, self.content, self.start, place)
+
+
+class PageEntry(NamedTuple):
+    """An entry of the list of pages, with the numbers of chunks and characters."""
+
+    path: str
+    id: int
+    blob_id: str
+    last_modified: str
+    chunks: int
+    characters: int
+    version: str | None
+    language: str | None
+    deprecated: bool
+
+    @classmethod
+    def of(cls, reader: Reader) -> Iterator[PageEntry]:
+        """The entries of a file, by path."""
+        sizes, blobs = reader.page_sizes(), reader.blob_ids()
+        deprecated = {id_ for id_, *signs in reader.about_deprecation() if is_deprecated(*signs)}
+        for page in reader.documents():
+            place = page.file_path, page.id, blobs.get(page.file_path, ""), page.last_modified
+            yield cls(*place, *sizes.get(page.id, (0, 0)), *edition(page.metadata), page.id in deprecated)
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """The manifest and the statistics of an exported index. ``rows``: kind -> number of rows, without these.
+
+    The mean cosine of a question to all chunks is about its product with ``mean``, plus ``above``.
+    """
+
+    meta: dict[str, str]
+    counts: dict[str, int]
+    rows: dict[str, int]
+    average: float
+    buckets: int
+    mean: list[float]
+    above: float
+
+
+# --- names, ids and filters ------------------------------------------------------------------------------------------
 
 
 def generation_name(collection: str, digest: str, checksum: str) -> str:
@@ -109,13 +187,12 @@ def collection_schema(kind: str, dimensions: int) -> CollectionSchema:
     from pymilvus import DataType, Function, FunctionType, MilvusClient
 
     schema = MilvusClient.create_schema(auto_id=False, enable_dynamic_field=False)
-    schema.add_field("id", DataType.INT64, is_primary=True)
     text = {"datatype": DataType.VARCHAR, "max_length": MAX_TEXT_BYTES}
+    types = get_type_hints(ChunkFields) if kind == "chunks" else {"id": int}
+    for name, type_ in types.items():
+        column = text if type_ is str else {"datatype": DataType.INT64, "is_primary": name == "id"}
+        schema.add_field(name, **column)
     if kind == "chunks":
-        for name in INTEGER_FIELDS:
-            schema.add_field(name, DataType.INT64)
-        for name in TEXT_FIELDS:
-            schema.add_field(name, **text)
         analyzer = {"tokenizer": "standard", "filter": ["lowercase"]}
         schema.add_field("words", **text, enable_analyzer=True, analyzer_params=analyzer)
         schema.add_field("bm25", DataType.SPARSE_FLOAT_VECTOR)

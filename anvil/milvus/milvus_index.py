@@ -26,8 +26,7 @@ from anvil.live.memory_copy import MemoryCopy
 from anvil.milvus import milvus_collections
 from anvil.milvus import milvus_reader as reader
 from anvil.milvus.milvus_client import Client
-from anvil.milvus.milvus_reader import MilvusReader, Words
-from anvil.milvus.overlay import LayeredReader, Overlay
+from anvil.milvus.milvus_reader import LayeredReader, MilvusReader, Overlay, Words
 from anvil.project_indexes import IndexLocation
 from anvil.search import ranking
 from anvil.search.ranking import SCORE_DIGITS, Near, Nearness, PageFactors, RowSet, factors
@@ -169,7 +168,6 @@ class MilvusIndex:
         self._frequencies: dict[str, int] = {}
         self._centroids: dict[int, NDArray[np.float32]] = {}
         self._holders: dict[str, _Holders] = {}
-        self._sample: VectorIndex | None = None
         self._above: tuple[list[int], VectorIndex] | None = None
         self._masked: Counter[str] = Counter()
         self._without_masked()
@@ -180,7 +178,7 @@ class MilvusIndex:
 
     @cached_property
     def page_factors(self) -> PageFactors:
-        return factors(zip(self._ids.tolist(), self._paths, strict=True), self.reader.meta())
+        return factors(self.reader.paths(), self.reader.meta(), self.reader.about_deprecation())
 
     def definitions(self, document: int) -> Mapping[str, str]:
         return {}  # text that readers do not see is not exported
@@ -322,9 +320,10 @@ class MilvusIndex:
         peak = max(near.values(), default=0.0)
         if selection is not None:
             peak = max([peak, *self._exact(vector, self._named_near(vector, None, count), pages=True).values()])
-        rows = self.in_order({*named, *_best(near, count)})
+        rows, about = self.in_order({*named, *_best(near, count)}), self.reader.below.about
+        mean = float(np.dot(about.mean, vector)) + about.above  # of all exported chunks
         similarities = np.array([near[row] for row in rows], np.float64)
-        return Nearness(rows, similarities, self._page_cosines(vector, rows), self._mean(vector), peak)
+        return Nearness(rows, similarities, self._page_cosines(vector, rows), mean, peak)
 
     def nearest(self, vector: NDArray[np.float32], count: int, selection: NDArray[np.bool_] | None) -> list[Near]:
         cosines = self._exact(vector, self._named_near(vector, selection, count, pages=False), pages=False)
@@ -391,18 +390,6 @@ class MilvusIndex:
         return np.array(
             [round(cosines.get(row >> table_rows.CHUNK_BITS, 0.0), SCORE_DIGITS) for row in rows], np.float64
         )
-
-    def _mean(self, vector: NDArray[np.float32]) -> float:
-        """The mean similarity of all exported chunks."""
-        about = self.reader.below.about
-        above = 0.0
-        if about.sample:
-            if self._sample is None:
-                owners, vectors = self.reader.below.vectors(about.sample)
-                rows = np.array(about.sample, np.int64)
-                self._sample = VectorIndex(vectors, np.searchsorted(rows, owners), rows)
-            above = float(self._sample.similarity(vector).mean(dtype=np.float64) - self._sample.middle(0.0) @ vector)
-        return float(np.dot(about.mean, vector)) + about.several * above - about.lacking
 
     def _means(self, documents: set[int]) -> Mapping[int, NDArray[np.float32]]:
         if len(self._centroids) > MAX_CACHED_MEANS:

@@ -1,27 +1,32 @@
 """Queries against a generation in Milvus: those of :class:`anvil.index_file.reader.IndexReader`, and those
-of a search.
+of a search; and against it and, above it, the pages that changed since, as one reader.
 
 The list of pages and the last chunks are in memory. A reader is not thread-safe: threads that share one need a lock
-around each call.
+around each call. A page that changed or was removed is masked: its rows on the server are not used. Changed and new
+pages are in a small index in memory.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from itertools import islice
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from anvil.errors import ArtifactMissing, ArtifactRejected, FormatTooNew
-from anvil.index_file import table_rows
-from anvil.index_file.table_rows import Edition, SearchedText, SectionPlace, StoredChunk, StoredDocument, VectorRows
+from anvil.index_file import connection, table_rows
+from anvil.index_file.manifests import SETTINGS
+from anvil.index_file.reader import Reader
+from anvil.index_file.table_rows import SearchedText, SectionPlace, StoredChunk, StoredDocument, VectorRows
+from anvil.index_file.writer import Writer
 from anvil.milvus import milvus_collections
 from anvil.milvus.milvus_client import READ_TIMEOUT_S, WRITE_TIMEOUT_S, Client, Gone, Released
+from anvil.milvus.milvus_collections import About, ChunkFields, PageEntry
 from anvil.text import visible_text
-from anvil.text.page_links import LinkablePage, PossibleLink
-from anvil.values import ChunkMetadata, PageChunk, Section
+from anvil.text.page_links import LinkablePage, PageLinks, PossibleLink, links_of
+from anvil.values import PageChunk, Section
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,19 +39,7 @@ BATCH_PAGES = 100
 """Pages whose chunks are read together."""
 MAX_CACHED_CHUNKS = 2048
 """Entries of each cache."""
-_FIELDS = [*milvus_collections.INTEGER_FIELDS, *milvus_collections.TEXT_FIELDS]
 _WORDS = ["words", "length"]
-
-
-class PageEntry(NamedTuple):
-    """An entry of the list of pages, with the numbers of chunks and characters."""
-
-    id: int
-    blob_id: str
-    last_modified: str
-    chunks: int
-    characters: int
-    edition: Edition
 
 
 class Words(NamedTuple):
@@ -57,26 +50,6 @@ class Words(NamedTuple):
     length: int
 
 
-@dataclass(frozen=True, slots=True)
-class About:
-    """The manifest and the statistics of an exported index. ``rows``: kind -> number of rows, without these.
-
-    The mean similarity of a query to all chunks is its product with ``mean``, plus a correction for chunks with several
-    windows, minus the share ``lacking`` vectors. The correction is the mean distance of the best window from the mean
-    window, estimated on the chunks of ``sample`` (rows) and weighted by the share ``several``.
-    """
-
-    meta: dict[str, str]
-    counts: dict[str, int]
-    rows: dict[str, int]
-    average: float
-    buckets: int
-    mean: tuple[float, ...]
-    several: float
-    sample: tuple[int, ...]
-    lacking: float
-
-
 class MilvusReader:
     """Queries against one generation. Those that a file has, too, are described in
     :class:`anvil.index_file.reader.Reader`."""
@@ -85,7 +58,7 @@ class MilvusReader:
         """Raises :class:`ArtifactRejected` or :class:`FormatTooNew`."""
         self.client, self.generation = client, generation
         self.about = self._about()
-        self._chunks: dict[int, dict[str, Any]] = {}
+        self._chunks: dict[int, ChunkFields] = {}
         self._words: dict[int, Words] = {}
         self._frequencies: dict[int, dict[str, int]] = {}
         self._sections: dict[int, list[SectionPlace]] = {}
@@ -143,10 +116,8 @@ class MilvusReader:
                 rows={str(kind): int(about["rows"][kind]) for kind in milvus_collections.KINDS},
                 average=float(about["average"]),
                 buckets=int(about["buckets"]),
-                mean=tuple(map(float, about["mean"])),
-                several=float(about["several"]),
-                sample=tuple(map(int, about["sample"])),
-                lacking=float(about["lacking"]),
+                mean=list(map(float, about["mean"])),
+                above=float(about["above"]),
             )
         except (KeyError, TypeError, ValueError, AttributeError, Gone) as error:
             raise ArtifactRejected(
@@ -172,10 +143,7 @@ class MilvusReader:
     def pages(self) -> Mapping[str, PageEntry]:
         """Path -> page, by path."""
         rows = json.loads(self._texts(milvus_collections.CATALOGUE, [0])[0])
-        return {
-            path: PageEntry(id_, blob, modified, chunks, characters, Edition(*edition))
-            for path, id_, blob, modified, chunks, characters, *edition in rows
-        }
+        return {entry.path: entry for entry in (PageEntry(*row) for row in rows)}
 
     @cached_property
     def path_of(self) -> Mapping[int, str]:
@@ -322,7 +290,7 @@ class MilvusReader:
         import numpy as np
 
         chunks = self.entities(rows)
-        windows = [table_rows.window_row(row, number) for row in rows for number in range(chunks[row]["windows"])]
+        windows = [table_rows.window_row(row, number) for row in rows for number in range(chunks[row].windows)]
         window_rows = self._rows("windows", windows, ["vector"])
         ids = sorted(window_rows)
         dimensions = int(self.about.meta["embedding_dimensions"])
@@ -333,7 +301,7 @@ class MilvusReader:
         """As :meth:`anvil.index_file.reader.Reader.windows_of`. Spans are not exported. Windows have about the same
         size, so each gets an equal share of the text."""
         _, vectors = self.vectors([row])
-        size, count = len(self.entities([row])[row]["content"]), len(vectors)
+        size, count = len(self.entities([row])[row].content), len(vectors)
         return [
             (size * number // count, size * (number + 1) // count, vector.tobytes())
             for number, vector in enumerate(vectors)
@@ -346,14 +314,16 @@ class MilvusReader:
         page_rows = self._rows("pages", documents, ["vector"])
         return {id_: np.array(row["vector"], np.float32) for id_, row in page_rows.items()}
 
-    def entities(self, rows: Iterable[int]) -> dict[int, dict[str, Any]]:
-        """Row id -> fields of the chunk."""
+    def entities(self, rows: Iterable[int]) -> dict[int, ChunkFields]:
+        """Row id -> fields of the chunk, with its texts."""
         row_list = list(map(int, rows))
         fields_of = {row: self._chunks[row] for row in row_list if row in self._chunks}
-        new = self._rows("chunks", (row for row in row_list if row not in fields_of), _FIELDS)
-        long = [row for row, fields in new.items() if fields["long"]]
+        names = ChunkFields._fields
+        asked = self._rows("chunks", (row for row in row_list if row not in fields_of), names)
+        new = {row: ChunkFields(*(fields[name] for name in names)) for row, fields in asked.items()}
+        long = [row for row, fields in new.items() if fields.long]
         for row, text in self._texts(milvus_collections.TEXT, long).items():
-            new[row]["content"], new[row]["hidden"], new[row]["terms"] = json.loads(text)
+            new[row] = new[row]._replace(**dict(zip(("content", "hidden", "terms"), json.loads(text), strict=True)))
         _add_to_cache(self._chunks, new)
         fields_of |= new
         if len(fields_of) < len(set(row_list)):
@@ -371,19 +341,12 @@ class MilvusReader:
 
     def searched_text(self, rows: Iterable[int]) -> dict[int, SearchedText]:
         return {
-            row: SearchedText(*(fields[name] for name in SearchedText._fields))
+            row: SearchedText(*(getattr(fields, name) for name in SearchedText._fields))
             for row, fields in self.entities(rows).items()
         }
 
     def chunks(self, rows: Iterable[int]) -> dict[int, StoredChunk]:
-        chunks = {}
-        for row, c in self.entities(rows).items():
-            numbers = {name: c[name] for name in ("heading_path", "heading_level", "last_modified", "char_count")}
-            unknown_if_empty: dict[str, Any] = {name: c[name] or None for name in ("start_line", "end_line", "url")}
-            edition = self.pages[c["path"]].edition._asdict()
-            place = ChunkMetadata(c["path"], **numbers, **unknown_if_empty, **edition)
-            chunks[row] = StoredChunk(row, c["document"], c["ordinal"], c["title"], c["content"], c["start"], place)
-        return chunks
+        return {row: fields.stored(self.pages[fields.path]) for row, fields in self.entities(rows).items()}
 
 
 def _words(fields: Mapping[str, Any]) -> Words:
@@ -420,6 +383,170 @@ def opened(client: Client) -> MilvusReader:
     return MilvusReader(client, generation)
 
 
-def _page_chunk(fields: Mapping[str, Any]) -> PageChunk:
-    content = visible_text.restored(fields["content"], fields["hidden"])
-    return PageChunk(content, *(fields[name] for name in ("heading_path", "heading_level", "char_count", "ordinal")))
+def _page_chunk(fields: ChunkFields) -> PageChunk:
+    content = visible_text.restored(fields.content, fields.hidden)
+    return PageChunk(content, fields.heading_path, fields.heading_level, fields.char_count, fields.ordinal)
+
+
+# --- with the pages that changed since -----------------------------------------------------------------------------
+
+
+class _OverlayReader(Reader):
+    def __init__(self, overlay: Writer, below: MilvusReader) -> None:
+        super().__init__(overlay.connection)
+        self._below = below
+
+    def times(self) -> dict[str, tuple[str, str]]:
+        return {**self._below.times(), **super().times()}
+
+
+class Overlay(Writer):
+    """The pages that changed since the export, at first none. A page has its id of the server; a new page has an unused
+    id."""
+
+    def __init__(self, below: MilvusReader) -> None:
+        super().__init__(connection.open_scratch(":memory:"))
+        self.reader = _OverlayReader(self, below)
+        self._below = below
+        meta = below.meta()
+        connection.lay_out(self.connection, int(meta["embedding_dimensions"]))
+        self.set_meta({key: meta[key] for key in (*SETTINGS, "commit") if key in meta})
+        self.seal()
+
+    def new_id(self, library: str, path: str, besides: Container[int] = ()) -> int:
+        exported = self._below.pages.get(path)
+        return exported.id if exported else super().new_id(library, path, self._below.path_of)
+
+
+class LayeredReader:
+    """An :class:`anvil.index_file.reader.IndexReader` over the export below and the overlay above. ``masked``: ids of
+    the documents below that are not used."""
+
+    def __init__(self, below: MilvusReader, above: Reader, masked: frozenset[int]) -> None:
+        self.below, self.above, self.masked = below, above, masked
+
+    @cached_property
+    def listed(self) -> list[tuple[str, int, int]]:
+        """(path, document id, chunks) of all pages, by path."""
+        rows = [(path, e.id, e.chunks) for path, e in self.below.pages.items() if e.id not in self.masked]
+        sizes = self.above.page_sizes()
+        return sorted(rows + [(d.file_path, d.id, sizes.get(d.id, (0, 0))[0]) for d in self.above.documents()])
+
+    def is_above(self, document: int) -> bool:
+        """Whether a document is in the overlay."""
+        return document in self.masked or document not in self.below.path_of
+
+    def _of_both(self, documents: Iterable[int], shift: int = 0) -> tuple[list[int], list[int]]:
+        """Document ids, or row ids with a document id above ``shift`` bits, as those below and those above."""
+        below: list[int] = []
+        above: list[int] = []
+        for id_ in map(int, documents):
+            (above if self.is_above(id_ >> shift) else below).append(id_)
+        return below, above
+
+    # --- the whole index -------------------------------------------------------------------------------------
+
+    def meta(self) -> dict[str, str]:
+        return self.below.meta()
+
+    def counts(self) -> dict[str, int]:
+        """Documents and chunks of both, the other counts of the export."""
+        chunks = sum(chunks for _, _, chunks in self.listed)
+        return {**self.below.counts(), "documents": len(self.listed), "chunks": chunks}
+
+    def excluded_hashes(self) -> frozenset[str] | None:
+        return self.below.excluded_hashes()
+
+    def average_length(self) -> float:
+        """Mean number of words per chunk, of the export: a few pages do not change it much."""
+        return self.below.average_length()
+
+    def links(self) -> PageLinks:
+        """The links between the pages of both, as if they were in one file."""
+        exported = {page: links for page, links in self.below.links().items() if page.id not in self.masked}
+        new = self.above.addresses()
+        links = {page.id: links for page, links in exported.items()} | links_of(new, self.above.page_texts())
+        return PageLinks(sorted([*exported, *new], key=attrgetter("path")), links)
+
+    # --- documents -------------------------------------------------------------------------------------------
+
+    def blob_ids(self) -> dict[str, str]:
+        blobs = {path: e.blob_id for path, e in self.below.pages.items() if e.blob_id and e.id not in self.masked}
+        return dict(sorted({**blobs, **self.above.blob_ids()}.items()))
+
+    def identities(self) -> dict[str, str]:
+        identities = {path: e.blob_id for path, e in self.below.pages.items() if e.id not in self.masked}
+        return dict(sorted({**identities, **self.above.identities()}.items()))
+
+    def paths(self) -> Iterator[tuple[int, str]]:
+        yield from ((id_, path) for id_, path in self.below.path_of.items() if id_ not in self.masked)
+        yield from self.above.paths()
+
+    def about_deprecation(self) -> Iterator[tuple[int, Any, str, str]]:
+        pages = self.below.pages.values()
+        yield from ((page.id, True, "", "") for page in pages if page.deprecated and page.id not in self.masked)
+        yield from self.above.about_deprecation()
+
+    def documents(self, prefix: str = "") -> Iterator[StoredDocument]:
+        new = list(self.above.documents(prefix))
+        for exported in self.below.documents(prefix):
+            if exported.id not in self.masked:
+                while new and new[0].file_path < exported.file_path:
+                    yield new.pop(0)
+                yield exported
+        yield from new
+
+    def document(self, file_path: str) -> StoredDocument | None:
+        document = self.above.document(file_path)
+        if document is None and (page := self.below.pages.get(file_path)) and page.id not in self.masked:
+            document = self.below.document(file_path)
+        return document
+
+    def _of(self, document: int) -> MilvusReader | Reader:
+        return self.above if self.is_above(document) else self.below
+
+    def page_chunks(self, document_id: int) -> tuple[PageChunk, ...]:
+        return self._of(document_id).page_chunks(document_id)
+
+    def chunks_of_pages(self, documents: Iterable[int]) -> Iterator[tuple[PageChunk, ...]]:
+        remaining = iter(documents)
+        while batch := list(islice(remaining, BATCH_PAGES)):
+            below, above = self._of_both(batch)
+            chunks = dict(zip(below, self.below.chunks_of_pages(below), strict=True))
+            chunks |= zip(above, self.above.chunks_of_pages(above), strict=True)
+            yield from (chunks[id_] for id_ in batch)
+
+    def sections(self, document_id: int) -> tuple[Section, ...]:
+        return self._of(document_id).sections(document_id)
+
+    def sections_in(self, spans: Iterable[tuple[int, int, int]]) -> list[tuple[SectionPlace, ...]]:
+        requested = list(spans)
+        below = [span for span in requested if not self.is_above(span[0])]
+        places = dict(zip(below, self.below.sections_in(below), strict=True))
+        above = [span for span in requested if self.is_above(span[0])]
+        places |= zip(above, self.above.sections_in(above), strict=True)
+        return [places[span] for span in requested]
+
+    def page_sizes(self) -> dict[int, tuple[int, int]]:
+        return {**self.below.page_sizes(), **self.above.page_sizes()}
+
+    def top_headings(self, documents: Iterable[int]) -> dict[int, tuple[str, ...]]:
+        below, above = self._of_both(documents)
+        return {**self.below.top_headings(below), **self.above.top_headings(above)}
+
+    # --- search ----------------------------------------------------------------------------------------------
+
+    def rows_of(self, documents: Iterable[int]) -> list[int]:
+        below, above = self._of_both(documents)
+        return self.below.rows_of(below) + [row for document in above for row in self.above.chunk_rows(document)]
+
+    def searched_text(self, rows: Iterable[int]) -> dict[int, SearchedText]:
+        below, above = self._of_both(rows, table_rows.CHUNK_BITS)
+        return {**self.below.searched_text(below), **self.above.searched_text(above)}
+
+    def windows_of(self, row: int) -> list[tuple[int, int, bytes]]:
+        return self._of(row >> table_rows.CHUNK_BITS).windows_of(row)
+
+    def chunks(self, rows: Iterable[int]) -> dict[int, StoredChunk]:
+        below, above = self._of_both(rows, table_rows.CHUNK_BITS)
+        return {**self.below.chunks(below), **self.above.chunks(above)}

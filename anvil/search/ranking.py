@@ -510,10 +510,12 @@ NO_FACTORS = PageFactors({}, {})
 
 
 def factors(
-    pages: Iterable[tuple[int, str]], meta: Mapping[str, str], deprecated: Collection[int] = frozenset()
+    pages: Iterable[tuple[int, str]], meta: Mapping[str, str], signs: Iterable[tuple[int, Any, str, str]] = ()
 ) -> PageFactors:
     """The factors of ``pages``, each an id and a path. ``meta``: the manifest, with the configured weights, which go
-    before the rule for records and ``deprecated`` pages. These lose nothing where a question is about records."""
+    before the rule for records and deprecated pages; ``signs``: ids, and what :func:`is_deprecated` wants. These lose
+    nothing where a question is about records."""
+    deprecated = {id_ for id_, *signs_of_page in signs if is_deprecated(*signs_of_page)}
     weight_of = weigher(recalled_weights(meta.get("weights")))
     # Both factors of a page are made at once, so that a question costs no look at globs and paths.
     usual: dict[int, float] = {}

@@ -103,28 +103,16 @@ class VectorIndex:
         """The documents (n,) and the mean vector of each, a unit vector or zeros (n, dimensions)."""
         return self._documents, self._centroids
 
-    def middle(self, page_weight: float = PAGE_WEIGHT) -> NDArray[np.float64]:
+    def middle(self) -> NDArray[np.float64]:
         """The vector whose product with a query is the mean of :meth:`similarity_with_page` over all chunks, with the
-        mean of a chunk's windows instead of its best one. With ``page_weight`` 0: the mean of :meth:`similarity`."""
+        mean of a chunk's windows instead of its best one."""
         total = np.zeros(self.rows.shape[1])
-        weights = self._scale / np.repeat(self._lengths(), self._lengths())
+        lengths = np.diff(np.append(self._starts, len(self.rows)))
+        weights = self._scale / np.repeat(lengths, lengths)
         for first in range(0, len(self.rows), BLOCK_ROWS):
             total += weights[first : first + BLOCK_ROWS] @ self.rows[first : first + BLOCK_ROWS].astype(np.float32)
         pages = np.bincount(self._page, minlength=len(self._centroids)) @ self._centroids.astype(np.float64)
-        return np.asarray((total + page_weight * pages) / max(self._chunks, 1))
-
-    @property
-    def holding(self) -> int:
-        """Number of chunks that have rows."""
-        return len(self._owners)
-
-    def several(self) -> NDArray[np.intp]:
-        """The chunks that have more than one row."""
-        return np.asarray(self._owners[self._lengths() > 1])
-
-    def _lengths(self) -> NDArray[np.intp]:
-        """Number of rows of each chunk that has rows."""
-        return np.diff(np.append(self._starts, len(self.rows)))
+        return np.asarray((total + PAGE_WEIGHT * pages) / max(self._chunks, 1))
 
     def page_similarity(self, query: NDArray[np.float32]) -> NDArray[np.float32]:
         """The cosine of the mean vector of each chunk's page (chunks,); 0 for pages without vectors."""
@@ -315,8 +303,7 @@ class FileIndex(KeywordTables):
 
     @cached_property
     def page_factors(self) -> PageFactors:
-        deprecated = [page for page, *signs in self.reader.about_deprecation() if ranking.is_deprecated(*signs)]
-        return factors(self.reader.paths(), self.reader.meta(), frozenset(deprecated))
+        return factors(self.reader.paths(), self.reader.meta(), self.reader.about_deprecation())
 
     def definitions(self, document: int) -> Mapping[str, str]:
         return definitions(self.reader.page_text(document).hidden)

@@ -22,7 +22,7 @@ from anvil.live.memory_copy import ChunkVectors, MemoryCopy
 from anvil.milvus import export as exporting
 from anvil.milvus.milvus_client import Client
 from anvil.milvus.milvus_index import MilvusCollection, MilvusMemoryCopy
-from anvil.milvus.overlay import LayeredReader
+from anvil.milvus.milvus_reader import LayeredReader
 from anvil.project_indexes import IndexLocation
 from anvil.requests import SearchRequest
 from anvil.results import Mode
@@ -85,6 +85,10 @@ def same(copies: tuple[MemoryCopy, MemoryCopy]) -> None:
         assert stands is not None and (stands.title, stands.blob_id) == (document.title, document.blob_id)
         assert there.reader.page_chunks(stands.id) == file.reader.page_chunks(document.id)
         assert there.reader.sections(stands.id) == file.reader.sections(document.id)
+    factors = [
+        {path: each.searcher.index.page_factors.usual.get(id_) for id_, path in each.reader.paths()} for each in copies
+    ]
+    assert factors[0] == factors[1]
     for mode in MODES:
         for query in ("zebra crossing walrus", "certificates expire", "quiet window", "alert"):
             for glob in (None, "guides/*") if query == "alert" else (None,):
@@ -108,6 +112,7 @@ def test_an_edit_an_addition_and_a_deletion_are_answered_from_the_files(
     with (docs / "guides/alerts.md").open("a", encoding="utf-8") as page:
         page.write("\n## Zebra crossing\n\nA walrus is told of each zebra that crosses the harbour at night.\n")
     write(docs, {"quokka.md": "# Quokka\n\nThe quokka smiles at the walrus, and at nobody else.\n"})
+    write(docs, {"emu.md": "# Emu (deprecated)\n\nIt was fast.\n"})
     same(copies)
     assert "each zebra that crosses" in search(copies[1], "zebra crossing").hits[0].content
     assert search(copies[1], "quokka", "keyword").hits[0].metadata.file_path == "quokka.md"

@@ -14,7 +14,7 @@ from anvil.errors import ConfigError
 from anvil.index_file import verify
 from anvil.milvus import export
 from anvil.milvus.milvus_index import MilvusCollection, MilvusIndex
-from anvil.milvus.overlay import LayeredReader, Overlay
+from anvil.milvus.milvus_reader import LayeredReader, Overlay
 from anvil.requests import SearchRequest
 from anvil.results import Mode
 from anvil.search.ranking import MAX_WHOLE
@@ -29,8 +29,10 @@ EXTRA = {
     'it\'s "50%" or document > 0.md': "# Quotes\n\nA page whose name is an expression: wombat_burrow.\n",
     "a\\b.md": "# Backslash\n\nAnother page, of numbats and the wombat.\n",
     "中文/文档.md": "# 配置\n\n服务器的配置文件在这里。\n",
+    "guides/old.md": "---\ndeprecated: true\n---\n# Old\n\nHow a wombat_burrow was dug.\n",
+    "guides/older.md": "# Older\n\n> **Deprecated**\n\nHow it was dug before.\n",
 }
-PAGES = pages(76)  # 536 chunks: more than Milvus keeps as a sample (512) and gives at once (500)
+PAGES = pages(76)  # 536 chunks: more than Milvus gives at once (500)
 EXTRA["guides/overview.md"] = "# Overview\n\n" + "\n".join(
     f"- [the {['lighthouse', 'harbour'][number % 2]} of {number}](../{path})"
     for number, path in enumerate(sorted(PAGES))
@@ -79,7 +81,7 @@ def rows(found: RankedHits) -> list[int]:
 
 def same(there: RankedHits, file: RankedHits) -> bool:
     """The same places and texts in the same order. Scores differ by little: the mean nearness of a question to all
-    chunks is that of a sample."""
+    chunks is an estimate."""
     close = all(abs(one.score - other.score) < 0.01 for one, other in zip(there.hits, file.hits, strict=True))
     return (
         close
@@ -99,6 +101,11 @@ def test_the_results_are_those_of_the_file(both: Both, mode: Mode) -> None:
         if not same(there, file):
             other.append(query)
     assert len(other) <= 0.05 * len(QUESTIONS), other
+
+
+def test_pages_that_say_that_they_are_deprecated_lose_as_much_as_in_a_file(both: Both) -> None:
+    assert both.there.index.page_factors == both.file.index.page_factors
+    assert sorted(both.there.index.page_factors.usual.values()) == [0.7, 0.7]
 
 
 @pytest.mark.parametrize(
@@ -130,7 +137,7 @@ def test_budget_threshold_and_number_are_kept(both: Both) -> None:
         assert sum(len(hit.content) for hit in there.hits) <= 1000 + 50 * top_k
     file, there = both.ask(QUESTIONS[9], options=SearchOptions(threshold=0.4))
     assert rows(there) == rows(file) != []
-    file, there = both.ask(QUESTIONS[8], paths=["a\\b.md", *sorted(PAGES)[:3]])
+    file, there = both.ask(QUESTIONS[9], paths=["a\\b.md", *sorted(PAGES)[:3]])
     assert rows(there) == rows(file) != []
 
 
