@@ -134,7 +134,7 @@ def tasks(given: RepositoryOptions, status: str, label: str | None, as_json: boo
 @options.as_json
 @options.question
 def search(given: RepositoryOptions, top_k: int, type_: str | None, as_json: bool, query: str) -> None:
-    """Search the artifacts."""
+    """Search the artifacts; templates only with '--type template'."""
     from anvil.cli.search import MAX_PASSAGE_CHARS
     from anvil.search import excerpts
 

@@ -170,7 +170,8 @@ class Context(AbstractContextManager["Context"]):
         return replace(artifact, content=document.text)
 
     def search(self, query: str, top_k: int = 5, type: str | None = None) -> tuple[Match, ...]:
-        """The chunks that match ``query`` best: by keywords, and by meaning if there are vectors.
+        """The chunks that match ``query`` best: by keywords, and by meaning if there are vectors. ``type``: only those
+        of artifacts of this type; None: of all but templates.
 
         ``top_k`` is clamped to 1..20. Raises :class:`ConfigError` for a blank query or an unknown type.
         """
@@ -185,7 +186,9 @@ class Context(AbstractContextManager["Context"]):
         question = self._live.embed_query(request)  # before the index is taken: others need not wait for the model
         with self._query(request) as (contents, copy):
             artifacts = contents.artifacts
-            paths = None if type is None else [path for path, artifact in artifacts.items() if artifact.type == type]
+            # Templates have the words of each question about specs and plans, and none of the answers.
+            kinds = {*KINDS} - {"template"} if type is None else {type}
+            paths = [path for path, artifact in artifacts.items() if artifact.type in kinds]
             result = copy.searcher.search(replace(request, paths=paths), question)
             keys = copy.reader.chunk_keys(each.row for each in result.ranked)
             matches = tuple(

@@ -121,7 +121,7 @@ class ContextOptions:
     """Characters that neighbouring chunks share; 100 when only the size is set."""
     refresh_interval_seconds: int = 1800
     """Seconds between two ingestions by a server."""
-    max_file_size_bytes: int = 102_400
+    max_file_size_bytes: int = 1_000_000
     """A larger file is skipped, with a warning."""
     index_dir: str = ".context/index"
     """The folder of the context's index, inside the repository."""

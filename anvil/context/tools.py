@@ -59,7 +59,7 @@ TOOLS: tuple[Tool, ...] = (
     Tool(
         "search.query",
         "Search",
-        "Find the passages that answer a question, in all artifacts or those of a type.",
+        "Find the passages that answer a question, in all artifacts but templates, or in those of a type.",
         (
             Parameter("query", "A question or keywords.", required=True),
             Parameter("top_k", f"Results, 1 to {MAX_RESULTS}.", "integer", 5, minimum=1, maximum=MAX_RESULTS),

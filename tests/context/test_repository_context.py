@@ -205,6 +205,14 @@ def test_search_by_words(root: Path) -> None:
             context.search("  ")
 
 
+def test_a_template_is_found_by_a_search_for_templates_only(root: Path) -> None:
+    with opened(root) as context:
+        paths = [found.artifactPath for found in context.search("sample task replaced when used", 20)]
+        assert paths and not any("templates" in path for path in paths)
+        (found,) = context.search("sample task replaced when used", type="template")
+        assert found.artifactPath == ".specify/templates/tasks-template.md"
+
+
 def test_search_by_meaning_where_there_are_vectors(root: Path) -> None:
     with opened(root, embeddings=ContextEmbeddings("local")) as context:
         run = context.ingest()
