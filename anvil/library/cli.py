@@ -66,15 +66,13 @@ def command() -> None:
 )
 @options.as_json
 @click.argument("query")
-def search(
-    given: LibraryFileOptions, library: str | None, top_k: int, conditions: tuple[str, ...], as_json: bool, query: str
-) -> None:
+def search(given: LibraryFileOptions, conditions: tuple[str, ...], as_json: bool, query: str, **options: Any) -> None:
     """Find the passages that answer QUERY."""
     from anvil.cli.search import MAX_PASSAGE_CHARS
     from anvil.search import excerpts
 
     with given.open() as library_file:
-        result = library_file.search(query, top_k, library, filter_of(conditions))
+        result = library_file.search(query, filter=filter_of(conditions), **options)
     if as_json:
         output.print_json(result)
         return

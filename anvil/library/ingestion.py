@@ -25,61 +25,23 @@ from typing import Any
 
 from anvil.build.row_updates import Indexer
 from anvil.embedding.provider import EmbeddingProvider, LocalExecutor
-from anvil.errors import AnvilError, ConfigError, DocumentRejected, DocumentTooLarge
+from anvil.errors import AnvilError, ArtifactError, BuildError, ConfigError, DocumentRejected
 from anvil.formats.characters import plain_name
 from anvil.formats.data_formats import timestamp
 from anvil.index_file import connection as connections
-from anvil.index_file import table_rows
-from anvil.index_file.table_rows import INSERT, chunk_values
-from anvil.index_file.writer import Writer
 from anvil.library.document_chunker import DocumentChunker, DocumentPart, sliced
 from anvil.library.document_formats import title_of, type_of
-from anvil.library.metadata_filter import checked_metadata, library_name, source_name
+from anvil.library.metadata_filter import checked_metadata, different_keys, library_name, source_name
+from anvil.library.stored_documents import LibraryReader, StagedDocument
 from anvil.library.values import DocumentInfo, FileError, Ingested, LibraryDocument, Pruned
 from anvil.settings.schema import ChunkingOptions
-from anvil.values import Chunk, Progress
+from anvil.system import safe_files
+from anvil.values import Progress
 from anvil.wording import counted
 
 logger = logging.getLogger(__name__)
-MAX_PASSAGES = 1 << table_rows.CHUNK_BITS
-"""Passages of one document."""
-
-
-class StagedDocument:
-    """The chunks, windows and vectors of one document. ``info``: with its own title, once that is read. ``head``: text
-    before the first chunk. ``notes``: what failed, or may be wrong."""
-
-    def __init__(self, settings: Mapping[str, str], info: DocumentInfo) -> None:
-        """``settings``: the library's manifest."""
-        self.settings, self.info = settings, info
-        self.head = ""
-        self.notes: tuple[str, ...] = ()
-        self.rows = Writer(connections.open_scratch())
-        """The scratch index."""
-        connections.lay_out(self.rows.connection, int(settings["embedding_dimensions"]))
-        self.rows.set_meta(settings)
-        # a row for the document itself, from which failures take its name
-        sql = "INSERT INTO documents VALUES (0, '', ?, '', '', '', '', x'', 0, '', NULL, NULL, '{}', x'')"
-        self.rows.connection.execute(sql, (info.source,))
-        self._chunk_count = 0
-
-    def add(self, chunks: Iterable[Chunk], page: int) -> None:
-        """Add chunks, numbered in the order of the calls. Raises :class:`DocumentTooLarge`."""
-        chunk_rows = []
-        for chunk in chunks:
-            key = table_rows.chunk_key(self.info.source, chunk.heading_path, self._chunk_count)
-            chunk_rows.append(chunk_values(self._chunk_count, key, 0, self.info.title, chunk, page))
-            self._chunk_count += 1
-            if self._chunk_count > MAX_PASSAGES:
-                raise DocumentTooLarge(
-                    f"It has more than {MAX_PASSAGES:,} passages. Split it, or raise chunking.max_chunk_size."
-                )
-        with self.rows.atomic():
-            self.rows.connection.executemany(INSERT["chunks"], chunk_rows)
-
-    def close(self) -> None:
-        """Drop the scratch index."""
-        self.rows.connection.close()
+FATAL = (ArtifactError, BuildError)
+"""Errors of the library's file or of the disk, such as a full one: the next document would meet them too."""
 
 
 BATCH_WINDOWS = 64
@@ -137,6 +99,39 @@ def described_text(
     """The same of a text. Raises as :func:`described` does."""
     digest = hashlib.sha256(data).hexdigest()
     return described(source, library, metadata, file_type, content_hash=digest, size=len(data))
+
+
+def unchanged(reader: LibraryReader, info: DocumentInfo) -> Ingested | None:
+    """The result for a document that need not be stored: its content is in the library, by the same source, or by
+    another file that still has it and has the same metadata. None for any other."""
+    stored = reader.find(info.source, info.library)
+    if stored is not None:
+        return skipped(stored, info.metadata) if stored.content_hash == info.content_hash else None
+    if os.path.isabs(info.source):
+        for other in reader.with_content(info.content_hash, info.library):
+            adds_nothing = os.path.isabs(other.source) and not different_keys(other.metadata, info.metadata)
+            if adds_nothing and _has_content(other.source, info.content_hash):
+                note = f"It has the same content as {other.source}, which is in the library, and was not added."
+                return replace(skipped(other, {}), source=info.source, notes=(note,))
+    return None
+
+
+def skipped(stored: LibraryDocument, given: Mapping[str, Any]) -> Ingested:
+    """The result for a document that is stored already. Its metadata stays, so a note names the keys that were
+    ``given`` other values."""
+    notes: tuple[str, ...] = ()
+    if keys := different_keys(stored.metadata, given):
+        notes = (
+            f"The metadata {', '.join(keys)} was not stored, because the content is the same. Use update_document.",
+        )
+    return Ingested("skipped", stored.doc_id, stored.source, stored.library, stored.chunk_count, notes)
+
+
+def _has_content(file: str, content_hash: str) -> bool:
+    try:
+        return safe_files.sha256(Path(file)) == content_hash
+    except OSError:  # it is gone, or cannot be read
+        return False
 
 
 @contextmanager
@@ -269,9 +264,11 @@ def _is_inside(path: Path, folder: Path) -> bool:
 
 
 def _outcome(store: Callable[[str], Ingested], file: Path) -> Ingested | FileError:
-    """The result for one file, or why it failed. No error of one file reaches the others."""
+    """The result for one file, or why it failed. No error of one file reaches the others. Raises :data:`FATAL`."""
     try:
         return store(str(file))
+    except FATAL:
+        raise
     except AnvilError as error:
         message = str(error)
     except Exception as error:

@@ -50,7 +50,7 @@ from anvil.settings.configuration import configured, load_config
 from anvil.settings.schema import Config
 from anvil.system import safe_files
 from anvil.values import Progress, silent
-from anvil.wording import counted, first_of
+from anvil.wording import counted
 
 if TYPE_CHECKING:
     from anvil.library.converter import Converter
@@ -61,8 +61,6 @@ DEFAULT_CONCURRENCY = 4
 MAX_CONVERTER_PROCESSES = 8
 MIN_CONVERTER_PROCESSES = 2
 """Two, so that a bad file does not hold up the next one."""
-MAX_NAMED = 5
-"""Libraries that one sentence names."""
 MAX_LISTED_DOCUMENTS = 1000
 
 
@@ -311,11 +309,15 @@ class Library(contextlib.AbstractContextManager["Library"]):
             report("importing", done, len(rows))
             try:
                 data, info, notes = lancedb_import.text_and_info(row, library)
-                if (stored := self._stored(info)) is not None:
-                    results.append(_skipped(stored, {}))
+                with self._read() as reader:
+                    stored = reader.find(info.source, info.library)
+                if stored is not None:
+                    results.append(ingestion.skipped(stored, {}))
                     continue
                 result = self._ingest(ingestion.text_parts(data), info)
                 results.append(replace(result, notes=(*result.notes, *notes)))
+            except ingestion.FATAL:
+                raise
             except AnvilError as error:
                 errors.append(FileError(row["source"], str(error)))
         report("importing", len(rows), len(rows))
@@ -326,15 +328,10 @@ class Library(contextlib.AbstractContextManager["Library"]):
         if size > limit:
             raise DocumentTooLarge(f"{what} {size:,} bytes; the limit is {limit:,} (library.max_file_bytes).")
 
-    def _stored(self, info: DocumentInfo) -> LibraryDocument | None:
-        """The document of the same source, whatever its text is; None if the library has none."""
-        with self._read() as reader:
-            return reader.find(info.source, info.library)
-
     def _ingest(self, parts: Iterable[DocumentPart], info: DocumentInfo) -> Ingested:
-        stored = self._stored(info)
-        if stored is not None and stored.content_hash == info.content_hash:
-            return _skipped(stored, info.metadata)
+        with self._read() as reader:
+            if (unchanged := ingestion.unchanged(reader, info)) is not None:
+                return unchanged
         ready = ingestion.prepared(
             parts,
             info,
@@ -344,13 +341,9 @@ class Library(contextlib.AbstractContextManager["Library"]):
             is_halted=self._halted.is_set,
         )
         # Entering ``ready`` converts and embeds. The writer is taken after it, so that others can write meanwhile.
-        with ready as staged, self._write() as writer:
-            result = writer.store(staged)
-        if result is None:  # another process stored the same content
-            if (stored := self._stored(info)) is None:
-                raise DocumentRejected("It was deleted while it was read. Ingest it again.")
-            return _skipped(stored, info.metadata)
-        return result
+        with ready as staged, self._write() as writer, writing(writer.connection):
+            # another process may have stored the same content meanwhile
+            return ingestion.unchanged(writer.reader, staged.info) or writer.store(staged)
 
     def ensure_writable(self) -> dict[str, str]:
         """The manifest for new documents; an empty library is changed to the current model.
@@ -388,39 +381,19 @@ class Library(contextlib.AbstractContextManager["Library"]):
 
     # --- queries -----------------------------------------------------------------------------------------
 
-    def search(
-        self, query: str, top_k: int = 5, library: str | None = None, filter: Mapping[str, Any] | None = None
-    ) -> Passages:
-        """The passages that answer ``query`` best, of one library or all (None), in descending relevance.
+    def search(self, query: str, top_k: int = 5, **options: Any) -> Passages:
+        """The passages that answer ``query`` best, in descending relevance; ``options``: the other fields of
+        :class:`anvil.library.library_search.LibrarySearch`, by name. Raises :class:`ConfigError` as that does."""
+        from anvil.library.library_search import LibrarySearch, LibrarySearcher
 
-        ``top_k`` is clamped to 1..100. ``filter``: field = value, all of which must hold; it applies before the
-        ranking. Raises :class:`ConfigError` for a blank query or an unknown field.
-        """
-        conditions = metadata_filter.document_filter(filter, library)
-        if not query.strip():
-            raise ConfigError("query parameter is required")
+        search = checked(LibrarySearch)(query, top_k, **options)
         # Embedded before the connection is taken: other queries need not wait for the model or a service.
         question = searcher.embed_query(query, self.provider) if self.provider.dimensions else None
         with self._read() as reader:
             if self._searcher is None:
-                from anvil.library.library_search import LibrarySearcher
-
                 self._searcher = LibrarySearcher(reader, self.provider)
             self._searcher.refresh()
-            passages = self._searcher.find(query, top_k, conditions, question)
-            if passages.results:
-                return passages
-            return replace(passages, notes=(*passages.notes, *self._why_none(reader, library, bool(filter))))
-
-    def _why_none(self, reader: LibraryReader, library: str | None, is_filtered: bool) -> Iterator[str]:
-        """A sentence on a search that has no passage to search in."""
-        names = [each.library for each in reader.libraries()]
-        if not names:
-            yield "There is no document yet. Add some, as with 'anvil ingest FOLDER' or ingest_file."
-        elif library is not None and library not in names:
-            yield f"There is no library {library!r}. There are: {first_of(names, MAX_NAMED)}."
-        elif is_filtered:
-            yield "No passage fits the question and the filter. Search without the filter, or see list_documents."
+            return self._searcher.find(search, question)
 
     def list_documents(self, library: str | None = None, limit: int = 20, offset: int = 0) -> LibraryDocumentList:
         """Documents by library and source; ``limit`` is clamped to 1..1000."""
@@ -537,14 +510,3 @@ class Library(contextlib.AbstractContextManager["Library"]):
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _skipped(stored: LibraryDocument, given: Mapping[str, Any]) -> Ingested:
-    """The result for a document that is stored already. Its metadata stays, so a note names the keys that were
-    ``given`` other values."""
-    notes: tuple[str, ...] = ()
-    if keys := metadata_filter.different_keys(stored.metadata, given):
-        notes = (
-            f"The metadata {', '.join(keys)} was not stored, because the content is the same. Use update_document.",
-        )
-    return Ingested("skipped", stored.doc_id, stored.source, stored.library, stored.chunk_count, notes)

@@ -194,21 +194,31 @@ def metadata(text: str, source: str) -> dict[str, Any]:
     return values
 
 
+_OF_ODD_VALUES = (ValueError, TypeError, LookupError, ArithmeticError, apsw.Error)
+"""What Python, numpy and SQLite raise for values that Anvil never writes."""
+
+
 @contextlib.contextmanager
 def guarded(path: Path) -> Iterator[None]:
     """Raise :class:`ArtifactRejected` for errors that damaged rows cause. Other errors pass."""
     try:
+        with _rejected(path, Damage, UnicodeDecodeError):
+            yield
+    except _OF_ODD_VALUES:
+        examine(path)  # raises if the file is damaged; else it is a mistake of Anvil's
+        raise
+
+
+@contextlib.contextmanager
+def _rejected(path: Path, *errors: type[Exception]) -> Iterator[None]:
+    """Raise :class:`ArtifactRejected` for these errors, and those of a damaged file."""
+    try:
         with connections.translated(path, LIBRARY):
             yield
-    except (Damage, UnicodeDecodeError) as error:
-        damage = "it has text that is not UTF-8" if isinstance(error, UnicodeError) else str(error)
-        raise ArtifactRejected(f"{path} is damaged: {damage}. {LIBRARY.restore}") from error
-    except (ValueError, TypeError, LookupError, ArithmeticError, apsw.Error) as error:
-        # what SQLite, json and numpy raise for values that Anvil never writes; or a mistake of Anvil's
+    except errors as error:
         reason = str(error) or type(error).__name__
-        raise ArtifactRejected(
-            f"{path} seems to be damaged ({reason}). 'anvil doctor' checks it. {LIBRARY.restore}"
-        ) from error
+        damage = "it has text that is not UTF-8" if isinstance(error, UnicodeError) else reason
+        raise ArtifactRejected(f"{path} is damaged: {damage}. {LIBRARY.restore}") from error
 
 
 def examine(path: Path) -> tuple[dict[str, str], int]:
@@ -222,7 +232,10 @@ def examine(path: Path) -> tuple[dict[str, str], int]:
     unused = not log.exists() or not log.stat().st_size
     address = f"{connections.uri(path.resolve()).partition('?')[0]}?{'immutable=1' if unused else 'mode=ro'}"
     flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
-    with guarded(path), contextlib.closing(connections.prepared(apsw.Connection(address, flags=flags))) as handle:
+    with (
+        _rejected(path, Damage, *_OF_ODD_VALUES),
+        contextlib.closing(connections.prepared(apsw.Connection(address, flags=flags))) as handle,
+    ):
         check_open(handle, path)
         verdict = str(handle.execute("PRAGMA quick_check(1)").get)
         if verdict != "ok":

@@ -6,33 +6,56 @@ the library's version changed, the parts of the changed documents are exchanged 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from anvil.embedding.provider import EmbeddingProvider
+from anvil.errors import ConfigError
 from anvil.index_file import table_rows
 from anvil.index_file.fts_table import tokenizer
 from anvil.index_file.table_rows import VectorRows, vector_rows
 from anvil.library.library_file import Damage
-from anvil.library.metadata_filter import Filter
+from anvil.library.metadata_filter import Filter, document_filter
 from anvil.library.stored_documents import LibraryReader
 from anvil.library.values import Passages
 from anvil.search import confidence, ranking
-from anvil.search.ranking import CANDIDATES, Nearness
+from anvil.search.ranking import CANDIDATES, Nearness, Ranked
 from anvil.search.searcher import QueryVector, compared, semantic_obstacle
 from anvil.search.vectors_and_keywords import KeywordTables, VectorIndex, nearness
 from anvil.text import query as lexicon
 from anvil.text.query import Stemmer
+from anvil.wording import first_of
 
 MAX_RESULTS = 100
 MAX_CHANGED = 2000
 """If more documents changed than this, everything is read again, because each changed one takes queries of its own."""
 MAX_FILTERS = 16
 """Filters whose selection is kept."""
+MAX_NAMED = 5
+"""Libraries that one sentence names."""
+
+
+@dataclass(frozen=True)
+class LibrarySearch:
+    """A search. ``top_k`` is clamped to 1..100. ``library``: only this one; None: all. ``filter``: field = value, all
+    of which must hold; it applies before the ranking. Raises :class:`ConfigError` for a blank query, and for a library
+    or a filter that is not valid."""
+
+    query: str
+    top_k: int = 5
+    library: str | None = None
+    filter: Mapping[str, Any] | None = None
+    conditions: Filter = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "conditions", document_filter(self.filter, self.library))
+        if not self.query.strip():
+            raise ConfigError("query parameter is required")
+        object.__setattr__(self, "top_k", min(max(self.top_k, 1), MAX_RESULTS))
 
 
 class SelectedPassages(NamedTuple):
@@ -172,29 +195,26 @@ class LibrarySearcher:
         if self.index.refresh():
             self._judge(self.index.reader.meta())
 
-    def find(self, query: str, top_k: int, filter: Filter, question: QueryVector | None) -> Passages:
-        """The best ``top_k`` (clamped to 1..100) passages that the filter lets through, by words and vectors.
-
-        ``question``: the query embedded, where it could be.
-        """
-        top_k = min(max(top_k, 1), MAX_RESULTS)
+    def find(self, search: LibrarySearch, question: QueryVector | None) -> Passages:
+        """The best passages, by words and vectors. ``question``: the query embedded, where it could be."""
         notes = [self._obstacle] if self._obstacle else []
         vector = None
         if not self._obstacle and question is not None:
             vector, note = compared(question, self.provider, "hybrid")
             notes += [note] if note else []
-        selection = self.index.select(filter)
-        if not self.index.count(selection):
-            return Passages((), tuple(notes))
-        if vector is not None and not len(self.index.vectors.rows):  # no passage could be embedded
-            vector = None
-        weights = ranking.weights(self.index, query)
-        results = ranking.rank(self.index, weights, vector, selection, max(top_k, CANDIDATES))[:top_k]
+        selection, results = self.index.select(search.conditions), list[Ranked]()
+        if self.index.count(selection):
+            if vector is not None and not len(self.index.vectors.rows):  # no passage could be embedded
+                vector = None
+            weights, count = ranking.weights(self.index, search.query), max(search.top_k, CANDIDATES)
+            results = ranking.rank(self.index, weights, vector, selection, count)[: search.top_k]
+        if not results:
+            return Passages((), (*notes, *self._why_none(search)))
         confidences = [self._fits.confidence(result.evidence) for result in results]
         passages = self.index.reader.passages([result.row for result in results])
         if len(passages) < len(results):
             raise Damage("a passage belongs to no document")
-        is_named = confidence.has_name(query, (passage.content for passage in passages.values()))
+        is_named = confidence.has_name(search.query, (passage.content for passage in passages.values()))
         if unlikely := confidence.note(confidences, is_named=is_named):
             notes.append(unlikely)
         ranked = zip(results, confidences, strict=True)
@@ -202,6 +222,16 @@ class LibrarySearcher:
             tuple(replace(passages[result.row], score=result.score, confidence=likely) for result, likely in ranked),
             tuple(notes),
         )
+
+    def _why_none(self, search: LibrarySearch) -> Iterator[str]:
+        """A sentence on a search that found nothing."""
+        names = [each.library for each in self.index.reader.libraries()]
+        if not names:
+            yield "There is no document yet. Add some, as with 'anvil ingest FOLDER' or ingest_file."
+        elif search.library is not None and search.library not in names:
+            yield f"There is no library {search.library!r}. There are: {first_of(names, MAX_NAMED)}."
+        elif search.filter:
+            yield "No passage fits the question and the filter. Search without the filter, or see list_documents."
 
 
 def spliced(

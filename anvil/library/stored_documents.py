@@ -9,20 +9,20 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import apsw
 
-from anvil.errors import ConfigError, NotFound
+from anvil.errors import ConfigError, DocumentTooLarge, NotFound
 from anvil.formats.data_formats import canonical, timestamp
+from anvil.index_file import connection as connections
 from anvil.index_file import table_rows
 from anvil.index_file.manifests import SETTINGS
 from anvil.index_file.reader import Reader
-from anvil.index_file.table_rows import SearchedText, VectorRows
+from anvil.index_file.table_rows import INSERT, SearchedText, VectorRows, chunk_values
 from anvil.index_file.writer import Writer, copy_rows
-from anvil.library.ingestion import StagedDocument
 from anvil.library.library_file import Damage, metadata, typed, writing
 from anvil.library.metadata_filter import Filter, all_of, different_keys, labels_of, merged_metadata, valid_unicode
 from anvil.library.values import (
@@ -36,6 +36,7 @@ from anvil.library.values import (
     WholeDocument,
 )
 from anvil.text import visible_text
+from anvil.values import Chunk
 
 if TYPE_CHECKING:
     import numpy as np
@@ -65,6 +66,11 @@ class LibraryReader(Reader):
         """The document of a source in a library; None when there is none."""
         sql = f"{_STORED} WHERE d.library = ? AND d.file_path = ?"
         return next(map(_stored, self.connection.execute(sql, (library, source))), None)
+
+    def with_content(self, content_hash: str, library: str) -> Iterator[LibraryDocument]:
+        """The documents of a library that were made from the same bytes."""
+        sql = f"{_STORED} WHERE h.id IN (SELECT id FROM holdings WHERE content_hash = ?) AND d.library = ?"
+        return map(_stored, self.connection.execute(sql, (content_hash, library)))
 
     def by_id(self, doc_id: str) -> LibraryDocument:
         """The document with a ``doc_id``. Raises :class:`NotFound`."""
@@ -201,6 +207,45 @@ def _passage(row: Sequence[Any]) -> Passage:
 # --- changes --------------------------------------------------------------------------------------------------------
 
 DOC_ID_CHARACTERS = 20
+MAX_PASSAGES = 1 << table_rows.CHUNK_BITS
+"""Passages of one document."""
+
+
+class StagedDocument:
+    """The chunks, windows and vectors of one document. ``info``: with its own title, once that is read. ``head``: text
+    before the first chunk. ``notes``: what failed, or may be wrong."""
+
+    def __init__(self, settings: Mapping[str, str], info: DocumentInfo) -> None:
+        """``settings``: the library's manifest."""
+        self.settings, self.info = settings, info
+        self.head = ""
+        self.notes: tuple[str, ...] = ()
+        self.rows = Writer(connections.open_scratch())
+        """The scratch index."""
+        connections.lay_out(self.rows.connection, int(settings["embedding_dimensions"]))
+        self.rows.set_meta(settings)
+        # a row for the document itself, from which failures take its name
+        sql = "INSERT INTO documents VALUES (0, '', ?, '', '', '', '', x'', 0, '', NULL, NULL, '{}', x'')"
+        self.rows.connection.execute(sql, (info.source,))
+        self._chunk_count = 0
+
+    def add(self, chunks: Iterable[Chunk], page: int) -> None:
+        """Add chunks, numbered in the order of the calls. Raises :class:`DocumentTooLarge`."""
+        chunk_rows = []
+        for chunk in chunks:
+            key = table_rows.chunk_key(self.info.source, chunk.heading_path, self._chunk_count)
+            chunk_rows.append(chunk_values(self._chunk_count, key, 0, self.info.title, chunk, page))
+            self._chunk_count += 1
+            if self._chunk_count > MAX_PASSAGES:
+                raise DocumentTooLarge(
+                    f"It has more than {MAX_PASSAGES:,} passages. Split it, or raise chunking.max_chunk_size."
+                )
+        with self.rows.atomic():
+            self.rows.connection.executemany(INSERT["chunks"], chunk_rows)
+
+    def close(self) -> None:
+        """Drop the scratch index."""
+        self.rows.connection.close()
 
 
 class LibraryWriter:
@@ -215,11 +260,10 @@ class LibraryWriter:
     def close(self) -> None:
         self.connection.close()
 
-    def store(self, staged: StagedDocument) -> Ingested | None:
+    def store(self, staged: StagedDocument) -> Ingested:
         """Add a document, or replace the one with its source and library, which keeps its metadata: new keys are
         added to it.
 
-        None, and nothing is written, when another process stored the same content first.
         Raises :class:`ConfigError` when the library's embedding model was changed meanwhile.
         """
         info = staged.info
@@ -228,8 +272,6 @@ class LibraryWriter:
             if any(meta[key] != staged.settings[key] for key in SETTINGS if key.startswith("embedding_")):
                 raise ConfigError("The library's embedding model was changed by another process. Ingest it again.")
             stored = self.reader.find(info.source, info.library)
-            if stored is not None and stored.content_hash == info.content_hash:
-                return None
             created_at, changed = info.created_at or timestamp(time.time()), []
             if stored is not None:
                 changed = [key for key in different_keys(stored.metadata, info.metadata) if key in stored.metadata]

@@ -35,12 +35,12 @@ from anvil.errors import (
 from anvil.formats.data_formats import timestamp
 from anvil.index_file.manifests import settings
 from anvil.library.document_chunker import DocumentPart
-from anvil.library.ingestion import StagedDocument, prepared
+from anvil.library.ingestion import prepared
 from anvil.library.library import Library
 from anvil.library.library_file import open_library as open_file
 from anvil.library.library_file import writing
 from anvil.library.settings import LibraryOptions
-from anvil.library.stored_documents import LibraryWriter
+from anvil.library.stored_documents import LibraryWriter, StagedDocument
 from anvil.library.values import DocumentInfo
 from anvil.settings.schema import Config, EmbeddingSettings
 from tests.support import documents

@@ -18,6 +18,7 @@ from anvil.errors import AnvilError, ArtifactError, ArtifactRejected, ConfigErro
 from anvil.formats.data_formats import plain
 from anvil.library import library_file
 from anvil.library.library import Library
+from anvil.library.stored_documents import LibraryReader
 from anvil.settings.schema import Config
 
 DEEP = json.dumps({"a": 1})[:-1] + ', "b": ' + "[" * 50_000 + "]" * 50_000 + "}"
@@ -190,6 +191,18 @@ def test_the_doctor_finds_the_damage_for_which_a_search_fails_or_finds_less(
         connection.commit()
     with pytest.raises(ArtifactRejected, match=r"is damaged: .* Put a copy back"):
         library_file.examine(path)
+
+
+def test_a_mistake_of_anvils_is_not_told_as_damage(
+    sound: Path, tmp_path: Path, local: EmbeddingProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def mistaken(_: LibraryReader) -> None:
+        raise ValueError("a mistake")
+
+    monkeypatch.setattr(LibraryReader, "libraries", mistaken)
+    path = Path(shutil.copyfile(sound, tmp_path / "library.db"))
+    with Library(path, Config(), _Kept(local)) as library, pytest.raises(ValueError, match="a mistake"):
+        library.list_libraries()
 
 
 def fits(found: Any) -> None:
