@@ -17,7 +17,7 @@ import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -183,25 +183,24 @@ MAX_CONCURRENCY = 32
 PROGRESS_INTERVAL_S = 0.5
 
 
-def ingest_files(
-    files: Sequence[Path],
+def ingest_all(
+    actions: Sequence[tuple[str, Callable[[], Ingested]]],
+    stage: str,
     *,
-    store: Callable[[str], Ingested],
     halt: Callable[[], None],
     max_concurrency: int,
     progress: Progress,
 ) -> tuple[list[Ingested], list[FileError]]:
-    """Store the files of a folder, with ``store``; the results, and why the others failed. ``halt`` cancels those that
-    are being read: an interrupt keeps every document that is finished, and nothing of the others."""
-    outcomes: dict[Path, Ingested | FileError] = {}
+    """Store documents, each with its action, by name; the results, and why the others failed. ``halt`` cancels those
+    that are being read: an interrupt keeps every document that is finished, and nothing of the others. Raises
+    :data:`FATAL`."""
+    outcomes: dict[int, Ingested | FileError] = {}
     threads_count = min(max_concurrency, MAX_CONCURRENCY)
     with ThreadPoolExecutor(threads_count, thread_name_prefix="anvil-ingest") as threads:
-        running: dict[Future[Ingested | FileError], Path] = {
-            threads.submit(_outcome, store, file): file for file in files
-        }
+        running = {threads.submit(_outcome, *action): number for number, action in enumerate(actions)}
         try:
             while running:  # with a timeout, so that progress is reported also while one large file is read
-                progress("ingesting", len(outcomes), len(files))
+                progress(stage, len(outcomes), len(actions))
                 finished, _ = wait(running, timeout=PROGRESS_INTERVAL_S, return_when=FIRST_COMPLETED)
                 outcomes |= {running.pop(future): future.result() for future in finished}
         except BaseException as error:
@@ -209,8 +208,8 @@ def ingest_files(
             if not isinstance(error, Exception):  # an interrupt; a halted library takes nothing more, a server goes on
                 halt()
             raise
-    progress("ingesting", len(files), len(files))
-    ordered = [outcomes[file] for file in files]
+    progress(stage, len(actions), len(actions))
+    ordered = [outcomes[number] for number in range(len(actions))]
     return [each for each in ordered if isinstance(each, Ingested)], [
         each for each in ordered if isinstance(each, FileError)
     ]
@@ -263,19 +262,19 @@ def _is_inside(path: Path, folder: Path) -> bool:
         return True
 
 
-def _outcome(store: Callable[[str], Ingested], file: Path) -> Ingested | FileError:
-    """The result for one file, or why it failed. No error of one file reaches the others. Raises :data:`FATAL`."""
+def _outcome(name: str, store: Callable[[], Ingested]) -> Ingested | FileError:
+    """The result for one document, or why it failed. Only errors of :data:`FATAL` reach the others."""
     try:
-        return store(str(file))
+        return store()
     except FATAL:
         raise
     except AnvilError as error:
         message = str(error)
     except Exception as error:
-        logger.debug("%s could not be taken in", file, exc_info=True)
+        logger.debug("%s could not be taken in", name, exc_info=True)
         reason = ": ".join([type(error).__name__, *str(error).strip().splitlines()[:1]])
         message = f"Anvil failed at it ({reason[:200]}). Please report it; ingest_file tries it alone."
-    return FileError(plain_name(str(file)), message)
+    return FileError(plain_name(name), message)
 
 
 def without_file(documents: Iterable[LibraryDocument]) -> Pruned:

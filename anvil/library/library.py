@@ -12,12 +12,13 @@ import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anvil.build.row_updates import Indexer
 from anvil.embedding.provider import EmbeddingProvider
-from anvil.errors import AnvilError, ConfigError, DocumentRejected, DocumentTooLarge, NotFound, ProviderError
+from anvil.errors import ConfigError, DocumentRejected, DocumentTooLarge, NotFound, ProviderError
 from anvil.formats.data_formats import timestamp
 from anvil.index_file.manifests import settings
 from anvil.index_file.writer import DEFAULT_LIBRARY
@@ -31,7 +32,6 @@ from anvil.library.stored_documents import LibraryReader, LibraryWriter, not_fou
 from anvil.library.values import (
     Deleted,
     DocumentInfo,
-    FileError,
     FolderReport,
     Ingested,
     Libraries,
@@ -275,9 +275,9 @@ class Library(contextlib.AbstractContextManager["Library"]):
         files, left_out, unread = ingestion.files_in(root, recursive, looked_for(self._options))
         if files:
             self.ensure_writable()  # one error for the library, and not one for each file
-        results, errors = ingestion.ingest_files(
-            files,
-            store=lambda path: self.ingest_file(path, library, metadata),
+        results, errors = ingestion.ingest_all(
+            [(str(file), partial(self.ingest_file, str(file), library, metadata)) for file in files],
+            "ingesting",
             halt=self.halt,
             max_concurrency=max_concurrency,
             progress=progress or self.progress,
@@ -300,27 +300,23 @@ class Library(contextlib.AbstractContextManager["Library"]):
         if library is not None:
             metadata_filter.library_name(library)
         metadata_filter.source_name(path, "path")
-        rows, report = lancedb_import.read_documents(path, table), progress or self.progress
+        rows = lancedb_import.read_documents(path, table)
         if rows:
             self.ensure_writable()  # one error for the library, and not one for each document
-        results: list[Ingested] = []
-        errors: list[FileError] = []
-        for done, row in enumerate(rows):
-            report("importing", done, len(rows))
-            try:
-                data, info, notes = lancedb_import.text_and_info(row, library)
-                with self._read() as reader:
-                    stored = reader.find(info.source, info.library)
-                if stored is not None:
-                    results.append(ingestion.skipped(stored, {}))
-                    continue
-                result = self._ingest(ingestion.text_parts(data), info)
-                results.append(replace(result, notes=(*result.notes, *notes)))
-            except ingestion.FATAL:
-                raise
-            except AnvilError as error:
-                errors.append(FileError(row["source"], str(error)))
-        report("importing", len(rows), len(rows))
+
+        def store(row: Mapping[str, str]) -> Ingested:
+            data, info, notes = lancedb_import.text_and_info(row, library)
+            with self._read() as reader:
+                stored = reader.find(info.source, info.library)
+            if stored is not None:
+                return ingestion.skipped(stored, {})
+            result = self._ingest(ingestion.text_parts(data), info)
+            return replace(result, notes=(*result.notes, *notes))
+
+        actions = [(row["source"], partial(store, row)) for row in rows]
+        results, errors = ingestion.ingest_all(
+            actions, "importing", halt=self.halt, max_concurrency=1, progress=progress or self.progress
+        )
         return FolderReport.of(path, library or "", results, errors)
 
     def _ensure_size(self, size: int, what: str) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -145,8 +146,6 @@ EXACT_FACTOR = 2
 """Chunks that are compared exactly, for each candidate."""
 MAX_COUNTED_PAGES = 500
 """With more masked pages, word frequencies are those of the export and not of the present text."""
-MAX_CACHED_MEANS = 4096
-"""Pages whose mean vector is cached."""
 
 
 class MilvusIndex:
@@ -166,7 +165,6 @@ class MilvusIndex:
         self._sizes = np.array([size for _, _, size in listed], np.int64)
         self._rank = {int(id_): rank for rank, id_ in enumerate(self._ids)}
         self._frequencies: dict[str, int] = {}
-        self._centroids: dict[int, NDArray[np.float32]] = {}
         self._holders: dict[str, _Holders] = {}
         self._above: tuple[list[int], VectorIndex] | None = None
         self._masked: Counter[str] = Counter()
@@ -316,21 +314,19 @@ class MilvusIndex:
     def with_nearest(
         self, vector: NDArray[np.float32], named: Collection[int], count: int, selection: NDArray[np.bool_] | None
     ) -> Nearness:
-        near = self._exact(vector, {*named, *self._named_near(vector, selection, count)}, pages=True)
-        peak = max(near.values(), default=0.0)
-        if selection is not None:
-            peak = max([peak, *self._exact(vector, self._named_near(vector, None, count), pages=True).values()])
-        rows, about = self.in_order({*named, *_best(near, count)}), self.reader.below.about
+        near = self._cosines(vector, {*named, *self._named_near(vector, selection, count)})
+        everywhere = near if selection is None else self._cosines(vector, self._named_near(vector, None, count))
+        peak = max((cosines.with_page for cosines in (*near.values(), *everywhere.values())), default=0.0)
+        best = _best({row: cosines.with_page for row, cosines in near.items()}, count)
+        rows, about = self.in_order({*named, *best}), self.reader.below.about
         mean = float(np.dot(about.mean, vector)) + about.above  # of all exported chunks
-        similarities = np.array([near[row] for row in rows], np.float64)
-        return Nearness(rows, similarities, self._page_cosines(vector, rows), mean, peak)
+        similarities = np.array([near[row].with_page for row in rows], np.float64)
+        return Nearness(rows, similarities, np.array([near[row].page for row in rows], np.float64), mean, peak)
 
     def nearest(self, vector: NDArray[np.float32], count: int, selection: NDArray[np.bool_] | None) -> list[Near]:
-        cosines = self._exact(vector, self._named_near(vector, selection, count, pages=False), pages=False)
-        best = _best({row: cosine for row, cosine in cosines.items() if cosine > -1}, count)
-        rows = self.in_order(best)
-        pages = self._page_cosines(vector, rows).tolist()
-        return [Near(row, cosines[row], page) for row, page in zip(rows, pages, strict=True)]
+        near = self._cosines(vector, self._named_near(vector, selection, count, pages=False))
+        best = _best({row: cosines.own for row, cosines in near.items() if cosines.own > -1}, count)
+        return [Near(row, near[row].own, near[row].page) for row in self.in_order(best)]
 
     def _named_near(
         self, vector: NDArray[np.float32], selection: NDArray[np.bool_] | None, count: int, pages: bool = True
@@ -348,54 +344,32 @@ class MilvusIndex:
             for row, cosine in windows:
                 cosines[row] = max(cosine, cosines.get(row, -1.0))
         if pages:
-            means = self._means({row >> table_rows.CHUNK_BITS for row in cosines})
+            means = self.reader.below.centroids.get(row >> table_rows.CHUNK_BITS for row in cosines)
             page_cosines = {document: ranking.PAGE_WEIGHT * float(mean @ vector) for document, mean in means.items()}
             cosines = {
                 row: cosine + page_cosines.get(row >> table_rows.CHUNK_BITS, 0.0) for row, cosine in cosines.items()
             }
         over = set(self._over(selection))
         if over:
-            rows, table = self._table_above()
-            values = (table.similarity_with_page if pages else table.similarity)(vector)
-            pairs = zip(rows, values.tolist(), strict=True)
-            cosines |= {row: value for row, value in pairs if row >> table_rows.CHUNK_BITS in over}
+            for row, near in _cosines(*self._table_above(), vector).items():
+                if row >> table_rows.CHUNK_BITS in over:
+                    cosines[row] = near.with_page if pages else near.own
         return set(sorted(cosines, key=lambda row: (-cosines[row], row))[: EXACT_FACTOR * count])
 
-    def _exact(self, vector: NDArray[np.float32], rows: Collection[int], pages: bool) -> dict[int, float]:
-        """Row -> its rounded similarity, equal to that from a table of all vectors."""
+    def _cosines(self, vector: NDArray[np.float32], rows: set[int]) -> dict[int, Cosines]:
+        """Row -> its cosines, equal to those from a table of all vectors."""
         below = sorted(row for row in rows if not self.reader.is_above(row >> table_rows.CHUNK_BITS))
-        similarities: dict[int, float] = {}
+        cosines: dict[int, Cosines] = {}
         if below:
             owners, vectors = self.reader.below.vectors(below)
             documents = np.array(below, np.int64) >> table_rows.CHUNK_BITS
-            means = self._means(set(documents.tolist())) if pages else {}
+            means = self.reader.below.centroids.get(documents)
             table = VectorIndex(vectors, np.searchsorted(below, owners), documents, centroids=means)
-            values = (table.similarity_with_page if pages else table.similarity)(vector)
-            similarities = dict(zip(below, values.astype(np.float64).round(SCORE_DIGITS).tolist(), strict=True))
+            cosines = _cosines(below, table, vector)
         if len(below) < len(rows):
-            above, table = self._table_above()
-            values = (table.similarity_with_page if pages else table.similarity)(vector)
-            rounded = values.astype(np.float64).round(SCORE_DIGITS).tolist()
-            similarities |= {row: value for row, value in zip(above, rounded, strict=True) if row in rows}
-        return similarities
-
-    def _page_cosines(self, vector: NDArray[np.float32], rows: Sequence[int]) -> NDArray[np.float64]:
-        """The cosine of each row's page, by its mean vector, rounded (n,)."""
-        below = {row >> table_rows.CHUNK_BITS for row in rows if not self.reader.is_above(row >> table_rows.CHUNK_BITS)}
-        cosines = {document: float(mean @ vector) for document, mean in self._means(below).items()}
-        if any(row >> table_rows.CHUNK_BITS not in below for row in rows):
-            above, table = self._table_above()
-            pages = table.page_similarity(vector).tolist()
-            cosines |= {row >> table_rows.CHUNK_BITS: page for row, page in zip(above, pages, strict=True)}
-        return np.array(
-            [round(cosines.get(row >> table_rows.CHUNK_BITS, 0.0), SCORE_DIGITS) for row in rows], np.float64
-        )
-
-    def _means(self, documents: set[int]) -> Mapping[int, NDArray[np.float32]]:
-        if len(self._centroids) > MAX_CACHED_MEANS:
-            self._centroids.clear()
-        self._centroids.update(self.reader.below.centroids(documents - self._centroids.keys()))
-        return {document: self._centroids[document] for document in documents if document in self._centroids}
+            above = _cosines(*self._table_above(), vector)
+            cosines |= {row: near for row, near in above.items() if row in rows}
+        return cosines
 
     def _table_above(self) -> tuple[list[int], VectorIndex]:
         """The rows of the overlay, and an index of their vectors."""
@@ -405,6 +379,20 @@ class MilvusIndex:
             documents = np.array(rows, np.int64) >> table_rows.CHUNK_BITS
             self._above = rows, VectorIndex(vectors, np.searchsorted(rows, owners), documents)
         return self._above
+
+
+class Cosines(NamedTuple):
+    """The rounded cosines of a chunk to a question: its own, that of its page, and its own with that of its page."""
+
+    own: float
+    page: float
+    with_page: float
+
+
+def _cosines(rows: Sequence[int], table: VectorIndex, vector: NDArray[np.float32]) -> dict[int, Cosines]:
+    columns = table.similarity(vector), table.page_similarity(vector), table.similarity_with_page(vector)
+    rounded = [column.astype(np.float64).round(SCORE_DIGITS).tolist() for column in columns]
+    return {row: Cosines(*values) for row, *values in zip(rows, *rounded, strict=True)}
 
 
 class _Holders:

@@ -9,11 +9,11 @@ pages are in a small index in memory.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from itertools import islice
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from anvil.errors import ArtifactMissing, ArtifactRejected, FormatTooNew
 from anvil.index_file import connection, table_rows
@@ -37,7 +37,7 @@ BATCH_ROWS = 500
 """Rows of one request."""
 BATCH_PAGES = 100
 """Pages whose chunks are read together."""
-MAX_CACHED_CHUNKS = 2048
+MAX_CACHED_ROWS = 2048
 """Entries of each cache."""
 _WORDS = ["words", "length"]
 
@@ -50,6 +50,27 @@ class Words(NamedTuple):
     length: int
 
 
+class RowCache(Generic[T]):
+    """Values by id, which are read when they are asked for first. It is emptied when it is full."""
+
+    def __init__(self, read: Callable[[list[int]], Mapping[int, T]]) -> None:
+        self._read = read
+        self._values: dict[int, T] = {}
+
+    def get(self, ids: Iterable[int]) -> dict[int, T]:
+        """Id -> value; missing ones are left out."""
+        id_list = list(dict.fromkeys(map(int, ids)))
+        values = {id_: self._values[id_] for id_ in id_list if id_ in self._values}
+        new = self._read([id_ for id_ in id_list if id_ not in values])
+        self.add(new)
+        return {**values, **new}
+
+    def add(self, new: Mapping[int, T]) -> None:
+        if len(self._values) + len(new) > MAX_CACHED_ROWS:
+            self._values.clear()
+        self._values.update(islice(new.items(), MAX_CACHED_ROWS))
+
+
 class MilvusReader:
     """Queries against one generation. Those that a file has, too, are described in
     :class:`anvil.index_file.reader.Reader`."""
@@ -58,10 +79,11 @@ class MilvusReader:
         """Raises :class:`ArtifactRejected` or :class:`FormatTooNew`."""
         self.client, self.generation = client, generation
         self.about = self._about()
-        self._chunks: dict[int, ChunkFields] = {}
-        self._words: dict[int, Words] = {}
-        self._frequencies: dict[int, dict[str, int]] = {}
-        self._sections: dict[int, list[SectionPlace]] = {}
+        self._chunks, self._words = RowCache(self._read_chunks), RowCache(self._read_words)
+        self._frequencies: RowCache[dict[str, int]] = RowCache(partial(self._values, milvus_collections.WORDS))
+        self._sections = RowCache(self._read_sections)
+        self.centroids = RowCache(self._read_centroids)
+        """Document id -> mean vector; documents without one are left out."""
 
     def close(self) -> None:
         """Does nothing. The owner of the client closes it."""
@@ -99,10 +121,13 @@ class MilvusReader:
             begun[number][piece] = rest[milvus_collections.part(kind, number, piece)]["text"]
         return {number: "".join(texts) for number, texts in begun.items()}
 
+    def _values(self, kind: int, numbers: Iterable[int]) -> dict[int, Any]:
+        return {number: json.loads(text) for number, text in self._texts(kind, numbers).items()}
+
     def _about(self) -> About:
         shown = self.client.shown
         try:
-            about = json.loads(self._texts(milvus_collections.ABOUT, [0])[0])
+            about = self._values(milvus_collections.ABOUT, [0])[0]
             if about["layout"] > milvus_collections.LAYOUT:
                 raise FormatTooNew(
                     f"{shown} was exported by a newer Anvil (layout {about['layout']}). Upgrade with "
@@ -142,7 +167,7 @@ class MilvusReader:
     @cached_property
     def pages(self) -> Mapping[str, PageEntry]:
         """Path -> page, by path."""
-        rows = json.loads(self._texts(milvus_collections.CATALOGUE, [0])[0])
+        rows = self._values(milvus_collections.CATALOGUE, [0])[0]
         return {entry.path: entry for entry in (PageEntry(*row) for row in rows)}
 
     @cached_property
@@ -177,7 +202,7 @@ class MilvusReader:
         return {path: (entry.blob_id, entry.last_modified) for path, entry in self.pages.items()}
 
     def _records(self, documents: Iterable[int]) -> dict[int, dict[str, Any]]:
-        return {id_: json.loads(text) for id_, text in self._texts(milvus_collections.PAGE, documents).items()}
+        return self._values(milvus_collections.PAGE, documents)
 
     def documents(self, prefix: str = "") -> Iterator[StoredDocument]:
         folder = f"{prefix}/"
@@ -203,22 +228,21 @@ class MilvusReader:
                 yield tuple(_page_chunk(chunks[row]) for row in rows_by_page[id_])
 
     def sections(self, document_id: int) -> tuple[Section, ...]:
-        return tuple(
-            Section(*row) for row in json.loads(self._texts(milvus_collections.SECTIONS, [document_id])[document_id])
-        )
+        return self._sections.get([document_id])[document_id]
+
+    def _read_sections(self, documents: list[int]) -> dict[int, tuple[Section, ...]]:
+        values = self._values(milvus_collections.SECTIONS, documents)
+        return {id_: tuple(Section(*row) for row in rows) for id_, rows in values.items()}
 
     def sections_in(self, spans: Iterable[tuple[int, int, int]]) -> list[tuple[SectionPlace, ...]]:
         span_list = list(spans)
-        documents = {document for document, _, _ in span_list}
-        if len(self._sections) + len(documents) > BATCH_ROWS:
-            self._sections.clear()
-        for id_, text in self._texts(milvus_collections.SECTIONS, documents - self._sections.keys()).items():
-            sections = (Section(*row) for row in json.loads(text))
-            self._sections[id_] = [
-                SectionPlace(*(getattr(section, name) for name in SectionPlace._fields)) for section in sections
-            ]
+        sections = self._sections.get(document for document, _, _ in span_list)
         return [
-            tuple(s for s in self._sections[document] if s.start < end and s.end > start)
+            tuple(
+                SectionPlace(*(getattr(section, name) for name in SectionPlace._fields))
+                for section in sections[document]
+                if section.start < end and section.end > start
+            )
             for document, start, end in span_list
         ]
 
@@ -244,12 +268,8 @@ class MilvusReader:
     def frequencies(self, tokens: Iterable[str]) -> dict[str, int]:
         """Token -> number of chunks with it."""
         buckets = {token: milvus_collections.bucket(token, self.about.buckets) for token in tokens}
-        if len(self._frequencies) > MAX_CACHED_CHUNKS:
-            self._frequencies.clear()
-        unknown = set(buckets.values()) - self._frequencies.keys()
-        for number, text in self._texts(milvus_collections.WORDS, unknown).items():
-            self._frequencies[number] = json.loads(text)
-        return {token: self._frequencies.get(number, {}).get(token, 0) for token, number in buckets.items()}
+        frequencies = self._frequencies.get(buckets.values())
+        return {token: frequencies.get(number, {}).get(token, 0) for token, number in buckets.items()}
 
     def matching(self, tokens: Iterable[str], limit: int, within: str) -> list[int]:
         """Rows of the best chunks for some tokens, by Milvus' BM25."""
@@ -263,7 +283,7 @@ class MilvusReader:
             output_fields=_WORDS,
             search_params={"metric_type": "BM25"},
         )[0]
-        _add_to_cache(self._words, {int(hit["id"]): _words(hit["entity"]) for hit in hits})
+        self._words.add({int(hit["id"]): _words(hit["entity"]) for hit in hits})
         return [int(hit["id"]) for hit in hits]
 
     def nearest(self, vector: NDArray[np.float32], limit: int, within: str) -> list[tuple[int, float]]:
@@ -307,8 +327,7 @@ class MilvusReader:
             for number, vector in enumerate(vectors)
         ]
 
-    def centroids(self, documents: Iterable[int]) -> dict[int, NDArray[np.float32]]:
-        """Document id -> mean vector; documents without one are left out."""
+    def _read_centroids(self, documents: list[int]) -> dict[int, NDArray[np.float32]]:
         import numpy as np
 
         page_rows = self._rows("pages", documents, ["vector"])
@@ -316,28 +335,25 @@ class MilvusReader:
 
     def entities(self, rows: Iterable[int]) -> dict[int, ChunkFields]:
         """Row id -> fields of the chunk, with its texts."""
-        row_list = list(map(int, rows))
-        fields_of = {row: self._chunks[row] for row in row_list if row in self._chunks}
+        return self._chunks.get(rows)
+
+    def _read_chunks(self, rows: list[int]) -> dict[int, ChunkFields]:
         names = ChunkFields._fields
-        asked = self._rows("chunks", (row for row in row_list if row not in fields_of), names)
-        new = {row: ChunkFields(*(fields[name] for name in names)) for row, fields in asked.items()}
-        long = [row for row, fields in new.items() if fields.long]
-        for row, text in self._texts(milvus_collections.TEXT, long).items():
-            new[row] = new[row]._replace(**dict(zip(("content", "hidden", "terms"), json.loads(text), strict=True)))
-        _add_to_cache(self._chunks, new)
-        fields_of |= new
-        if len(fields_of) < len(set(row_list)):
+        stored = self._rows("chunks", rows, names)
+        if len(stored) < len(rows):
             raise ArtifactRejected(f"{self.client.shown} has missing rows. Export it again.")
-        return {row: fields_of[row] for row in row_list}
+        chunks = {row: ChunkFields(*(fields[name] for name in names)) for row, fields in stored.items()}
+        long = [row for row, fields in chunks.items() if fields.long]
+        for row, (content, hidden, terms) in self._values(milvus_collections.TEXT, long).items():
+            chunks[row] = chunks[row]._replace(content=content, hidden=hidden, terms=terms)
+        return chunks
 
     def words(self, rows: Iterable[int]) -> dict[int, Words]:
         """Row id -> words; missing rows are left out."""
-        row_list = list(rows)
-        words_of = {row: self._words[row] for row in row_list if row in self._words}
-        missing_rows = self._rows("chunks", (row for row in row_list if row not in words_of), _WORDS)
-        new = {row: _words(fields) for row, fields in missing_rows.items()}
-        _add_to_cache(self._words, new)
-        return {**words_of, **new}
+        return self._words.get(rows)
+
+    def _read_words(self, rows: list[int]) -> dict[int, Words]:
+        return {row: _words(fields) for row, fields in self._rows("chunks", rows, _WORDS).items()}
 
     def searched_text(self, rows: Iterable[int]) -> dict[int, SearchedText]:
         return {
@@ -352,13 +368,6 @@ class MilvusReader:
 def _words(fields: Mapping[str, Any]) -> Words:
     columns = f"{fields['words']} ".split(milvus_collections.COLUMN_SEPARATOR)
     return Words(tuple(f" {column.strip()} " for column in columns), int(fields["length"]))
-
-
-def _add_to_cache(cache: dict[int, T], new: Mapping[int, T]) -> None:
-    """Add entries to a cache, which is emptied first when it is full."""
-    if len(cache) + len(new) > MAX_CACHED_CHUNKS:
-        cache.clear()
-    cache.update(islice(new.items(), MAX_CACHED_CHUNKS))
 
 
 def whole(client: Client, generation: str) -> bool:
