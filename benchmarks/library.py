@@ -41,9 +41,9 @@ from anvil.embedding.provider import create_provider
 from anvil.formats.data_formats import timestamp
 from anvil.index_file.table_rows import quantized
 from anvil.library.converter import Converter
-from anvil.library.ingestion import StagedDocument
 from anvil.library.library import Library
 from anvil.library.settings import LibraryOptions
+from anvil.library.stored_documents import StagedDocument
 from anvil.library.values import DocumentInfo
 from anvil.settings.schema import Config, EmbeddingSettings
 from anvil.values import Chunk, Window

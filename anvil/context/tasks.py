@@ -16,13 +16,13 @@ from anvil.formats.data_formats import json_object, objects
 from anvil.values import Document, Skipped
 
 TASKS_KEY = "anvil.tasks"
-"""The key of the tasks in a document's metadata: for each item of its task lists the line, text, mark and breadcrumb,
+"""The key of the tasks in a document's metadata: for each check box the line, text, mark and breadcrumb,
 the number in an ordered list or None, and the group, as in :class:`anvil.values.Task`."""
 LABELS_KEY = "anvil.labels"
 """That of the labels, assignees and status in its front matter, which are labels of all its tasks."""
 MAX_LABELS = 50
 """Labels of a file that are kept: each of its tasks has them all."""
-METADATA_VERSION = 5
+METADATA_VERSION = 6
 """Raised when the same files give other tasks or metadata. An index of an older version is built again."""
 
 _NUMBERED = re.compile(r"[\s>*+-]*(\d+)[.)]\s+\[")
@@ -69,7 +69,9 @@ class TaskedDocuments(SourceWrapper):
         lines = LINE_END.split(page.text) if page.tasks else []
         boxes = []
         for task in page.tasks:
-            number = _NUMBERED.match(lines[task.line - page.first_line]) if task.mark else None
+            if not task.mark:  # plans have lists of files, which Markdown joins with the steps below them
+                continue
+            number = _NUMBERED.match(lines[task.line - page.first_line])
             boxes.append([task.line, task.text, task.mark, task.heading_path, number and number[1], task.group])
         fields = [page.metadata.get(key) for key in ("status", "assignee", "labels")] if boxes else []
         labels = chain.from_iterable(field if isinstance(field, list) else [field] for field in fields)

@@ -302,7 +302,7 @@ def _open_document(source: OpenFile) -> Iterator[Piece]:
     titles = {"Title", *(name for name, parent in styles.items() if parent == "Title")}
     title = next((each.text for each in _elements(meta, "title")), None)
     slides = list(_elements(root, "page"))
-    for number, part in enumerate(slides or [root], 1):
+    for number, part in enumerate(slides or _elements(root, "body"), 1):  # formats of dates have texts, too
         text = read_fragment("".join(_html(part, titles))).converted.markdown
         yield Piece(_titled(text, title if number == 1 else None), number if slides else 0)
 

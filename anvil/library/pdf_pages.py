@@ -168,6 +168,8 @@ def pdf_title(document: Any, page: Any, file_name: str) -> str:
             gap += text
             if len(gap.strip()) > MAX_GAP_CHARACTERS:
                 break
+        else:  # small capitals begin with a larger letter
+            gap = text if len(text) == 1 and height > largest else ""
     title = " ".join(title.split())
     return title if _is_title(title) and not _NO_TITLE.fullmatch(title) else ""
 

@@ -13,10 +13,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from anvil.errors import DocumentRejected, DocumentTooLarge, FetchError, UnsupportedFormat
+from anvil.errors import BuildError, DocumentRejected, DocumentTooLarge, FetchError, UnsupportedFormat
 from anvil.formats import characters
 from anvil.http.allowed_servers import Allowed, DocumentPolicy, anything, is_public
 from anvil.http.client import HttpClient, Limits, Reply, TimedOut, attachment_name, content_type, http_date
+from anvil.index_file.connection import FREE_TEMPORARY
 from anvil.library.document_formats import BY_CONTENT_TYPE, BY_ENDING, type_of
 from anvil.library.settings import LibraryOptions
 from anvil.settings import index_url
@@ -60,6 +61,9 @@ def downloaded(url: str, options: LibraryOptions, allowed: Allowed | None = None
             ) from None
         except FetchError as error:
             raise DocumentRejected(str(error)) from None
+        except OSError as error:
+            reason = error.strerror or type(error).__name__
+            raise BuildError(f"The download cannot be written ({reason}). {FREE_TEMPORARY}") from None
         yield download
 
 

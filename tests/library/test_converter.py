@@ -42,11 +42,13 @@ def open_document(path: Path, body: str, **more: str) -> Path:
     """A file of LibreOffice. ``body``: what is in ``office:body``."""
     names = {
         "office": "office:1.0",
-        **{name: f"{name}:1.0" for name in ("text", "table", "draw", "style", "meta")},
+        **{name: f"{name}:1.0" for name in ("text", "table", "draw", "style", "meta", "number")},
     }
     spaces = " ".join(f'xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{end}"' for name, end in names.items())
     spaces += ' xmlns:dc="http://purl.org/dc/elements/1.1/" xmlns:xlink="http://www.w3.org/1999/xlink"'
-    content = f"<office:document-content {spaces}><office:body>{body}</office:body></office:document-content>"
+    dates = '<style:style style:name="D"/><number:date-style><number:text>-</number:text></number:date-style>'
+    styles = f"<office:automatic-styles>{dates}</office:automatic-styles>"
+    content = f"<office:document-content {spaces}>{styles}<office:body>{body}</office:body></office:document-content>"
     meta = f"<office:document-meta {spaces}><office:meta>{more.pop('meta', '')}</office:meta></office:document-meta>"
     files = {"content.xml": content, "meta.xml": meta, **more}
     return documents.archive(path, {name: text.encode() for name, text in files.items()})

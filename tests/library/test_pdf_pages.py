@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
+from reportlab.pdfgen.canvas import Canvas
 
 from anvil.library import pdf_pages as pages
 from anvil.library.pdf_pages import pdf_pages
@@ -33,6 +34,23 @@ def converted(path: Path) -> str:
 def test_the_title_of_a_pdf_is_its_heading(tmp_path: Path, title: str, heading: str, wanted: str) -> None:
     path = documents.pdf(tmp_path / "a.pdf", ["High water\nis at noon.", "second page"], title, heading)
     assert converted(path).startswith(wanted)
+
+
+def test_a_title_in_small_capitals_has_its_first_letter(tmp_path: Path) -> None:
+    """Papers of some conferences have one: capitals of two sizes."""
+    path = tmp_path / "a.pdf"
+    canvas = Canvas(str(path), pageCompression=0)
+    text = canvas.beginText(50, 780)
+    for size, letters in ((17, "T"), (14, "IDES "), (17, "O"), (14, "F THE "), (17, "H"), (14, "ARBOUR")):
+        text.setFont("Helvetica", size)
+        text.textOut(letters)
+    text.setFont("Helvetica", 10)
+    text.textLine("")
+    text.textLine("")
+    text.textLines("High water is at noon, and low water\nsix hours later, as the keeper knows.")
+    canvas.drawText(text)
+    canvas.save()
+    assert converted(path).startswith("# TIDES OF THE HARBOUR\n\nHigh water")
 
 
 def test_columns_of_a_pdf_are_read_one_after_the_other_and_tables_row_by_row(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anvil.errors import AnvilError, ConfigError, DocumentRejected, DocumentTooLarge, UnsupportedFormat
+from anvil.errors import AnvilError, BuildError, ConfigError, DocumentRejected, DocumentTooLarge, UnsupportedFormat
 from anvil.http.allowed_servers import Address, anything, is_public
 from anvil.library.settings import LibraryOptions
 from anvil.library.web_download import downloaded
@@ -378,6 +378,16 @@ def test_the_ending_decides_where_the_content_type_is_not_known(
 @pytest.mark.parametrize(("path", "told"), [("flood", "more than 1,000,000"), ("huge", "sends 999,999,999,999")])
 def test_no_more_than_the_limit_is_read(site: str, path: str, told: str) -> None:
     assert told in refused(f"{site}/{path}", DocumentTooLarge, replace(OPTIONS, max_file_bytes=1_000_000))
+
+
+def test_a_disk_that_takes_no_more_is_told(site: str) -> None:
+    resource = pytest.importorskip("resource")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, hard))
+    try:
+        assert "cannot be written (File too large). Free some space" in refused(f"{site}/flood", BuildError)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 def test_a_compressed_answer_is_refused_before_any_of_it_is_unpacked(site: str) -> None:
