@@ -28,6 +28,7 @@ from anvil.bundle.agents_md import BundledProject
 from anvil.errors import BuildError
 from anvil.formats.characters import plain_name
 from anvil.formats.data_formats import canonical
+from anvil.sites import page_addresses
 from anvil.system import safe_files
 from anvil.values import PAGE_ENDING, Progress, silent
 
@@ -135,7 +136,11 @@ def _own(out: Path) -> dict[str, set[str]]:
     try:
         values = json.loads(safe_files.text(path, MAX_MANIFEST_BYTES))
         rows = [(row["path"], row["sha256"]) for row in values["files"]] + list(values.get("before", {}).items())
-        if values["format"] != FORMAT or not all(_is_inside(name) and isinstance(digest, str) for name, digest in rows):
+        if values["format"] != FORMAT or not all(
+            isinstance(name, str) and isinstance(digest, str) for name, digest in rows
+        ):
+            raise ValueError
+        if not all(name.isprintable() and page_addresses.is_file(name) for name, _ in rows):
             raise ValueError
     except (FileNotFoundError, NotADirectoryError):
         return {}
@@ -149,15 +154,6 @@ def _own(out: Path) -> dict[str, set[str]]:
     for name, digest in rows:
         own.setdefault(name, set()).add(digest)
     return own
-
-
-def _is_inside(name: object) -> bool:
-    return (
-        isinstance(name, str)
-        and name.isprintable()
-        and not set("\\:") & set(name)
-        and all(part not in ("", ".", "..") for part in name.split("/"))
-    )
 
 
 def _ensure_plain_folders(out: Path, paths: set[str]) -> None:

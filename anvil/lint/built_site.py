@@ -56,10 +56,6 @@ class BuiltSite:
         self._knows_base = base is not None
         self._has_redirects = has_file("_redirects")  # of the host, which may have any address
 
-    def has(self, page: str) -> bool:
-        """Whether the site has a page of the documentation."""
-        return page in self._sources
-
     def look_up(self, page: str, link: Link) -> Lookup | None:
         """What the site has where it shows a link of a documentation page; None where it does not show the link, and
         for links to other sites. A link that it shows several times is broken if each of them is."""
@@ -93,8 +89,8 @@ class BuiltSite:
         return file is None or f"[{' '.join(plain(label).split())}]" in self._pages[file].text
 
     @cached_property
-    def linked(self) -> frozenset[str]:
-        """The documentation pages to which another page of the site leads, also by its navigation; and redirects."""
+    def unlinked(self) -> frozenset[str]:
+        """The documentation pages to which no other page of the site leads, nor its navigation; no redirects."""
         leading: dict[str, set[str]] = {}
         for file, page in self._pages.items():
             for target in dict.fromkeys(link.target.partition("#")[0] for link in page.links if not link.is_image):
@@ -103,7 +99,7 @@ class BuiltSite:
         return frozenset(
             page
             for page, file in self._sources.items()
-            if leading.get(file, set()) - {file} or self._pages[file].is_redirect
+            if not (leading.get(file, set()) - {file} or self._pages[file].is_redirect)
         )
 
     # --- the HTML of a link ------------------------------------------------------------------------------------------

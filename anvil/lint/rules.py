@@ -352,7 +352,7 @@ def orphan_page(documentation: Documentation) -> Iterator[Issue]:
         if page.metadata.keys() & _REDIRECT_KEYS or str(page.metadata.get("template")).startswith("redirect"):
             continue
         if documentation.built is not None:
-            if documentation.built.has(path) and path not in documentation.built.linked:
+            if path in documentation.built.unlinked:
                 yield Issue(path, 1, "No other page of the site links to this page.", whole=True, seen=True)
             continue
         if path in documentation.incoming or posixpath.join(site.files.docs, path) in included:

@@ -339,10 +339,6 @@ class _Converter:
         self.writer.heading(level, line)
         self.headings.append(Heading(level, anchor, text))
 
-    def _rule(self, node: Element) -> bool:
-        self.writer.end()
-        return False
-
     def _label(self, node: Element) -> bool:
         is_in_set = node.parent is not None and "tabbed-set" in classes(node.parent)
         # tabs of sphinx-design and sphinx-inline-tabs, and of pymdownx in its older form, are labels of radio buttons
@@ -551,10 +547,8 @@ _HANDLERS: dict[str, _Handler] = {
     "a": _Converter._link,
     "blockquote": _Converter._quote,
     "br": _Converter._line_break,
-    "dd": _Converter._block,
     "dl": _Converter._definitions,
     "dt": _Converter._term,
-    "hr": _Converter._rule,
     "img": _Converter._image,
     "input": _Converter._input,
     "label": _Converter._label,

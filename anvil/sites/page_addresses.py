@@ -36,6 +36,11 @@ def is_plain(path: str) -> bool:
     return _OTHER_FOLDER.isdisjoint(path) and ".." not in path.split("/")
 
 
+def is_file(path: str) -> bool:
+    """Whether a path, which somebody else may have written down, is that of a file in a folder."""
+    return is_plain(path) and not {"", "."} & set(path.split("/"))
+
+
 def of_file(path: str) -> str:
     """The address of an HTML file: ``guide/index.html`` -> ``guide/``."""
     folder, _, name = path.rpartition("/")

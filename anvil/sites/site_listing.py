@@ -323,7 +323,7 @@ def read_record(site: Path) -> Record:
         if values["format"] != RECORD_FORMAT:
             return Record()
         files, unfinished = _digests(values["files"]), _digests(values.get("unfinished", {}))
-        return Record(files, unfinished, tuple(path for path in values["linked"] if _is_file(path)))
+        return Record(files, unfinished, tuple(path for path in values["linked"] if page_addresses.is_file(path)))
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return Record()
 
@@ -346,9 +346,4 @@ def _paths(site: Path, *signature: int) -> frozenset[str]:
 def _digests(values: Mapping[str, object]) -> dict[str, str]:
     """Of the files that have a name which Anvil writes: no others are replaced or removed."""
     named = [path for path in values if path.endswith(".md") or path in ("llms.txt", "llms-full.txt")]
-    return {path: str(values[path]) for path in named if _is_file(path)}
-
-
-def _is_file(path: str) -> bool:
-    """Whether a path of a record, which a site may bring, is one of a file in the site."""
-    return page_addresses.is_plain(path) and not {"", "."} & set(path.split("/"))
+    return {path: str(values[path]) for path in named if page_addresses.is_file(path)}
