@@ -64,6 +64,8 @@ _FIRST_HEADING = lazy_pattern(
 )
 """The heading with which a section begins: marked with ``#``, or one line that is underlined."""
 _CLOSING = {"<!--": "-->", "{/*": "*/}"}
+ESCAPE = lazy_pattern(r"\\([!-/:-@\[-`{-~])")
+"""An escape in a target, such as of each underscore that GitBook writes."""
 LINK_LABEL = lazy_pattern(r"\[([^\[\]]*)\]")
 """The label behind a link text: ``[text][label]``. Both match right behind the text's bracket."""
 _MARKS = lazy_pattern(r"[\\`<\[\]{!*_~&]")

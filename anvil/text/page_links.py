@@ -17,7 +17,7 @@ from typing import NamedTuple
 from urllib.parse import unquote
 
 from anvil.formats.patterns import lazy_pattern
-from anvil.text.headings import label
+from anvil.text.headings import ESCAPE, label
 from anvil.values import PAGE_ENDING
 
 MANY_PAGES = 20
@@ -125,7 +125,7 @@ def links_in(path: str, page: PageText) -> tuple[PossibleLink, ...]:
 
 def _keys(folder: str, own: str, target: str) -> tuple[str, ...]:
     """The keys that a link may mean in the page ``own``, which is in ``folder``."""
-    target = unquote(target.split("#")[0].split("?")[0])
+    target = unquote(ESCAPE.sub(r"\1", target).split("#")[0].split("?")[0])
     if not target:
         return ()
     if _ELSEWHERE.match(target):

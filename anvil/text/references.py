@@ -18,7 +18,7 @@ from typing import Literal, NamedTuple
 
 from anvil.formats.characters import LINE_END, line_starts
 from anvil.formats.patterns import lazy_pattern
-from anvil.text.headings import LINK_LABEL, LINK_TARGET, attributes, label, plain
+from anvil.text.headings import ESCAPE, LINK_LABEL, LINK_TARGET, attributes, label, plain
 from anvil.text.visible_text import Span, spans
 
 MAX_TAG_CHARS = 2000
@@ -54,7 +54,6 @@ _BLOCK_ID = lazy_pattern(r"^[ \t]+(?:attrs:[ \t]*\{[^{}\r\n]*?)?\bid:[ \t]*[\"']
 _HASHES = lazy_pattern(r"(?<![^\s])#{1,6}(?=[ \t])")
 _BEFORE_HEADING = lazy_pattern(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*")
 _HTML_HEADING = lazy_pattern(r"<h([1-6])\b[^<>]{0,400}>((?:(?!</?h[1-6]\b)[^\0]){0,600}?)</h\1\s*>", re.I)
-_ESCAPE = lazy_pattern(r"\\([!-/:-@\[-`{-~])")
 _NO_PARAGRAPH = lazy_pattern(r"(?:(?:\r\n|\r(?!\n)|\n)[ \t>]*){2}")
 _COMMENT = lazy_pattern(r"(?:<!--|\{\{?/\*)\s*anvil-lint-([\w-]+)((?:[\s,]+[\w-]+)*)\s*(?:--[^>]*)?(?:-->|\*/\}\}?)")
 
@@ -394,4 +393,4 @@ def _destination(target: str) -> tuple[int, int]:
 
 
 def _unescaped(target: str) -> str:
-    return html.unescape(_ESCAPE.sub(r"\1", target)).strip()
+    return html.unescape(ESCAPE.sub(r"\1", target)).strip()

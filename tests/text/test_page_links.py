@@ -56,6 +56,7 @@ def covered(pages: dict[str, str], path: str, word: str, urls: dict[str, str] | 
         ("a.md", "b.md", "[w][label]\n\n[Label]: b.md"),
         ("a.md", "b.md", "[w]\n\n[w]: <b.md> 'title'"),
         ("a.md", "b.md", "[w][]\n\n[w]: b.md"),
+        ("SUMMARY.md", "notes/whats_new.md", r"* [w](notes/whats\_new.md)"),  # as GitBook writes it
     ],
 )
 def test_a_link_leads_to_a_page(source: str, target: str, link: str) -> None:
