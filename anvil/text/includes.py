@@ -20,7 +20,7 @@ from anvil.formats.patterns import lazy_pattern
 from anvil.text import front_matter
 from anvil.values import PAGE_ENDINGS
 
-VERSION = "3"
+VERSION = "4"
 """Increase it when the same files give other text. Then pages with included files are read again."""
 NOT_FOLLOWED = "+0{}"
 """The fingerprint of a page that may include files, made while ``source.includes`` was off. It differs from any that is
@@ -37,7 +37,7 @@ MAX_INCLUDE_DEPTH = 2
 """An included Markdown file can include others, which include nothing more."""
 MAX_LINE_CHARACTERS = 400
 """Longer lines are not parsed."""
-SNIPPET_FOLDERS = ("snippets", "includes")
+SNIPPET_FOLDERS = ("snippets", "includes", "src")
 """In the documents' folder and in the one above it."""
 MAX_PARENT_FOLDERS = 4
 """Folders above the documentation folder that a path can start from."""
@@ -49,7 +49,7 @@ _MARKS = (b"{*", b"{!", b"8<-", b"<<<", b"readfile", b"literalinclude")
 _HINT = lazy_pattern(r"\{[*!]|8<-|<<<|readfile|literalinclude|```|~~~|:::")
 _FENCE = lazy_pattern(r"[ \t>]*(`{3,}|~{3,}|:{3,})(.*)")
 _VARIANT = lazy_pattern(r"([ \t]*)\{\*\s*(\S+)((?:\s+\w+\[[^\]\n]*\])*)\s*\*\}\s*")
-_BRACED = lazy_pattern(r"([ \t]*)\{!>?\s*([^\s!]+)((?:\s+\[?\w+[:\[][^\]\n]*\])*)\s*!\}\s*")
+_BRACED = lazy_pattern(r"([ \t]*)\{!>?\s*([^\s!\[\]]+)((?:\s*\[\w+:[^\]\n]*\]|\s+\w+\[[^\]\n]*\])*)\s*!\}\s*")
 _SNIPPET = lazy_pattern(r"""([ \t]*)-+8<-+[ \t]+(?:"([^"\n]+)"|'([^'\n]+)')\s*""")
 _BLOCK = lazy_pattern(r"([ \t]*)-+8<-+\s*")
 _VITEPRESS = lazy_pattern(

@@ -54,6 +54,8 @@ def added(text: str, made: includes.Expanded) -> list[str]:
         ('{* ../../src/x.py hl[1:2] title["x"] *}\n', ["```py", "one", "two", "three", "four", "five", "```"]),
         ("```py\n{!../../src/x.py!}\n```\n", ["one", "two", "three", "four", "five"]),
         ("```py\n{!> ../../src/x.py [ln:1-2]!}\n```\n", ["one", "two"]),
+        ("```py\n{!../../src/x.py[ln:2-3]!}\n```\n", ["two", "three"]),
+        ("```py\n{!../../src/x.py ln[1:2] hl[1]!}\n```\n", ["one", "two"]),
         ('```py\n--8<-- "src/x.py"\n```\n', ["one", "two", "three", "four", "five"]),
         ('    ```py\n    --8<-- "src/x.py:2:3"\n    ```\n', ["    two", "    three"]),
         ('--8<-- "src/x.py::1,4:"\n', ["one", "four", "five"]),
@@ -128,7 +130,7 @@ def test_what_front_matter_names_is_not_included(head: str) -> None:
     assert made.text == head + "{!b.md!}\nIncluded.\n" and made.inserted == ((head.count("\n") + 1, 1),)
 
 
-@pytest.mark.parametrize("folder", ["snippets", "includes", "docs__snippets", "docs__includes"])
+@pytest.mark.parametrize("folder", ["snippets", "includes", "docs__snippets", "docs__includes", "docs__src"])
 def test_a_snippet_is_found_in_the_folders_that_sites_name_for_them(folder: str) -> None:
     text = '--8<-- "flags/exclude.md"\n'
     assert added(text, expanded(text, **{f"{folder}__flags__excludeDOTmd": "Leave out files.\n"})) == [
@@ -154,10 +156,10 @@ def test_markdown_that_is_included_may_include_once_more() -> None:
 @pytest.mark.parametrize(
     ("line", "looks"),
     [
-        ("{!no.py!}\n", 7),  # once in each folder that the path can start from
-        ('--8<-- "no.md"\n', 7),
+        ("{!no.py!}\n", 9),  # once in each folder that the path can start from
+        ('--8<-- "no.md"\n', 9),
         ("<<< @/no.py\n", 2),
-        ("--8<--\nno.txt\n--8<--\n", 7),
+        ("--8<--\nno.txt\n--8<--\n", 9),
         ("{!large.py!}\n", 1),
         ('--8<-- "f.py:nowhere"\n', 200),
         ("{!f.py [ln:2000] !}\n", 200),
@@ -185,7 +187,7 @@ def test_a_page_names_no_more_than_200_files_that_there_are_not() -> None:
         return IncludedFile("", None)
 
     made = expand("".join(f"{{!{number}.py!}}\n" for number in range(5000)), "a/p.md", "docs", look)
-    assert len(looked) == len(made.files) == 200 * 7 and len(made.missing) == 200
+    assert len(looked) == len(made.files) == 200 * 9 and len(made.missing) == 200
 
 
 def test_a_page_includes_no_more_than_its_bounds() -> None:
@@ -240,7 +242,7 @@ def every(root: Path, options: SourceOptions = SourceOptions()) -> Iterator[Docu
 def test_every_source_gives_the_same_page_with_its_code(project: Path) -> None:
     read = [source.read("first.md") for source in every(project)]
     assert isinstance(read[0], Document) and "Lamp(quenchless=True)" in read[0].text
-    assert read[0].fingerprint.startswith("+3{") and read == [read[0]] * 3
+    assert read[0].fingerprint.startswith("+4{") and read == [read[0]] * 3
     entries = [source.scan().entries for source in every(project)]
     assert entries == [entries[0]] * 3
     off = [source.scan().entries["first.md"] for source in every(project, SourceOptions(includes=False))]
@@ -343,4 +345,4 @@ def test_the_programs_see_changed_code(project: Path) -> None:
 def test_a_path_that_no_page_can_include_is_none_of_a_fingerprint(path: str) -> None:
     """An index from elsewhere could name one, and each search would end with an error of the system."""
     assert includes.files(includes.fingerprint({"a.py": "1"})) == {"a.py": "1"}
-    assert includes.files(f'+3{{"{path}": "1"}}') is None
+    assert includes.files(f'+4{{"{path}": "1"}}') is None
