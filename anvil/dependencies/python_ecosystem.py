@@ -172,9 +172,15 @@ def _of_pipfile(file: ProjectFile) -> Iterator[Dependency]:
         yield from (_package(name, None) for name in (names if isinstance(names, dict) else ()))
 
 
+def _of_requirements(file: ProjectFile) -> Iterator[Dependency]:
+    """Its names, of which some may have no version there."""
+    return (_package(name, None) for name in _requirements(file)[1]["."])
+
+
 PROJECT_FILES: Mapping[str, Callable[[ProjectFile], Iterable[Dependency]]] = {
     "pyproject.toml": _of_pyproject,
     "Pipfile": _of_pipfile,
+    "requirements.txt": _of_requirements,
 }
 
 

@@ -333,6 +333,16 @@ def test_direct_dependencies() -> None:
     assert {*package} == {"@types/ms", "debug", "once"}
 
 
+def test_a_requirement_without_a_version_has_that_of_the_environment(tmp_path: Path) -> None:
+    site = "app/.venv/lib/python3.12/site-packages"
+    installed = {
+        f"{site}/{name}-3.0.dist-info/METADATA": f"Name: {name}\nVersion: 3.0\n" for name in ("Flask", "other")
+    }
+    write(tmp_path, {"app/requirements.txt": "flask>=2\nclick==8.1\n", "app/.venv/pyvenv.cfg": "", **installed})
+    found = project_dependencies.dependencies(tmp_path / "app")
+    assert [(each.shown, each.direct) for each in found] == [("click 8.1", True), ("flask 3.0", True)]
+
+
 def test_requirements_that_powershell_wrote_are_read(tmp_path: Path) -> None:
     for encoding in ("utf-16", "utf-8-sig"):
         (tmp_path / "requirements.txt").write_bytes("click==8.1.7\r\nidna==3.7\r\n".encode(encoding))
@@ -359,6 +369,7 @@ def test_requirements_take_versions_from_constraints_and_lines_from_other_files(
         ("flask 3.0", True),
         ("idna 3.7", True),
         ("markupsafe 2.1", True),
+        ("unknown", True),
     ]
 
 
