@@ -325,8 +325,9 @@ class SourceTargets:
             return PageOrAddress()
         if target.startswith("/"):
             base, inside = self._site.rules.base, target[1:]
-            inside = inside[len(base) :].lstrip("/") if _is_in(inside, base) else inside
-            return PageOrAddress(url=urljoin(self.url, inside))
+            if _is_in(inside, base):
+                return PageOrAddress(url=urljoin(self.url, inside[len(base) :].lstrip("/")))
+            return PageOrAddress(url=urljoin(self.url.removesuffix(f"{base}/"), inside))  # beside the documentation
         docs, content = self._site.files.docs, self._site.rules.content
         file = posixpath.normpath(posixpath.join(docs, posixpath.dirname(path), unquote(target.partition("#")[0])))
         if resolved.kind != "file" or not _is_in(file, content):

@@ -51,6 +51,13 @@ def test_links_of_source_files(target: str, destination: PageOrAddress) -> None:
     assert sources(MKDOCS, "https://x.test/d").destination("guide/use.md", target) == destination
 
 
+def test_a_link_from_the_top_leads_into_the_documentation_or_beside_it() -> None:
+    targets = sources(SiteRules("docusaurus", "docusaurus", content="docs", base="docs"), "https://x.test/acme/docs/")
+    assert targets.destination("index.md", "/docs/guide/use") == PageOrAddress("guide/use.md")
+    assert targets.destination("index.md", "/docs/made") == PageOrAddress(url="https://x.test/acme/docs/made")
+    assert targets.destination("index.md", "/img/a.png") == PageOrAddress(url="https://x.test/acme/img/a.png")
+
+
 def test_where_the_site_is_not_known_a_file_has_no_address() -> None:
     assert sources(MKDOCS).destination("guide/use.md", "../a.png") == PageOrAddress()
 
