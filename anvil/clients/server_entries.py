@@ -32,7 +32,7 @@ from anvil.wording import counted
 
 SERVER = "docs"
 """The default name of the server in a project's file."""
-PATHS = ("--docs", "--config", "--index", "--root")
+PATHS = ("--docs", "-d", "--config", "-c", "--index", "--db", "--root")
 """Options of ``anvil serve`` that name something on disk."""
 
 
@@ -182,6 +182,8 @@ def paths_of(client: McpClient, server: Any) -> Iterator[tuple[str, str]]:
     words = known_clients.words(client, server)[1:]
     for at, word in enumerate(words):
         option, equals, value = word.partition("=")
+        if at and words[at - 1] == "serve" and not word.startswith("-"):
+            yield "FOLDER", word
         if option in PATHS and (equals or at + 1 < len(words)):
             named = value if equals else words[at + 1]
             if not index_url.is_remote(named):

@@ -456,6 +456,8 @@ posix = pytest.mark.skipif(os.name == "nt", reason="a program of the shell stand
             {"args": ["serve", "--docs", "/gone/docs"]},
             "--docs names /gone/docs, which does not exist",
         ),
+        ("junie", {"args": ["serve", "-d", "/gone/docs"]}, "-d names /gone/docs, which does not exist"),
+        ("windsurf", {"args": ["serve", "/gone/docs"]}, "FOLDER names /gone/docs, which does not exist"),
         ("cursor", {"args": ["serve", "--config=../gone.toml"]}, "gone.toml, which does not exist"),
         ("vscode", None, "cannot be read: it is not what VS Code reads: line 1"),
         ("zed", {"args": ["serve", "--docs", "docs"]}, "is not an absolute path"),
