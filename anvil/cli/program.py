@@ -111,6 +111,10 @@ def group() -> None:
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:
+    for name in ("stdout", "stderr"):  # None if it was closed, and without a console on Windows
+        if getattr(sys, name) is None:
+            null = os.open(os.devnull, os.O_WRONLY)
+            setattr(sys, name, open(null, "w", encoding="utf-8", closefd=False))  # noqa: SIM115 - it stays open
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             _configure_encoding(stream)

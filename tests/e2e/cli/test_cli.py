@@ -580,6 +580,13 @@ def test_the_doctor_repeats_no_password_of_an_unknown_address(work: Path) -> Non
     assert "s3cret" not in done.stdout + done.stderr
 
 
+@pytest.mark.skipif(os.name == "nt", reason="a shell of POSIX")
+def test_a_command_whose_output_is_closed_does_its_work(built: Path) -> None:
+    words = program_line([sys.executable, "-m", "anvil", "check"])
+    done = subprocess.run(f"{words} >&-", shell=True, cwd=built, env=environment(), stderr=subprocess.PIPE, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
 @pytest.mark.skipif(os.name == "nt", reason="there, a working folder cannot be removed")
 def test_a_working_folder_that_was_removed_is_the_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
