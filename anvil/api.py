@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from anvil import registry
+from anvil import project_indexes, registry
 from anvil.errors import AnvilError, ArtifactError, ArtifactMissing, ConfigError, SourceError
 from anvil.page_queries import PageQueries
 from anvil.project_indexes import IndexLocation, OpenedIndex
@@ -491,8 +491,6 @@ def open_project(request: OpenRequest) -> Anvil:
 
 
 def _chosen(config: Config, base: Path, names: Iterable[str] | None) -> tuple[Collection, ...]:
-    from anvil import project_indexes
-
     return project_indexes.chosen(project_indexes.of_project(config, base), names)
 
 

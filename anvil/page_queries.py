@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     Opened = list[tuple[OpenedIndex, MemoryCopy]]
     Problems = list[tuple[OpenedIndex, AnvilError]]
 
+A = TypeVar("A", "GrepResult", "PageList")
 T = TypeVar("T")
 P = TypeVar("P", "GrepMatch", "Hit", "Page", "PageSummary", "SectionText")
 
@@ -247,11 +248,9 @@ class PageQueries:
                 result = grep.grep(copy.reader, matcher, request, member.docs_root)
                 return replace(result, notes=(*member.live.missing_pages(copy), *(result.notes or ())))
 
-        results, problems = _call_each(self.selected(request.collection, request.version), of)
+        results, notes = self._of_each(of, request.collection, request.version)
         matches = [self._labelled(match, member) for member, result in results for match in result.matches]
         shown = grep.bounded(matches, request)
-        reasons = [problem for problem in problems if not isinstance(problem[1], NotFound)]  # no such path there
-        notes = [note for member, result in results for note in self._notes(member, result.notes)]
         total = sum(result.total_matches for _, result in results)
         end = request.offset + len(shown)
         return GrepResult(
@@ -259,7 +258,7 @@ class PageQueries:
             total,
             sum(result.total_pages for _, result in results),
             end if shown and end < total else None,
-            tuple([*_cannot_answer(reasons), *notes]) or None,
+            notes,
         )
 
     def get_page(
@@ -341,11 +340,9 @@ class PageQueries:
             with member.live.query() as copy:
                 return replace(pages.list_pages(copy.reader, prefix), notes=tuple(member.live.missing_pages(copy)))
 
-        listings, problems = _call_each(self.selected(collection, version), of)
+        listings, notes = self._of_each(of, collection, version)
         listed = tuple(self._labelled(page, member) for member, listing in listings for page in listing.pages)
-        notes = [note for member, listing in listings for note in self._notes(member, listing.notes)]
-        whole = PageList(listed, len(listed), tuple([*_cannot_answer(problems), *notes]) or None)
-        return pages.bounded_list(whole, limit, offset, max_chars)
+        return pages.bounded_list(PageList(listed, len(listed), notes), limit, offset, max_chars)
 
     def topics(self, wait: bool = True) -> str:
         """A sentence on what the documents are about: quoted titles of the top pages; "" if there are none, and for
@@ -389,6 +386,16 @@ class PageQueries:
             for member in self.members
         )
         return replace(first, collections=tuple(listed))
+
+    def _of_each(
+        self, call: Callable[[OpenedIndex], A], collection: str | None, version: str | None
+    ) -> tuple[list[tuple[OpenedIndex, A]], tuple[str, ...] | None]:
+        """What ``call`` returns for each member that the question is for, and notes: on those that cannot answer, and
+        of the answers; None without any."""
+        answers, problems = _call_each(self.selected(collection, version), call)
+        reasons: Problems = [each for each in problems if not isinstance(each[1], NotFound)]  # no such path there
+        notes: list[str] = [note for member, given in answers for note in self._notes(member, given.notes)]
+        return answers, (*_cannot_answer(reasons), *notes) or None
 
     # Locked only while it is asked whether it has the page: reading a page must not keep the others waiting.
     def _holder(self, file_path: str, collection: str | None, version: str | None) -> OpenedIndex:

@@ -10,6 +10,7 @@ too.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -29,6 +30,7 @@ _BY_LABEL = lazy_pattern(
     r"(?<![\w\]\\!])\[([^\[\]\r\n^][^\[\]\r\n]{0,200})\](?:\[((?!\^)[^\[\]\r\n]{0,100})\](?!\()|(?![(\[:]))"
 )
 """``[words][label]``, ``[words][]`` or ``[label]``. Behind a word it may be an index, as in ``rows[0][1]``."""
+_SAYS_NOTHING = re.compile(r"[\d ]*").fullmatch
 LINK_SHARE = 0.5
 """Share of a list of links, in characters, that are links with their targets."""
 _LINK_ITEM = lazy_pattern(r"[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]+[*_`]*!?\[|[ \t]")
@@ -108,22 +110,20 @@ def with_targets(text: str, definitions: Callable[[], Mapping[str, str]]) -> str
     """A text whose links by label have the targets that are defined elsewhere in the page: label -> target. Of
     ``[words][24]`` and ``[words][]`` the words stay where there is no definition: the label says nothing."""
     links = list(_BY_LABEL.finditer(text))
-    code = [span for span in visible_text.spans(text) if span.kind in visible_text.CODE] if links else []
-    begins = [span.start for span in code]
-
-    def is_code(at: int) -> bool:
-        before = bisect_right(begins, at) - 1
-        return before >= 0 and at < code[before].end
-
-    links = [link for link in links if not is_code(link.start())]
     targets = definitions() if links else {}
+    known = [(link, targets.get(headings.label(link[2] or link[1]))) for link in links]
+    repaired = [(link, target) for link, target in known if target or (link[2] is not None and _SAYS_NOTHING(link[2]))]
+    if not repaired:  # most texts; what is code takes longer to tell
+        return text
+    code = [span for span in visible_text.spans(text) if span.kind in visible_text.CODE]
+    begins = [span.start for span in code]
     pieces: list[str] = []
     at = 0
-    for words, name, start, end in ((link[1], link[2], *link.span()) for link in links):
-        target = targets.get(headings.label(name or words))
-        if target is not None or (name is not None and (not name.strip() or name.isdecimal())):
-            pieces += text[at:start], words if target is None else f"[{words}]({target})"
-            at = end
+    for link, target in repaired:
+        before = bisect_right(begins, link.start()) - 1
+        if before < 0 or link.start() >= code[before].end:
+            pieces += text[at : link.start()], f"[{link[1]}]({target})" if target else link[1]
+            at = link.end()
     return "".join([*pieces, text[at:]])
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import chain
 from typing import Any
 
@@ -223,7 +223,7 @@ class KeywordTables:
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
-        self._frequencies: dict[str, int] = {}
+        self._frequency = lru_cache(MAX_WORDS)(lambda word: reader.frequency(lexicon.literal(word)))
         self._text_cache = TextCache(reader.searched_text)
 
     @property
@@ -236,23 +236,15 @@ class KeywordTables:
         return NO_FACTORS
 
     def frequencies(self, words: Mapping[str, str]) -> dict[str, int]:
-        return {token: self._frequency(word) for token, word in words.items()}
-
-    def _frequency(self, word: str) -> int:
-        if len(word) > MAX_WORD_CHARS:
-            return self._reader.frequency(lexicon.literal(word))
-        if word not in self._frequencies:
-            if len(self._frequencies) >= MAX_WORDS:
-                self._frequencies.clear()
-            self._frequencies[word] = self._reader.frequency(lexicon.literal(word))
-        return self._frequencies[word]
+        cached, read = self._frequency, self._frequency.__wrapped__
+        return {token: (cached if len(word) <= MAX_WORD_CHARS else read)(word) for token, word in words.items()}
 
     def words_from(self, first: str) -> Iterable[tuple[str, int]]:
         return self._reader.vocabulary(first)
 
     def forget(self) -> None:
         """Read all words and texts again: a document has changed."""
-        self._frequencies.clear()
+        self._frequency.cache_clear()
         self._text_cache.forget()
 
     def phrase_holders(self, phrases: Iterable[str]) -> Mapping[str, RowSet]:
@@ -276,6 +268,7 @@ class FileIndex(KeywordTables):
         self.rows, self._documents = np.ascontiguousarray(flat.reshape(-1, 2).T)
         self._by_row = np.argsort(self.rows)
         self._selections: dict[str, NDArray[np.bool_]] = {}
+        self._definitions: dict[int, Mapping[str, str]] = {}
         self._vectors: VectorIndex | None = None
 
     @property
@@ -306,7 +299,9 @@ class FileIndex(KeywordTables):
         return factors(self.reader.paths(), self.reader.meta(), self.reader.about_deprecation())
 
     def definitions(self, document: int) -> Mapping[str, str]:
-        return definitions(self.reader.page_text(document).hidden)
+        if document not in self._definitions:
+            self._definitions[document] = definitions(self.reader.page_text(document).hidden)
+        return self._definitions[document]
 
     def warm(self) -> None:
         len(self.vectors.rows)
