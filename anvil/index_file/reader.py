@@ -17,19 +17,7 @@ import apsw
 
 from anvil.documents import document_source
 from anvil.index_file import table_rows
-from anvil.index_file.table_rows import (
-    DOCUMENT_COLUMNS,
-    SECTION_COLUMNS,
-    STORED_CHUNKS,
-    SearchedText,
-    SectionPlace,
-    StoredChunk,
-    StoredDocument,
-    VectorRows,
-    stored_chunk,
-    stored_document,
-    stored_section,
-)
+from anvil.index_file.table_rows import SearchedText, SectionPlace, StoredChunk, StoredDocument, VectorRows
 from anvil.text import visible_text
 from anvil.text.headings import listed_headings, section_titles
 from anvil.text.page_links import LinkablePage, PageText
@@ -170,11 +158,11 @@ class Reader:
     def documents(self, prefix: str = "") -> Iterator[StoredDocument]:
         """Documents sorted by path; ``prefix`` is a folder without trailing slash."""
         rows = self.connection.execute(
-            f"SELECT {DOCUMENT_COLUMNS} FROM documents WHERE ?1 = '' OR file_path = ?1 "
+            f"SELECT {table_rows.DOCUMENT_COLUMNS} FROM documents WHERE ?1 = '' OR file_path = ?1 "
             "OR substr(file_path, 1, length(?1) + 1) = ?1 || '/' ORDER BY file_path",
             (prefix,),
         )
-        yield from map(stored_document, rows)
+        yield from map(table_rows.stored_document, rows)
 
     def paths(self) -> Iterator[tuple[int, str]]:
         """(document id, path) of all documents, in any order."""
@@ -191,8 +179,10 @@ class Reader:
         )
 
     def document(self, file_path: str) -> StoredDocument | None:
-        row = self.connection.execute(f"SELECT {DOCUMENT_COLUMNS} FROM documents WHERE file_path = ?", (file_path,)).get
-        return stored_document(row) if row else None
+        row = self.connection.execute(
+            f"SELECT {table_rows.DOCUMENT_COLUMNS} FROM documents WHERE file_path = ?", (file_path,)
+        ).get
+        return table_rows.stored_document(row) if row else None
 
     def page_chunks(self, document_id: int) -> tuple[PageChunk, ...]:
         """A document's chunks in order, with the text that readers do not see."""
@@ -215,11 +205,11 @@ class Reader:
     def sections(self, document_id: int) -> tuple[Section, ...]:
         # Texts of headings are not stored: a breadcrumb has them, see section_titles().
         rows = self.connection.execute(
-            f"SELECT {SECTION_COLUMNS} FROM sections WHERE document_id = ? ORDER BY ordinal", (document_id,)
+            f"SELECT {table_rows.SECTION_COLUMNS} FROM sections WHERE document_id = ? ORDER BY ordinal", (document_id,)
         ).fetchall()
         paths: list[Any] = [(row[1], row[2]) for row in rows]
         titles = section_titles(paths)
-        return tuple(stored_section(row, title) for row, title in zip(rows, titles, strict=True))
+        return tuple(table_rows.stored_section(row, title) for row, title in zip(rows, titles, strict=True))
 
     def sections_in(self, spans: Iterable[tuple[int, int, int]]) -> list[tuple[SectionPlace, ...]]:
         """For each span (document id, start, end) of a page's text: the sections that overlap it, in order."""
@@ -355,9 +345,9 @@ class Reader:
     def chunks(self, rows: Iterable[int]) -> dict[int, StoredChunk]:
         """Row id -> chunk; its content is masked, see :mod:`anvil.text.visible_text`."""
         chunk_rows = self.connection.execute(
-            f"{STORED_CHUNKS} WHERE c.id IN (SELECT value FROM json_each(?))", (_json_list(rows),)
+            f"{table_rows.STORED_CHUNKS} WHERE c.id IN (SELECT value FROM json_each(?))", (_json_list(rows),)
         )
-        return {chunk.row: chunk for chunk in map(stored_chunk, chunk_rows)}
+        return {chunk.row: chunk for chunk in map(table_rows.stored_chunk, chunk_rows)}
 
     # Apart from chunks(), because a search shows only what readers see. An export to Milvus stores this, too.
     def hidden(self, rows: Iterable[int]) -> dict[int, str]:
