@@ -48,6 +48,7 @@ def seen(text: str) -> str:
         ("> ```\n> <b>\n<b>c</b>", "> ```\n> <b>\nc"),  # and a fence with the quote around it
         ("> ```\r\n\r\n<b>c</b>", "> ```\r\n\r\nc"),
         ("> ```\n> <b>\n> ```\n> <b>c</b>", "> ```\n> <b>\n> ```\n> c"),
+        ("- > ```\n  > <b>\n  > ```\n  <b>c</b>", "- > ```\n  > <b>\n  > ```\n  c"),
     ],
 )
 def test_hidden(text: str, wanted: str) -> None:
