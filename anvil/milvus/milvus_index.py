@@ -248,7 +248,7 @@ class MilvusIndex:
         chunks = reader.above.counts()["chunks"]
         if not (masked or chunks) or len(masked) > MAX_COUNTED_PAGES:
             return
-        words = reader.below.words(reader.below.rows_of(masked))
+        words = reader.below.words.get(reader.below.rows_of(masked))
         self._masked = Counter(token for chunk in words.values() for token in set(" ".join(chunk.columns).split()))
         total = reader.below.average_length() * reader.below.counts()["chunks"] - sum(w.length for w in words.values())
         self.average_length = (total + reader.above.average_length() * chunks) / max(self.count(), 1)
@@ -303,7 +303,7 @@ class MilvusIndex:
 
     def _words(self, rows: Collection[int]) -> dict[int, Words]:
         below = [row for row in rows if not self.reader.is_above(row >> table_rows.CHUNK_BITS)]
-        words = self.reader.below.words(below)
+        words = self.reader.below.words.get(below)
         for row, text in self.reader.above.searched_text(set(rows) - set(below)).items():
             columns = (text.title, text.heading_path, text.content, text.terms)
             words[row] = Words(tuple(f" {' '.join(self.stem(column))} " for column in columns), text.length)

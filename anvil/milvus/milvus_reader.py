@@ -79,7 +79,7 @@ class MilvusReader:
         """Raises :class:`ArtifactRejected` or :class:`FormatTooNew`."""
         self.client, self.generation = client, generation
         self.about = self._about()
-        self._chunks, self._words = RowCache(self._read_chunks), RowCache(self._read_words)
+        self._chunks, self.words = RowCache(self._read_chunks), RowCache(self._read_words)
         self._frequencies: RowCache[dict[str, int]] = RowCache(partial(self._values, milvus_collections.WORDS))
         self._sections = RowCache(self._read_sections)
         self.centroids = RowCache(self._read_centroids)
@@ -223,7 +223,7 @@ class MilvusReader:
         remaining = iter(documents)
         while batch := list(islice(remaining, BATCH_PAGES)):
             rows_by_page = self._rows_by_page(batch)
-            chunks = self.entities(row for id_ in batch for row in rows_by_page[id_])
+            chunks = self._chunks.get(row for id_ in batch for row in rows_by_page[id_])
             for id_ in batch:
                 yield tuple(_page_chunk(chunks[row]) for row in rows_by_page[id_])
 
@@ -283,7 +283,7 @@ class MilvusReader:
             output_fields=_WORDS,
             search_params={"metric_type": "BM25"},
         )[0]
-        self._words.add({int(hit["id"]): _words(hit["entity"]) for hit in hits})
+        self.words.add({int(hit["id"]): _words(hit["entity"]) for hit in hits})
         return [int(hit["id"]) for hit in hits]
 
     def nearest(self, vector: NDArray[np.float32], limit: int, within: str) -> list[tuple[int, float]]:
@@ -309,7 +309,7 @@ class MilvusReader:
     def vectors(self, rows: Collection[int]) -> tuple[NDArray[np.int64], VectorRows]:
         import numpy as np
 
-        chunks = self.entities(rows)
+        chunks = self._chunks.get(rows)
         windows = [table_rows.window_row(row, number) for row in rows for number in range(chunks[row].windows)]
         window_rows = self._rows("windows", windows, ["vector"])
         ids = sorted(window_rows)
@@ -321,7 +321,7 @@ class MilvusReader:
         """As :meth:`anvil.index_file.reader.Reader.windows_of`. Spans are not exported. Windows have about the same
         size, so each gets an equal share of the text."""
         _, vectors = self.vectors([row])
-        size, count = len(self.entities([row])[row].content), len(vectors)
+        size, count = len(self._chunks.get([row])[row].content), len(vectors)
         return [
             (size * number // count, size * (number + 1) // count, vector.tobytes())
             for number, vector in enumerate(vectors)
@@ -332,10 +332,6 @@ class MilvusReader:
 
         page_rows = self._rows("pages", documents, ["vector"])
         return {id_: np.array(row["vector"], np.float32) for id_, row in page_rows.items()}
-
-    def entities(self, rows: Iterable[int]) -> dict[int, ChunkFields]:
-        """Row id -> fields of the chunk, with its texts."""
-        return self._chunks.get(rows)
 
     def _read_chunks(self, rows: list[int]) -> dict[int, ChunkFields]:
         names = ChunkFields._fields
@@ -348,21 +344,17 @@ class MilvusReader:
             chunks[row] = chunks[row]._replace(content=content, hidden=hidden, terms=terms)
         return chunks
 
-    def words(self, rows: Iterable[int]) -> dict[int, Words]:
-        """Row id -> words; missing rows are left out."""
-        return self._words.get(rows)
-
     def _read_words(self, rows: list[int]) -> dict[int, Words]:
         return {row: _words(fields) for row, fields in self._rows("chunks", rows, _WORDS).items()}
 
     def searched_text(self, rows: Iterable[int]) -> dict[int, SearchedText]:
         return {
             row: SearchedText(*(getattr(fields, name) for name in SearchedText._fields))
-            for row, fields in self.entities(rows).items()
+            for row, fields in self._chunks.get(rows).items()
         }
 
     def chunks(self, rows: Iterable[int]) -> dict[int, StoredChunk]:
-        return {row: fields.stored(self.pages[fields.path]) for row, fields in self.entities(rows).items()}
+        return {row: fields.stored(self.pages[fields.path]) for row, fields in self._chunks.get(rows).items()}
 
 
 def _words(fields: Mapping[str, Any]) -> Words:
