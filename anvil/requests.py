@@ -119,7 +119,7 @@ class BuildRequest:
     force: bool = False
     """Read and embed all pages again; where the provider fails, the old vector stays."""
     previous: Sequence[str | os.PathLike[str]] = ()
-    """Further indexes whose vectors may be reused."""
+    """Further indexes whose vectors may be reused: paths, or one path."""
     source: DocumentSource | None = None
     """Other documents than those of the working tree, such as the staged ones."""
     shard: str | None = None
@@ -138,6 +138,10 @@ class BuildRequest:
     progress: Progress = silent
     """Of this build; where none is given to :class:`anvil.Anvil`, that of the opened index."""
     lock_timeout_s: float = field(default=LOCK_TIMEOUT_S, metadata=_INTERNAL)
+
+    def __post_init__(self) -> None:
+        if isinstance(self.previous, (str, os.PathLike)):  # a text is a sequence too, of letters
+            object.__setattr__(self, "previous", (self.previous,))
 
 
 @dataclass(frozen=True, slots=True)

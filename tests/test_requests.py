@@ -71,3 +71,9 @@ def test_a_build_reports_its_progress_to_its_caller(docs: Path) -> None:
         assert "writing" in of_build and not of_index
         opened.index(force=True)
         assert "writing" in of_index
+
+
+def test_one_previous_index_is_no_list_of_letters(docs: Path) -> None:
+    with anvil.open(docs, provider="none") as opened:
+        (reason,) = opened.index(previous=str(docs / "old.db")).reasons
+    assert "The previous index is not used" in reason and "old.db" in reason
