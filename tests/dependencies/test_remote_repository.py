@@ -140,10 +140,9 @@ def test_a_list_of_tags_without_end_does_not_fill_the_memory(
         "def line(text):\n"
         "    return b'%04x' % (len(text) + 4) + text\n"
         "sys.stdout.buffer.write(line(b'a' * 40 + b' HEAD\\0agent=git/2.39\\n'))\n"
-        "number = 0\n"
+        "tags = b''.join(line(b'a' * 40 + b' refs/tags/v%d\\n' % number) for number in range(1000))\n"
         "while True:\n"
-        "    number += 1\n"
-        "    sys.stdout.buffer.write(line(b'a' * 40 + b' refs/tags/v%d\\n' % number))\n"
+        "    sys.stdout.buffer.write(tags)\n"
     )
     script.chmod(0o755)
     monkeypatch.setenv("GIT_SSH_COMMAND", str(script))

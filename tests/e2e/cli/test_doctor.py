@@ -129,11 +129,24 @@ def test_folders_that_cannot_be_written(project: Path, tmp_path: Path) -> None:
 # --- damaged installations -----------------------------------------------------------------------------------------
 
 
-def test_sqlite_vec_that_cannot_be_loaded(installed: Installation, project: Path) -> None:
+def test_sqlite_vec_that_cannot_be_loaded_and_a_package_that_is_too_old(installed: Installation, project: Path) -> None:
+    """One does not hide the other, and the two commands heal both."""
     (library,) = [each.name for each in (installed.site / "sqlite_vec").glob("vec0.*")]
     installed.replace(f"sqlite_vec/{library}", b"no library")
-    answer, _ = healed(installed, project, "sqlite-vec", "cannot be loaded into SQLite")
+    installed.offer(["watchfiles"])
+    (info,) = installed.site.glob("watchfiles-*.dist-info")
+    older = info.rename(info.with_name("watchfiles-0.9.dist-info"))
+    metadata = re.sub(r"^Version: .*", "Version: 0.9", (older / "METADATA").read_text("utf-8"), flags=re.MULTILINE)
+    installed.replace(f"{older.name}/METADATA", metadata.encode())
+    record = (older / "RECORD").read_bytes().replace(info.name.encode(), older.name.encode())
+    installed.replace(f"{older.name}/RECORD", record)
+    answer = asked(installed, project)
+    old, damaged = [each for each in answer["findings"] if each["verdict"] == "wrong"]
+    assert old["subject"] == "packages" and "watchfiles is 0.9, older than" in old["text"]
+    assert damaged["subject"] == "sqlite-vec" and "cannot be loaded into SQLite" in damaged["text"]
     assert of(answer, "sqlite")[0]["verdict"] == of(answer, "documents")[0]["verdict"] == "ok"
+    after = asked(installed, project, f"{old['fix']}\n{damaged['fix']}")
+    assert {each["verdict"] for name in ("packages", "sqlite-vec") for each in of(after, name)} == {"ok"}
 
 
 def test_sqlite_that_cannot_be_loaded(installed: Installation, project: Path) -> None:
@@ -158,17 +171,6 @@ def test_a_runtime_that_cannot_be_loaded(installed: Installation, project: Path)
     assert "DLL load failed" in wrong["text"] and wrong["fix"].endswith("--force-reinstall --no-deps onnxruntime")
     assert of(answer, "index")[0]["verdict"] == "note"
     installed.replace("onnxruntime/__init__.py", kept)
-
-
-def test_a_package_that_is_too_old(installed: Installation, project: Path) -> None:
-    installed.offer(["watchfiles"])
-    (info,) = installed.site.glob("watchfiles-*.dist-info")
-    older = info.rename(info.with_name("watchfiles-0.9.dist-info"))
-    metadata = re.sub(r"^Version: .*", "Version: 0.9", (older / "METADATA").read_text("utf-8"), flags=re.MULTILINE)
-    installed.replace(f"{older.name}/METADATA", metadata.encode())
-    record = (older / "RECORD").read_bytes().replace(info.name.encode(), older.name.encode())
-    installed.replace(f"{older.name}/RECORD", record)
-    healed(installed, project, "packages", "watchfiles is 0.9, older than")
 
 
 def test_optional_parts(installed: Installation, project: Path) -> None:
