@@ -159,8 +159,10 @@ def test_additions_that_no_page_has(root: Path) -> None:
 
 
 def test_keys_of_the_configuration_of_other_programs_are_no_settings_of_the_project(root: Path) -> None:
-    others = ("Cargo.toml", "pyproject.toml", "tsconfig.base.json", ".codacy.yml", ".cargo/config.toml", "i18n/en.yml")
-    others += ("charts/crds/records.yml", "contrib/dependencies.json")
+    others = [
+        *("Cargo.toml", "pyproject.toml", "tsconfig.base.json", ".codacy.yml", ".cargo/config.toml", "i18n/en.yml"),
+        *("charts/crds/records.yml", "contrib/dependencies.json"),
+    ]
     for file in (*others, "azure-pipelines.yml", "app/settings.yml", "composer-schema.json"):
         write(
             root / file, f'{{\n  "{file[1:3]}-added": 1\n}}\n' if file.endswith("json") else f'{file[1:3]}-added: "1"\n'

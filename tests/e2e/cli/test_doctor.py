@@ -162,12 +162,16 @@ def test_sqlite_that_cannot_be_loaded(installed: Installation, project: Path) ->
     assert "sqlite" in unseen and of(answer, "git")[0]["verdict"] == of(answer, "documents")[0]["verdict"] == "ok"
 
 
-def test_a_runtime_that_cannot_be_loaded(installed: Installation, project: Path) -> None:
+def test_a_runtime_that_cannot_be_loaded_and_a_package_that_is_missing(installed: Installation, project: Path) -> None:
     write(project, {"anvil.toml": 'docs = "docs"\n'})
     kept = (installed.site / "onnxruntime/__init__.py").read_bytes()
     installed.replace("onnxruntime/__init__.py", b"raise ImportError('DLL load failed')\n")
+    (info,) = installed.site.glob("watchfiles-*.dist-info")
+    hidden = info.rename(info.with_name("hidden"))
     answer = asked(installed, project)
-    (wrong,) = [each for each in of(answer, "packages") if each["verdict"] == "wrong"]
+    hidden.rename(info)
+    missing, wrong = [each for each in of(answer, "packages") if each["verdict"] == "wrong"]
+    assert missing["text"] == "watchfiles is missing." and "watchfiles>=" in missing["fix"]
     assert "DLL load failed" in wrong["text"] and wrong["fix"].endswith("--force-reinstall --no-deps onnxruntime")
     assert of(answer, "index")[0]["verdict"] == "note"
     installed.replace("onnxruntime/__init__.py", kept)
