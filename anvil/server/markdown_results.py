@@ -1,7 +1,7 @@
 """Results of tools as Markdown, which a model reads with fewer characters than JSON.
 
 A result of a search is a line ``path#anchor (lines 12-40) Title > Heading [0.82]``, the confidence last, and its text.
-Of a text that is cut, the lines are ``lines 12-18 of 10-40``. Results that have no form here are JSON.
+Of a text that is cut, the lines are ``lines 12-18 of 10-40``, and ``…`` stands where it goes on. Results that have no form here are JSON.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from anvil.text.headings import under_heading
 from anvil.values import SEPARATOR, address, at_line
 from anvil.wording import counted, full_heading
 
+CUT = "…"
 MAX_LISTED_CHARS = 1500
 """Characters of the breadcrumbs that follow a part of a page."""
 _WORD = re.compile(r"[^\W_]+")
@@ -50,16 +51,31 @@ def rendered_hit(hit: Hit) -> str:
         lines = f"{_lines(*hit.lines)[:-1]} of {place.start_line}-{place.end_line})"
     anchor = f"#{hit.anchor}" if hit.anchor else ""
     head = f"{page}{anchor}{lines} {full_heading(hit.title, place.heading_path)}{likely}"
-    return "\n".join([f"{head}\n{_body(hit.content)}", *map(_further, hit.also or ())])
+    further = hit.also or ()
+    texts = (f"{_heading(each)}\n{_body(each.content)}" for each in further if each.content)
+    named = ", ".join(_heading(each) for each in further if not each.content)
+    return "\n".join([head, _marked(hit), *texts, *([f"Also: {named}"] if named else [])])
 
 
-def _further(place: Place) -> str:
+def _marked(hit: Hit) -> str:
+    """The text of a result, with a mark where lines of its section are left out."""
+    start, end, body = hit.metadata.start_line, hit.metadata.end_line, _body(hit.content)
+    if hit.lines is None or start is None or end is None:
+        return body
+    first, last = hit.lines
+    if first > start + 2:  # a heading, and a blank line
+        body = f"{CUT}\n{body}"
+    return f"{body}\n{CUT}" if last < end - 1 else body  # most sections end with a blank line
+
+
+def _heading(place: Place) -> str:
+    """The anchor, lines and heading of a further section."""
     # What stands before the first heading of a page has no anchor, and its breadcrumb is its address.
     head = f"#{place.anchor or place.heading_path}{_lines(place.start_line, place.end_line)}"
     name = place.heading_path.rpartition(SEPARATOR)[2]
     if place.anchor and "-".join(_WORD.findall(name.lower())) != "-".join(_WORD.findall(place.anchor)):
         head = f"{head} {name}"  # an anchor mostly has the words of its heading
-    return "\n".join(filter(None, (head, _body(place.content))))
+    return head
 
 
 def _lines(first: int | None, last: int | None) -> str:
