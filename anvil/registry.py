@@ -25,7 +25,7 @@ COMMANDS = {
     "check": CommandEntry("Check", "Compare the index with the documents.", "anvil.cli.check:command"),
     "search": CommandEntry("Find", "Search the documents.", "anvil.cli.search:command"),
     "docs": CommandEntry("Find", "Ask Anvil's own documentation.", "anvil.cli.search:docs_command"),
-    "grep": CommandEntry("Find", "Print the lines that contain a pattern.", "anvil.cli.search:grep_command"),
+    "grep": CommandEntry("Find", "Print the lines that contain a pattern.", "anvil.cli.grep:command"),
     "show": CommandEntry("Find", "Print a page, or one section of it.", "anvil.cli.pages:show_command"),
     "list": CommandEntry("Find", "List the pages.", "anvil.cli.pages:list_command"),
     "status": CommandEntry("Check", "Show the contents and origin of the index.", "anvil.cli.check:status_command"),

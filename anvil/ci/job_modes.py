@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from anvil.build.report import BuildReport
 from anvil.ci import previous_indexes, pull_request, summary
-from anvil.ci.runners import Runner, impact_notes, in_checkout, lint_notes, question_notes, stale_notes
+from anvil.ci.runners import MAX_ANNOTATIONS, Runner, impact_notes, in_checkout, lint_notes, question_notes, stale_notes
 from anvil.cli.options import option_words
 from anvil.cli.output import ProgressLines, relative
 from anvil.errors import BuildError, ConfigError
@@ -31,9 +31,6 @@ from anvil.wording import counted
 
 if TYPE_CHECKING:
     from anvil.api import Anvil
-
-MAX_WARNINGS = 10
-"""Annotations of one step that GitHub shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +129,7 @@ def check(options: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
         values = _values(opened, contents, 0, bool(changes))
         if changes:
             way_out = summary.way_out(contents, "'{}'".format)
-            runner.show(stale_notes(changes, opened, reader), MAX_WARNINGS if options.mark_stale else 0)
+            runner.show(stale_notes(changes, opened, reader), MAX_ANNOTATIONS if options.mark_stale else 0)
             runner.annotate(
                 "error",
                 f"{relative(opened.index_path)} is stale: {counted(len(changes), 'page', 'differ')} "
@@ -185,7 +182,7 @@ def test(options: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
             )
         for sentence in report.notes:
             runner.annotate("warning", sentence)
-        runner.show(question_notes(report, opened), MAX_WARNINGS)
+        runner.show(question_notes(report, opened), MAX_ANNOTATIONS)
         pages_url = _pages_url(opened)
     values = {
         "questions": str(len(report.outcomes)),
@@ -203,7 +200,7 @@ def lint(options: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
         _name_other_folders(opened, runner)
         report = opened.lint(site=options.site)
         failing = report.at_least(options.fail_level or opened.config.table(LintOptions).fail_level)
-        runner.show(lint_notes(summary.annotated(report, MAX_WARNINGS), opened))
+        runner.show(lint_notes(summary.annotated(report, MAX_ANNOTATIONS), opened))
         pages_url = _pages_url(opened)
     values = {level + "s": str(sum(each.level == level for each in report.findings)) for level in LEVELS}
     runner.summarize(summary.render_lint(report, pages_url))
@@ -235,7 +232,7 @@ def impact(options: CiOptions, runner: Runner) -> tuple[bool, dict[str, str]]:
         title, _ = pull_request.described()
         report = assess(chosen.diff, opened, title=title or chosen.title, before=chosen.before)
         likely = report.at_least(opened.config.table(ImpactOptions).min_confidence)
-        runner.show(impact_notes(likely, report.undocumented, opened), MAX_WARNINGS)
+        runner.show(impact_notes(likely, report.undocumented, opened), MAX_ANNOTATIONS)
         pages_url = _pages_url(opened)
     for sentence in report.notes:
         runner.line(sentence)
@@ -383,11 +380,11 @@ def _warn(report: BuildReport, opened: Anvil, runner: Runner) -> None:
             runner.line(line)
     for failure in report.failed:
         warnings.append((f"Not embedded, found by keyword only: {failure.path}: {failure.reason}", None))
-    for message, file in warnings[: MAX_WARNINGS - 1]:
+    for message, file in warnings[: MAX_ANNOTATIONS - 1]:
         runner.annotate("warning", message, file)
-    if len(warnings) >= MAX_WARNINGS:
-        runner.annotate("warning", f"{len(warnings) - MAX_WARNINGS + 1} more warnings are in the log.")
-        for message, file in warnings[MAX_WARNINGS - 1 :]:
+    if len(warnings) >= MAX_ANNOTATIONS:
+        runner.annotate("warning", f"{len(warnings) - MAX_ANNOTATIONS + 1} more warnings are in the log.")
+        for message, file in warnings[MAX_ANNOTATIONS - 1 :]:
             runner.line(f"{file}: {message}" if file else message)
 
 

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 Level = Literal["notice", "warning", "error"]
 MAX_SUMMARY_BYTES = 1024 * 1024
 """GitHub's limit for a step's summary. It does not show a larger one."""
+MAX_ANNOTATIONS = 10
+"""Annotations of a level, of one step, that GitHub shows."""
 _CUT = "\n\n*The rest is left out: a summary can have 1 MiB.*\n"
 _END_OF_FOLD = "\n\n</details>"
 _UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ud800-\udfff\ufeff]")

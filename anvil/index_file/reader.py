@@ -20,7 +20,7 @@ from anvil.index_file import table_rows
 from anvil.index_file.table_rows import SearchedText, SectionPlace, StoredChunk, StoredDocument, VectorRows
 from anvil.text import visible_text
 from anvil.text.headings import listed_headings, section_titles
-from anvil.text.page_links import LinkablePage, PageText
+from anvil.text.link_popularity import LinkablePage, PageText
 from anvil.text.query import path_words
 from anvil.values import PageChunk, Section
 

@@ -21,7 +21,7 @@ from anvil.milvus import milvus_reader as reading
 from anvil.milvus.milvus_client import WRITE_TIMEOUT_S, Client
 from anvil.milvus.milvus_collections import About, ChunkFields, Generation, PageEntry
 from anvil.search.vectors_and_keywords import VectorIndex
-from anvil.text.page_links import links_of
+from anvil.text.link_popularity import links_of
 from anvil.text.query import Stemmer, path_words
 from anvil.values import Progress, silent
 

@@ -35,7 +35,7 @@ from anvil.search.searcher import Searcher
 from anvil.search.vectors_and_keywords import TextCache, VectorIndex
 from anvil.settings import index_url
 from anvil.text import query as lexicon
-from anvil.text.page_links import PageLinks
+from anvil.text.link_popularity import PageLinks
 from anvil.text.query import Stemmer
 from anvil.values import Changes
 

@@ -25,7 +25,7 @@ from anvil.milvus import milvus_collections
 from anvil.milvus.milvus_client import READ_TIMEOUT_S, WRITE_TIMEOUT_S, Client, Gone, Released
 from anvil.milvus.milvus_collections import About, ChunkFields, PageEntry
 from anvil.text import visible_text
-from anvil.text.page_links import LinkablePage, PageLinks, PossibleLink, links_of
+from anvil.text.link_popularity import LinkablePage, PageLinks, PossibleLink, links_of
 from anvil.values import PageChunk, Section
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from anvil.index_file.manifests import recalled_weights
 from anvil.index_file.table_rows import SearchedText
 from anvil.search.confidence import MatchEvidence
 from anvil.text import query as lexicon
-from anvil.text.page_links import PageLinks
+from anvil.text.link_popularity import PageLinks
 from anvil.text.query import Stemmer
 
 Counts = tuple[Mapping[str, int], Mapping[str, int], Mapping[str, int], Mapping[str, int]]

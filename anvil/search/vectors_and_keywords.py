@@ -24,7 +24,7 @@ from anvil.index_file.table_rows import SearchedText, VectorRows
 from anvil.search import ranking
 from anvil.search.ranking import NO_FACTORS, PAGE_WEIGHT, SCORE_DIGITS, Near, Nearness, PageFactors, RowSet, factors
 from anvil.text import query as lexicon
-from anvil.text.page_links import PageLinks, PossibleLink, definitions, links_of
+from anvil.text.link_popularity import PageLinks, PossibleLink, definitions, links_of
 from anvil.text.query import Stemmer
 
 BLOCK_ROWS = 1024

@@ -1,7 +1,8 @@
 """Results of tools as Markdown, which a model reads with fewer characters than JSON.
 
 A result of a search is a line ``path#anchor (lines 12-40) Title > Heading [0.82]``, the confidence last, and its text.
-Of a text that is cut, the lines are ``lines 12-18 of 10-40``, and ``…`` stands where it goes on. Results that have no form here are JSON.
+Of a text that is cut, the lines are ``lines 12-18 of 10-40``, and ``…`` stands where it goes on. Results that have no
+form here are JSON.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from anvil.milvus.milvus_client import Client
 from anvil.requests import BuildRequest
 from anvil.settings import index_url
 from anvil.settings.schema import ChunkingOptions
-from anvil.text.page_links import links_of
+from anvil.text.link_popularity import links_of
 from tests.conftest import PAGES, write
 from tests.support.milvus import Words, built, hasty, pages  # noqa: F401
 

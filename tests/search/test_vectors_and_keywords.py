@@ -13,7 +13,7 @@ from anvil.index_file import verify
 from anvil.index_file.reader import Reader
 from anvil.search.vectors_and_keywords import FileIndex, LinkCache
 from anvil.settings.schema import ChunkingOptions, EmbeddingSettings
-from anvil.text.page_links import PageText
+from anvil.text.link_popularity import PageText
 from tests.conftest import write
 
 PAGES = {

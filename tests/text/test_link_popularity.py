@@ -7,7 +7,7 @@ import time
 import pytest
 
 from anvil.text import visible_text
-from anvil.text.page_links import LinkablePage, PageLinks, PageText, links_in
+from anvil.text.link_popularity import LinkablePage, PageLinks, PageText, links_in
 from anvil.text.query import words
 
 
