@@ -12,6 +12,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -188,6 +189,30 @@ def paths_of(client: McpClient, server: Any) -> Iterator[tuple[str, str]]:
             named = value if equals else words[at + 1]
             if not index_url.is_remote(named):
                 yield option, named
+
+
+def start_problem(file: ClientFile, project: Path, server: Mapping[str, Any]) -> str | None:
+    """Why a client of the project cannot start an entry of a file; None where it can."""
+    started = known_clients.words(file.client, server)
+    command = started[0].replace(known_clients.FOLDER, f"{project}/") if started else ""
+    if not command:
+        return "it has no command"
+    if os.sep in command and file.is_shared and "${" not in command:
+        command = str(project / command)  # a client starts the servers of a project in its folder
+    if "${" not in command and installation.outside_environments(command) is None:
+        if os.sep in command:
+            return f"there is no program {command}"
+        inside = ": it is in a virtual environment, which a client does not activate" if shutil.which(command) else ""
+        return f"there is no program {command} on the PATH{inside}"
+    for option, value in paths_of(file.client, server):
+        if "${" in value.replace(known_clients.FOLDER, ""):
+            continue
+        path = project / value.replace(known_clients.FOLDER, "")
+        if not file.is_shared and not Path(value).is_absolute():
+            return f"{option} {value} is not an absolute path, and the folder that it starts from is not known"
+        if not path.exists():
+            return f"{option} names {path}, which does not exist"
+    return None
 
 
 def other_project(file: ClientFile, project: Path, server: Any) -> Path | None:

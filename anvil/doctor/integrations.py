@@ -54,7 +54,7 @@ def _init(project: ExaminedProject, name: str, *more: str) -> str:
 
 
 def _client_file(project: ExaminedProject, name: str, file: ClientFile) -> Iterator[Finding]:
-    from anvil.clients.server_entries import default_name, is_ours, listed, other_project
+    from anvil.clients.server_entries import default_name, is_ours, listed, other_project, start_problem
 
     client, shown = file.client, relative(file.path)
     scope = () if file.scope == client.scopes[0] else ("--scope", file.scope)
@@ -77,7 +77,7 @@ def _client_file(project: ExaminedProject, name: str, file: ClientFile) -> Itera
     ours = {title: server for title, server in servers.items() if is_ours(client, server)}
     here = any(other_project(file, project.base, server) is None for server in ours.values())
     for title, server in ours.items():
-        problem = _entry_problem(project, file, server)
+        problem = start_problem(file, project.base, server)
         away = other_project(file, project.base, server)
         named = () if title == own else ("--name", title)
         if problem is not None:
@@ -91,33 +91,6 @@ def _client_file(project: ExaminedProject, name: str, file: ClientFile) -> Itera
             text = f"{title!r} of {client.title} ({shown}) serves {away}, not this project. To add this project:"
             free_name = next(free for number in itertools.count(2) if (free := f"{own}-{number}") not in servers)
             yield Finding("note", text, _init(project, name, *scope, "--name", free_name))
-
-
-def _entry_problem(project: ExaminedProject, file: ClientFile, server: Mapping[str, Any]) -> str | None:
-    """Why an entry cannot be started; None when it can."""
-    from anvil.clients.known_clients import FOLDER, words
-    from anvil.clients.server_entries import paths_of
-
-    started = words(file.client, server)
-    command = started[0].replace(FOLDER, f"{project.base}/") if started else ""
-    if not command:
-        return "it has no command"
-    if os.sep in command and file.is_shared and "${" not in command:
-        command = str(project.base / command)  # a client starts the servers of a project in its folder
-    if "${" not in command and installation.outside_environments(command) is None:
-        if os.sep in command:
-            return f"there is no program {command}"
-        inside = ": it is in a virtual environment, which a client does not activate" if shutil.which(command) else ""
-        return f"there is no program {command} on the PATH{inside}"
-    for option, value in paths_of(file.client, server):
-        if "${" in value.replace(FOLDER, ""):
-            continue
-        path = project.base / value.replace(FOLDER, "")
-        if not file.is_shared and not Path(value).is_absolute():
-            return f"{option} {value} is not an absolute path, and the folder that it starts from is not known"
-        if not path.exists():
-            return f"{option} names {path}, which does not exist"
-    return None
 
 
 NEED_TRACKED_INDEX = ("anvil-check", "anvil-build")

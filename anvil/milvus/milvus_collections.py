@@ -225,6 +225,12 @@ def _indexes(kind: str) -> Any:
     return index_params
 
 
+def nearest_params(limit: int) -> dict[str, Any]:
+    """The parameters of a search for the ``limit`` nearest vectors in that index."""
+    # "ef" is the number of candidates that HNSW keeps; it must not be under the limit
+    return {"metric_type": "COSINE", "params": {"ef": max(2 * limit, 128)}}
+
+
 def pointed(client: Client) -> str | None:
     """The generation that the alias points at; None without an alias.
 

@@ -23,7 +23,7 @@ from anvil.index_file.table_rows import SearchedText, SectionPlace, StoredChunk,
 from anvil.index_file.writer import Writer
 from anvil.milvus import milvus_collections
 from anvil.milvus.milvus_client import READ_TIMEOUT_S, WRITE_TIMEOUT_S, Client, Gone, Released
-from anvil.milvus.milvus_collections import About, ChunkFields, PageEntry
+from anvil.milvus.milvus_collections import About, ChunkFields, PageEntry, nearest_params
 from anvil.text import visible_text
 from anvil.text.link_popularity import LinkablePage, PageLinks, PossibleLink, links_of
 from anvil.values import PageChunk, Section
@@ -301,8 +301,7 @@ class MilvusReader:
             limit=limit,
             filter=within,
             output_fields=["document"],
-            # "ef" is the number of candidates that HNSW keeps; it must not be under the limit
-            search_params={"metric_type": "COSINE", "params": {"ef": max(2 * limit, 128)}},
+            search_params=nearest_params(limit),
         )[0]
         return [(int(hit["id"]), float(hit["distance"])) for hit in hits]
 
