@@ -174,8 +174,7 @@ class _Tree:
     def _is_folder_link(self, path: str) -> bool:
         """Whether a link leads to a folder of the repository."""
         target = self._landing(path)[0]
-        tree = self._git.staging.folder(target) if self._revision is None else self._git.tree(self._revision, target)
-        return bool(target and tree)
+        return bool(target) and self._git.has_folder(target, self._revision)
 
     def _followed(self, path: str) -> Entry | str:
         """The entry that a link leads to, or why it is not followed."""

@@ -145,6 +145,13 @@ class StagingArea:
             conflicts = _conflicts(index).items()
             return entries | {path[len(head) :]: entry for path, entry in conflicts if path.startswith(head)}
 
+    def has_folder(self, folder: str) -> bool:
+        """Whether a folder has staged files. It takes the same time for any number of them."""
+        with failures("The git index cannot be read"):
+            index, head = self.current(), start_of(folder)
+            at = self._first(index, head)
+            return at < len(index) and os.fspath(index[at].path).startswith(head)
+
     def entries(self, paths: Collection[str]) -> dict[str, Entry | None]:
         """The staged entries at paths relative to the root; None where there is none."""
         entries: dict[str, Entry | None] = {}

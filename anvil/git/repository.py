@@ -252,6 +252,13 @@ class Repository:
             folder = self._trees.folder(self._commit(revision)[2], prefix)
             return dict(self._trees.files(folder)) if folder else {}
 
+    def has_folder(self, folder: str, revision: str | None = None) -> bool:
+        """Whether a folder relative to ``root`` has staged files, or is in a commit."""
+        if revision is None:
+            return self.staging.has_folder(folder)
+        with failures(f"The tree of {revision[:12]} cannot be read"):
+            return self._trees.folder(self._commit(revision)[2], folder) is not None
+
     def entry(self, path: str, revision: str | None = None) -> Entry | None:
         """The staged entry, or that of a commit, at a path relative to ``root``; None without one."""
         return self.entries([path], revision)[path]
