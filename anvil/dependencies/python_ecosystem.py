@@ -45,7 +45,7 @@ _REQUIREMENT = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[[^\]\n]*\])?\
 _PIN = re.compile(r"===?\s*([^\s,;*]+)\s*(?:[;#\\].*|--hash.*)?")
 
 
-_INCLUDE = re.compile(r"\s*(-r|--requirement|-c|--constraint)\s*[\s=]?\s*(\S+)\s*")
+_INCLUDE = re.compile(r"(-r|--requirement|-c|--constraint)(?:\s*=\s*|\s*)(\S+)")
 MAX_INCLUDED = 50
 """Other files that a file of requirements may name."""
 
@@ -94,8 +94,8 @@ def _locked(row: Mapping[str, Any]) -> Dependency:
 def _requirements(file: ProjectFile) -> LockedPackages:
     """Lines ``name==1.2``, with extras, markers and hashes, also of the files that ``-r`` names. The version of a name
     without one is that of a file that ``-c`` names."""
-    required: list[tuple[str, str | None]] = []
-    constraints: dict[str, list[str]] = {}
+    required: dict[tuple[str, str | None], None] = {}  # each once: a name may have many lines, and many constraints
+    constraints: dict[str, dict[str, None]] = {}
     direct: DirectPackages = {}
     for is_constraint, text in _with_included(file):
         is_export = re.search(r"\s# via\b", text)  # written by pip-compile or uv: most are not the project's own
@@ -104,9 +104,9 @@ def _requirements(file: ProjectFile) -> LockedPackages:
             pin = _PIN.fullmatch(match[2].strip()) if match else None
             pin = pin if pin and is_version(pin[1]) else None  # else a name in a template, or what pip refuses
             if match and is_constraint:
-                constraints.setdefault(normalized("pypi", match[1]), []).extend([pin[1]] if pin else [])
+                constraints.setdefault(normalized("pypi", match[1]), {}).update({pin[1]: None} if pin else {})
             elif match and (pin or match[2][:1] in ("", *"<>=!~;")):  # else an address
-                required.append((match[1], pin[1] if pin else None))
+                required[normalized("pypi", match[1]), pin[1] if pin else None] = None
                 direct |= {} if is_export else {match[1]: set()}
     packages = [
         _package(name, each)
@@ -123,7 +123,7 @@ def _with_included(file: ProjectFile) -> Iterator[tuple[bool, str]]:
     while pending:
         is_constraint, place, text = pending.pop(0)
         yield is_constraint, text
-        for match in filter(None, map(_INCLUDE.fullmatch, _requirement_lines(text))):
+        for match in filter(None, (_INCLUDE.fullmatch(line.strip()) for line in _requirement_lines(text))):
             kind = is_constraint or match[1] in ("-c", "--constraint")
             path = posixpath.join(posixpath.dirname(place), match[2])
             if (kind, path) not in known and len(known) < MAX_INCLUDED:

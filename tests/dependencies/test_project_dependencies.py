@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -371,6 +372,14 @@ def test_requirements_take_versions_from_constraints_and_lines_from_other_files(
         ("markupsafe 2.1", True),
         ("unknown", True),
     ]
+
+
+def test_requirements_that_repeat_a_name_and_lines_of_blanks_take_little_time(tmp_path: Path) -> None:
+    names, spaces = "click\n" * 20_000, "-r" + " " * 50_000 + "a b\n"
+    write(tmp_path, {"requirements.txt": f"-c all.txt\n{names}{spaces}", "all.txt": "click==8.1.7\n" * 20_000})
+    started_s = time.process_time()
+    assert [each.shown for each in project_dependencies.dependencies(tmp_path)] == ["click 8.1.7"]
+    assert time.process_time() - started_s < 10  # it took a minute, and the memory of 400 million packages
 
 
 def test_several_files_of_a_project_name_its_packages(tmp_path: Path) -> None:
